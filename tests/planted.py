@@ -49,7 +49,7 @@ class Scene:
         function = pci.read(self.card.address, root)
         assert function is not None
         record = DeviceRecord(
-            address="a", backend="a", real=True, memory_bytes=self.memory_bytes, pci=function,
+            address="cuda:a", backend="a", real=True, memory_bytes=self.memory_bytes, pci=function,
             pci_after=after, link=link_attributes(function),
         )  # fmt: skip
         measured_s = 10.0 if self.after else 0.0

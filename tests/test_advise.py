@@ -24,8 +24,8 @@ from isthmus.units import parse_seconds
 from synthetic import Law, point, run
 
 SIZES = [4**i for i in range(14)]
-KINDS = {"a": ["pageable", "aligned", "pinned"]}
-PLAIN, PINNED = Way("a", "copy", "pageable", 1), Way("a", "copy", "pinned", 1)
+KINDS = {"null:a": ["pageable", "aligned", "pinned"]}
+PLAIN, PINNED = Way("null:a", "copy", "pageable", 1), Way("null:a", "copy", "pinned", 1)
 SLOW, FAST = Law(5e-6, 5e9), Law(10e-6, 25e9)
 """Plain memory starts sooner, pinned memory goes on faster: equal at 31 KiB."""
 
@@ -44,7 +44,7 @@ def points(
     random = np.random.default_rng(seed)
     return [
         point(
-            "a", operation, size,
+            "null:a", operation, size,
             [[law(size * depth) * math.exp(noise * random.standard_normal())] * 3
              for _ in range(processes)],
             memory=memory, axes={"depth": depth, "bank": 0}, **changes,
@@ -100,7 +100,7 @@ def test_the_likeliest_is_advised_where_nothing_is_certain() -> None:
 def test_fewer_transfers_in_flight_are_simpler_than_another_memory() -> None:
     laws = {("pageable", 1): SLOW, ("pinned", 1): FAST, ("pageable", 4): FAST}
     found = ways(points(laws)).advise(1 << 20)
-    assert [one.way for one in found.alike] == [PINNED, Way("a", "copy", "pageable", 4)]
+    assert [one.way for one in found.alike] == [PINNED, Way("null:a", "copy", "pageable", 4)]
     deep = ways(points({("pageable", 1): SLOW, ("pageable", 4): FAST})).advise((1 << 20) + 1)
     assert deep.best.way.chunk((1 << 20) + 1) == (1 << 18) + 1, "four chunks hold all bytes"
 
@@ -160,7 +160,7 @@ def test_what_bends_both_curves_does_not_blur_their_ratio() -> None:
     for memory, factor in (("pageable", 1.2), ("pinned", 1.0)):
         for size in SIZES:
             time = factor * size / (20e9 if size < 1 << 20 else 5e9)
-            of.append(point("a", "write", size, [[time] * 3] * 12, memory=memory))
+            of.append(point("null:a", "write", size, [[time] * 3] * 12, memory=memory))
     found = ways(of).advise(600_000)
     assert found.best.time.high > 2 * found.best.time.low, "the time itself is not well known"
     assert found.best.way == PINNED
@@ -181,7 +181,7 @@ def test_what_is_not_trusted_does_not_count() -> None:
     good = points({("pageable", 1): SLOW})
     wrong = points({("pinned", 1): best}, rerun_changes={"verified": "false"})
     assert list(ways(good + wrong).curves) == [PLAIN]
-    with pytest.raises(UsageError, match="no copy h2d of a was seen to arrive"):
+    with pytest.raises(UsageError, match="no copy h2d of null:a was seen to arrive"):
         ways(wrong)
 
 
@@ -198,7 +198,7 @@ def test_times_of_two_clocks_are_not_compared() -> None:
 def allocation(memory: str, size: int, phases: Mapping[str, float], handover: str) -> list[Point]:
     axes = {"elements": size // 4, "handover": handover, "relative_offset": 0}
     return [
-        point("a", name, size, [[seconds]] * 6, study="allocation", memory=memory, axes=axes)
+        point("null:a", name, size, [[seconds]] * 6, study="allocation", memory=memory, axes=axes)
         for name, seconds in phases.items()
     ]
 
@@ -232,8 +232,8 @@ def test_one_process_alone_makes_no_small_difference_certain() -> None:
     """Sizes scatter more than the samples of one process: that is its processes' scatter."""
     random = np.random.default_rng(3)
     of = [
-        point("a", "write", size, [[law(size) * math.exp(0.1 * random.standard_normal())] * 30],
-              memory=memory)
+        point("null:a", "write", size,
+              [[law(size) * math.exp(0.1 * random.standard_normal())] * 30], memory=memory)
         for memory, law in (("pageable", SLOW), ("pinned", SLOW))
         for size in SIZES
     ]  # fmt: skip
@@ -277,7 +277,7 @@ def test_the_answer_is_the_first_line(isthmus: Command, stored: Path) -> None:
     ended = isthmus("advise", "2Mi", str(stored))
     first, *rest = ended.stdout.splitlines()
     assert ended.returncode == 0
-    assert first.startswith("2Mi to the device: pinned memory, whole, on a: ")
+    assert first.startswith("2Mi to the device: pinned memory, whole, on null:a: ")
     assert "The naive way, pageable memory, whole, takes " in ended.stdout
     assert "Estimated between measured sizes 1Mi and 4Mi." in rest
     assert any(line.split()[0] == "64Ki" and "pinned" in line for line in rest if line)
@@ -303,7 +303,12 @@ def test_a_missed_deadline_ends_with_3(isthmus: Command, stored: Path) -> None:
 
 def test_json_has_the_same(isthmus: Command, stored: Path) -> None:
     data = json.loads(isthmus("advise", "1Mi", str(stored), "--json").stdout)
-    assert data["best"]["way"] == {"device": "a", "call": "copy", "memory": "pinned", "depth": 1}
+    assert data["best"]["way"] == {
+        "device": "null:a",
+        "call": "copy",
+        "memory": "pinned",
+        "depth": 1,
+    }
     assert data["best"]["api"] == "opencl"
     assert data["best"]["chunk_bytes"] == 1 << 20
     assert data["gain"]["low"] < SLOW(1 << 20) / FAST(1 << 20) < data["gain"]["high"]
@@ -327,7 +332,7 @@ def test_memory_used_once_is_said_to_be_unknown(isthmus: Command, stored: Path) 
         (["1Mi", "RUN", "--device", "b"], "no device 'b' in these runs"),
         (["1Gi", "RUN"], "1Gi is beyond what was measured"),
         (["1Mi", "RUN", "--direction", "d2h"], "no copies d2h were measured"),
-        (["1Mi", "RUN", "--code"], "no code for a"),
+        (["1Mi", "RUN", "--code"], "no code for null:a"),
     ],
 )
 def test_what_cannot_be_answered_is_told(

@@ -2,44 +2,22 @@
 
 from __future__ import annotations
 
-import os
-import pty
-import subprocess
-import sys
+from pathlib import Path
 
 import pytest
 
-from conftest import LIMIT_S
 from isthmus.columns import columns
+from terminals import on_terminal
 
 WIDTH = 60
 COMMANDS = (("card", "boards"), ("run",))
 
 
-def on_terminal(*words: str) -> str:
-    """What a command prints on a terminal of ``WIDTH`` columns."""
-    ours, its = pty.openpty()
-    with subprocess.Popen(
-        [sys.executable, "-m", "isthmus", *words], stdin=its, stdout=its,
-        env={**os.environ, "COLUMNS": str(WIDTH), "TERM": "dumb"},
-    ) as command:  # fmt: skip
-        os.close(its)
-        told = b""
-        try:
-            while more := os.read(ours, 4096):
-                told += more
-        except OSError:  # nobody writes to it any more
-            pass
-        assert command.wait(LIMIT_S) == 0
-    os.close(ours)
-    return told.decode()
-
-
 @pytest.mark.parametrize("words", COMMANDS, ids=" ".join)
 def test_a_table_is_whole_in_a_pipe_and_folded_on_a_terminal(
-    words: tuple[str, ...], isthmus
+    words: tuple[str, ...], isthmus, tmp_path: Path
 ) -> None:
-    whole, folded = isthmus(*words).stdout, on_terminal(*words)
+    whole, folded = isthmus(*words).stdout, on_terminal(words, tmp_path, WIDTH)
     assert max(map(len, whole.splitlines())) > WIDTH
     assert max(map(len, folded.splitlines()[1:])) <= WIDTH  # the first is no table
     assert folded.split() == whole.split()

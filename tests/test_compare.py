@@ -26,11 +26,13 @@ from conftest import Command
 from isthmus import statistics
 from isthmus.analysis.changes import Side, compare
 from isthmus.errors import UsageError
+from isthmus.program import invocation
 from isthmus.reporters.comparison import lines
 from isthmus.results.run_file import DeviceRecord, Rerun, Run, save
 from synthetic import Law, transfer_run
 
 SLOW = pytest.mark.slow
+MORE = invocation("compare", "base.json", "half.json", "--points")
 SIZES = (64, 4096, 1 << 20, 1 << 24)
 
 
@@ -63,7 +65,7 @@ def test_single_runs_in_a_virtual_machine_may_differ_as_a_whole() -> None:
     base, changed, far = (on_a_shared_link(*of) for of in ((1.0, 1), (1.08, 2), (1.3, 3)))
     result = compare(side(base, name="a"), side(changed, name="b"))
     assert {one.verdict for one in result.series} == {"undecided"}
-    assert any("compare folders of runs" in line for line in lines(result, "more"))
+    assert any("compare folders of runs" in line for line in lines(result, MORE))
     assert not result.passes, "nothing was decided"
     found = compare(side(base), side(far)).of("slower")
     assert {one.operation for one in found} == {"write"}
@@ -153,7 +155,7 @@ def test_few_processes_that_differ_decide_nothing() -> None:
     runs = [transfer_run(laws, SIZES, seed=seed, **apart) for seed in (1, 2)]  # type: ignore[arg-type]
     result = compare(side(runs[0]), side(runs[1]))
     assert len(result.of("undecided")) == len(result.series)
-    assert next(lines(result, "")).startswith(
+    assert next(lines(result, MORE)).startswith(
         "x against x: no certain change. 2 of 2 are undecided"
     )
 
@@ -168,7 +170,7 @@ def test_what_is_undecided_is_not_called_unchanged() -> None:
     result = compare(side(runs[0]), side(runs[1]))
     assert {one.operation for one in result.of("same")} == {"read"}
     assert {one.operation for one in result.of("undecided")} == {"write"}
-    first = " ".join(lines(result, ""))
+    first = " ".join(lines(result, MORE))
     assert "no certain change, the same within 2.0 % in 2. 2 of 4 are undecided" in first
 
 
@@ -261,7 +263,7 @@ def test_what_the_new_side_lacks_fails_the_gate(changes: dict[str, Any], why: st
     result = compare(side(measured()), side(without(measured(seed=2), "write", **changes)))
     assert {(one.operation, one.why) for one in result.missing} == {("write", why)}
     assert not result.passes
-    text = " ".join(lines(result, ""))
+    text = " ".join(lines(result, MORE))
     assert "4 that" in text
     assert compare(side(without(measured(), "write")), side(measured(seed=2))).passes
 
@@ -276,7 +278,7 @@ def test_one_slower_size_of_many_fails_the_gate() -> None:
     assert not result.of("slower")
     assert [one.sizes for one in result.slower_points] == ["4Ki"]
     assert not result.passes
-    assert "Of single points 1 are slower" in " ".join(lines(result, ""))
+    assert "Of single points 1 are slower" in " ".join(lines(result, MORE))
 
 
 def test_a_size_that_few_processes_measured_is_judged_by_itself() -> None:
@@ -301,7 +303,7 @@ def test_nothing_decided_passes_no_gate() -> None:
     result = compare(side(single[0]), side(single[1]))
     assert len(result.of("undecided")) == len(result.series)
     assert not result.passes
-    assert "undecided (2 processes)" in " ".join(lines(result, ""))
+    assert "undecided (2 processes)" in " ".join(lines(result, MORE))
 
 
 def test_runs_of_different_studies_leave_processes_as_the_sample() -> None:
@@ -327,7 +329,7 @@ def test_other_cards_are_not_matched() -> None:
 def test_every_line_of_a_measured_change_fits_and_hides_no_terminal_code() -> None:
     device = "opencl:a device with a long name \x1b[2J of its own"
     runs = [measured(slower, seed=seed, device=device) for slower, seed in ((1, 1), (1.3, 2))]
-    shown = list(lines(compare(side(runs[0]), side(runs[1])), "isthmus"))
+    shown = list(lines(compare(side(runs[0]), side(runs[1])), MORE))
     assert len(shown) <= 15
     for line in shown:
         assert len(line) <= 80
@@ -394,18 +396,18 @@ def test_another_device_is_said_first_and_the_screen_stays_short() -> None:
                    for device in run.devices]  # fmt: skip
         return msgspec.structs.replace(run, devices=devices)
 
-    shown = list(lines(compare(side(of("H100", 1e-6)), side(of("H200", 5e-5))), "isthmus x"))
+    shown = list(lines(compare(side(of("H100", 1e-6)), side(of("H200", 5e-5))), MORE))
     assert len(shown) <= 15
     assert all(len(line) <= 80 for line in shown)
     assert "May explain it: cuda:0, opencl:x: name H100 -> H200" in shown
-    far = f"{'far/' * 12}isthmus compare base.json half.json --points"
+    far = invocation("compare", f"{'far/' * 12}base.json", "half.json", "--points")
     shown = list(lines(compare(side(of("H100", 1e-6)), side(of("H200", 5e-5))), far))
     assert len(shown) <= 15
     assert all(len(line) <= 80 for line in shown)
-    assert far in " ".join(" ".join(shown).replace("\\", "").split())
+    assert str(far) in " ".join(" ".join(shown).replace("\\", "").split())
     assert any(re.match(r"May explain it: .*: driver H100 x+\.\.\. -> H200 x+", s) for s in shown)
     assert sum(line.startswith("slower") for line in shown) >= 2
-    same = list(lines(compare(side(of("H100", 1e-6)), side(of("H200", 1e-6))), "isthmus x"))
+    same = list(lines(compare(side(of("H100", 1e-6)), side(of("H200", 1e-6))), MORE))
     assert "Differs: cuda:0, opencl:x: name H100 -> H200" in same
 
 

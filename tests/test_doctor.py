@@ -236,10 +236,10 @@ def test_good_checks_are_counted_and_rows_stay_narrow(
     run_file.save(_run(FAULTS["MPS 128"][1](on_board(1)), FAST, tmp_path), tmp_path / "run.json")
     doctor(run=tmp_path / "run.json")
     folded = capsys.readouterr().out
-    assert re.search(r"^a +\d+ checks +good$", folded, re.MULTILINE)
+    assert re.search(r"^cuda:a +\d+ checks +good$", folded, re.MULTILINE)
     assert "link_speed" not in folded
     doctor(run=tmp_path / "run.json", everything=True)
-    assert re.search(r"^a +link_speed +good +16 GT/s", capsys.readouterr().out, re.MULTILINE)
+    assert re.search(r"^cuda:a +link_speed +good +16 GT/s", capsys.readouterr().out, re.MULTILINE)
 
 
 def test_a_limit_of_locked_memory_says_what_it_may_cost(tmp_path: Path) -> None:
@@ -323,7 +323,7 @@ def _run(scene: Scene, rate: float, folder: Path) -> Run:
     facts = scene.facts(folder)
     assert facts.device
     measured = transfer_run(
-        {"a": {"write": Law(5e-6, rate), "read": Law(5e-6, rate)}}, [4096, 1 << 26],
+        {"cuda:a": {"write": Law(5e-6, rate), "read": Law(5e-6, rate)}}, [4096, 1 << 26],
         devices=[facts.device], environment=dict(facts.host),
         finished="2025-01-01T00:00:10Z",
     )  # fmt: skip
@@ -345,8 +345,10 @@ def test_a_run_below_its_link_says_why(fault: str, tmp_path: Path) -> None:
     for one in told:
         assert one is found[0]
         assert one.headline
-        assert one.sentence == f"Below what this link gives: {check.fault} (a; isthmus doctor)."
-        assert one.action == "doctor a"
+        assert (
+            one.sentence == f"Below what this link gives: {check.fault} (cuda:a; isthmus doctor)."
+        )
+        assert str(one.action) == "isthmus doctor cuda:a"
 
 
 def test_a_run_at_its_limit_names_only_what_lowers_the_limit(tmp_path: Path) -> None:
@@ -356,7 +358,8 @@ def test_a_run_at_its_limit_names_only_what_lowers_the_limit(tmp_path: Path) -> 
     assert not any("doctor" in o.sentence for o in findings(_run(ordered, FAST, tmp_path / "b")))
     narrow = _run(FAULTS["x8 of x16"][1](on_board(5)), FAST / 2, tmp_path / "c")
     assert findings(narrow)[0].sentence == (
-        "This link gives less than it could: fewer lanes than the card has (a; isthmus doctor)."
+        "This link gives less than it could: fewer lanes than the card has "
+        "(cuda:a; isthmus doctor)."
     )
     assert findings(narrow)[1].verdict == "good", "of the link as it is"
 
@@ -367,7 +370,7 @@ def test_the_command_judges_a_run(isthmus: Command, tmp_path: Path) -> None:
     judged = isthmus("doctor", "--run", "bad.json")
     assert judged.returncode == 3
     first, *table = judged.stdout.splitlines()
-    assert first == "2 findings: machine governor, a max_payload."
+    assert first == "2 findings: machine governor, cuda:a max_payload."
     (row,) = (line for line in table if "max_payload" in line and "bad" in line)
     assert "128 B; all ports on the way can 256 B" in row
     assert "kernel option pci=pcie_bus_perf" in row
@@ -382,7 +385,7 @@ def test_the_command_judges_a_run(isthmus: Command, tmp_path: Path) -> None:
         for one in subject["results"]
     }
     assert {key for key, state in states.items() if state == "bad"} == {
-        ("machine", "governor"), ("a", "max_payload"),
+        ("machine", "governor"), ("cuda:a", "max_payload"),
     }  # fmt: skip
     assert {check for _, check in states} >= checks.registry().keys() - {"steal", "bounce_buffer"}
 

@@ -48,6 +48,7 @@ ONLY_PARSED = {
     r"advise .*RUN\.json --code": "needs the run of an API: tests/test_advise_code.py",
     r"--resume": "needs an unfinished run: tests/test_run_command.py",
     r"\b(board|520n)\.json": "needs the run of a board",
+    r"--launcher": "needs the run of several ranks: tests/test_repeat.py",
     r"xclbin (dump|write)": "needs the user's xclbin or list of kernels: emulation/tests",
     r"\$(SLURM|DEVICE|FLEET|turn)|before after": "part of a script: tests/test_recipes.py",
     r"--from|NAME|/mine\.toml": "needs a file of one's own",

@@ -200,7 +200,7 @@ def test_a_model_says_what_it_leaves_out() -> None:
     assert not [one for one in results if one.verdict == "same"]
     (left_out,) = (one for one in results if one.interval is None)
     assert "model" in left_out.sentence
-    assert left_out.action == "run allocation --device card:u250"
+    assert str(left_out.action) == "isthmus run allocation --device card:u250"
     assert all("model" in one.subject for one in results)
 
 

@@ -23,6 +23,7 @@ from isthmus.reporters import cells, comparison
 from isthmus.reporters.html import write_page
 from isthmus.results.run_file import DeviceRecord, Run
 from isthmus.statistics import over_processes
+from isthmus.units import printable
 from isthmus.written import csv_text
 from synthetic import Law, point, rerun, run, transfer_run
 
@@ -90,10 +91,10 @@ def test_no_cell_of_csv_is_a_formula(start, tmp_path):
     sides = [Side(name, [hostile]) for name in ("a", "b")]
     texts.append(comparison.FORMATS["csv"](compare(*sides)))
     for text in texts:
-        assert {row["device"] for row in read_csv(text)} == {f"'{device}", "b"}
+        assert {row["device"] for row in read_csv(text)} == {f"'{printable(device)}", "b"}
     write_page([(f"{name}.json", hostile) for name in (f"{start}1+x", "b")], tmp_path)
     drawn = (tmp_path / "plots" / "transfer-rate.csv").read_text("utf-8")
-    assert any(row["series"].startswith(f"'{start}") for row in read_csv(drawn))
+    assert any(row["series"].startswith(f"'{printable(start)}") for row in read_csv(drawn))
     for row in read_csv(drawn):
         assert not row["series"].startswith(start)
 
@@ -237,7 +238,10 @@ def test_devices_that_are_no_hardware_say_so(name, several, monkeypatch):
 def test_hostile_names_change_no_format(monkeypatch):
     monkeypatch.setenv("COLUMNS", "400")
     hostile = transfer_run({HOSTILE: {"read": Law(1e-6, 1e9)}, "b": {"read": Law(2e-6, 1e9)}}, [1])
-    assert [row["device"] for row in read_csv(rendered("csv", hostile))] == [HOSTILE, "b"]
+    assert [row["device"] for row in read_csv(rendered("csv", hostile))] == [
+        printable(HOSTILE),
+        "b",
+    ]
     points = json.loads(rendered("json", hostile))["points"]
     assert [row["device"] for row in points] == [HOSTILE, "b"]
     table, md = rendered("table", hostile), rendered("md", hostile)

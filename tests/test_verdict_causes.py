@@ -29,7 +29,7 @@ def facts_of(scene: Scene, folder: Path, points: list[Point]) -> Run:
 def later(rate: float, *, slow: float, first: int, processes: int = 6) -> list[Point]:
     """Copies at this rate, which take ``slow`` times as long from process number ``first`` on."""
     return [
-        point("a", operation, size,
+        point("cuda:a", operation, size,
               [list(1e-5 * even(i) + size / rate * even(i) * (slow if i >= first else 1))
                for i in range(processes)],
               memory="pinned")
@@ -56,7 +56,7 @@ def test_a_rate_that_falls_during_the_run_is_named_as_that(first: int, processes
 def test_a_sample_below_the_clocks_resolution_is_no_best_sample() -> None:
     ticks = list(1e-5 * even(0) + SIZES[1] / (0.5 * LIMIT) * even(0))
     points = [
-        point("a", operation, SIZES[1], [[0.0, *ticks] for _ in range(6)], memory="pinned")
+        point("cuda:a", operation, SIZES[1], [[0.0, *ticks] for _ in range(6)], memory="pinned")
         for operation in ("write", "read")
     ]
     assert verdict(measured(*points)).verdict in {"below", "unknown"}
@@ -101,7 +101,7 @@ def test_a_processor_that_is_clocked_low_is_named_but_decides_nothing(tmp_path: 
     as_fast = [*copies(0.7 * LIMIT), *copies(0.71 * LIMIT, "aligned")]
     assert verdict(facts_of(scene, tmp_path / "as fast", as_fast)).verdict == "unknown"
     slow_start = [
-        point("a", operation, size, [list((1e-3 + size / (0.95 * LIMIT)) * even(i))
+        point("cuda:a", operation, size, [list((1e-3 + size / (0.95 * LIMIT)) * even(i))
                                      for i in range(6)], memory="pinned")
         for operation in ("write", "read")
         for size in SIZES
@@ -154,7 +154,7 @@ def test_copies_that_were_not_verified_decide_nothing() -> None:
 )
 def test_a_launch_that_took_no_time_did_not_run(seconds: float, kind: str) -> None:
     launch = point(
-        "a", "launch", 0, [list(seconds * even(i)) for i in range(6)], memory="device",
+        "cuda:a", "launch", 0, [list(seconds * even(i)) for i in range(6)], memory="device",
         initiator="kernel", rerun_changes={"verified": "na"},
     )  # fmt: skip
     of = measured(*copies(0.95 * LIMIT), launch)
@@ -167,7 +167,7 @@ def test_a_launch_that_took_no_time_did_not_run(seconds: float, kind: str) -> No
 @pytest.mark.parametrize(("rate", "kind"), [(None, "impossible"), (8e12, "normal")])
 def test_a_kernel_whose_time_does_not_grow_read_nothing(rate: float | None, kind: str) -> None:
     kernels = [
-        point("a", "kernel_read", size,
+        point("cuda:a", "kernel_read", size,
               [list((4e-6 + (size / rate if rate else 0)) * even(i)) for i in range(6)],
               memory="device", initiator="kernel")
         for size in (4096, 1 << 20, 1 << 27)
@@ -181,7 +181,7 @@ def test_a_limit_that_is_assumed_is_said_to_be() -> None:
     link = {name: value for name, value in LINK.items() if name != "max_payload_bytes"}
     one = verdict(measured(*copies(1.03 * LIMIT), link=link))
     assert one.verdict == "normal"
-    assert "what the link leaves for data, MPS 256 assumed (a)." in one.sentence
+    assert "what the link leaves for data, MPS 256 assumed (cuda:a)." in one.sentence
 
 
 GEN3 = {
@@ -194,7 +194,7 @@ def both_ways(write: float, read: float, size: int = 32 << 20) -> list[Point]:
     """Copies at these rates in bytes a second."""
     known = {"write": write, "read": read}
     return copies(1e9, sizes=(4096,)) + [
-        point("a", operation, size, [list(size / rate * even(i)) for i in range(6)],
+        point("cuda:a", operation, size, [list(size / rate * even(i)) for i in range(6)],
               memory="pinned")
         for operation, rate in known.items()
     ]  # fmt: skip
@@ -207,7 +207,7 @@ def test_a_board_that_is_slower_than_every_known_one_is_below() -> None:
     assert one.sentence.startswith("Below what Alveo and F1 cards give: read 8.4")
     assert "known runs 10.2 GB/s to 13.4 GB/s" in one.sentence
     assert "AMD Vitis runtime tutorial" in one.causes[0].evidence
-    assert one.action == "run transfer --device a"
+    assert str(one.action) == "isthmus run transfer --device cuda:a"
 
 
 def test_one_slow_direction_of_a_known_board_is_enough() -> None:
@@ -273,4 +273,4 @@ def test_who_cannot_be_told_from_a_slow_device_learns_what_tells(tmp_path: Path)
     assert (one.verdict, causes(of)) == ("unknown", [ANY])
     assert "Compare a later run" in one.sentence
     assert "isthmus fleet" in one.causes[0].evidence
-    assert one.action == "run transfer --device a"
+    assert str(one.action) == "isthmus run transfer --device cuda:a"

@@ -41,7 +41,7 @@ def copies(
 ) -> list[Point]:
     """Copies in both directions at this rate, after 10 us."""
     return [
-        point("a", operation, size,
+        point("cuda:a", operation, size,
               [list(1e-5 * even(i) + size / rate * noise(i)) for i in range(6)], memory=memory)
         for operation in ("write", "read")
         for size in sizes
@@ -49,7 +49,7 @@ def copies(
 
 
 def measured(*points: Point, **device: object) -> Run:
-    known = {"address": "a", "backend": "a", "real": True, "link": LINK, **device}
+    known = {"address": "cuda:a", "backend": "a", "real": True, "link": LINK, **device}
     return run(list(points), devices=[DeviceRecord(**known)])  # type: ignore[arg-type]
 
 
@@ -81,7 +81,7 @@ def test_a_low_rate_of_ordinary_memory_alone_asks_for_pinned_memory() -> None:
     one = verdict(low)
     assert (one.verdict, one.headline) == ("below", True)
     assert causes(low) == ["a bounce copy of aligned memory"]
-    assert one.action == "run transfer --device a --memory aligned,pinned"
+    assert str(one.action) == "isthmus run transfer --device cuda:a --memory aligned,pinned"
 
 
 def test_the_copy_of_ordinary_memory_explains_more_than_a_bad_check_does(tmp_path: Path) -> None:
@@ -93,7 +93,9 @@ def test_the_copy_of_ordinary_memory_explains_more_than_a_bad_check_does(tmp_pat
     first, *others = causes(low)
     assert first == "a bounce copy of aligned memory"
     assert others == [checks.registry()["governor"].fault]
-    assert verdict(low).action == "run transfer --device a --memory aligned,pinned"
+    assert (
+        str(verdict(low).action) == "isthmus run transfer --device cuda:a --memory aligned,pinned"
+    )
 
 
 def test_a_link_that_kernels_fill_is_normal() -> None:
@@ -106,7 +108,7 @@ def test_a_link_that_kernels_fill_is_normal() -> None:
     both = measured(*low, *kernels, backend="cuda", link=link)
     found = {one.study: one for one in verdicts(both, summarise(both))}
     assert {one.verdict for one in found.values()} == {"normal"}
-    assert found["transfer"].sentence.startswith("Normal: a (hostmem) reaches 9")
+    assert found["transfer"].sentence.startswith("Normal: cuda:a (hostmem) reaches 9")
 
 
 def test_ordinary_memory_that_is_slower_is_named_and_the_link_is_normal() -> None:
@@ -152,13 +154,14 @@ def test_checks_come_before_what_the_times_show(fault: str, tmp_path: Path) -> N
         (
             [
                 *copies(0.9 * LIMIT),
-                point("a", "bidirectional", 1 << 24, [[2 * SIZES[1] / 60e9] * 25] * 6,
+                point("cuda:a", "bidirectional", 1 << 24, [[2 * SIZES[1] / 60e9] * 25] * 6,
                       memory="pinned"),
             ],
             "both directions at once exceed their sum",
         ),
         (
-            [point("a", "write", 1 << 24, [[1e-3] * 25] * 6, rerun_changes={"verified": "false"})],
+            [point("cuda:a", "write", 1 << 24, [[1e-3] * 25] * 6,
+                   rerun_changes={"verified": "false"})],
             "data did not arrive",
         ),
     ],
@@ -212,13 +215,13 @@ def one_card(*, full: float, low: float, memory: str = "pageable") -> Run:
     """
     first = copies(full * LIMIT)
     second = [
-        structs.replace(p, device="b", api="opencl")
+        structs.replace(p, device="opencl:b", api="opencl")
         for p in copies(low * LIMIT, memory, noise=crowded)
     ]
     link = {**LINK, "address": "0000:00:06.0"}
     devices = [
         DeviceRecord(address=name, backend=backend, real=True, link=link)
-        for name, backend in (("a", "cuda"), ("b", "opencl"))
+        for name, backend in (("cuda:a", "cuda"), ("opencl:b", "opencl"))
     ]
     return run([*first, *second], devices=devices)
 
@@ -245,12 +248,12 @@ def test_another_user_is_seen_in_pinned_memory_also_where_ordinary_memory_is_fas
 
 def test_a_link_that_another_api_fills_is_normal() -> None:
     """As on an H100: 95 % by CUDA from pinned memory, 12 to 19 % by OpenCL from ordinary memory."""
-    one = verdict_on(one_card(full=0.97, low=0.2), "b")
+    one = verdict_on(one_card(full=0.97, low=0.2), "opencl:b")
     assert (one.verdict, one.headline) == ("normal", False)
     assert [cause.name for cause in one.causes] == ["a bounce copy of pageable memory"]
-    assert one.action == "run transfer --device b --memory pageable,alloc_host"
-    assert one.sentence.startswith("Normal: a reaches 9")
-    pinned = verdict_on(one_card(full=0.97, low=0.4, memory="alloc_host"), "b")
+    assert str(one.action) == "isthmus run transfer --device opencl:b --memory pageable,alloc_host"
+    assert one.sentence.startswith("Normal: cuda:a reaches 9")
+    pinned = verdict_on(one_card(full=0.97, low=0.4, memory="alloc_host"), "opencl:b")
     assert pinned.verdict == "normal"
     assert [cause.name for cause in pinned.causes] == ["the API or its driver"]
 
@@ -265,11 +268,13 @@ def test_the_first_screen_tells_a_verdict_with_its_cause() -> None:
 
 def test_a_link_that_no_api_fills_is_not_normal() -> None:
     low = one_card(full=0.4, low=0.4, memory="alloc_host")
-    assert verdict_on(low, "a").verdict == "unknown"
-    assert verdict_on(low, "b").verdict == "below"  # its best samples are far above its medians
+    assert verdict_on(low, "cuda:a").verdict == "unknown"
+    assert (
+        verdict_on(low, "opencl:b").verdict == "below"
+    )  # its best samples are far above its medians
     alone = one_card(full=0.97, low=0.4, memory="alloc_host")
     apart = [
         structs.replace(d, link={**LINK, "address": f"0000:0{i}:00.0"})
         for i, d in enumerate(alone.devices)
     ]
-    assert verdict_on(structs.replace(alone, devices=apart), "b").verdict == "below"
+    assert verdict_on(structs.replace(alone, devices=apart), "opencl:b").verdict == "below"

@@ -230,6 +230,14 @@ def test_a_module_that_is_no_kernel_is_refused(
     assert "Traceback" not in ended.stderr
 
 
+def test_a_macro_has_no_effect_on_verilog(isthmus: Command, tmp_path: Path) -> None:
+    (tmp_path / "k.sv").write_text(PORTS)
+    (tmp_path / "k.toml").write_text(ONE_VALUE)
+    ended = isthmus("card", "kernel", "build", "k.sv", "-D", "WIDTH=8")
+    assert ended.returncode == 2
+    assert "--define has no effect on Verilog" in ended.stderr
+
+
 def test_without_verilator_it_is_named(
     isthmus: Command, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

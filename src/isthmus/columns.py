@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-import re
 import shutil
 import sys
 import textwrap
 from collections.abc import Collection, Iterator, Sequence
+
+from isthmus.program import Invocation
 
 _PARAGRAPH = 80
 _BETWEEN = "  "
@@ -43,10 +44,10 @@ def wrapped(text: str, first: str = "", others: str = "  ") -> list[str]:
     )  # fmt: skip
 
 
-def command_lines(command: str, label: str) -> Iterator[str]:
+def command_lines(command: Invocation, label: str) -> Iterator[str]:
     r"""A command in lines that can be pasted: where it is too long, continued behind ``\\``."""
     line = label
-    for word in re.findall(r"(?:'[^']*'|\S)+", command):
+    for word in command.pieces:
         if len(f"{line} {word} \\") > _PARAGRAPH:
             yield f"{line} \\"
             line = "   "

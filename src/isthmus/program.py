@@ -1,30 +1,76 @@
-"""Isthmus's program and paths in commands that messages suggest, ready to paste."""
+"""Commands of Isthmus that messages show, ready to paste: words, which are quoted as text."""
 
 from __future__ import annotations
 
 import os
+import re
 import shlex
 import shutil
 import sys
+from collections.abc import Iterable
 from pathlib import Path
+
+import msgspec
 
 
 def program() -> str:
-    """How Isthmus was called: ``isthmus``, ``.venv/bin/isthmus``, ``python -m isthmus``."""
+    """How Isthmus was called: ``isthmus``, ``.venv/bin/isthmus``, ``python -m isthmus``.
+
+    ``isthmus`` where another program uses this package.
+    """
     called = Path(sys.argv[0])
-    if called.name == "__main__.py":
-        return f"{shlex.quote(shorter(Path(sys.executable)))} -m isthmus"
+    if called.name == "__main__.py" and called.parent.name == "isthmus":
+        return f"{quoted(shorter(Path(sys.executable)))} -m isthmus"
     known = shutil.which(called.name)
-    if known and called.exists() and Path(known).samefile(called):
-        return called.name
-    return shlex.quote(shorter(called))
+    if called.name != "isthmus" or (known and called.exists() and Path(known).samefile(called)):
+        return "isthmus"
+    return quoted(shorter(called))
 
 
 def shorter(path: Path) -> str:
-    """The path as given or relative to the working folder, whichever is shorter."""
+    """The path as given or relative to the working folder, whichever is shorter.
+
+    Never begins with a hyphen, as an option does.
+    """
     names = [str(path)]
     if path.is_absolute():
         names.append(os.path.relpath(path))
         if "/" not in names[1]:
             names[1] = f"./{names[1]}"
-    return min(names, key=len)
+    shortest = min(names, key=len)
+    return f"./{shortest}" if shortest.startswith("-") else shortest
+
+
+def quoted(word: str) -> str:
+    r"""A word for a shell. One with control characters or bytes that are no text: ``$'\x1b'``."""
+    if word.isprintable():
+        return shlex.quote(word)
+    escaped = re.sub(rb"[^ -&(-[\]-~]", lambda b: b"\\x%02x" % ord(b[0]), os.fsencode(word))
+    return f"$'{escaped.decode()}'"
+
+
+class Invocation(msgspec.Struct, frozen=True):
+    """A command of Isthmus; as text every word is quoted, and the program is as it was called."""
+
+    words: tuple[str, ...]
+    """Arguments of ``isthmus``."""
+    before: tuple[str, ...] = ()
+    """What starts it: ``mpirun -n 2``."""
+
+    @property
+    def pieces(self) -> list[str]:
+        """The quoted words, the program's name among them."""
+        return [*map(quoted, self.before), program(), *map(quoted, self.words)]
+
+    def __str__(self) -> str:
+        return " ".join(self.pieces)
+
+
+def invocation(*words: object, before: Iterable[str] = ()) -> Invocation:
+    """A command of these words. Those that come from a run file: see ``results.commands``."""
+    return Invocation(tuple(map(str, words)), tuple(before))
+
+
+def option_words(flag: str, value: object) -> list[str]:
+    """Words of an option; a value that looks like an option itself stays a value."""
+    return [f"{flag}={value}"] if str(value).startswith("-") else [flag, str(value)]

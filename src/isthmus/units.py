@@ -112,4 +112,7 @@ def format_rate(bytes_per_second: float) -> str:
 
 def printable(text: object) -> str:
     r"""Text with control characters replaced by escapes: ``\x1b``."""
-    return "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in str(text))
+    words = str(text)
+    if words.isprintable():
+        return words
+    return "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in words)

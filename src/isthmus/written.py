@@ -12,6 +12,7 @@ from typing import Any
 import msgspec
 
 from isthmus.errors import IsthmusError, UsageError
+from isthmus.units import printable
 
 _FORMULA = ("=", "+", "-", "@", "\t", "\r")
 """How a text begins that spreadsheets take for a formula."""
@@ -20,14 +21,29 @@ _NUMBER = re.compile(r"[+-]?[0-9.]+(e[+-]?[0-9]+)?", re.IGNORECASE)
 
 def json_text(data: Any) -> str:
     """Indented JSON with a newline at the end."""
-    return msgspec.json.format(msgspec.json.encode(data), indent=2).decode() + "\n"
+    return json_escaped(msgspec.json.format(msgspec.json.encode(data), indent=2).decode()) + "\n"
+
+
+def json_escaped(text: str) -> str:
+    r"""The same JSON with characters that a terminal obeys or hides as ``\\u202e``."""
+    return "\n".join(
+        line if line.isprintable() else "".join(c if c.isprintable() else _escape(c) for c in line)
+        for line in text.split("\n")
+    )
+
+
+def _escape(character: str) -> str:
+    """A character as JSON escapes it: two units of UTF-16 where it needs them."""
+    units = character.encode("utf-16-be", "surrogatepass")
+    return "".join(f"\\u{units[i]:02x}{units[i + 1]:02x}" for i in range(0, len(units), 2))
 
 
 def csv_text(columns: Iterable[object], rows: Iterable[Iterable[object]]) -> str:
-    """Comma-separated values with a heading; truth values as ``true`` and ``false``.
+    r"""Comma-separated values with a heading; truth values as ``true`` and ``false``.
 
-    A text that a spreadsheet would take for a formula has an apostrophe before it: names of devices
-    come from run files of others.
+    Names of devices come from run files of others: control characters are written as ``\x1b``, so
+    that each row is a line, and a text that a spreadsheet would take for a formula has an
+    apostrophe before it.
     """
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\n")
@@ -51,5 +67,7 @@ def save_new(content: bytes, path: Path) -> None:
 def _cell(value: object) -> object:
     if isinstance(value, bool):
         return str(value).lower()
-    formula = isinstance(value, str) and value.startswith(_FORMULA) and not _NUMBER.fullmatch(value)
-    return f"'{value}" if formula else value
+    if not isinstance(value, str):
+        return value
+    text = printable(value)
+    return f"'{text}" if value.startswith(_FORMULA) and not _NUMBER.fullmatch(value) else text

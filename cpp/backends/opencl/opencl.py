@@ -15,7 +15,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from types import MappingProxyType
 
-from isthmus.backends import BackendDescription, Candidate, Problem
+from isthmus.backends import BackendDescription, Candidate, Described, Problem
 from isthmus.measure.address import Address
 from isthmus.measure.protocol import DeviceDescription
 from isthmus.run_options import BITSTREAM, RunOption
@@ -242,7 +242,7 @@ class Opencl(BackendDescription):
             problems.append(Problem("no OpenCL platform: no .icd file", GET_ONE))
         return problems
 
-    def run_options_of(self, device: DeviceDescription) -> tuple[RunOption, ...]:
+    def run_options_of(self, device: Described) -> tuple[RunOption, ...]:
         # What compiles our source needs no binary.
         return () if device.properties.get("compiler") == "yes" else self.run_options
 

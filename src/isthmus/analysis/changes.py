@@ -23,6 +23,7 @@ from isthmus.analysis.ratios import complete, groups, with_axes
 from isthmus.analysis.summary import measured_on, simulated_devices
 from isthmus.errors import UsageError
 from isthmus.frames import Frame, Series, concat
+from isthmus.program import invocation
 from isthmus.results.run_file import ClockName, Run
 from isthmus.statistics import (
     Interval,
@@ -261,8 +262,9 @@ def _why_nothing(sides: Sequence[Frame], base: Side, new: Side) -> str:
     """What two sides without a common point differ in, the widest difference first."""
     for times, side in zip(sides, (base, new), strict=True):
         if times.empty:
-            return f"{side.name} has no times that can be trusted: see isthmus show {side.name}"
-    hints = {"clock": "; isthmus compare --mixed compares them"}
+            why = invocation("show", "RUN.json")
+            return f"{side.name} has no times that can be trusted: see {why}"
+    hints = {"clock": f"; {invocation('compare', '--mixed')} compares them"}
     for name in ("study", "clock", "device", "operation", "memory", "axes", "bytes"):
         kinds = [set(times[name]) for times in sides]
         if not kinds[0] & kinds[1]:

@@ -15,7 +15,7 @@ from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
 from types import MappingProxyType
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 
 from isthmus.checks.base import Check
 from isthmus.errors import UsageError
@@ -55,6 +55,14 @@ class Problem:
     cure: str
     mode: str | None = None
     """The mode of addresses that have the problem; None: all modes."""
+
+
+class Described(Protocol):
+    """A device that is here, or a run file's record of one."""
+
+    @property
+    def properties(self) -> Mapping[str, str]:
+        """What its backend says of it."""
 
 
 class BackendDescription(ABC):
@@ -128,7 +136,7 @@ class BackendDescription(ABC):
         """Reasons why devices of a scheme cannot be used here."""
         return ()
 
-    def run_options_of(self, device: DeviceDescription) -> tuple[RunOption, ...]:  # noqa: ARG002
+    def run_options_of(self, device: Described) -> tuple[RunOption, ...]:  # noqa: ARG002
         """The options of ``run_options`` that this device accepts."""
         return self.run_options
 

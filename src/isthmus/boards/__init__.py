@@ -41,6 +41,8 @@ def named(text: str, overrides: Mapping[str, str] | None = None) -> Board:
             raise UsageError(f"'{piece}' replaces nothing; write {name},link.lanes=8")
         if key in given:
             raise UsageError(f"'{text}' says {key} twice")
+        if key in (overrides or {}):
+            raise UsageError(f"{key} is given twice: in '{text}', and by an option")
         given[key] = value
     return load(name, {**given, **(overrides or {})})
 

@@ -8,6 +8,7 @@ from typing import Any, Literal
 
 import msgspec
 
+from isthmus.program import invocation
 from isthmus.results.run_file import DeviceRecord, Run
 from isthmus.system import pci
 from isthmus.system.pci import Function, Link, Port
@@ -22,6 +23,7 @@ PORT_ASLEEP = "a port above the device is suspended"
 ASLEEP = "the device is suspended; it wakes when it is used"
 
 
+AS_ROOT = invocation("doctor", before=["sudo"])
 FEW_REPLAYS = 10
 """Packets sent again in a run that cost no rate: each takes microseconds."""
 
@@ -119,7 +121,7 @@ class Facts:
         if port.asleep and port is not self.port:
             return Result(state="unknown", found=PORT_ASLEEP)
         if self.device and self.device.pci and not self.function.asleep and not port.readable:
-            return Result(state="unknown", found=NEEDS_ROOT, command="sudo isthmus doctor")
+            return Result(state="unknown", found=NEEDS_ROOT, command=str(AS_ROOT))
         return self.unseen()
 
     def unseen(self) -> Result:

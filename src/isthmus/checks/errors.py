@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from isthmus.checks.base import FEW_REPLAYS, Check, Facts, Result, registers, sysfs
+from isthmus.program import invocation
 from isthmus.system.pci import Function, Port
 
 _SENT_AGAIN = {"RxErr", "BadTLP", "BadDLLP", "Rollover", "Timeout"}
@@ -33,7 +34,7 @@ def judge(facts: Facts) -> Result | None:
         return Result(
             state="unknown",
             found=f"{errors} since the device appeared; how many now is not known",
-            cure="measure; then isthmus doctor --run RUN.json",
+            cure=f"measure; then {invocation('doctor', '--run', 'RUN.json')}",
             command=sysfs(next(p for p in before.path if _totals([p])), _COUNTERS),
         )
     seen = sorted({name for port in before.path for name in port.seen or ()})
@@ -41,7 +42,7 @@ def judge(facts: Facts) -> Result | None:
         return Result(
             state="unknown",
             found=f"{', '.join(seen)} at least once since reset; not counted",
-            cure="measure; then isthmus doctor --run RUN.json",
+            cure=f"measure; then {invocation('doctor', '--run', 'RUN.json')}",
             command=registers(next(port for port in before.path if port.seen), "CESta"),
         )
     if counted or any(port.seen is not None for port in before.path):

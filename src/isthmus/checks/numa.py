@@ -3,7 +3,12 @@
 from __future__ import annotations
 
 from isthmus.checks.base import Check, Facts, Result, sysfs
+from isthmus.program import Invocation, invocation
 from isthmus.system.binding import listed_cpus
+
+
+def _on_node(node: int) -> Invocation:
+    return invocation("run", "transfer", "--numa-node", node)
 
 
 def judge(facts: Facts) -> Result | None:
@@ -17,7 +22,7 @@ def judge(facts: Facts) -> Result | None:
         return Result(
             state="unknown",
             found="the firmware does not say on which node the device is",
-            cure="compare: isthmus run transfer --numa-node 0, then 1",
+            cure=f"compare: {_on_node(0)}, then 1",
             command=sysfs(facts.port, "numa_node"),
         )
     here, local = set(facts.cpus), nodes[f"node{near}"]
@@ -29,7 +34,7 @@ def judge(facts: Facts) -> Result | None:
             state="bad",
             found=f"the device is on node {near}; {what}",
             cause="--cpus, --numa-node, taskset or numactl: each byte crosses between sockets",
-            cure=f"isthmus run transfer --numa-node {near}",
+            cure=str(_on_node(near)),
             command=command,
         )
     if here <= local:
@@ -37,7 +42,7 @@ def judge(facts: Facts) -> Result | None:
     return Result(
         state="unknown",
         found=f"the device is on node {near}; processes may run on any",
-        cure=f"isthmus run transfer --numa-node {near}",
+        cure=str(_on_node(near)),
         command=command,
     )
 

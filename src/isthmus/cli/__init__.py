@@ -31,8 +31,8 @@ from isthmus.cli import (
 )
 from isthmus.command import App
 from isthmus.errors import IsthmusError
+from isthmus.output import put, tell, warn
 from isthmus.system import launcher
-from isthmus.units import printable
 
 _TYPERS_INTERRUPT = 130
 
@@ -51,7 +51,7 @@ def _print_version(wanted: bool) -> None:
     if wanted:
         from isthmus import __version__
 
-        print(f"isthmus {__version__}")
+        put(f"isthmus {__version__}")
         raise typer.Exit
 
 
@@ -91,7 +91,7 @@ def main() -> NoReturn:
         sys.exit(1)
     except Exception as error:
         if verbose:
-            traceback.print_exc()
+            tell(traceback.format_exc())
         # Typer's own errors know how to say themselves; which class they are of depends on whether
         # this Typer brings its own click.
         if isinstance(error, IsthmusError):
@@ -125,6 +125,7 @@ def _end(message: str, code: int, detail: str = "") -> NoReturn:
         with contextlib.suppress(KeyboardInterrupt):  # the launcher ends them, too
             time.sleep(launcher.REPORT_S)
         sys.exit(code)
-    line = printable(" ".join(message.splitlines()))  # it may quote what a stranger wrote
-    print(f"isthmus: {line}", *map(printable, detail.splitlines()), sep="\n", file=sys.stderr)
+    warn(" ".join(message.splitlines()))
+    if detail:
+        tell("\n".join(detail.splitlines()))
     sys.exit(code)

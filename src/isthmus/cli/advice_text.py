@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import dataclasses
-import shlex
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from isthmus.analysis.advice import Advice, Option, Way
 from isthmus.analysis.wording import number, percent
 from isthmus.columns import wrapped
-from isthmus.program import program
+from isthmus.program import invocation, option_words
+from isthmus.results.commands import is_address, study_command
 from isthmus.results.run_file import NO_LINK_BPS, DeviceRecord
 from isthmus.statistics import Interval
 from isthmus.units import format_rate, format_seconds, format_size
@@ -140,18 +140,20 @@ def _measure(
     """Commands that measure what is estimated here, and what is unknown of memory's first use."""
     if found.between:
         compared = (found.best, found.fastest, *found.alike)
-        names = dict.fromkeys(f" --device {shlex.quote(one.way.device)}" for one in compared)
-        way = "" if direction == "h2d" else f" --direction {direction}"
-        way += " --once" if found.counted else ""
+        devices = dict.fromkeys(one.way.device for one in compared)
+        words = ["advise", format_size(size)]
+        words += [] if direction == "h2d" else ["--direction", direction]
+        words += ["--once"] if found.counted else []
         if wanted_s is not None:
-            way += " --deadline " + f"{wanted_s * 1e6:.3f}".rstrip("0").rstrip(".") + "us"
-        yield f"Measure it: {program()} advise {format_size(size)}{way}{''.join(names)}"
+            words += ["--deadline", f"{wanted_s * 1e6:.3f}".rstrip("0").rstrip(".") + "us"]
+        words += [word for address in devices for word in option_words("--device", address)]
+        if all(map(is_address, devices)):
+            yield f"Measure it: {invocation(*words)}"
     if found.unknown:
-        kinds = dict.fromkeys((found.best.way.memory, *found.unknown))
-        yield (
-            f"Measure it: {program()} run allocation --device {shlex.quote(record.address)} "
-            f"--handover copy --elements {-(-size // 4)} --memory {','.join(kinds)}"
-        )
+        kinds = ",".join(dict.fromkeys((found.best.way.memory, *found.unknown)))
+        axes = {"handover": "copy", "elements": str(-(-size // 4)), "memory": kinds}
+        if command := study_command("allocation", [record.address], axes):
+            yield f"Measure it: {command}"
 
 
 def _table(crossovers: Sequence[tuple[int, Option]]) -> Iterator[str]:

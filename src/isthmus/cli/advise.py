@@ -13,6 +13,7 @@ import typer
 
 from isthmus.cli.declared import DeclaringCommand, separated
 from isthmus.errors import GATE_FAILED, UsageError, analysing
+from isthmus.output import put
 
 if TYPE_CHECKING:
     from isthmus.analysis.advice import Advice
@@ -61,6 +62,7 @@ def advise(
     ] = False,
 ) -> int:
     """Prints the advice; ends with 3 where a wanted rate or time is not certain to be kept."""
+    from isthmus.cli import given
     from isthmus.cli.run import positive
     from isthmus.units import parse_seconds, parse_size, printable
 
@@ -69,6 +71,8 @@ def advise(
         raise UsageError(f"no direction '{direction}': h2d or d2h")
     if rate is not None and deadline is not None:
         raise UsageError("give --rate or --deadline: one follows from the other")
+    if code:
+        given.refuse(context, {"as_json"}, "with --code")
     positive(rate, "--rate")
     positive(budget, "--budget")
     wanted_s = (
@@ -77,9 +81,14 @@ def advise(
     if runs:
         from isthmus.results import run_file
 
+        measuring = {"budget", "out", "no_wait", *context.obj}
+        given.refuse(context, measuring, "on run files: nothing is measured")
+
         loaded = [run_file.load(path) for path in runs]
     elif device:
-        options, _ = separated(context.obj)
+        options, axes = separated(context.obj)
+        for axis in axes:
+            raise UsageError(f"--{axis} {axes[axis]}: advise itself varies the {axis}")
         loaded = _measured(
             device, wanted_bytes, direction, once=once, budget_s=budget, options=options, out=out,
             no_wait=no_wait,
@@ -92,12 +101,12 @@ def advise(
         found, records = _advice(loaded, device or [], wanted_bytes, direction, wanted_s, once=once)
     record = records[found.best.way.device]
     if code:
-        print(program(found, record, wanted_bytes, direction), end="")
+        put(program(found, record, wanted_bytes, direction), end="")
     elif as_json:
-        print(advice_text.as_json(found, records, wanted_bytes, direction, wanted_s), end="")
+        put(advice_text.as_json(found, records, wanted_bytes, direction, wanted_s), end="")
     else:
         lines = advice_text.lines(found, record, wanted_bytes, direction, wanted_s)
-        print("\n".join(map(printable, lines)))
+        put("\n".join(map(printable, lines)))
     return 0 if found.met in {"", "yes"} else GATE_FAILED
 
 

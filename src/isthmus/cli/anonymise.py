@@ -7,6 +7,8 @@ from typing import Annotated
 
 import typer
 
+from isthmus.output import put
+
 
 def add_to(app: typer.Typer) -> None:
     """Registers the command."""
@@ -26,4 +28,4 @@ def anonymise(
     from isthmus.results.anonymise import anonymised
 
     run_file.save(anonymised(run_file.load(run)), out)
-    print(out)
+    put(out)

@@ -11,6 +11,7 @@ import typer
 
 from isthmus.command import App
 from isthmus.errors import UsageError
+from isthmus.output import put
 from isthmus.system import emulation
 
 
@@ -37,9 +38,11 @@ def boards(
     from isthmus.written import json_text
 
     if as_toml:
+        if as_json:
+            raise UsageError("give --json or --toml: one is printed")
         if name is None:
             raise UsageError("--toml writes one board: name it, isthmus card boards u250 --toml")
-        print("\n".join(listing.toml(known.named(name))))
+        put("\n".join(listing.toml(known.named(name))))
         return
     if name is None:
         rows = [known.load(board) for board in known.names()]
@@ -49,6 +52,6 @@ def boards(
         board = known.named(name)
         data, lines = listing.as_data(board), listing.lines(board)
     if as_json:
-        print(json_text(data), end="")
+        put(json_text(data), end="")
     else:
-        print("\n".join(lines))
+        put("\n".join(lines))

@@ -7,6 +7,8 @@ from typing import Annotated
 
 import typer
 
+from isthmus.output import put
+
 
 def add_to(app: typer.Typer) -> None:
     """Registers the command."""
@@ -23,4 +25,4 @@ def cite(
     from isthmus.text import known
 
     known("format", form, citation.FORMATS)
-    print(citation.render(run_file.load(run), form), end="")
+    put(citation.render(run_file.load(run), form), end="")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shlex
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -10,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from isthmus.errors import GATE_FAILED
+from isthmus.output import put
 
 if TYPE_CHECKING:
     from isthmus.analysis.changes import Side
@@ -44,25 +44,27 @@ def compare(
 ) -> int:
     """Compares points that both sides have; processes are the sample, of several runs the runs."""
     from isthmus.analysis import changes
-    from isthmus.errors import analysing
-    from isthmus.program import program, shorter
+    from isthmus.errors import UsageError, analysing
+    from isthmus.program import invocation, option_words, shorter
     from isthmus.reporters import comparison
     from isthmus.text import known
 
+    if points and form not in {None, "table"}:
+        raise UsageError(f"--points has no effect with --format {form}")
     chosen = form or ("table" if points else "summary")
     known("format", chosen, ["summary", *comparison.FORMATS])
     chosen_limit, least = limit(relevant, fail_above)
-    files = " ".join(shlex.quote(shorter(path)) for path in (base, *new))
-    options = f"{chosen_limit and f' --relevant {chosen_limit}'}{' --mixed' if mixed else ''}"
+    files = map(shorter, (base, *new))
+    options = option_words("--relevant", chosen_limit) if chosen_limit else []
+    more = invocation("compare", *files, *options, *(["--mixed"] if mixed else []), "--points")
     with analysing(f"{base}, {new[0]}"):
         result = changes.compare(_side([base]), _side(new), least, mixed=mixed)
         text = (
-            "\n".join(comparison.lines(result, f"{program()} compare {files}{options} --points"))
-            + "\n"
+            "\n".join(comparison.lines(result, more)) + "\n"
             if chosen == "summary"
             else comparison.FORMATS[chosen](result)
         )
-    print(text, end="")
+    put(text, end="")
     return GATE_FAILED if fail_above is not None and not result.passes else 0
 
 

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Annotated
 
 import typer
+
+from isthmus.output import put, warn
 
 if TYPE_CHECKING:
     from isthmus.measure import discovery
@@ -31,15 +32,15 @@ def devices(
     from isthmus.measure import discovery
     from isthmus.system import lock
 
-    with lock.exclusive(_say, no_wait=no_wait):  # runtimes that start would be part of its figures
+    with lock.exclusive(warn, no_wait=no_wait):  # runtimes that start would be part of its figures
         surveys = discovery.surveys()
     if as_json:
         from isthmus.written import json_text
 
-        print(json_text(_as_data(surveys)), end="")
+        put(json_text(_as_data(surveys)), end="")
         return
-    for line in _lines(surveys):
-        print(line)
+    for text in _lines(surveys):
+        put(text)
 
 
 def _lines(surveys: Sequence[discovery.Survey]) -> Iterator[str]:
@@ -80,10 +81,6 @@ def _lines(surveys: Sequence[discovery.Survey]) -> Iterator[str]:
         yield from ["", "Missing, and how to get it:"]
     for what_and_cure, backends in missing.items():
         yield from wrapped(f"{', '.join(backends)}: {printable(what_and_cure)}")
-
-
-def _say(message: str) -> None:
-    print(f"isthmus: {message}", file=sys.stderr)
 
 
 def studies_of(device: discovery.FoundDevice) -> list[str]:

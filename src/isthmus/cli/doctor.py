@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from isthmus.errors import GATE_FAILED
+from isthmus.output import Styled, put, warn
 
 if TYPE_CHECKING:
     from rich.table import Table
@@ -53,6 +54,10 @@ def doctor(
     """
     from isthmus.errors import UsageError, analysing
 
+    if as_json and everything:
+        raise UsageError("--all has no effect with --json, which has each result")
+    if run is not None and no_wait:
+        raise UsageError("--no-wait has no effect with --run, which touches no device")
     if run is not None and device:
         raise UsageError("give devices or --run RUN.json: a run names its own devices")
     if run:
@@ -65,15 +70,9 @@ def doctor(
     else:
         _print_table(judged, everything=everything)
     for why in missing:
-        _say(why)
+        warn(why)
     bad = any(result.state == "bad" for _, results in judged for result in results)
     return GATE_FAILED if bad else _NO_DEVICE if missing else 0
-
-
-def _say(message: str) -> None:
-    from isthmus.units import printable
-
-    print(f"isthmus: {printable(message)}", file=sys.stderr)
 
 
 def _of_machine(addresses: Sequence[str], *, no_wait: bool) -> tuple[Judged, list[str]]:
@@ -85,7 +84,7 @@ def _of_machine(addresses: Sequence[str], *, no_wait: bool) -> tuple[Judged, lis
     from isthmus.system import environment, lock
 
     missing = []
-    with lock.exclusive(_say, no_wait=no_wait):  # runtimes that start would be part of its figures
+    with lock.exclusive(warn, no_wait=no_wait):  # runtimes that start would be part of its figures
         devices = [] if addresses else discovery.real_devices()
         devices = [one for one in devices if not one.backend.only_first_device]
         for address in dict.fromkeys(addresses):
@@ -132,13 +131,10 @@ def _print_json(judged: Judged, missing: Sequence[str]) -> None:
     from isthmus.written import json_text
 
     data = {
-        "subjects": [
-            {"name": name, "results": [_with_program(result) for result in results]}
-            for name, results in judged
-        ],
+        "subjects": [{"name": name, "results": results} for name, results in judged],
         "missing": missing,
     }
-    print(json_text(data), end="")
+    put(json_text(data), end="")
 
 
 def _print_table(judged: Judged, *, everything: bool) -> None:
@@ -156,8 +152,9 @@ def _print_table(judged: Judged, *, everything: bool) -> None:
             head = printable(name if results else f"{name}: {_NO_LINK}")
             console.print(head, style="bold", markup=False)
             console.print(_on_screen(results, everything=everything))
-    print(printable(_sentence(judged)))
-    print("\n".join(filter(None, map(str.rstrip, captured.get().splitlines()))))
+    put(_sentence(judged))
+    drawn = "\n".join(filter(None, map(str.rstrip, captured.get().splitlines())))
+    put(Styled(drawn))
 
 
 def _sentence(judged: Judged) -> str:
@@ -225,27 +222,10 @@ def _rows(
         key = result.check if everything or result.state == "bad" else same
         rows.setdefault((result.state, key), []).append(result)
     for (state, _), alike in rows.items():
-        one, names = _with_program(alike[0]), " ".join(result.check for result in alike)
+        one, names = alike[0], " ".join(result.check for result in alike)
         if len(alike) == 1:
             yield names, state, (one.found, one.cause, one.cure, one.command)
         elif state == "good":
             yield f"{len(alike)} checks", state, ("", "", "", "")
         else:
             yield f"{len(alike)} checks", state, (f"{one.found}: {names}", "", "", one.command)
-
-
-def _with_program(result: Result) -> Result:
-    """The same with commands of Isthmus as this one was called, ready to paste."""
-    import re
-
-    import msgspec
-
-    from isthmus.program import program
-
-    return msgspec.structs.replace(
-        result,
-        **{
-            part: re.sub(r"\bisthmus (?=run|doctor)", f"{program()} ", getattr(result, part))
-            for part in ("cure", "command")
-        },
-    )

@@ -7,6 +7,8 @@ from typing import Annotated
 
 import typer
 
+from isthmus.output import put
+
 
 def add_to(app: typer.Typer) -> None:
     """Registers the command."""
@@ -42,4 +44,4 @@ def export(
     with analysing(run):
         content = write(samples_of(loaded) if samples else summarise(loaded))
     save_new(content, out)
-    print(out)
+    put(out)

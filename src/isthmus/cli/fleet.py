@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from isthmus.errors import GATE_FAILED
+from isthmus.output import put, warn
 
 if TYPE_CHECKING:
     from isthmus.results.run_file import Run
@@ -51,16 +52,14 @@ def fleet(
     with analysing(folder):
         result = analysis.inspect(_runs(folder), least, before, expected)
         text = FORMATS[form](result)
-    print(text, end="")
+    put(text, end="")
     return 0 if result.passes else GATE_FAILED
 
 
 def _runs(folder: Path) -> Iterator[tuple[str, Run]]:
-    import sys
 
     from isthmus.errors import UsageError
     from isthmus.results import run_file
-    from isthmus.units import printable
 
     files = sorted(folder.rglob("*.json")) if folder.is_dir() else [folder]
     if not files:
@@ -71,4 +70,4 @@ def _runs(folder: Path) -> Iterator[tuple[str, Run]]:
         except UsageError as error:
             if len(files) == 1:
                 raise
-            print(f"isthmus: {printable(error)}; left out", file=sys.stderr)
+            warn(f"{error}; left out")

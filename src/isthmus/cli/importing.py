@@ -8,6 +8,8 @@ from typing import Annotated
 
 import typer
 
+from isthmus.output import put
+
 
 def add_to(app: typer.Typer) -> None:
     """Registers the command."""
@@ -31,11 +33,10 @@ def import_files(
 ) -> None:
     """Writes a run file for each; show, report and compare read them."""
     from isthmus.importers.as_run import imported
-    from isthmus.program import program, shorter
     from isthmus.reporters import summary
     from isthmus.results import run_file
     from isthmus.text import counted
-    from isthmus.units import parse_size, printable
+    from isthmus.units import parse_size
 
     size = parse_size(bytes_each) if bytes_each else None
     command = ["isthmus", *sys.argv[1:]]
@@ -49,9 +50,9 @@ def import_files(
         assert path
         run_file.save(run, path)
         if not several:
-            print("\n".join(summary.lines(run, Path(shorter(path)), program())))
-            print(path)
+            put("\n".join(summary.lines(run, path)))
+            put(path)
         else:
             assert run.origin
             what = counted(len(run.points), "point", "points")
-            print(printable(f"{path}: {what} of {run.origin.tool}"))
+            put(f"{path}: {what} of {run.origin.tool}")

@@ -11,6 +11,7 @@ from typer.core import TyperGroup
 from isthmus.cli.declared import DeclaringCommand
 from isthmus.command import App
 from isthmus.errors import UsageError
+from isthmus.output import put
 from isthmus.run_options import RunOption, flag
 
 if TYPE_CHECKING:
@@ -33,7 +34,7 @@ def add_to(app: typer.Typer) -> None:
 def overview(context: typer.Context) -> None:
     """Prints a line for each model where none is named."""
     if context.invoked_subcommand is None:
-        print(context.get_help())
+        put(context.get_help())
 
 
 class Models(TyperGroup):
@@ -67,7 +68,7 @@ def _command(model: Model) -> Any:
             if len(values) > 1:
                 raise UsageError(f"{flag(name)} is given twice")
         given = {name: values[0] for name, values in context.obj.items() if values}
-        print(model_figures.answer(model, given, as_json=as_json), end="")
+        put(model_figures.answer(model, given, as_json=as_json), end="")
 
     app = App(add_completion=False, rich_markup_mode=None)
     summary = f"{model.summary[0].upper()}{model.summary[1:]}."
@@ -97,11 +98,11 @@ def validate(
     from isthmus.validation import residuals
 
     known("format", form, residuals.FORMATS)
-    print(residuals.render(residuals.validate(), form), end="")
+    put(residuals.render(residuals.validate(), form), end="")
 
 
 def fit() -> None:
     """Prints fitted parameters."""
     from isthmus.validation import fitting
 
-    print(fitting.text(fitting.refit()), end="")
+    put(fitting.text(fitting.refit()), end="")

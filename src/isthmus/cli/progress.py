@@ -12,8 +12,9 @@ from rich.progress import Progress as Bar
 from rich.progress import TextColumn
 
 from isthmus.measure.runner import Answer, Standing
+from isthmus.output import line
 from isthmus.studies.transfer import PLATEAU_FROM
-from isthmus.units import format_rate, format_seconds, format_size
+from isthmus.units import format_rate, format_seconds, format_size, printable
 
 _PLAIN_EVERY_S = 10.0
 """Least seconds between two lines of progress where the output is no terminal."""
@@ -58,7 +59,7 @@ class Progress:
         counted = _counted(standing)
         if self._console.is_terminal:
             room = self._console.width - len(counted) - 3
-            self._bar.update(self._id, line=f"{counted}  {label[: max(room, 0)]}")
+            self._bar.update(self._id, line=f"{counted}  {printable(label)[: max(room, 0)]}")
             return
         now = self._clock()
         if now - self._last_line >= _PLAIN_EVERY_S:
@@ -73,8 +74,8 @@ class Progress:
         """One line above the progress."""
         self._print(f"isthmus: {message}")
 
-    def _print(self, line: str) -> None:
-        self._bar.console.print(line, markup=False, highlight=False, soft_wrap=True)
+    def _print(self, text: str) -> None:
+        line(self._bar.console, text)
 
 
 def answer_line(answer: Answer) -> str:

@@ -3,25 +3,18 @@
 from __future__ import annotations
 
 import shlex
-from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
 from isthmus.cli.declared import DeclaringCommand
 from isthmus.errors import IsthmusError, UsageError
+from isthmus.output import put, tell
 from isthmus.run_options import RunOption, flag
 
-_MOST_RANKS = 4096
 _MOST_CODE = 4
 """Largest exit code of isthmus; a launcher may end with others."""
-
-if TYPE_CHECKING:
-    from isthmus.results.run_file import Run
-
-_OF_ONE_COMMAND = ("--resume", "--no-wait", "--verbose", "--per-node")
-"""Switches that say nothing about what is measured."""
 
 
 class _PermittingCommand(DeclaringCommand):
@@ -60,11 +53,11 @@ def repeat(
     ] = "mpirun",
 ) -> int:
     """Runs the command that a run file holds, or one that its plan gives; then compares."""
-    import sys
-
-    from isthmus.cli import compare
+    from isthmus.cli import compare, given
     from isthmus.cli.run import fresh_name
+    from isthmus.program import invocation, option_words
     from isthmus.results import run_file
+    from isthmus.results.commands import ranks_of, repeating
 
     compare.limit(relevant, fail_above)  # wrong values are refused before anything is measured
     target = out or fresh_name(run.stem)
@@ -73,17 +66,19 @@ def repeat(
     base = run_file.load(run)
     if base.origin:
         raise UsageError(f"{run} was imported from {base.origin.tool}: run that program again")
-    arguments = [*arguments_of(base), *switches, "--out", str(target)]
-    ranks = base.environment.get("ranks")
-    if isinstance(ranks, list) and ranks:
+    arguments = [*repeating(base), *switches, *option_words("--out", target)]
+    ranks = ranks_of(base)
+    if not ranks:
+        given.refuse(context, {"launcher"}, "on a run without ranks")
+    if ranks:
         measured = _over_ranks(_words(launcher), len(ranks), arguments)
         if not target.exists():
             raise IsthmusError(f"{launcher}: no run file came of it, exit code {measured}")
     else:
-        print(f"isthmus {shlex.join(arguments)}", file=sys.stderr)
+        tell(invocation(*arguments))
         measured = _here(context, arguments)
     code = compare.compare(run, [target], relevant, fail_above=fail_above)
-    print(target)
+    put(target)
     return code or measured
 
 
@@ -117,10 +112,13 @@ def _over_ranks(launcher: list[str], ranks: int, arguments: list[str]) -> int:
     import subprocess
     import sys
 
-    if ranks > _MOST_RANKS:
-        raise UsageError(f"the run says that it had {ranks} ranks; {_MOST_RANKS} are the most")
+    from isthmus.program import invocation
+    from isthmus.results.commands import MOST_RANKS
+
+    if ranks > MOST_RANKS:
+        raise UsageError(f"the run says that it had {ranks} ranks; {MOST_RANKS} are the most")
     launcher = [*launcher, "-n", str(ranks)]
-    print(shlex.join([*launcher, "isthmus", *arguments]), file=sys.stderr)
+    tell(invocation(*arguments, before=launcher))
     command = [*launcher, sys.executable, "-m", "isthmus", *arguments]
     try:
         code = subprocess.run(command, stdout=subprocess.DEVNULL, check=False).returncode
@@ -130,52 +128,3 @@ def _over_ranks(launcher: list[str], ranks: int, arguments: list[str]) -> int:
             "starts them"
         ) from error
     return code if 0 <= code <= _MOST_CODE else 1
-
-
-def arguments_of(run: Run) -> list[str]:
-    """Arguments of ``isthmus`` that measure as a run was measured, on the same devices.
-
-    Without permissions, a launcher of ranks, and a file to write.
-    """
-    from isthmus.backends import run_options
-
-    command = run.software.command
-    if command[:2] == ["mpirun", "-n"]:
-        command = command[3:]
-    left_out = {o.flag for o in run_options().values() if o.permission}.union(_OF_ONE_COMMAND)
-    if command[:2] == ["isthmus", "run"] and "--resume" not in command:
-        kept = [word for word in _without_out(command[1:]) if word not in left_out]
-    else:
-        kept = list(_planned(run))
-    if not any(word == "--device" or word.startswith("--device=") for word in kept):
-        named = [device.address for device in run.devices if not device.added and not device.error]
-        kept += [word for address in named for word in ("--device", address)]
-    return kept
-
-
-def _without_out(words: Sequence[str]) -> Iterator[str]:
-    skipped = False
-    for word in words:
-        if not skipped and word != "--out" and not word.startswith("--out="):
-            yield word
-        skipped = word == "--out"
-
-
-def _planned(run: Run) -> Iterator[str]:
-    """The command that has the same plan: studies, axes and settings."""
-    from isthmus.backends import run_options
-
-    settings, known = run.settings, run_options()
-    yield from ("run", run.studies[0] if len(run.studies) == 1 else "all")
-    for name, values in settings.axes.items():
-        yield from ("--axis", f"{name}={values}")
-    for name, value in settings.options.items():
-        if name in known and not known[name].permission:
-            yield from (flag(name), value)
-    yield from ["--quick"] if settings.quick else []
-    yield from ("--precision", f"{settings.precision:g}", "--budget", f"{settings.budget_s:g}")
-    yield from ("--reruns", str(settings.reruns)) if settings.reruns else ()
-    yield from ("--seed", str(settings.seed))
-    yield from ("--cpus", ",".join(map(str, settings.cpus))) if settings.cpus else ()
-    if settings.numa_node is not None:
-        yield from ("--numa-node", str(settings.numa_node))

@@ -8,6 +8,7 @@ from typing import Annotated
 import typer
 
 from isthmus.errors import UsageError, analysing
+from isthmus.output import put
 
 _MOST_POINTS = 20_000
 """Most points of a page: it takes a minute and 1 GB, and no browser likes more."""
@@ -44,7 +45,7 @@ def report(
         raise UsageError(f"{folder} holds a page already: choose --out, or --force to replace it")
     with analysing(", ".join(map(str, runs))):
         page = write_page(loaded, folder)
-    print(page)
+    put(page)
     if open_page:
         import webbrowser
 

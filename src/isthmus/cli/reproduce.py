@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shlex
 import sys
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
@@ -13,6 +12,7 @@ import typer
 from isthmus.cli.declared import DeclaringCommand, separated
 from isthmus.cli.run import failed, fresh_name, positive
 from isthmus.errors import GATE_FAILED, NoDeviceError, UsageError
+from isthmus.output import put, warn
 from isthmus.text import truncated
 
 if TYPE_CHECKING:
@@ -70,32 +70,40 @@ def reproduce(
 ) -> int:
     """Prints published figures with the reproduced ones, and writes run files."""
     from isthmus import published
+    from isthmus.cli import given
 
     if name is None:
-        if gate or device or quick or budget:
+        if any(given.options(context)):
             raise UsageError("which figures? isthmus reproduce lists them; all is every one")
-        print("\n".join(_listed()))
+        put("\n".join(_listed()))
         return 0
     positive(budget, "--budget")
     figures = published.chosen(name)
     options, axes = separated(context.obj)
     for axis in axes:
         raise UsageError(f"--{axis} {axes[axis]}: the figure says what is measured")
+    measured = [row.run for figure in figures for row in figure.rows if row.run]
+    if not device:
+        given.refuse(context, {"quick"}, "without --device")
+    if not device and not any(run.hybrid for run in measured):
+        given.refuse(context, {"budget"}, "on simulated figures")
+    if not measured:
+        unused = {"out", *context.obj}
+        given.refuse(context, unused, "on these figures: no study gives them")
     settings = _Settings(device, out, quick, budget, options)
     reproduced, files, failed = _compare(figures, settings)
-    print("\n".join(_overview(reproduced) if name == "all" else _in_full(reproduced)).rstrip())
-    for line in _legend(row.how for figure in reproduced for row in figure.rows):
-        print(line)
+    put("\n".join(_overview(reproduced) if name == "all" else _in_full(reproduced)).rstrip())
+    for text in _legend(row.how for figure in reproduced for row in figure.rows):
+        put(text)
     from isthmus.analysis.reproduction import missed_aims
-    from isthmus.program import program, shorter
+    from isthmus.program import invocation, shorter
 
     missed = missed_aims(reproduced, published.sources().values())
     if missed:
         of_card = ", which are the emulated card's" if device else ""
-        print("\n".join(["", f"Missed aims{of_card}:", *(f"  {text}" for text in missed)]))
+        put("\n".join(["", f"Missed aims{of_card}:", *(f"  {text}" for text in missed)]))
     if files:
-        names = (shlex.quote(shorter(file)) for file in files)
-        print("\nPage with the plots:", f"{program()} report", *names)
+        put(f"\nPage with the plots: {invocation('report', *map(shorter, files))}")
     if failed:
         return 1
     unmeasured = any(
@@ -110,7 +118,7 @@ def _listed() -> Iterator[str]:
     """Every source with its figures: what each shows, and how far it is reproduced."""
     from isthmus import published
     from isthmus.columns import wrapped
-    from isthmus.program import program
+    from isthmus.program import invocation
 
     for source in published.sources().values():
         yield from wrapped(f"{source.by}: {source.title}", "", "")
@@ -121,7 +129,7 @@ def _listed() -> Iterator[str]:
         yield ""
     every = (row for source in published.sources().values() for row in source.rows)
     yield from _legend(row.how for row in every)
-    yield f"{program()} reproduce NAME puts published figures beside ours;"
+    yield f"{invocation('reproduce', 'NAME')} puts published figures beside ours;"
     yield "NAME is SOURCE/FIGURE, SOURCE or all."
 
 
@@ -237,7 +245,7 @@ def _run(
         )
     files.append(request.out)
     for fault in truncated(wording.faults(run)):
-        print(f"isthmus: {name}: {fault}", file=sys.stderr)
+        warn(f"{name}: {fault}")
     return reproduced, failed(run)
 
 
@@ -350,7 +358,7 @@ def _overview(figures: Sequence[ReproducedFigure]) -> Iterator[str]:
     """A line for each figure with rows; then reasons, and the number of figures without a model."""
     from isthmus.analysis.reproduction import NOT_MEASURED
     from isthmus.columns import columns, wrapped
-    from isthmus.program import program
+    from isthmus.program import invocation
     from isthmus.published.source import counted
 
     rows = [("figure", "rows", "farthest off", "how", "at")]
@@ -371,4 +379,4 @@ def _overview(figures: Sequence[ReproducedFigure]) -> Iterator[str]:
     for reason, names in reasons.items():
         yield from wrapped(f"{NOT_MEASURED}: {', '.join(names)}: {reason}")
     without = sum(bool(one.figure.because) for one in figures)
-    yield f"{without} more figures are not modelled: {program()} reproduce says why"
+    yield f"{without} more figures are not modelled: {invocation('reproduce')} says why"

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import math
-import shlex
 import sys
 from collections.abc import Iterator, Mapping, Sequence
 from datetime import datetime
@@ -15,6 +14,9 @@ import typer
 
 from isthmus.cli.study_help import StudyCommand
 from isthmus.errors import UsageError
+from isthmus.output import line, put
+from isthmus.system import launcher
+from isthmus.text import nearest
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -33,8 +35,13 @@ def add_to(app: typer.Typer) -> None:
     )(run)
 
 
-def _axes(given: Sequence[str], by_name: Mapping[str, str]) -> dict[str, str]:
-    """Axes of ``--axis NAME=VALUES``, and those given as ``--NAME VALUES``."""
+def _axes(
+    given: Sequence[str], by_name: Mapping[str, str], studies: Sequence[Study]
+) -> dict[str, str]:
+    """Axes of ``--axis NAME=VALUES``, and those given as ``--NAME VALUES``.
+
+    Raises UsageError for an axis that none of the studies has.
+    """
     axes = dict(by_name)
     for text in given:
         name, _, values = text.partition("=")
@@ -43,6 +50,12 @@ def _axes(given: Sequence[str], by_name: Mapping[str, str]) -> dict[str, str]:
         if name in axes:
             raise UsageError(f"axis '{name}' is given twice")
         axes[name] = values
+    known = list(dict.fromkeys(axis.name for study in studies for axis in study.axes))
+    for name in axes:
+        if name not in known:
+            hint = f"{nearest(name, known)}known: {', '.join(known)}"
+            named = ", ".join(study.name for study in studies)
+            raise UsageError(f"no axis '{name}' in {named}; {hint}")
     return axes
 
 
@@ -111,27 +124,26 @@ def run(
 ) -> int:
     """Measures a study and writes a run file."""
     from isthmus.backends import run_options
-    from isthmus.cli import over_ranks
+    from isthmus.cli import given, over_ranks
     from isthmus.cli.declared import separated
     from isthmus.cli.progress import Progress
     from isthmus.measure import session
-    from isthmus.system.binding import Binding, node_cpus, parse_cpus
+    from isthmus.system.binding import binding
 
-    names = (*context.params, *context.obj)
-    sources = map(context.get_parameter_source, names)
-    if study is None and any(source and source.name == "COMMANDLINE" for source in sources):
+    if study is None and any(given.options(context)):
         raise UsageError("name a study, or all: isthmus run lists them")
     if study is None:
         from isthmus.cli.study_help import overview
 
-        print(overview(), end="")
+        put(overview(), end="")
         return 0
     studies = _studies(study)
     for value, option in ((precision, "--precision"), (budget, "--budget"), (reruns, "--reruns")):
         positive(value, option)
     if precision is not None and precision >= 1:
         raise UsageError("--precision is a share below 1: 0.02 for 2 %")
-    options, axes = separated(context.obj)
+    options, named = separated(context.obj)
+    axes = _axes(axis or [], named, studies)
     bound = {"--cpus": cpus, "--numa-node": numa_node}
     if per_node:
         out = over_ranks.own_file(out or Path())
@@ -142,26 +154,25 @@ def run(
     if resume:
         if out is None:
             raise UsageError("--resume goes on with a run file: name it with --out")
-        known = run_options()
-        permissions = {name: value for name, value in options.items() if known[name].permission}
-        others = options.keys() - permissions.keys()
-        if any((device, quick, axis, axes, precision, reruns, cpus, others)):
-            raise UsageError(
-                "--resume goes on as the run began: give only --out, --budget and --allow-..."
-            )
-        with _kept(study, out, console), Progress(console) as progress:
+        permissions = {option.name for option in run_options().values() if option.permission}
+        given.refuse_all_but(
+            context,
+            {"resume", "out", "budget", "no_wait", "per_node", *permissions},
+            "with --resume, which goes on as the run began: "
+            "give only --out, --budget, --no-wait and --allow-...",
+        )
+        with _kept(studies, out, console), Progress(console) as progress:
             group = over_ranks.group()
             done = session.resume(
                 out, study, budget, progress,
-                permissions=permissions, no_wait=no_wait, group=group,
+                permissions=options, no_wait=no_wait, group=group,
             )  # fmt: skip
         return _close(done, out, console)
-    chosen = parse_cpus(cpus) if cpus else node_cpus(numa_node) if numa_node is not None else []
     target = out or fresh_name(study)
     request = session.Request(
         studies=studies,
         devices=device or [],
-        axes=_axes(axis or [], axes),
+        axes=axes,
         out=target,
         command=["isthmus", *sys.argv[1:]],
         quick=quick,
@@ -171,30 +182,26 @@ def run(
         seed=seed,
         no_wait=no_wait,
         options=options,
-        binding=Binding(tuple(chosen), numa_node),
+        binding=binding(cpus, numa_node),
     )
-    with _kept(study, target, console), Progress(console) as progress:
+    with _kept(studies, target, console), Progress(console) as progress:
         request.group = over_ranks.group()
         done = session.measure(request, progress)
     return _close(done, target, console)
 
 
 @contextlib.contextmanager
-def _kept(study: str, out: Path, console: Console) -> Iterator[None]:
+def _kept(studies: Sequence[Study], out: Path, console: Console) -> Iterator[None]:
     """On an interrupt or error, tells the user where the run was kept and how to continue it."""
     before = _file_number(out)
     try:
         yield
     except (KeyboardInterrupt, Exception):
         if _file_number(out) not in {None, before}:
-            from isthmus.program import program, shorter
+            from isthmus.results.commands import resumed
 
-            file = shlex.quote(shorter(out))
-            console.print(
-                f"what was measured is in {out}; go on: "
-                f"{program()} run {study} --resume --out {file}",
-                soft_wrap=True, highlight=False, markup=False,
-            )  # fmt: skip
+            command = resumed([one.name for one in studies], out, launcher.ranks_led())
+            line(console, f"what was measured is in {out}; go on: {command}")
         raise
 
 
@@ -205,15 +212,13 @@ def _file_number(path: Path) -> int | None:
 def _close(run: Run, out: Path, console: Console) -> int:
     """The summary, the file's name, and the exit code."""
     from isthmus.analysis import wording
-    from isthmus.program import program, shorter
     from isthmus.reporters import summary
     from isthmus.text import truncated
-    from isthmus.units import printable
 
     for fault in truncated(wording.faults(run)):  # errors were printed as they came
-        console.print(printable(fault), soft_wrap=True, highlight=False, markup=False)
-    print("\n".join(summary.lines(run, Path(shorter(out)), program())))
-    print(out)
+        line(console, fault)
+    put("\n".join(summary.lines(run, out)))
+    put(out)
     return 1 if failed(run) else 0
 
 

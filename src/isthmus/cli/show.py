@@ -7,6 +7,8 @@ from typing import Annotated
 
 import typer
 
+from isthmus.output import put
+
 
 def add_to(app: typer.Typer) -> None:
     """Registers the command."""
@@ -34,17 +36,18 @@ def show(
     """Prints a run file: its summary, or its points in one of the text formats."""
     from isthmus import reporters
     from isthmus.cli.selection import of_study_and_operations
-    from isthmus.errors import analysing
-    from isthmus.program import program, shorter
+    from isthmus.errors import UsageError, analysing
     from isthmus.reporters import summary
     from isthmus.results import run_file
 
+    if points and form not in {None, "table"}:
+        raise UsageError(f"--points has no effect with --format {form}")
     chosen = form or ("table" if points or study or operation or samples else "summary")
     reporter = reporters.by_name(chosen, samples=samples)
     loaded = of_study_and_operations(run_file.load(run), study, operation)
     with analysing(run):
         if reporter is summary.REPORTER and not samples:
-            text = "\n".join(summary.lines(loaded, Path(shorter(run)), program())) + "\n"
+            text = "\n".join(summary.lines(loaded, run)) + "\n"
         else:
             text = reporter.render(loaded, samples=samples)
-    print(text, end="")
+    put(text, end="")

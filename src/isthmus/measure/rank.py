@@ -38,6 +38,7 @@ from isthmus.measure.ranks import (
     send,
 )
 from isthmus.measure.worker import DeviceServer
+from isthmus.output import warn
 from isthmus.studies.base import Study
 from isthmus.system import launcher
 from isthmus.system.launcher import Place
@@ -130,11 +131,9 @@ def _exit_code(leader: int) -> int:
     except psutil.Error:
         return 1
     if code is not None and code < 0:
-        print(
-            f"isthmus: the runner (process {leader}) was killed by {signal.Signals(-code).name}; "
-            "its journal OUT.journal has what was measured: go on with --resume --out OUT",
-            file=sys.stderr,
-            flush=True,
+        warn(
+            f"the runner (process {leader}) was killed by {signal.Signals(-code).name}; "
+            "its journal OUT.journal has what was measured: go on with --resume --out OUT"
         )
     return code if code is not None and code >= 0 else 1
 
@@ -172,7 +171,7 @@ def _serve(hello: Hello, world: Intracomm, leader: int, pipe: Connection | None)
     try:
         connection = pipe or connect(rendezvous, world.size)
     except IsthmusError as error:
-        print(f"isthmus: rank {hello.rank} ({hello.host}): {error}", file=sys.stderr, flush=True)
+        warn(f"rank {hello.rank} ({hello.host}): {error}")
         os._exit(1)
     rank = Rank(connection, hello, world.size, lambda: communicator.activity.name, leave)
     threading.Thread(target=_report_signals, args=(rank,), daemon=True).start()

@@ -37,7 +37,7 @@ from isthmus.studies import by_name
 from isthmus.studies.base import Study, Value
 from isthmus.studies.transfer import LATENCY_BYTES
 from isthmus.system import environment, lock, memory
-from isthmus.system.binding import Binding
+from isthmus.system.binding import Binding, binding
 
 if TYPE_CHECKING:
     from isthmus.measure.joint import RankGroup
@@ -325,7 +325,7 @@ def resume(
         budget_s=budget_s,
         no_wait=no_wait,
         options={**harmless, **permissions},
-        binding=Binding(tuple(settings.cpus), settings.numa_node),
+        binding=binding(",".join(map(str, settings.cpus)) or None, settings.numa_node),
         group=group,
     )
     with lock_for_hardware(request.devices, watcher, no_wait=no_wait):

@@ -187,7 +187,9 @@ def serve(request_fd: int, answer_fd: int) -> None:
             answer = server.answer(request)
             if isinstance(answer, protocol.Failed) and answer.lost:
                 # No call will succeed here again. The runner reads this and starts a fresh worker.
-                print(answer.message, file=sys.stderr, flush=True)
+                from isthmus.output import tell  # noqa: PLC0415 - most workers go without
+
+                tell(answer.message)
                 os._exit(1)
             protocol.send(answers, answer)
 

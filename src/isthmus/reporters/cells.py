@@ -102,7 +102,7 @@ def table(frame: Frame, labels: Mapping[str, str] | None = None) -> Table:
             bare = name.removesuffix("_s").removesuffix("_Bps")  # each cell has its unit
             heading = _HEADINGS.get(name, bare.replace("_", " "))
         if any(cells) or frame.empty:
-            headings.append(heading)
+            headings.append(printable(heading))
             columns.append(cells)
             numeric.append(_is_number(frame[name]))
     return Table(headings, [list(row) for row in zip(*columns, strict=True)], numeric)
@@ -148,7 +148,7 @@ def lift(
             value = labels.get(values[0], values[0]) if name == "device" else whole(values[0])
             common[_HEADINGS.get(name, name)] = cell(name, value)
             frame = frame.without([name])
-    return frame, {name: text for name, text in common.items() if text}
+    return frame, {printable(name): text for name, text in common.items() if text}
 
 
 def plain(value: Any) -> str | int | float | bool | None:

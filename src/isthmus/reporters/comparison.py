@@ -12,6 +12,7 @@ from isthmus.analysis.changes import SHARED_LINK, Change, Comparison, frame
 from isthmus.analysis.sentences import shortened
 from isthmus.columns import command_lines, wrapped
 from isthmus.junit import Case, junit
+from isthmus.program import Invocation
 from isthmus.reporters.cells import plain, table
 from isthmus.reporters.md import escape, markdown
 from isthmus.reporters.table import drawn
@@ -40,7 +41,7 @@ _WHY = {
 _ATTRIBUTES = ("study", "device", "operation", "memory", "sizes")
 
 
-def lines(result: Comparison, more: str) -> Iterator[str]:
+def lines(result: Comparison, more: Invocation) -> Iterator[str]:
     """The answer in at most 15 lines of 80 columns; ``more``: the command that shows all points."""
     changed = [*result.of("slower"), *result.of("faster")]
     before = [line for sentence in verdict(result) for line in wrapped(sentence)]

@@ -16,6 +16,7 @@ from isthmus.frames import Frame
 from isthmus.reporters.base import Reporter
 from isthmus.reporters.cells import clocks_of, plain_rows, series_of
 from isthmus.results.run_file import Run
+from isthmus.written import json_escaped
 
 
 def _text(run: Run) -> str:
@@ -39,7 +40,7 @@ def _written(run: Run, summary: Frame, rows: Iterable[dict[str, object]]) -> str
     tables = (one.table for one in answers(run, summary) if one.name == "fits")
     curves: Iterable[dict[str, object]] = (dict(row) for one in tables for row in plain_rows(one))
     origin = f'"origin": {msgspec.json.encode(run.origin).decode()},\n' if run.origin else ""
-    return (
+    return json_escaped(
         f'{{{origin}"findings": {_list(map(plain, findings(run, summary)))},\n'
         f'"curves": {_list(curves)},\n"points": {_list(rows)}}}\n'
     )

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shlex
 import textwrap
 from collections.abc import Container, Iterator, Sequence
 from pathlib import Path
@@ -19,9 +18,10 @@ from isthmus.analysis.summary import BELOW_RESOLUTION, summarise
 from isthmus.columns import command_lines
 from isthmus.frames import Frame
 from isthmus.models.pcie import link_of
+from isthmus.program import Invocation, invocation, option_words, shorter
 from isthmus.reporters.base import Reporter
+from isthmus.results.commands import is_address, ranks_of, resumed
 from isthmus.results.run_file import DeviceRecord, Run
-from isthmus.run_options import flag
 from isthmus.units import printable
 
 LINES, COLUMNS = 25, 80
@@ -30,7 +30,6 @@ _LABEL = 33
 _FIGURE = 10
 _STUDY = 10
 _COMMAND = 10
-_LEAST_BUDGET_S = 60
 _MINUTES_FROM_S = 120
 _MOST_ADDRESSES = 3
 """Addresses of alike devices that the title lists; of more, the first and the last."""
@@ -44,12 +43,11 @@ def text(run: Run) -> str:
 def lines(
     run: Run,
     path: Path | None = None,
-    program: str = "isthmus",
     summary: Frame | None = None,
 ) -> list[str]:
     """Lines of the summary: devices, findings, missing measurements, state of the run, commands.
 
-    ``path`` is the run's file, ``program`` how Isthmus is called: they are in the commands.
+    ``path`` is the run's file, for the commands.
     """
     rows = summarise(run) if summary is None else summary
     results = findings(run, rows)
@@ -60,7 +58,7 @@ def lines(
     if any(one.clock == "hybrid" for one in results):
         bottom += _wrapped(HYBRID, 2)
     if path is not None:
-        bottom += ["", *_commands(run, results, path, program)]
+        bottom += ["", *_commands(run, results, path)]
     room = LINES - 1 - len(top) - len(bottom) - 1  # the file's name comes last
     table = list(_table(results, max(room, 1)))
     return [printable(line).rstrip() for line in (*top, *([""] if table else []), *table, *bottom)]
@@ -267,45 +265,42 @@ def _seconds(run: Run) -> str:
     return f"{seconds / 60:.0f} min" if seconds >= _MINUTES_FROM_S else f"{seconds:.0f} s"
 
 
-def _commands(run: Run, results: Sequence[Finding], path: Path, program: str) -> list[str]:
+def _commands(run: Run, results: Sequence[Finding], path: Path) -> list[str]:
     """Commands: the page, the points, and more precise measurements."""
-    file = shlex.quote(str(path))
-    commands = [("Page:", f"report {file} --force --open"), ("Points:", f"show {file} --points")]
-    decide = next((one for one in results if one.headline and one.action.startswith("run ")), None)
-    study = run.studies[0] if len(run.studies) == 1 else "all"
-    if run.status != "complete" or run.left_out:
-        more_s = sum(one.seconds for one in run.left_out)
-        more_s = more_s if run.status == "complete" else 2 * run.settings.budget_s
-        budget = max(_LEAST_BUDGET_S, round(more_s))
-        allowed = [f" {flag(n)}" for n in run.settings.options if "allow_" in n]
-        commands.append(
-            ("Go on:", f"run {study} --resume --out {file} --budget {budget}{''.join(allowed)}")
-        )
-    if decide is not None:
-        commands.append(("Try:", decide.action))
-    commands += [("Published:", command) for command in _published(run)]
-    launcher = run.software.command
-    before = launcher[: launcher.index("isthmus")] if "isthmus" in launcher else []
-    whole = [
-        (label, shlex.join(before) + " " if before and command.startswith("run ") else "", command)
-        for label, command in commands
+    file = shorter(path)
+    commands: list[tuple[str, Invocation | None]] = [
+        ("Page:", invocation("report", file, "--force", "--open")),
+        ("Points:", invocation("show", file, "--points")),
     ]
+    if run.status != "complete" or run.left_out:
+        left_s = sum(one.seconds for one in run.left_out)
+        budget_s = left_s if run.status == "complete" else 2 * run.settings.budget_s
+        commands.append(("Go on:", resumed(run.studies, path, len(ranks_of(run)), budget_s)))
+    actions = [one.action for one in results if one.headline]
+    decide = (one for one in actions if isinstance(one, Invocation) and one.words[0] == "run")
+    commands.append(("Try:", next(decide, None)))
+    commands += [("Published:", command) for command in _published(run)]
     return [
         line
-        for label, first, command in whole
-        for line in command_lines(f"{first}{program} {command}", f"{label:{_COMMAND}}")
+        for label, command in commands
+        if command is not None
+        for line in command_lines(command, f"{label:{_COMMAND}}")
     ]
 
 
-def _published(run: Run) -> list[str]:
+def _published(run: Run) -> list[Invocation]:
     """Commands that compare published figures of the run's boards, for its studies."""
     names = {
-        f"reproduce {row.source}{f' --device {shlex.quote(device.address)}' * device.real}"
+        (row.source, device.address if device.real else "")
         for device in run.devices
         for study in run.studies
         for row in rows_of_card(study, device)
+        if is_address(device.address)
     }
-    return sorted(names)
+    return [
+        invocation("reproduce", source, *(option_words("--device", address) if address else ()))
+        for source, address in sorted(names)
+    ]
 
 
 REPORTER = Reporter("summary", "what was found, on one screen", text)

@@ -17,6 +17,7 @@ from isthmus.analysis import wording
 from isthmus.analysis.flags import meaning
 from isthmus.analysis.summary import summarise
 from isthmus.frames import Frame
+from isthmus.output import Styled
 from isthmus.reporters.base import Reporter
 from isthmus.reporters.cells import Table, flags_in, heading, table, view
 from isthmus.results.run_file import Run
@@ -51,7 +52,7 @@ def _text(run: Run) -> str:
     if left_out:
         console.print(f"left out in {width} columns: {', '.join(left_out)} (--format csv has all)")
     for flag in flags_in(summary):
-        console.print(Text.assemble((printable(flag), "yellow"), f": {meaning(flag)}"))
+        console.print(Text.assemble((printable(flag), "yellow"), f": {printable(meaning(flag))}"))
     for trouble in wording.troubles(run):
         console.print(Text(printable(trouble), style="red"))
     for skipped, memory in dict.fromkeys((point.skipped, point.memory) for point in run.points):
@@ -61,14 +62,16 @@ def _text(run: Run) -> str:
         if missing.error:
             reason = f"{missing.address} was not measured: {missing.error}"
             console.print(Text(printable(reason), style="red"))
-    return "\n".join(line.rstrip() for line in text.getvalue().splitlines()).rstrip() + "\n"
+    lines = (line.rstrip() for line in text.getvalue().splitlines())
+    return Styled("\n".join(lines).rstrip() + "\n")
 
 
-def drawn(cells: Table) -> str:
+def drawn(cells: Table) -> Styled:
     """A table as it stands, however wide."""
     text = io.StringIO()
     _console(text, _least_width(cells)).print(_rich(cells))
-    return "\n".join(line.rstrip() for line in text.getvalue().splitlines()).strip("\n") + "\n"
+    lines = (line.rstrip() for line in text.getvalue().splitlines())
+    return Styled("\n".join(lines).strip("\n") + "\n")
 
 
 def _fitted(shown: Frame, labels: Mapping[str, str], width: int) -> tuple[Table, list[str]]:

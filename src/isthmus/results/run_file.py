@@ -20,6 +20,7 @@ import psutil
 
 from isthmus.errors import IsthmusError, UsageError
 from isthmus.measure.protocol import Noise
+from isthmus.program import quoted
 from isthmus.system.pci import Function
 from isthmus.text import shortened
 
@@ -340,7 +341,7 @@ def load(path: Path) -> Run:
             data = file.read(MOST_BYTES + 1)
     except OSError as error:
         cut_off = path.with_name(path.name + JOURNAL_ENDING)
-        hint = f"; its run was cut off: go on with --resume --out {path}"
+        hint = f"; its run was cut off: go on with --resume --out {quoted(str(path))}"
         message = f"{error.strerror}{hint if cut_off.exists() else ''}"
         raise UsageError(f"{path}: {message}") from error
     if len(data) > MOST_BYTES:

@@ -6,6 +6,7 @@ import contextlib
 import ctypes
 import os
 import re
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -13,6 +14,8 @@ from isthmus.errors import UsageError
 
 _MOST_CPUS = 1 << 16
 _NODES = Path("/sys/devices/system/node")
+_MOST_NODES = 1024
+"""Memory nodes of a Linux kernel at most: MAX_NUMNODES, with CONFIG_NODES_SHIFT of 10."""
 _MPOL_BIND = 2  # set_mempolicy(2)
 _SYS_SET_MEMPOLICY = {"x86_64": 238, "aarch64": 237}
 
@@ -52,21 +55,49 @@ def parse_cpus(text: str) -> list[int]:
     return sorted(cpus)
 
 
-def node_cpus(node: int) -> list[int]:
-    """Processors of a memory node; raises UsageError where there is no such node."""
+def binding(cpus: str | None, node: int | None) -> Binding:
+    """Binding of workers to listed processors, else to those of a memory node.
+
+    Raises UsageError for what cannot be bound to here: workers would die of it one by one.
+    """
+    if node is not None:
+        _try_memory(node)
+    chosen = parse_cpus(cpus) if cpus is not None else _node_cpus(node) if node is not None else []
+    return Binding(tuple(chosen), node)
+
+
+def _node_cpus(node: int) -> list[int]:
+    """Processors of a memory node; raises UsageError where there are none."""
     with contextlib.suppress(OSError):
-        return parse_cpus((_NODES / f"node{node}" / "cpulist").read_text().strip())
-    raise UsageError(f"memory node {node} is not to be had here")
+        if listed := (_NODES / f"node{node}" / "cpulist").read_text().strip():
+            return parse_cpus(listed)
+    raise UsageError(f"memory node {node} has no processors here: name some with --cpus")
+
+
+def _try_memory(node: int) -> None:
+    """Raises UsageError where memory of a node cannot be had.
+
+    A thread tries it: the policy is the thread's own and goes with it.
+    """
+    with ThreadPoolExecutor(1) as pool:
+        try:
+            pool.submit(bind_memory, node).result()
+        except OSError as error:
+            raise UsageError(
+                f"memory node {node} is not to be had here: {error.strerror}"
+            ) from error
 
 
 def bind_memory(node: int) -> None:
-    """Takes this process's memory from one node only (set_mempolicy, MPOL_BIND)."""
+    """Takes this thread's memory from one node only (set_mempolicy, MPOL_BIND)."""
+    if not 0 <= node < _MOST_NODES:
+        raise UsageError(f"memory node {node} is not to be had here")
     number = _SYS_SET_MEMPOLICY.get(os.uname().machine)
     if number is None:
         raise UsageError("memory nodes cannot be chosen on this kind of processor")
-    mask = (ctypes.c_ulong * 16)()
     bits = 8 * ctypes.sizeof(ctypes.c_ulong)
+    mask = (ctypes.c_ulong * (_MOST_NODES // bits))()
     mask[node // bits] = 1 << node % bits
     libc = ctypes.CDLL(None, use_errno=True)
-    if libc.syscall(number, _MPOL_BIND, mask, 16 * bits) != 0:
+    if libc.syscall(number, _MPOL_BIND, mask, _MOST_NODES) != 0:
         raise OSError(ctypes.get_errno(), os.strerror(ctypes.get_errno()))

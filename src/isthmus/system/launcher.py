@@ -48,6 +48,11 @@ class Place:
         return self.rank if self.local_rank is None else self.local_rank
 
 
+def ranks_led(environment: Mapping[str, str] = os.environ) -> int:
+    """How many ranks this process leads; 0 without a launcher."""
+    return int(environment[LEADER].split(",")[1]) if LEADER in environment else 0
+
+
 def leave(environment: MutableMapping[str, str] = os.environ) -> None:
     """Takes this process out of those that a launcher started: from now on it is alone."""
     for _, *names in _LAUNCHERS:

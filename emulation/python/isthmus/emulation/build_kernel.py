@@ -51,8 +51,7 @@ def build(
     modules, ``defines`` are macros of C++ and OpenCL C, ``NAME`` or ``NAME=VALUE``. Raises
     UsageError where these do not fit, IsthmusError with the compiler's words.
     """
-    for source in sources:
-        _check_source(source)
+    _check_sources(sources, defines)
     options = [*(f"-I{path}" for path in folders), *(f"-D{macro}" for macro in defines)]
     in_opencl = {s: _translated(s, options) for s in sources if s.suffix == opencl_c.SUFFIX}
     texts = {
@@ -222,14 +221,17 @@ def _in_verilog(source: Path) -> bool:
     return source.suffix in verilated.SUFFIXES
 
 
-def _check_source(source: Path) -> None:
-    if not source.is_file():
-        raise UsageError(f"{source}: no such file")
-    if not _in_verilog(source) and source.suffix not in (*_CPP, opencl_c.SUFFIX):
-        raise UsageError(
-            f"{source}: neither C++ ({', '.join(_CPP)}), OpenCL C ({opencl_c.SUFFIX}) nor Verilog "
-            f"({', '.join(verilated.SUFFIXES)})"
-        )
+def _check_sources(sources: Sequence[Path], defines: Sequence[str]) -> None:
+    for source in sources:
+        if not source.is_file():
+            raise UsageError(f"{source}: no such file")
+        if not _in_verilog(source) and source.suffix not in (*_CPP, opencl_c.SUFFIX):
+            raise UsageError(
+                f"{source}: neither C++ ({', '.join(_CPP)}), OpenCL C ({opencl_c.SUFFIX}) nor "
+                f"Verilog ({', '.join(verilated.SUFFIXES)})"
+            )
+    if defines and all(map(_in_verilog, sources)):
+        raise UsageError("--define has no effect on Verilog: it is for C++ and OpenCL C")
 
 
 def _is_ours(path: Path) -> bool:

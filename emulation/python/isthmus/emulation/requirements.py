@@ -9,11 +9,11 @@ from __future__ import annotations
 
 import os
 import re
-import sys
 from dataclasses import dataclass, replace
 from functools import cache
 
 from isthmus.errors import NoDeviceError
+from isthmus.output import warn
 from isthmus.system import launcher
 
 
@@ -61,7 +61,7 @@ def _warn(text: str) -> None:
     """A line to the user, once in a run: of several ranks the first says it."""
     place = launcher.place()
     if place is None or place.rank == 0:
-        print(f"isthmus: {text}", file=sys.stderr)
+        warn(text)
 
 
 XRT = Requirement(

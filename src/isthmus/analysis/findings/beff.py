@@ -17,6 +17,7 @@ from isthmus.analysis.fits import NO_LAW
 from isthmus.analysis.ratios import groups
 from isthmus.analysis.sentences import say
 from isthmus.analysis.wording import number
+from isthmus.program import quoted
 from isthmus.statistics import Interval
 from isthmus.studies.base import Analysis
 
@@ -64,7 +65,7 @@ def _better(context: AnalysisContext, means: Sequence[Finding]) -> Iterator[Find
                 ranked[0], subject=f"{best} over {usual}", quantity="b_eff",
                 interval=gain, unit="1", reference=None, share=None,
                 verdict="faster", remark=f"use channel {best}",
-                action=f"--channel {best}", evidence="channels",
+                action=f"--channel {quoted(best)}", evidence="channels",
                 sentence=say("better_channel", best=best, usual=usual,
                              ratio=number(gain.value), who=ranked[0].subject),
             )  # fmt: skip

@@ -18,7 +18,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Sequence
-from shlex import quote
 from typing import Any
 
 import msgspec
@@ -32,7 +31,10 @@ from isthmus.analysis.findings.finding import Cause, shown
 from isthmus.analysis.findings.reached import TOLERANCE, known_of
 from isthmus.analysis.summary import measured_on
 from isthmus.checks import Check, Facts, Result
+from isthmus.checks.base import AS_ROOT
 from isthmus.frames import Frame, Series
+from isthmus.program import Invocation
+from isthmus.results.commands import again
 from isthmus.results.run_file import DeviceRecord, Point, Run
 from isthmus.units import format_size
 
@@ -119,14 +121,15 @@ def causes_of(
     in_time = [] if changed or full is not None else list(_falling(run, device, rows))
     if alone and not changed and not in_time:
         in_time = list(_unsteady(rows))
-    found = [*(by_check(*one) for one in bad), *in_time, *_bounced(device, rows, best)]
-    ordinary = list(_only_ordinary(device, lowest))
+    found = [*(by_check(*one) for one in bad), *in_time, *_bounced(run, device, rows, best)]
+    ordinary = list(_only_ordinary(run, device, lowest))
     explained = [check for check, _ in bad if explains(check, rows, lowest)]
-    less = [] if explained or in_time or ordinary or full is not None else list(_less(device, best))
+    excused = explained or in_time or ordinary or full is not None
+    less = [] if excused else list(_less(run, device, best))
     if lowest.limit_share < FAIR:
         found = [*ordinary, *found]
         if not (explained or in_time or ordinary or less or as_known(device, best)):
-            found += _unexplained(device, lowest, judged(run, device), full)
+            found += _unexplained(run, device, lowest, judged(run, device), full)
     return [*less, *found]
 
 
@@ -138,7 +141,7 @@ def furthest_below(device: DeviceRecord, best: Sequence[Any]) -> Any | None:
     return below[least] if least < TOLERANCE else None
 
 
-def _less(device: DeviceRecord, best: Sequence[Any]) -> Iterator[Cause]:
+def _less(run: Run, device: DeviceRecord, best: Sequence[Any]) -> Iterator[Cause]:
     """A copy that is slower than every known run of such devices."""
     row = furthest_below(device, best)
     if row is not None and (runs := known_of(device, row)):
@@ -147,7 +150,7 @@ def _less(device: DeviceRecord, best: Sequence[Any]) -> Iterator[Cause]:
             evidence=f"{row.operation} {shown(row.bandwidth_Bps, 'B/s')}; {runs.runs} known runs "
             f"of {runs.family}, scaled to this link: {shown(runs.least, 'B/s')} or more "
             f"(least: {runs.source})",
-            command=_again(device),
+            command=_again(run, device),
         )
 
 
@@ -157,9 +160,9 @@ def as_known(device: DeviceRecord, best: Sequence[Any]) -> bool:
     return all(runs and row.bandwidth_Bps >= TOLERANCE * runs.own for row, runs in known)
 
 
-def _again(device: DeviceRecord) -> str:
+def _again(run: Run, device: DeviceRecord) -> Invocation | str:
     """Measures once more: another time, or a node that is equal, tells a user from the device."""
-    return f"isthmus run transfer --device {quote(device.address)}"
+    return again(run, "transfer", [device.address]) or ""
 
 
 def explains(check: Check, rows: Frame, low: Any) -> bool:
@@ -177,11 +180,11 @@ def explains(check: Check, rows: Frame, low: Any) -> bool:
     return small.empty or float(small.median()) >= START_UP * float(low.median_s)
 
 
-def _only_ordinary(device: DeviceRecord, row: Any) -> Iterator[Cause]:
+def _only_ordinary(run: Run, device: DeviceRecord, row: Any) -> Iterator[Cause]:
     """The copy of ordinary memory, where no other kind was measured though there is one."""
     fastest = backends.of(device.backend).fastest_memory
     if row.memory in ORDINARY and fastest not in {"", row.memory}:
-        yield _bounce(device, row.memory, fastest, f"only {row.memory} memory was measured")
+        yield _bounce(run, device, row.memory, fastest, f"only {row.memory} memory was measured")
 
 
 def _unsteady(rows: Frame) -> Iterator[Cause]:
@@ -250,7 +253,7 @@ def _medians(point: Point) -> list[float]:
     return [float(np.median(rerun.seconds("host"))) for rerun in reruns]
 
 
-def _bounced(device: DeviceRecord, rows: Frame, best: Sequence[Any]) -> Iterator[Cause]:
+def _bounced(run: Run, device: DeviceRecord, rows: Frame, best: Sequence[Any]) -> Iterator[Cause]:
     """Ordinary memory that is much slower than the best kind, in the same direction and size."""
     for row in best:
         same = rows[rows["operation"].eq(row.operation) & rows["bytes"].eq(row.bytes)]
@@ -259,34 +262,37 @@ def _bounced(device: DeviceRecord, rows: Frame, best: Sequence[Any]) -> Iterator
             rates = [
                 f"{one.memory} memory {shown(one.bandwidth_Bps, 'B/s')}" for one in (other, row)
             ]
-            yield _bounce(device, other.memory, row.memory, ", ".join(rates))
+            yield _bounce(run, device, other.memory, row.memory, ", ".join(rates))
             return
 
 
-def _bounce(device: DeviceRecord, memory: str, other: str, evidence: str) -> Cause:
-    command = f"isthmus run transfer --device {quote(device.address)} --memory {memory},{other}"
+def _bounce(run: Run, device: DeviceRecord, memory: str, other: str, evidence: str) -> Cause:
+    command = again(run, "transfer", [device.address], {"memory": f"{memory},{other}"}) or ""
     return Cause(name=f"a bounce copy of {memory} memory", evidence=evidence, command=command)
 
 
 def _unexplained(
-    device: DeviceRecord, row: Any, results: Sequence[tuple[Check, Result]], full: Any | None
-) -> Iterator[Cause]:
+    run: Run, device: DeviceRecord, row: Any, results: Sequence[tuple[Check, Result]],
+    full: Any | None,
+) -> Iterator[Cause]:  # fmt: skip
     """What may be the cause where no check is bad, and what would tell; ``full``: see above."""
     if full is not None:
-        both = f"--device {quote(device.address)} --device {quote(full.device)}"
+        command = again(run, "transfer", [device.address, str(full.device)]) or ""
         filled = f"{full.device} reaches {wording.percent(full.limit_share)} of the same link"
-        yield Cause(name=_API, evidence=filled, command=f"isthmus run transfer {both}")
+        yield Cause(name=_API, evidence=filled, command=command)
         return
     hidden = [(check, one) for check, one in results if one.state == "unknown" and check.fault]
     for check, result in hidden[:MOST]:
         cause = by_check(check, result)
         yield msgspec.structs.replace(
-            cause, name=f"perhaps {check.fault}", command=result.command or "sudo isthmus doctor"
+            cause,
+            name=f"perhaps {check.fault}",
+            command=result.command or str(AS_ROOT),
         )
     if not hidden:
         yield Cause(
             name=ANY,
             evidence=f"a steady {wording.percent(row.limit_share)} of the link; no check is bad. "
             "Run again at another time (isthmus compare), or on an equal node (isthmus fleet)",
-            command=_again(device),
+            command=_again(run, device),
         )

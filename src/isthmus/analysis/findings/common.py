@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import shlex
 from collections.abc import Iterable, Mapping, Sequence
 from types import MappingProxyType
 from typing import Any
@@ -24,8 +23,9 @@ from isthmus.analysis.findings.finding import (
 from isthmus.analysis.sentences import say
 from isthmus.backends import BackendDescription
 from isthmus.frames import Frame, Series
+from isthmus.program import Invocation, quoted
+from isthmus.results.commands import again
 from isthmus.results.run_file import DeviceRecord
-from isthmus.run_options import flag
 from isthmus.statistics import Interval
 from isthmus.units import format_size
 
@@ -46,7 +46,7 @@ def backend_of(
 
 def call_for(context: AnalysisContext, address: str, memory: str) -> str:
     """The call that gives memory of this kind on a device; "malloc" for ordinary memory."""
-    usual = "malloc" if memory == "pageable" else f"--memory {memory}"
+    usual = "malloc" if memory == "pageable" else f"--memory {quoted(memory)}"
     return backend_of(context, address).memory_calls.get(memory, usual)
 
 
@@ -77,18 +77,10 @@ def who(context: AnalysisContext, row: Any) -> str:
     return ", ".join(filter(None, [title(context, str(row.device)), *distinguishing]))
 
 
-def to_decide(context: AnalysisContext, *devices: str) -> str:
-    """Arguments of ``isthmus`` that measure these devices longer."""
-    settings = context.run.settings
-    budget = max(60, 60 * round(4 * settings.budget_s / 60))
-    words = ["run", context.study]
-    for address in dict.fromkeys(devices):
-        words += ["--device", address]
-    for name in ("memory", "operation"):
-        words += [f"--{name}", settings.axes[name]] if name in settings.axes else []
-    for name, value in settings.options.items():
-        words += [flag(name), *([] if value == "yes" else [value])]
-    return shlex.join([*words, "--budget", str(budget)])
+def to_decide(context: AnalysisContext, *devices: str) -> Invocation | str:
+    """The command that measures these devices longer; empty where the run file gives none."""
+    budget_s = max(60, 60 * round(4 * context.run.settings.budget_s / 60))
+    return again(context.run, context.study, devices, budget_s=budget_s) or ""
 
 
 def reference_of(row: Any) -> Reference | None:

@@ -7,6 +7,7 @@ from typing import Any, Literal
 import msgspec
 
 from isthmus.analysis.wording import number
+from isthmus.program import Invocation
 from isthmus.statistics import Interval
 
 _WIDE = 10.0
@@ -40,8 +41,8 @@ class Cause(msgspec.Struct, frozen=True, kw_only=True):
     """In a few words: "small packets"."""
     evidence: str
     """What was read or measured that says so."""
-    command: str
-    """Shows it, or decides it: for a shell, or arguments of ``isthmus``."""
+    command: Invocation | str
+    """Shows it, or decides it: a command of Isthmus, or a line for a shell."""
     check: str = ""
     """Check of ``isthmus doctor`` that found it; empty: measured."""
 
@@ -65,8 +66,8 @@ class Finding(msgspec.Struct, frozen=True, kw_only=True):
     verdict: Verdict = "none"
     remark: str = ""
     """A few words for the table: "at the limit", "pinned is 7.4 x"."""
-    action: str = ""
-    """What to do: a call to make, or arguments of ``isthmus``."""
+    action: Invocation | str = ""
+    """What to do: a command of Isthmus, or a call to make; empty: nothing."""
     causes: list[Cause] = []
     """Of a verdict, the likeliest first."""
     evidence: str = ""
@@ -140,6 +141,9 @@ def plain(finding: Finding) -> dict[str, Any]:
         ends = zip(("value", "low", "high", "confidence"), finding.interval, strict=True)
         # NaN is no JSON.
         data["interval"] = {name: end if abs(end) < float("inf") else None for name, end in ends}
-    data["causes"] = [msgspec.structs.asdict(cause) for cause in finding.causes]
+    data["action"] = str(finding.action)
+    data["causes"] = [
+        {**msgspec.structs.asdict(cause), "command": str(cause.command)} for cause in finding.causes
+    ]
     data["reference"] = finding.reference and msgspec.structs.asdict(finding.reference)
     return data

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
-from shlex import quote
 from typing import Any
 
 from isthmus import backends
@@ -17,6 +16,7 @@ from isthmus.analysis.findings.finding import MOST_HEADLINES, Finding, Verdict, 
 from isthmus.analysis.hybrid import Share
 from isthmus.analysis.ratios import SMALL, groups
 from isthmus.frames import Frame, Row
+from isthmus.results.commands import again
 from isthmus.statistics import Interval, relevant
 from isthmus.studies.base import Analysis
 from isthmus.units import format_size
@@ -122,20 +122,19 @@ def _rate(context: AnalysisContext, rows: Frame) -> Finding:
     if row.direction and row.memory and row.memory not in named:
         who += f", {row.memory}"
     remark = common.REMARKS.get(verdict, "") if of_link else ""
-    action = f"run transfer --device {quote(row.device)}"
     template = "rate_of_limit" if reference else "rate_alone"
+    axes: dict[str, str] = {}
     if worth and of_link:
-        action += f" --memory {row.memory},{other}"
+        axes = {"memory": f"{row.memory},{other}"}
     elif not row.plateau and row.limit == "link":
         largest = format_size(max(_PLATEAU_BYTES, _STEP * int(row.bytes)))
-        action += f" --operation {row.operation} --bytes {format_size(row.bytes)}:{largest}"
+        axes = {"operation": str(row.operation), "bytes": f"{format_size(row.bytes)}:{largest}"}
         remark, template = "still grows", "rate_grows"
-    else:
-        action = ""
+    action = again(context.run, "transfer", [str(row.device)], axes) if axes else None
     return common.tell(
         context, row, template, "{what}, {size}", rate, "B/s",
         ways=WAYS, who=who, subject=named, reference=reference, verdict=verdict,
-        remark=remark, evidence="peaks", action=action,
+        remark=remark, evidence="peaks", action=action or "",
     )  # fmt: skip
 
 
@@ -209,7 +208,7 @@ def _better(
         "percent": "an unknown factor" if math.isnan(far) else wording.percent(far),
     }  # fmt: skip
     open_ = common.to_decide(context, *others)
-    action = {"not decided": open_}.get(remark, advice if verdict == "faster" else "")
+    action = open_ if remark == "not decided" else advice if verdict == "faster" else ""
     return common.tell(
         context, best, template, "{what}, {size}", gain, "1", ways=WAYS, values=values,
         subject=subject, verdict=verdict, remark=remark.format(**values), action=action,
@@ -341,7 +340,7 @@ def _left_out(context: AnalysisContext) -> Iterator[Finding]:
                 "kinds of host memory",
                 None,
                 remark="not in the model",
-                action=f"run allocation --device {quote(device)}",
+                action=again(context.run, "allocation", [str(device)]) or "",
             )
 
 

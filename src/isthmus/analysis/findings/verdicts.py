@@ -26,7 +26,6 @@ Emulated cards are never below: their boards say what they reach.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from shlex import quote
 from typing import Any
 
 import msgspec
@@ -39,6 +38,8 @@ from isthmus.analysis.findings.finding import Cause, Finding, Verdict, shown
 from isthmus.analysis.findings.reached import known_of
 from isthmus.analysis.sentences import say
 from isthmus.frames import Frame
+from isthmus.program import Invocation, invocation
+from isthmus.results.commands import again, is_address, points_of
 from isthmus.results.run_file import DeviceRecord, Run
 from isthmus.text import counted
 
@@ -139,7 +140,7 @@ def _without_large(
     why = "no copy is so large that a larger one is no faster"
     if not copies["limit"].eq("link").any():
         why = "its speed or width is hidden"
-    command = f"isthmus run {rows['study'].iloc[0]} --device {quote(device.address)}"
+    command = again(run, str(rows["study"].iloc[0]), [device.address]) or ""
     open_ = [Cause(name=why, evidence="", command=command)] if len(copies) else []
     bad = causes.bad_checks(run, device)
     lower = [causes.by_check(*one) for one in bad if one[0].lowers_limit]
@@ -191,11 +192,12 @@ def _unchecked(run: Run, rows: Frame) -> Iterator[Cause]:
 
 def _told(reason: str, rows: Frame) -> Iterator[Cause]:
     """A cause that these rows show, if there are any."""
-    named = ",".join(rows["operation"].unique())
+    operations = [str(one) for one in rows["operation"].unique()]
+    named = ",".join(operations)
     if len(rows):
         yield Cause(
             name=reason, evidence=f"{counted(len(rows), 'point', 'points')} of {named}",
-            command=f"show RUN.json --points --operation {named}",
+            command=points_of(operations) or "",
         )  # fmt: skip
 
 
@@ -235,13 +237,14 @@ def _finding(
             kind = "normal_best"
             values |= {"best": str(low.memory), "usual": found[0].name.split()[-2]}
     first = found[0] if found else None
-    doctor = f"doctor {quote(device.address)}"
+    action = first.command if first and isinstance(first.command, Invocation) else ""
+    if first and first.check and is_address(device.address):
+        action = invocation("doctor", device.address)
     return Finding(
         study="", subject=device.address, quantity="use of the link", interval=None,
         unit="", verdict=verdict, share=None if low is None else float(low.limit_share),
         reference=None if low is None else reference_of(low), causes=list(found),
         remark=first.name if first else verdict, sentence=say(kind, **values),
-        action="" if not first else doctor if first.check
-        else first.command.removeprefix("isthmus ") * first.command.startswith("isthmus "),
+        action=action,
         device=device.address,
     )  # fmt: skip

@@ -13,6 +13,7 @@ from isthmus.analysis.flags import meaning
 from isthmus.frames import Frame
 from isthmus.reporters.cells import Table, heading, table, view
 from isthmus.reporters.html.charts import Source
+from isthmus.results.commands import recorded
 from isthmus.results.run_file import Run
 from isthmus.units import format_seconds
 
@@ -54,7 +55,7 @@ def method_of(id: str, source: Source) -> Method:  # noqa: A002 - the attribute'
         environment=list(wording.facts(run.environment)),
         method=list(_settings(run)),
         points=Folded(f"All points ({len(shown):,} rows)", table(shown, labels), common),
-        command=" ".join(run.software.command),
+        command=str(recorded(run) or ""),
     )
 
 

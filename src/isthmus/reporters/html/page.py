@@ -39,7 +39,6 @@ _MOST_LISTED = 3
 """Most items of advice, and of missing measurements, on the first screen."""
 _MOST_FOLDED = 500
 """Rows of a table behind an answer."""
-_COMMANDS = ("run ", "model ", "card ", "devices", "doctor ")
 _FINDINGS = ("what", "of", "value", "interval", "share", "remark")
 
 
@@ -259,8 +258,7 @@ def _advice(results: Sequence[tuple[Source, Finding]]) -> list[tuple[str, str]]:
     actions: dict[str, str] = {}
     for _, one in results:
         if one.action:
-            action = f"isthmus {one.action}" if one.action.startswith(_COMMANDS) else one.action
-            actions.setdefault(action, one.sentence)
+            actions.setdefault(str(one.action), one.sentence)
     return [(sentence, action) for action, sentence in actions.items()][:_MOST_LISTED]
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import typer
 
 from isthmus.emulation.cli import card_exec, card_kernel, card_xclbin, xclbin
+from isthmus.output import put
 
 
 def add_commands(app: typer.Typer, card: typer.Typer) -> None:
@@ -29,4 +30,4 @@ def include() -> None:
     """Prints the folder for ``-I`` of a C++ compiler."""
     from isthmus.emulation.session import PROCESS
 
-    print(PROCESS.parent / "include")
+    put(PROCESS.parent / "include")

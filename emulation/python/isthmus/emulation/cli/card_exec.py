@@ -12,6 +12,7 @@ from typing import Annotated, NoReturn, get_args
 import typer
 
 from isthmus.errors import GATE_FAILED, UsageError
+from isthmus.output import tell, warn
 
 
 def execute(
@@ -81,17 +82,17 @@ def execute(
         ) as session,
     ):
         if session.cure:
-            _say(session.cure)
+            warn(session.cure)
         limit = gates.Limit(session, max_simulated)
         code = execution.run(command, session, is_over=limit.is_exceeded if max_simulated else None)
         wall_s = time.monotonic() - began
         if watch:
-            print("\n".join(watching.lines(session.events)), file=sys.stderr)
+            tell("\n".join(watching.lines(session.events)))
         told = account.line(session.used(), boards, wall_s, times_are_right=session.times_are_right)
-        _say(told)
+        warn(told)
         failures = [*limit.failures(), *gates.warnings(session, fatal=fail_on_warning)]
         for failure in failures:
-            _say(failure)
+            warn(failure)
         if trace is not None:
             _write(trace, timeline(session.events, boards=", ".join(boards)))
         if junit is not None:
@@ -124,8 +125,4 @@ def _write(path: Path, data: bytes) -> None:
     try:
         path.write_bytes(data)
     except OSError as error:  # the exit code stays the program's
-        _say(f"{path}: {error.strerror}")
-
-
-def _say(text: str) -> None:
-    print(f"isthmus: {text}", file=sys.stderr)
+        warn(f"{path}: {error.strerror}")

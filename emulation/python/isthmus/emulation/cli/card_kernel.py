@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import shlex
-import sys
 from pathlib import Path
 from typing import Annotated, get_args
 
@@ -11,8 +9,9 @@ import typer
 
 from isthmus.command import App
 from isthmus.errors import UsageError
+from isthmus.output import put, tell
 
-_HOST = "g++ -std=c++17 -w -I/usr/include/xrt {0}/host.cpp -o {0}/host"
+_HOST = "g++ -std=c++17 -w -I/usr/include/xrt {} -o {}"
 _LIBRARIES = "-lxrt_coreutil -luuid -pthread"
 
 
@@ -36,23 +35,25 @@ def new(
     """Writes kernel, description and host program; says what to type next."""
     from isthmus.emulation import new_kernel
     from isthmus.emulation.prototype import parse
-    from isthmus.program import program
+    from isthmus.program import invocation, quoted, shorter
 
     parsed = parse(prototype)
     folder = out or Path(parsed.name)
     made = new_kernel.write(parsed, folder, verilog=verilog)
-    here = shlex.quote(str(folder))
+    here, name = shorter(folder), parsed.name
     said = [f"{path}: {file.what}" for path, file in made.items()]
     for n in range(0, len(said), 2):
-        print("; ".join(said[n : n + 2]))
-    sources = [shlex.quote(str(path)) for path, file in made.items() if file.built]
+        put("; ".join(said[n : n + 2]))
+    sources = [shorter(path) for path, file in made.items() if file.built]
     streamed = len(sources) > 1
-    description = f" --from {here}/{parsed.name}.toml" if streamed else ""
-    print(f"  {program()} card kernel build {' '.join(sources)}{description}")
+    description = ["--from", f"{here}/{name}.toml"] if streamed else []
+    put(f"  {invocation('card', 'kernel', 'build', *sources, *description)}")
     needed = streamed or "ap_" in str(parsed)
-    headers = f" -I$({program()} card include)/hls" if needed else ""
-    print(f"  {_HOST.format(here)}{headers} {_LIBRARIES}")
-    print(f"  {program()} card exec --kernels {here} -- {here}/host {here}/{parsed.name}.xclbin")
+    headers = f" -I$({invocation('card', 'include')})/hls" if needed else ""
+    host = (f"{here}/host.cpp", f"{here}/host")
+    put(f"  {_HOST.format(*map(quoted, host))}{headers} {_LIBRARIES}")
+    program = (host[1], f"{here}/{name}.xclbin")
+    put(f"  {invocation('card', 'exec', '--kernels', here, '--', *program)}")
 
 
 def build(
@@ -88,7 +89,7 @@ def build(
 ) -> None:
     """Makes a NAME.so beside each source, and an xclbin, and prints their names."""
     from isthmus.emulation import build_kernel
-    from isthmus.program import program
+    from isthmus.program import invocation, shorter
     from isthmus.xclbin.design import ModeName
 
     names: tuple[ModeName, ...] = get_args(ModeName)
@@ -105,10 +106,10 @@ def build(
         defines=define or (),
         mode=chosen,
     )
-    print(*made, sep="\n")
+    put("\n".join(map(str, made)))
     *libraries, described_by = made
-    folders = dict.fromkeys(shlex.quote(str(library.parent)) for library in libraries)
+    folders = dict.fromkeys(shorter(library.parent) for library in libraries)
     options = ["--as-hardware"] if chosen == "hw" else []
-    options += [f"--kernels {folder}" for folder in folders]
-    run = f"{program()} card exec {' '.join(options)} -- PROGRAM {shlex.quote(str(described_by))}"
-    print(f"Run it with: {run}", file=sys.stderr)
+    options += [word for folder in folders for word in ("--kernels", folder)]
+    run = invocation("card", "exec", *options, "--", "PROGRAM", shorter(described_by))
+    tell(f"Run it with: {run}")

@@ -8,6 +8,7 @@ from typing import Annotated, get_args
 import typer
 
 from isthmus.errors import UsageError
+from isthmus.output import put
 
 
 def write(
@@ -31,4 +32,4 @@ def write(
     wanted = list(KERNELS) if kernels is None else kernels.split(",")
     made = design(wanted, boards.named(board) if board else None, chosen).build()
     save(made, out)
-    print(f"{out} {made.header.uuid}")
+    put(f"{out} {made.header.uuid}")

@@ -9,6 +9,7 @@ import typer
 
 from isthmus.command import App
 from isthmus.errors import UsageError
+from isthmus.output import put
 
 
 def add_to(app: typer.Typer) -> None:
@@ -42,7 +43,7 @@ def write(
         design = design.for_mode(chosen)
     xclbin = design.build()
     save(xclbin, out)
-    print(f"{out} {xclbin.header.uuid}")
+    put(f"{out} {xclbin.header.uuid}")
 
 
 def dump(
@@ -58,4 +59,4 @@ def dump(
         text = json_text(listing.as_data(xclbin)) if as_json else listing.as_text(xclbin)
     except UsageError as error:
         raise UsageError(f"{file}: {error}") from error
-    print(text, end="")
+    put(text, end="")

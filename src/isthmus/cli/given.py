@@ -1,0 +1,32 @@
+"""Which options the command line has, and a refusal of those that would do nothing."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator
+
+import typer
+
+from isthmus.errors import UsageError
+
+
+def options(context: typer.Context) -> Iterator[tuple[str, str]]:
+    """Name of the parameter and written form (``--numa-node``) of each option on the line."""
+    for parameter in context.command.get_params(context):
+        source = context.get_parameter_source(parameter.name or "")
+        if parameter.param_type_name == "option" and source and source.name == "COMMANDLINE":
+            yield parameter.name or "", parameter.opts[0]
+
+
+def refuse(context: typer.Context, names: Collection[str], why: str) -> None:
+    """Raises UsageError where an option of these names is given. ``why``: ``of a run file``."""
+    _refuse((flag for name, flag in options(context) if name in names), why)
+
+
+def refuse_all_but(context: typer.Context, names: Collection[str], why: str) -> None:
+    """Raises UsageError where an option of another name is given."""
+    _refuse((flag for name, flag in options(context) if name not in names), why)
+
+
+def _refuse(flags: Iterator[str], why: str) -> None:
+    if without_effect := ", ".join(flags):
+        raise UsageError(f"{without_effect} has no effect {why}")

@@ -1,0 +1,240 @@
+"""Commands that continue or repeat a run, made from its run file, which may be a stranger's.
+
+A name or value is taken only where this Isthmus knows it: a study, an axis with values that it
+takes, an option of a backend, an address of a backend's device. No permission is taken.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from pathlib import Path
+from types import MappingProxyType
+from typing import Any
+
+from isthmus import backends, studies
+from isthmus.errors import UsageError
+from isthmus.measure.address import Address
+from isthmus.program import Invocation, invocation, option_words, shorter
+from isthmus.results.run_file import Run
+from isthmus.run_options import RunOption, flag
+from isthmus.studies import Study
+
+MOST_RANKS = 4096
+"""Most ranks that a command starts: more than any run of Isthmus had."""
+_LEAST_BUDGET_S = 60
+_OF_ONE_COMMAND = ("--resume", "--no-wait", "--verbose", "--per-node")
+"""Switches that say nothing about what is measured."""
+_LAUNCHER = ("mpirun", "-n")
+_NO_AXES: Mapping[str, str] = MappingProxyType({})
+
+
+def is_address(text: str) -> bool:
+    """Whether this Isthmus knows the backend that an address names."""
+    try:
+        parsed = Address.parse(text)
+        backend = backends.by_scheme(parsed.scheme)
+    except UsageError:
+        return False
+    permissions = {one.name for one in backend.run_options if one.permission}
+    return text.isprintable() and not permissions & parsed.options.keys()
+
+
+def ranks_of(run: Run) -> Sequence[Mapping[str, Any]]:
+    """The ranks that measured together; empty for one process, and for what is no list of ranks."""
+    ranks = run.environment.get("ranks")
+    if isinstance(ranks, list) and all(isinstance(rank, dict) for rank in ranks):
+        return ranks
+    return ()
+
+
+def launched_by(ranks: int) -> tuple[str, ...]:
+    """Words that start a command in so many ranks; none for no rank."""
+    return (*_LAUNCHER, str(ranks)) if 0 < ranks <= MOST_RANKS else ()
+
+
+def resumed(
+    chosen: Sequence[str], file: Path, ranks: int = 0, budget_s: float | None = None
+) -> Invocation | None:
+    """The command that goes on with a run of these studies, kept in a file.
+
+    ``budget_s``: what is left needs so long. None where a study is unknown.
+    """
+    if not chosen or not set(chosen) <= studies.registry().keys():
+        return None
+    study = chosen[0] if len(chosen) == 1 else "all"
+    words = ["run", study, "--resume", *option_words("--out", shorter(file))]
+    if budget_s is not None:
+        words += ["--budget", str(max(_LEAST_BUDGET_S, round(budget_s)))]
+    return invocation(*words, before=launched_by(ranks))
+
+
+def study_command(
+    study: str, devices: Iterable[str], axes: Mapping[str, str] = _NO_AXES
+) -> Invocation | None:
+    """The command that measures devices with a study; None where a name or value is unknown."""
+    words = _measuring(study, list(devices), axes)
+    return invocation(*words) if words else None
+
+
+def again(
+    run: Run,
+    study: str,
+    devices: Iterable[str],
+    axes: Mapping[str, str] = _NO_AXES,
+    budget_s: int | None = None,
+) -> Invocation | None:
+    """The command that measures devices of a run again, as its user chose.
+
+    Axes, options and binding are the user's; ``axes`` replace some of the axes. None where a name
+    or value is unknown here, and for a run that was imported.
+    """
+    known = studies.registry().get(study)
+    if known is None or run.origin:
+        return None
+    own = {axis.name for axis in known.axes} if study in run.studies else set()
+    given = {name: value for name, value in run.settings.axes.items() if name in own}
+    ranks = ranks_of(run)
+    addresses = _once([str(one.get("device")) for one in ranks] or list(dict.fromkeys(devices)))
+    words = _measuring(study, addresses, {**given, **axes})
+    options = _options(run, addresses)
+    if not words or options is None:
+        return None
+    words += [*options, *_binding(run), *(option_words("--budget", budget_s) if budget_s else ())]
+    return invocation(*words, before=launched_by(len(ranks)))
+
+
+def points_of(operations: Iterable[str]) -> Invocation | None:
+    """The command that shows the points of these operations; None where no study has one."""
+    known = {name for study in studies.registry().values() for name in study.operations}
+    names = list(operations)
+    listed = ["show", "RUN.json", "--points", "--operation", ",".join(names)]
+    return invocation(*listed) if set(names) <= known else None
+
+
+def recorded(run: Run) -> Invocation | None:
+    """The command line that a run file names, without permissions; None where it is no Isthmus."""
+    launcher, words = _recorded(run)
+    if words[:1] != ["isthmus"]:
+        return None
+    permissions = _permissions()
+    return invocation(*(word for word in words[1:] if word not in permissions), before=launcher)
+
+
+def repeating(run: Run) -> list[str]:
+    """Arguments of ``isthmus`` that measure as a run was measured, on the same devices.
+
+    Without permissions, a launcher of ranks, and a file to write. Raises UsageError where the run
+    file names no device that was measured: any device here would be measured instead.
+    """
+    _, command = _recorded(run)
+    left_out = _permissions().union(_OF_ONE_COMMAND)
+    if command[:2] == ["isthmus", "run"] and "--resume" not in command:
+        kept = [word for word in _without_out(command[1:]) if word not in left_out]
+    else:
+        kept = list(_planned(run))
+    if not any(word == "--device" or word.startswith("--device=") for word in kept):
+        named = [device.address for device in run.devices if not device.added and not device.error]
+        if not named:
+            raise UsageError("the run measured no device, so that there is nothing to repeat")
+        kept += [word for address in named for word in option_words("--device", address)]
+    return kept
+
+
+def _recorded(run: Run) -> tuple[tuple[str, ...], list[str]]:
+    """Launcher and command of a run file's command line."""
+    words = run.software.command
+    if tuple(words[:2]) == _LAUNCHER and words[2:3] and words[2].isdecimal():
+        return launched_by(int(words[2])), words[3:]
+    return (), words
+
+
+def _permissions() -> frozenset[str]:
+    """The switches that allow harmful actions."""
+    return frozenset(one.flag for one in backends.run_options().values() if one.permission)
+
+
+def _without_out(words: Sequence[str]) -> Iterator[str]:
+    skipped = False
+    for word in words:
+        if not skipped and word != "--out" and not word.startswith("--out="):
+            yield word
+        skipped = word == "--out"
+
+
+def _planned(run: Run) -> Iterator[str]:
+    """The command that has the same plan: studies, axes and settings."""
+    settings, known = run.settings, backends.run_options()
+    yield from ("run", run.studies[0] if len(run.studies) == 1 else "all")
+    for name, values in settings.axes.items():
+        yield from ("--axis", f"{name}={values}")
+    for name, value in settings.options.items():
+        if name in known and not known[name].permission:
+            yield from option_words(flag(name), value)
+    yield from ["--quick"] if settings.quick else []
+    yield from ("--precision", f"{settings.precision:g}")
+    if not run.left_out:  # with a time limit the run would measure what it left
+        yield from ("--budget", f"{settings.budget_s:g}")
+    yield from ("--reruns", str(settings.reruns)) if settings.reruns else ()
+    yield from option_words("--seed", settings.seed)
+    yield from _binding(run)
+
+
+def _binding(run: Run) -> Iterator[str]:
+    """Options that bind workers as those of a run were bound."""
+    settings = run.settings
+    yield from ("--cpus", ",".join(map(str, settings.cpus))) if settings.cpus else ()
+    if settings.numa_node is not None:
+        yield from ("--numa-node", str(settings.numa_node))
+
+
+def _once(addresses: Sequence[str]) -> Sequence[str]:
+    """Addresses of ranks: one where all are the same."""
+    return addresses[:1] if len(set(addresses)) == 1 else addresses
+
+
+def _measuring(study: str, devices: Sequence[str], axes: Mapping[str, str]) -> list[str]:
+    """Words that measure devices with a study; none where a name or value is unknown."""
+    known = studies.registry().get(study)
+    if known is None or not all(map(is_address, devices)) or not _takes(known, axes):
+        return []
+    of_devices = (word for address in devices for word in option_words("--device", address))
+    of_axes = (word for name, value in axes.items() for word in option_words(flag(name), value))
+    return ["run", study, *of_devices, *of_axes]
+
+
+def _takes(study: Study, axes: Mapping[str, str]) -> bool:
+    """Whether a study has these axes and can read their values, which are no backend's option."""
+    options = backends.run_options()
+    try:
+        study.parse(axes)
+    except UsageError:
+        return False
+    return all(
+        value.isprintable() and not (name in options and _fits(options[name], value))
+        for name, value in axes.items()
+    )
+
+
+def _fits(declared: RunOption, value: str) -> bool:
+    """Whether a value has the form of an option's values."""
+    return re.fullmatch(declared.form or ".*", value) is not None
+
+
+def _options(run: Run, addresses: Collection[str]) -> list[str] | None:
+    """Words of the options of a run that some of these devices take, without permissions.
+
+    None for a value that is none of the option's.
+    """
+    records = [device for device in run.devices if device.address in addresses]
+    taken = {
+        one.name: one
+        for record in records
+        if (backend := backends.registry().get(record.backend))
+        for one in backend.run_options_of(record)
+        if not one.permission
+    }
+    given = {name: value for name, value in run.settings.options.items() if name in taken}
+    if not all(value.isprintable() and _fits(taken[name], value) for name, value in given.items()):
+        return None
+    return [word for name, value in given.items() for word in option_words(flag(name), value)]
