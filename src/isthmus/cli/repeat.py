@@ -8,6 +8,7 @@ from typing import Annotated
 
 import typer
 
+from isthmus import interpreter
 from isthmus.cli.declared import DeclaringCommand
 from isthmus.errors import IsthmusError, UsageError
 from isthmus.output import put, tell
@@ -110,7 +111,6 @@ def _over_ranks(launcher: list[str], ranks: int, arguments: list[str]) -> int:
     Raises UsageError where there is no such launcher, or for more ranks than a run has.
     """
     import subprocess
-    import sys
 
     from isthmus.program import invocation
     from isthmus.results.commands import MOST_RANKS
@@ -119,7 +119,7 @@ def _over_ranks(launcher: list[str], ranks: int, arguments: list[str]) -> int:
         raise UsageError(f"the run says that it had {ranks} ranks; {MOST_RANKS} are the most")
     launcher = [*launcher, "-n", str(ranks)]
     tell(invocation(*arguments, before=launcher))
-    command = [*launcher, sys.executable, "-m", "isthmus", *arguments]
+    command = [*launcher, *interpreter.command("isthmus", *arguments)]
     try:
         code = subprocess.run(command, stdout=subprocess.DEVNULL, check=False).returncode
     except OSError as error:

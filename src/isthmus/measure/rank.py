@@ -23,7 +23,7 @@ from typing import TYPE_CHECKING, NoReturn
 import msgspec
 import psutil
 
-from isthmus import _core
+from isthmus import _core, interpreter
 from isthmus.errors import IsthmusError, NoDeviceError, UsageError
 from isthmus.measure import discovery, mpi, protocol
 from isthmus.measure.plan import known_to
@@ -55,7 +55,7 @@ _SIGNALS = (signal.SIGINT, signal.SIGTERM)
 def _start_leader(place: Place) -> tuple[subprocess.Popen[bytes], Connection]:
     ours, theirs = Pipe()
     process = subprocess.Popen(
-        [sys.executable, "-m", "isthmus", *sys.argv[1:]],
+        interpreter.command("isthmus", *sys.argv[1:]),
         env={
             **os.environ,
             launcher.LEADER: f"{theirs.fileno()},{place.size},{int(place.one_host)}",
@@ -115,7 +115,7 @@ def become_rank(place: Place, devices: Sequence[str], studies: Sequence[Study]) 
     if isinstance(device, RankDevice):
         environment.update(device.candidate.environment)
     environment.update(mpi.environment(environment))
-    command = [sys.executable, "-m", "isthmus.measure.rank", *map(str, arguments)]
+    command = interpreter.command("isthmus.measure.rank", *arguments)
     os.execve(sys.executable, command, environment)
 
 

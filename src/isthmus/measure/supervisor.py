@@ -7,11 +7,11 @@ import os
 import select
 import signal
 import subprocess
-import sys
 import tempfile
 import time
 from collections.abc import Mapping
 
+from isthmus import interpreter
 from isthmus.errors import IsthmusError
 from isthmus.measure import protocol
 from isthmus.system.binding import UNBOUND, Binding
@@ -80,12 +80,13 @@ class WorkerProcess(Responder):
         answer_read, answer_write = os.pipe()
         try:
             self._process = subprocess.Popen(
-                [
-                    sys.executable,
-                    *("-m", "isthmus.measure.worker"),
-                    *map(str, (os.getpid(), request_read, answer_write)),
-                    *([] if binding.numa_node is None else [str(binding.numa_node)]),
-                ],
+                interpreter.command(
+                    "isthmus.measure.worker",
+                    os.getpid(),
+                    request_read,
+                    answer_write,
+                    *([] if binding.numa_node is None else [binding.numa_node]),
+                ),
                 env={**os.environ, **environment},
                 stdin=subprocess.DEVNULL,
                 stdout=self._stderr,

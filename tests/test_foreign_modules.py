@@ -1,0 +1,115 @@
+"""No process that a command starts imports modules from the working folder or PYTHONPATH."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+from collections.abc import Callable
+from importlib.metadata import packages_distributions
+from pathlib import Path
+
+import pytest
+import typer.main
+
+from conftest import LIMIT_S, slow
+from isthmus import cli
+
+ISTHMUS = str(Path(sys.executable).with_name("isthmus"))
+RUN = ("run", "transfer", "--device", "null", "--bytes", "1", "--operation", "write",
+       "--reruns", "2", "--budget", "5")  # fmt: skip
+COMMANDS: dict[str, tuple[str, ...]] = {
+    "devices": ("devices",),
+    "doctor": ("doctor",),
+    "run": (*RUN, "--out", "again.json"),
+    "repeat": ("repeat", "run.json", "--times", "2", "--out", "repeated"),
+    "show": ("show", "run.json"),
+    "report": ("report", "run.json", "--out", "page"),
+    "export": ("export", "run.json", "--out", "rows.csv"),
+    "compare": ("compare", "run.json", "run.json"),
+    "import": ("import", "run.json", "--out", "imported.json"),
+    "fleet": ("fleet", "."),
+    "cite": ("cite", "run.json"),
+    "advise": ("advise", "4Ki", "--device", "null", "--budget", "3"),
+    "reproduce": ("reproduce", "mmio-stratix4"),
+    "anonymise": ("anonymise", "run.json", "--out", "anonymous.json"),
+    "model": ("model", "pcie"),
+    "card": ("card", "boards"),
+    "xclbin": ("xclbin", "--help"),
+}
+"""A command line for each command, which may fail, but does its work until then."""
+
+Foreign = Callable[..., list[str]]
+
+
+@pytest.fixture
+def foreign(tmp_path: Path) -> Foreign:
+    """Runs commands in a folder of foreign modules; returns the names of those that ran."""
+    subprocess.run(
+        [ISTHMUS, *RUN, "--out", "run.json"], cwd=tmp_path, check=True, capture_output=True
+    )
+    marks = tmp_path / "marks"
+    marks.mkdir()
+    names = {*sys.stdlib_module_names, *packages_distributions(), "sitecustomize"} - {"sys"}
+    for name in names:
+        (tmp_path / f"{name}.py").write_text(
+            f"open({str(marks)!r} + '/{name}', 'w').close()\n", encoding="utf-8"
+        )
+
+    def run(*words: str, path: str = "") -> list[str]:
+        environment = {**os.environ, **({"PYTHONPATH": path} if path else {})}
+        subprocess.run(
+            words, cwd=tmp_path, env=environment, capture_output=True, check=False, timeout=LIMIT_S
+        )
+        return sorted(mark.name for mark in marks.iterdir())
+
+    return run
+
+
+def test_every_command_is_tried() -> None:
+    group = typer.main.get_command(cli.app)
+    assert COMMANDS.keys() == group.commands.keys()  # type: ignore[attr-defined]
+
+
+@pytest.mark.parametrize(
+    "name", ["devices", "repeat", *slow(*(COMMANDS.keys() - {"devices", "repeat"}))]
+)
+def test_a_command_runs_no_module_of_the_working_folder(foreign: Foreign, name: str) -> None:
+    assert foreign(ISTHMUS, *COMMANDS[name]) == []
+
+
+def test_the_folder_would_be_searched_by_python_itself(foreign: Foreign) -> None:
+    assert foreign(sys.executable, "-m", "isthmus", "devices"), "else nothing is shown here"
+
+
+def test_a_worker_runs_no_module_of_python_path(foreign: Foreign, tmp_path: Path) -> None:
+    """The command itself is a Python program that its user starts; it reads PYTHONPATH."""
+    start = (
+        "import os; from isthmus.measure import discovery; "
+        f"os.environ['PYTHONPATH'] = {str(tmp_path)!r}; discovery.resolve('null')"
+    )
+    assert foreign(sys.executable, "-P" if sys.version_info >= (3, 11) else "-I", "-c", start) == []
+
+
+@pytest.mark.skipif(shutil.which("mpirun") is None, reason="no mpirun here")
+def test_a_rank_runs_no_module_of_the_working_folder(foreign: Foreign) -> None:
+    one = ("--allow-run-as-root", "--oversubscribe", "-n", "1")
+    measured = (
+        "run",
+        "beff",
+        "--device",
+        "host",
+        "--bytes",
+        "1",
+        "--budget",
+        "3",
+        "--out",
+        "b.json",
+    )
+    assert foreign("mpirun", *one, ISTHMUS, *measured, "--out", "b.json") == []
+
+
+@pytest.mark.emulation
+def test_an_emulated_card_runs_no_module_of_the_working_folder(foreign: Foreign) -> None:
+    assert foreign(ISTHMUS, "card", "exec", "--board", "u250", "--", "true") == []
