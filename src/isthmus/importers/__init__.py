@@ -1,7 +1,7 @@
-"""Importers: outputs of other programs as run files.
+"""Importers: outputs of other programs as logs, and logs as run files.
 
 An importer is one module here that defines ``IMPORTER``; other packages add theirs through the
-entry point group ``isthmus.importers``.
+entry point group ``isthmus.importers``. A pasted text can have parts of several formats.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from isthmus.importers.base import Importer
 from isthmus.registration import registered
 from isthmus.text import known
 
-__all__ = ["Importer", "by_name", "recognised", "registry"]
+__all__ = ["Importer", "all_recognised", "by_name", "recognised", "registry"]
 
 
 @cache
@@ -29,10 +29,14 @@ def by_name(name: str) -> Importer:
     return importers[known("format", name, importers)]
 
 
+def all_recognised(text: str) -> list[Importer]:
+    """The importers that know a part of a text, which is cleaned."""
+    return [importer for importer in registry().values() if importer.matches(text)]
+
+
 def recognised(text: str) -> Importer:
     """The importer whose format a text is; raises UsageError for an unknown one."""
-    for importer in registry().values():
-        if importer.matches(text):
-            return importer
+    for importer in all_recognised(text):
+        return importer
     names = ", ".join(registry())
     raise UsageError(f"no output that Isthmus knows; --format NAME names one of {names}")
