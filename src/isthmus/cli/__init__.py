@@ -22,6 +22,7 @@ from isthmus.cli import (
     export,
     fleet,
     importing,
+    judge,
     model,
     repeat,
     report,
@@ -68,7 +69,7 @@ def _options(
 
 
 for module in (
-    devices, doctor, run, repeat, show, report, export, compare, importing, fleet, cite, advise,
+    devices, doctor, judge, run, repeat, show, report, export, compare, importing, fleet, cite, advise,
     reproduce, anonymise,
     model, card,
 ):  # fmt: skip

@@ -56,7 +56,7 @@ def read(text: str) -> Log:
         devices=[device("dd:0", "files of dd")] if rows else [],
         outcomes=outcomes,
         problems=problems,
-        facts={"engine": "xdma"} if "/dev/xdma" in text else {},
+        facts={"engine": "xdma,xdma-tools"} if "/dev/xdma" in text else {},
     )
 
 

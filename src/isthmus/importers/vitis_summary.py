@@ -91,7 +91,7 @@ def read(text: str) -> Log:
         devices=[device(address, name, api="opencl", kind="accelerator", real=not emulated)],
         names=[name] if card or kernels else [],
         problems=problems,
-        facts={"emulated": "hardware emulation"} if emulated else {},
+        facts={"engine": "vitis"} | ({"emulated": "hardware emulation"} if emulated else {}),
         left_out=left_out,
         assumed=["one size for all transfers of a row: their mean"]
         if any(figure.statistic == "mean" for figure in figures)

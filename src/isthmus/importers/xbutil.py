@@ -302,7 +302,7 @@ def read(text: str) -> Log:
         links=list(_links(text, found)),
         outcomes=outcomes,
         problems=problems,
-        facts={"engine": "xdma" if any("xdma" in one.platform for one in found) else "xrt"}
+        facts={"engine": "xdma,xrt" if any("xdma" in one.platform for one in found) else "xrt"}
         | ({"threads": threads[1]} if threads else {}),
         left_out=left_out,
     )
