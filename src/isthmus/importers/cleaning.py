@@ -25,8 +25,10 @@ _QUOTE = re.compile(r"(?:[ \t]{0,3}>)+ ?")
 _PREFIX = re.compile(
     r"""
     \s*\[\d+,\d+\]<std(?:out|err)>:\ ?                                # mpirun --tag-output
-  | \[?\d{4}-\d\d-\d\d[T ]\d\d:\d\d:\d\d(?:[.,]\d+)?(?:Z|\s?[+-]\d\d:?\d\d)?\]?[:\s|]\s?  # ISO 8601
-  | (?:Jan|Feb|Mar|Apr|May|Jun|Jul|Aug|Sep|Oct|Nov|Dec)\ [ \d]\d\ \d\d:\d\d:\d\d\ \S+\ \S+?:\s  # syslog
+                                                                      # ISO 8601
+  | \[?\d{4}-\d\d-\d\d[T ]\d\d:\d\d:\d\d(?:[.,]\d+)?(?:Z|\s?[+-]\d\d:?\d\d)?\]?[:\s|]\s?
+                                                                      # syslog
+  | (?:Jan|Feb|Mar|Apr|May|Jun|Jul|Aug|Sep|Oct|Nov|Dec)\ [ \d]\d\ \d\d:\d\d:\d\d\ \S+\ \S+?:\s
   | \[\s*\d+\.\d{6}\]\s                                              # dmesg
   | \[?\d\d:\d\d:\d\d(?:[.,]\d+)?\]?[:\s|]\s?                         # time alone
     """,

@@ -190,6 +190,7 @@ class _Parts:
         self.devices: dict[str, str] = {}
         self.apis: dict[str, str] = {}
         self.left_out: dict[str, None] = {}
+        self.names: dict[str, None] = {}
         self.outcomes: list[Outcome] = []
         self.problems = Problems()
         self.version = ""
@@ -203,6 +204,8 @@ class _Parts:
     def one(self, entry: _Entry, line: int) -> None:
         """Reads one entry."""
         metric = _metric(entry)
+        if entry.device:
+            self.names[entry.device] = None
         named = entry.test if entry.metric == entry.test else f"{entry.test} {entry.metric}"
         if entry.status != "ok":
             self.left_out[f"{named} ({entry.status})"] = None
@@ -230,7 +233,7 @@ class _Parts:
             name=f"{entry.test} {entry.metric}" if entry.metric != entry.test else entry.test,
             kind=metric.kind if metric.memory or call or metric.direction else "other",
             device=address,
-            part=entry.metric if entry.test == _MEMORY_TEST else entry.device,
+            part=entry.device,
             size=0 if call else None,
             values=(value,),
             unit=meant,
@@ -254,7 +257,7 @@ class _Parts:
             version=self.version,
             rows=self.rows,
             devices=[device(one, name, api=self.apis[one]) for one, name in self.devices.items()],
-            names=list(dict.fromkeys(self.devices.values())),
+            names=list(self.names),
             outcomes=self.outcomes,
             problems=self.problems,
             left_out=list(self.left_out),

@@ -13,7 +13,8 @@ from isthmus.errors import UsageError
 from isthmus.importers.base import Importer, Kind, Log, Outcome, Problems, Row, device, number, size
 
 _COPIED = re.compile(
-    r"\s*(\d+) bytes(?: \(.*?\))?(?: copied| transferred)?,? (?:in )?([\d.,]+(?:e-\d+)?) s(?:ec\w*)?\b"
+    r"\s*(\d+) bytes(?: \(.*?\))?(?: copied| transferred)?,? (?:in )?"
+    r"([\d.,]+(?:e-\d+)?) s(?:ec\w*)?\b"
 )
 _RECORDS = re.compile(r"\s*(\d+)\+(\d+) records in")
 _COMMAND = re.compile(r"(?:^|[\s;&|])dd\s+((?:\w+=\S+\s*)+)")

@@ -1,4 +1,4 @@
-"""Text and JSON of ``nvbandwidth`` (github.com/NVIDIA/nvbandwidth): copies of GPUs, timed by events.
+"""Text and JSON of nvbandwidth (github.com/NVIDIA/nvbandwidth): copies of GPUs, timed by events.
 
 A matrix has a row for each source and a column for each GPU. In tests between GPUs the column is
 the peer of the row's GPU. In bidirectional tests one direction is reported while both run.

@@ -1,4 +1,4 @@
-"""``nvidia-smi -q`` and ``--query-gpu=pcie...``: PCIe links of GPUs, for the limit of another log."""
+"""``nvidia-smi -q`` and its CSV of ``--query-gpu``: PCIe links of GPUs, for the limit of a log."""
 
 from __future__ import annotations
 

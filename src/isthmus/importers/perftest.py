@@ -59,13 +59,17 @@ class _Test:
     rows: list[tuple[int, list[str]]] = field(default_factory=list)
     unit: str = ""
     """Of ``_RATES``, or ``us``; empty: its column was not understood."""
+    printed: str = ""
+
+    @property
+    def cells(self) -> list[list[str]]:
+        return [cells for _, cells in self.rows]
 
     def is_other_end_of(self, other: _Test) -> bool:
         """Whether both are ends of one run: addresses crossed, or all figures the same."""
         if self.local and other.local:
             return self.local == other.remote or self.remote == other.local
-        mine, theirs = ([cells for _, cells in one.rows] for one in (self, other))
-        return self.test == other.test and bool(mine) and mine == theirs
+        return self.test == other.test and bool(self.cells) and self.cells == other.cells
 
 
 @dataclass
@@ -105,8 +109,10 @@ def read(text: str) -> Log:
                     rows.append(_of_result(test, _of_cells(cells, line, test.unit), test.unit))
     addresses = dict.fromkeys(row.device for row in rows)
     assumed = any(not test.tx_depth and "BW" in test.test for test in tests)
-    facts = {"link type": next((test.link for test in tests if test.link), ""),
-             "both ends": "client and server printed the same run: read once" if both else ""}  # fmt: skip
+    facts = {
+        "link type": next((test.link for test in tests if test.link), ""),
+        "both ends": "client and server printed the same run: read once" if both else "",
+    }
     return Log(
         tool="perftest",
         rows=rows,
@@ -185,10 +191,10 @@ def _of_text(text: str, problems: Problems) -> list[_Test]:
             with problems.of(line):
                 test.unit, columns = "", False
                 test.unit = _unit_of(row, line)
+                test.printed = found[1] if (found := _UNIT.search(row)) else ""
                 columns = True
-        elif columns and words and words[0].isdecimal():
-            if [cells for _, cells in test.rows][-1:] != [words]:  # both ends in one terminal
-                test.rows.append((line, words))
+        elif columns and words and words[0].isdecimal() and words not in test.cells[-1:]:
+            test.rows.append((line, words))  # two ends in one terminal print it twice
     return [test for test in tests if test.rows]
 
 
@@ -248,6 +254,7 @@ def _rate(test: _Test, found: _Result, unit: str) -> Row:
         times=ways * depth,
         values=(found.rate,),
         unit=unit,
+        printed_unit=test.printed,
         statistic="mean",
         batch=max(1, found.iterations // depth),
         api="verbs",

@@ -80,7 +80,8 @@ def read(text: str) -> Log:
         else:
             left_out.append(f"{title} (only the longest are listed)")
     singles = _singles(text, address, problems) if figures else []
-    figures += [row for row in singles if row.size not in {one.size for one in figures}]
+    means = {(one.size, one.direction) for one in figures}
+    figures += [row for row in singles if (row.size, row.direction) not in means]
     if not figures:
         figures, left_out = _of_sections(text, address, problems)
     emulated = _EMULATED.search(text) is not None
@@ -179,8 +180,10 @@ def _each(
                 size = _size(kilobytes, line)
                 by_size.setdefault(size, (line, []))[1].append(number(milliseconds, line))
     return [
-        _figure(line, kind, size, times, address) for size, (line, times) in by_size.items() if times
-    ]  # fmt: skip
+        _figure(line, kind, size, times, address)
+        for size, (line, times) in by_size.items()
+        if times
+    ]
 
 
 def _figure(

@@ -1,4 +1,4 @@
-"""Output of XRT's ``xbutil`` and ``xrt-smi``: ``validate`` of all versions, ``examine``, ``dmatest``.
+"""XRT's ``xbutil`` and ``xrt-smi``: ``validate`` of all versions, ``examine``, ``dmatest``.
 
 ``validate`` is read as text, of 2018 and later, and as its file (``--format JSON --output FILE``).
 Its "MB/s" are MiB/s. Sizes of the memory tests, and those of older DMA tests, are not printed.
@@ -45,9 +45,9 @@ _IOPS = re.compile(r"(?:Maximum )?IOPS: (\S+)")
 _DEVICE = re.compile(r"Validate [Dd]evice\s*:?\s*\[(\S+)\]")
 _EXAMINED = re.compile(r"\d+/\d+ \[([\da-f:.]+)\] : (\S+)")
 _PLATFORM = re.compile(r"Platform\s+: (\S+)")
-_TEST = re.compile(r"Test \d+ \[(\S+)\]\s*: (.+)")
-_STATUS = re.compile(r"Test Status\s*: \[(.+)\]")
-_ERROR = re.compile(r"(?:Error|Warning)\(s\)\s*: (.+)")
+_TEST = re.compile(r"(?:Test \d+ \[\S+\]|\d+/\d+ Test #\d+)\s*: (.+)")
+_STATUS = re.compile(r"(?:Test Status\s*: )?\[((?:PASSED|FAILED|SKIPPED)[^\]]*)\]")
+_ERROR = re.compile(r"(?:Error|Warning)(?:\(s\))?\s*: (.+)")
 _OLD_DEVICE = re.compile(r"(?:INFO: )?Validating card\[(\d+)\]: (\S+)")
 _OLD_TEST = re.compile(r"INFO: (?:== )?(?:Starting ([^:.]+)|Checking ([^:]+):)")
 _OLD_STATUS = re.compile(
@@ -58,7 +58,7 @@ _OLD_WARNING = re.compile(r"(?:WARNING|WARN|ERROR): (.+)|LINK ACTIVE, (.+)", re.
 _PCIE = re.compile(r"PCIe\s*:\s*Gen\s*(\d)\s*x\s*(\d+)", re.IGNORECASE)
 _THREADS = re.compile(r"DMA Thread Count\s*: (\d+)")
 _NEEDED = re.compile(
-    r"plugged in(?:to)? (?:a )?Gen ?(\d)x(\d+).{0,24}instead of (?:Gen ?(\d)x(\d+))?",
+    r"plugged in(?:to)? (?:a )?Gen ?(\d)x(\d+).{0,80}?instead of (?:Gen ?(\d)x(\d+))?",
     re.IGNORECASE | re.DOTALL,
 )
 _IN_NAME = re.compile(r"gen(\d)x(\d+)")
@@ -116,44 +116,72 @@ def _in_file(text: str, at: int) -> Iterator[_Device]:
         yield found
 
 
-def _printed(text: str) -> list[_Device]:
-    """Devices of the text on the terminal; a text without a beginning has one unnamed."""
-    found: list[_Device] = []
-    test: _Test | None = None
-    for line, raw in enumerate(text.splitlines(), 1):
+class _Screen:
+    """Reads what was printed, line by line; a text without a beginning has a device unnamed."""
+
+    def __init__(self) -> None:
+        self.devices: list[_Device] = []
+        self._test: _Test | None = None
+
+    def take(self, line: int, raw: str) -> None:
+        """Reads a line."""
         row = raw.strip().removeprefix("Details").lstrip(" :")
+        if not (self._of_device(line, row) or self._of_test(line, row)):
+            self._of_figures(line, row, raw)
+
+    def _of_device(self, line: int, row: str) -> bool:
         if one := _DEVICE.match(row) or _OLD_DEVICE.match(row):
-            found.append(_Device(one[1], one[2] if one.re is _OLD_DEVICE else "", line))
-            test = None
+            self.devices.append(_Device(one[1], one[2] if one.re is _OLD_DEVICE else "", line))
         elif one := _EXAMINED.match(row):
-            if not any(each.name == one[1] for each in found):
-                found.append(_Device(one[1], one[2], line))
-            test = None
-        elif one := _TEST.match(row) or _OLD_TEST.match(row):
-            if not found:
-                found.append(_Device(one[1] if one.re is _TEST else ""))
-            name = one[2] if one.re is _TEST else one[1] or one[2]
-            test = _Test(name.strip(), line)
-            found[-1].tests.append(test)
-            if one.re is _OLD_TEST and (status := _OLD_STATUS.match(row)):
-                test.status = status[1]
-        elif test and (one := _STATUS.match(row) or _OLD_STATUS.match(row)):
-            test.status = one[1]
+            if not any(each.name == one[1] for each in self.devices):
+                self.devices.append(_Device(one[1], one[2], line))
         elif one := _PLATFORM.match(row):
-            found = found or [_Device("", line=line)]
-            found[-1].platform = one[1]
-        elif _DMA.search(row) or _M2M.search(row) or _BANK.match(row) or _BUFFER.match(row) or test:
-            if not found:
-                found.append(_Device("", line=line))
-            if test is None:
-                test = _Test("DMA", line, "not said")
-                found[-1].tests.append(test)
-            test.details.append((line, row))
-            if one := _ERROR.match(row) or _OLD_WARNING.match(row):
-                test.messages.append(next(filter(None, one.groups())))
-            elif test.messages and raw.startswith(" " * 20) and not _DMA.search(row):
-                test.messages.append(row)
-    return found
+            self._last(line).platform = one[1]
+            return True
+        else:
+            return False
+        self._test = None
+        return True
+
+    def _last(self, line: int) -> _Device:
+        self.devices = self.devices or [_Device("", line=line)]
+        return self.devices[-1]
+
+    def _of_test(self, line: int, row: str) -> bool:
+        if one := _TEST.match(row) or _OLD_TEST.match(row):
+            name = one[1] if one.re is _TEST else one[1] or one[2]
+            self._begin(name.strip(), line)
+            if one.re is _OLD_TEST and self._test and (status := _OLD_STATUS.match(row)):
+                self._test.status = status[1]
+            return True
+        if self._test and (one := _STATUS.match(row) or _OLD_STATUS.match(row)):
+            self._test.status = one[1]
+            return True
+        return False
+
+    def _begin(self, name: str, line: int, status: str = "") -> _Test:
+        self._test = _Test(name, line, status)
+        self._last(line).tests.append(self._test)
+        return self._test
+
+    def _of_figures(self, line: int, row: str, raw: str) -> None:
+        figure = any(one.search(row) for one in (_DMA, _M2M)) or _BANK.match(row)
+        if not (figure or _BUFFER.match(row) or self._test):
+            return
+        test = self._test or self._begin("DMA", line, "not said")
+        test.details.append((line, row))
+        if one := _ERROR.match(row) or _OLD_WARNING.match(row):
+            test.messages.append(next(filter(None, one.groups())))
+        elif test.messages and raw.startswith(" " * 20) and not figure:
+            test.messages.append(row)
+
+
+def _printed(text: str) -> list[_Device]:
+    """Devices of the text on the terminal."""
+    screen = _Screen()
+    for line, raw in enumerate(text.splitlines(), 1):
+        screen.take(line, raw)
+    return screen.devices
 
 
 def _rows(test: _Test, address: str, problems: Problems) -> Iterator[Row]:
@@ -163,8 +191,8 @@ def _rows(test: _Test, address: str, problems: Problems) -> Iterator[Row]:
     for line, text in test.details:
         with problems.of(line):
             if buffer := _BUFFER.search(text):
-                bytes_each, tag = size(buffer[1], line, buffer[2]), (buffer[3] or tag * 0).strip()
-                bank += 1 if not _has_bank(tag) else 0
+                bytes_each, tag = size(buffer[1], line, buffer[2]), (buffer[3] or "").strip()
+                bank += 0 if tag else 1
             elif named := _BANK.match(text):
                 tag, bytes_each = named[1], None
             elif dma := _DMA.search(text):
@@ -187,10 +215,6 @@ def _rows(test: _Test, address: str, problems: Problems) -> Iterator[Row]:
                 )  # fmt: skip
             elif _NO_RATE.search(text):
                 problems.add(line, f"no rate in '{text[:60]}'")
-
-
-def _has_bank(tag: str) -> bool:
-    return bool(tag)
 
 
 def _meant(printed: str) -> str:

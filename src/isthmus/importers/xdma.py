@@ -102,7 +102,7 @@ def _of_counters(counters: dict[str, tuple[int, int]], problems: Problems) -> It
             count(clock, line), count(data, line)
             problems.add(
                 line,
-                f"cycles with data: {100 * data / clock:.0f} %; a rate needs the clock and the width",
+                f"cycles with data: {100 * data / clock:.0f} %; a rate needs clock and width",
             )
     yield from ()
 

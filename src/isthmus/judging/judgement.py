@@ -84,8 +84,7 @@ class Reason:
 CauseKind = Literal[
     "link_trained_low", "link_fits_less", "pageable", "unaligned", "sm_copies", "opposite_load",
     "wrong_socket", "iommu_acs", "one_queue", "interrupts", "above_4gib", "cold", "resident",
-    "overflow", "write_slower", "large_sm", "protocol", "no_p2p", "other_user", "small_transfers",
-    "zero_copy", "shared_switch", "clocks",
+    "overflow", "write_slower", "large_sm", "protocol", "no_p2p", "small_transfers", "zero_pages",
 ]  # fmt: skip
 
 

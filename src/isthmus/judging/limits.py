@@ -12,6 +12,8 @@ from isthmus.references import link as parsed_link
 
 FASTEST_LINK = parsed_link("gen6x16")
 """No board in this table has a faster one."""
+_FILLED = (0.75, 0.97)
+"""Shares of a raw link that a copy has which fills it."""
 _SAID = ("LnkSta", "xbutil examine", "nvidia-smi", "pcie-link test", "kernel log", "platform name")
 """Sources of a link within a log, the surest first."""
 
@@ -44,9 +46,8 @@ def _link(fact: LinkFact) -> Link | None:
 
 
 def of_link(
-    logs: Sequence[Log], board: Reference | None, user: Link | None, engines: Sequence[Reference],
-    device: str, ways: int,
-) -> Limit | None:  # fmt: skip
+    logs: Sequence[Log], board: Reference | None, user: Link | None, device: str, ways: int
+) -> Limit | None:
     """The limit of a copy between host and device."""
     fact = fact_of(logs, device)
     if user:
@@ -75,6 +76,19 @@ def ceiling(board: Reference | None, engines: Sequence[Reference], ways: int) ->
     return _pcie(best, source, ways, None)
 
 
+def only_link(engines: Sequence[Reference], rate: float, ways: int) -> Limit | None:
+    """The limit where a rate leaves one choice among the links that an engine is made for."""
+    for one in engines:
+        fastest = [parsed_link(name) for name in one.link.fastest]
+        most = max((link.raw for link in fastest), default=0.0)
+        if most and len({round(link.raw) for link in fastest}) == 1 and most / 2 < rate <= most:
+            names = " or ".join(link.name for link in fastest)
+            source = f"nothing less carries it, and {one.title.partition(' (')[0]} has no faster"
+            limit = _pcie(fastest[0], source, ways, None)
+            return Limit(limit.value, limit.raw, f"PCIe {names}", source)
+    return None
+
+
 def _pcie(link: Link, source: str, ways: int, fact: LinkFact | None) -> Limit:
     payload = fact.max_payload if fact and fact.max_payload else 256
     return Limit(ways * link.payload(payload), ways * link.raw, f"PCIe {link.name}", source, fact)
@@ -98,13 +112,20 @@ def of_peers(board: Reference | None, rate: float) -> Limit | None:
     return Limit(value, ways[-1].GBps * 1e9, chosen.name, chosen.source)
 
 
+def of_port(gigabits: float, ways: int) -> Limit:
+    """The limit of a network's port, as the user says it."""
+    value = ways * gigabits * 1e9 / 8
+    return Limit(value, value, f"{gigabits:g} Gb/s port", "as you say (--link)")
+
+
 def lesser_links(rate: float, limit: Limit) -> list[str]:
     """Links that carry less than the limit's, and that the rate would fill: ``gen3 x1``."""
     found = []
+    least, most = _FILLED
     for generation in (1, 2, 3, 4):
         for lanes in (1, 2, 4, 8, 16):
             one = link_of(generation, lanes)
-            if one and one.raw < 0.9 * limit.raw and 0.75 <= rate / one.raw <= 0.97:
+            if one and one.raw < limit.raw and least <= rate / one.raw <= most:
                 found.append(one.name)
     return found
 

@@ -8,28 +8,33 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from isthmus.analysis.findings.finding import shown
-from isthmus.analysis.wording import percent, size
+from isthmus.analysis.wording import percent
 from isthmus.columns import command_lines
 from isthmus.importers.base import Log, Row
-from isthmus.judging import Cause, Judged, Judgement, Reason
+from isthmus.judging import Cause, Judged, Judgement
 from isthmus.judging.judgement import WORST
+from isthmus.reporters.judged_sentences import (
+    KINDS,
+    WAYS,
+    bytes_of,
+    known_range,
+    noun,
+    objects,
+    printed,
+    sentence,
+    spread,
+    what,
+)
 from isthmus.text import counted
 from isthmus.units import printable
 
 LINES, COLUMNS = 25, 80
 _MOST_ROWS, _MOST_CAUSES = 6, 3
-_LABEL = 9
+_LABEL = 10
 _WORDS = {"normal": "NORMAL", "below": "BELOW", "impossible": "IMPOSSIBLE",
           "unknown": "CANNOT TELL"}  # fmt: skip
 _VERDICT = {"normal": "normal", "below": "below", "impossible": "impossible",
-            "unknown": "cannot tell"}  # fmt: skip
-_KINDS = {
-    "copy": "copy", "peer": "between devices", "on_card": "within the card",
-    "memory": "kernels on card memory", "host_memory": "kernels on host memory",
-    "network": "between ranks", "collective": "collective", "call": "call", "other": "",
-}  # fmt: skip
-_WAYS = {"h2d": "to device", "d2h": "to host", "both": "both ways", "": ""}
-_KERNEL_WAYS = {"h2d": "read", "d2h": "written", "both": "both ways", "": ""}
+            "unknown": "open"}  # fmt: skip
 _CAUSES = {
     "link_trained_low": "the link is trained below what the device can",
     "link_fits_less": "a narrower or slower link somewhere on the way",
@@ -49,12 +54,11 @@ _CAUSES = {
     "large_sm": "copies by SMs slow down with very large buffers",
     "protocol": "MPI changes its protocol at that size",
     "no_p2p": "GPUs reach each other through the processor only",
-    "other_user": "another user of the link",
     "small_transfers": "small transfers: each costs a call and an interrupt",
-    "zero_copy": "zero copy",
-    "shared_switch": "devices share a link",
-    "clocks": "locked clocks",
+    "zero_pages": "the host buffer was never written: its pages are one page of zeros",
 }  # fmt: skip
+_STATUS = {"failed": "Failed:", "warning": "Warning:", "unfinished": "Unended:",
+           "skipped": "Skipped:"}  # fmt: skip
 _MISSING = {
     "link": "the link: give --link gen3x16, or paste `lspci -vv`, `nvidia-smi -q` or "
     "`xbutil examine` with it",
@@ -64,32 +68,6 @@ _MISSING = {
     "size": "the size of the transfers",
     "large": "transfers of 1 MiB or more: small ones show no share of a link",
 }  # fmt: skip
-
-
-def what(judgement: Judgement) -> str:
-    """What a judgement is about: ``copy to device, SM, while copying back``."""
-    group = judgement.group
-    ways = _KERNEL_WAYS if group.kind == "host_memory" else _WAYS
-    words = f"{_KINDS[group.kind]} {ways[group.direction]}".strip()
-    if group.kind in {"network", "collective", "peer", "on_card"}:
-        words = f"{group.name}" if group.kind in {"network", "collective"} else words
-        words += f", {judgement.row.part}" if group.kind == "network" and judgement.row.part else ""
-        words += (
-            f", {group.name}" if group.kind == "peer" and group.name.startswith("device") else ""
-        )
-    words += {"ce": ", copy engine", "sm": ", SM"}.get(group.engine, "")
-    if group.kind == "copy" and group.name.startswith("transfer_bandwidth"):
-        words += f", {group.name.removeprefix('transfer_bandwidth ').removeprefix('enqueue')}"
-    words += {"opposite": ", both ways at once"}.get(group.beside, "")
-    return words
-
-
-def printed(row: Row) -> str:
-    """A value with its unit, as the program prints them: ``777.5 MB/s``."""
-    if row.name == "iops":
-        return f"{1e6 / row.values[0]:.0f} IOPS"
-    value = row.values[0] / (2 if row.operation == "pingpong" else 1)
-    return f"{value:.7g} {row.printed_unit or row.unit}"
 
 
 def lines(judged: Judged, program: str = "isthmus") -> list[str]:
@@ -156,7 +134,7 @@ def _title(judged: Judged) -> list[str]:
 
 def _place(one: Judgement) -> tuple[int, int, float]:
     """Worst first; copies before the others."""
-    kinds = list(_KINDS)
+    kinds = list(KINDS)
     return WORST.index(one.verdict), kinds.index(one.group.kind), one.share or 0.0
 
 
@@ -188,7 +166,7 @@ def _headline(judged: Judged) -> list[str]:
 def _nothing(judged: Judged) -> str:
     links = [link for log in judged.logs for link in log.links]
     if judged.shown:
-        return "no figure of a transfer that is judged."
+        return "the log has no transfer that is judged."
     if any(log.facts.get("emulated") for log in judged.logs):
         return "hardware emulation is no hardware, and no time of a transfer is in the log."
     if links and not any(log.rows for log in judged.logs):
@@ -198,145 +176,31 @@ def _nothing(judged: Judged) -> str:
     return "no figure in this text."
 
 
-def sentence(one: Judgement) -> str:
-    """The verdict on one group in plain English."""
-    kinds = {reason.kind: reason for reason in reversed(one.reasons)}
-    subject = what(one)
-    rate = shown(one.rate, "B/s") if one.rate else ""
-    known = one.known
-    for kind, make in _SENTENCES.items():
-        if kind in kinds:
-            return make(one, kinds[kind], subject, rate)
-    if known:
-        return f"{subject} {rate}."
-    return f"{subject} {rate}: neither a limit nor a known rate is at hand."
-
-
-def _of_limit(one: Judgement) -> str:
-    if one.limit is None or one.share is None:
-        return ""
-    return f", {percent(one.share)} of {one.limit.name} ({shown(one.limit.value, 'B/s')} for data)"
-
-
-def _range(one: Judgement, unit: str = "B/s") -> str:
-    if one.known is None:
-        return ""
-    low, high = shown(one.known.least, unit), shown(one.known.most, unit)
-    return low if low == high else f"{low} to {high}"
-
-
-def _s_above(one: Judgement, reason: Reason, subject: str, rate: str) -> str:
-    limit = one.limit
-    name = f"{limit.name} carries at most {shown(limit.raw, 'B/s')}" if limit else reason.part
-    return f"{subject} {shown(one.fastest, 'B/s')}; {name} ({limit.source if limit else ''})."
-
-
-def _s_above_any(one: Judgement, reason: Reason, subject: str, rate: str) -> str:
-    return (f"{subject} {shown(one.fastest, 'B/s')} is {reason.share:.3g} times what the fastest "
-            f"link can carry ({reason.part}).")  # fmt: skip
-
-
-def _s_falls(one: Judgement, reason: Reason, subject: str, rate: str) -> str:
-    return (f"{subject} falls from {shown(reason.rate, 'B/s')} at {size(reason.size)} to "
-            f"{shown(reason.rate * reason.share, 'B/s')} at {size(reason.at)}.")  # fmt: skip
-
-
-def _s_differs(one: Judgement, reason: Reason, subject: str, rate: str) -> str:
-    return (f"{subject}: {reason.part} reaches {shown(reason.rate, 'B/s')}, "
-            f"{percent(reason.share)} of the median of the others{_of_limit(one)}.")  # fmt: skip
-
-
-def _s_slower_way(one: Judgement, reason: Reason, subject: str, rate: str) -> str:
-    return (f"{subject} {rate}, {percent(reason.share)} of the copy {_WAYS[reason.part]} "
-            f"({shown(reason.rate, 'B/s')}){_of_limit(one)}.")  # fmt: skip
-
-
-def _s_lesser(one: Judgement, reason: Reason, subject: str, rate: str) -> str:
-    fact = one.limit.fact if one.limit else None
-    if fact is None or fact.capable is None:
-        return f"{subject} {rate}."
-    return (f"the link runs at gen{fact.generation} x{fact.lanes}, the device could gen"
-            f"{fact.capable[0]} x{fact.capable[1]}. {subject} {rate}{_of_limit(one)}.")  # fmt: skip
-
-
-def _s_as_known(one: Judgement, reason: Reason, subject: str, rate: str) -> str:
-    assert one.known
-    runs = counted(one.known.runs, "known run", "known runs")
-    return (f"{subject} {rate}{_of_limit(one)}; {runs} of {one.known.of} "
-            f"{'reaches' if one.known.runs == 1 else 'reach'} {_range(one)}.")  # fmt: skip
-
-
-def _s_low(one: Judgement, reason: Reason, subject: str, rate: str) -> str:
-    return f"{subject} {rate}{_of_limit(one)}."
-
-
-def _s_middle(one: Judgement, reason: Reason, subject: str, rate: str) -> str:
-    return f"{subject} {rate}{_of_limit(one)}; no run of such a device is known."
-
-
-def _s_latency(one: Judgement, reason: Reason, subject: str, rate: str) -> str:
-    each = f"{subject}: {size(reason.size)} in {shown(reason.seconds, 's')} each"
-    if one.known is None:
-        return f"{each}: latency, no share of a link, and no known time to compare it with."
-    return f"{each}: latency, no share of a link; {one.known.of}: {_range(one, 's')}."
-
-
-def _s_no_limit(one: Judgement, reason: Reason, subject: str, rate: str) -> str:
-    hint = _would_be(one)
-    return f"{subject} {rate}: the log names no limit{hint}."
-
-
-def _would_be(one: Judgement) -> str:
-    """Which PCIe link a rate would fill: the least that carries it."""
-    from isthmus.references import link_of  # noqa: PLC0415 - needed rarely
-
-    if one.group.kind not in {"copy", "host_memory"} or one.group.direction == "both":
-        return ""
-    for generation in (1, 2, 3, 4, 5, 6):
-        found = link_of(generation, 16)
-        if found and found.raw >= one.fastest:
-            return f"; it would be {percent(one.rate / found.payload())} of PCIe {found.name}"
-    return "; no PCIe link carries it"
-
-
-def _s_emulated(one: Judgement, reason: Reason, subject: str, rate: str) -> str:
-    return f"{subject} {rate}: hardware emulation is no hardware."
-
-
-def _s_faulty(one: Judgement, reason: Reason, subject: str, rate: str) -> str:
-    fault = next((row.fault for row in one.group.rows if row.fault), "")
-    return f"{subject}: its data were wrong ({fault}), so its rates count for nothing."
-
-
-def _s_cache(one: Judgement, reason: Reason, subject: str, rate: str) -> str:
-    return f"{subject} {rate}: faster than the memory, so a cache was measured."
-
-
-_SENTENCES = {
-    "above_limit": _s_above, "above_any_link": _s_above_any, "faulty": _s_faulty,
-    "emulated": _s_emulated, "falls": _s_falls, "differs": _s_differs,
-    "slower_way": _s_slower_way, "lesser_link": _s_lesser, "as_known": _s_as_known,
-    "below_known": _s_as_known, "fills": _s_low, "low_share": _s_low, "middle_share": _s_middle,
-    "latency_as_known": _s_latency, "latency_slow": _s_latency, "latency_unknown": _s_latency,
-    "not_comparable": _s_cache, "no_limit": _s_no_limit,
-}  # fmt: skip
-"""By reason, the one that is told first where a group has several."""
-
-
 def _table(ordered: Sequence[Judgement]) -> Iterator[str]:
     if ordered:
-        yield f"{'what':34} {'printed':>20} {'rate':>10} {'limit':>6}  verdict"
+        yield f"{'what':31} {'printed':>22} {'rate':>9} {'limit':>5} verdict"
     for one in ordered[:_MOST_ROWS]:
         label, figure = what(one), printed(one.row)
-        objects = dict.fromkeys((row.device, row.part) for row in one.group.rows)
-        if len(objects) > 1 and one.group.kind != "network":
-            label += f", least of {len(objects)}"
+        found = objects(one)
+        if len(found) > 1:
+            label += f", {len(found)} {noun(one)}"
+            figure = spread(found)
+        if one.group.kind == "network":
+            label += f", {_sizes(one.group.rows)}"
         rate = shown(one.seconds, "s") if one.seconds else shown(one.rate, "B/s")
         share = percent(one.share) if one.share is not None and not one.seconds else ""
-        yield (f"{_cut(label, 34):34} {_cut(figure, 20):>20} {rate:>10} {share:>6}  "
+        yield (f"{_cut(label, 31):31} {_cut(figure, 22):>22} {rate:>9} {share:>5} "
                f"{_VERDICT[one.verdict]}")  # fmt: skip
     if len(ordered) > _MOST_ROWS:
         yield f"  and {len(ordered) - _MOST_ROWS} more"
+
+
+def _sizes(rows: Sequence[Row]) -> str:
+    sizes = [row.size for row in rows if row.size]
+    if not sizes:
+        return "no size"
+    low, high = min(sizes), max(sizes)
+    return bytes_of(low) if low == high else f"{bytes_of(low)} to {bytes_of(high)}"
 
 
 def _cut(text: str, most: int) -> str:
@@ -352,8 +216,8 @@ def _facts(judged: Judged, ordered: Sequence[Judgement]) -> Iterator[str]:
     for i, text in enumerate(list(limits)[:2]):
         yield from _wrapped(text, "Limit:" if i == 0 else " ", most=2)
     known = dict.fromkeys(
-        f"{_KINDS[one.group.kind]} {_WAYS[one.group.direction]} "
-        f"{_range(one, 's' if one.seconds else 'B/s')} ({one.known.source}"
+        f"{f'{KINDS[one.group.kind]} {WAYS[one.group.direction]}'.strip()} "
+        f"{known_range(one, 's' if one.seconds else 'B/s')} ({one.known.source}"
         f"{', scaled to this link' if one.known.scaled else ''})"
         for one in ordered if one.known
     )  # fmt: skip
@@ -362,8 +226,7 @@ def _facts(judged: Judged, ordered: Sequence[Judgement]) -> Iterator[str]:
     for i, one in enumerate(judged.missing[:2]):
         yield from _wrapped(_MISSING[one], "Missing:" if i == 0 else " ", most=2)
     outcomes = [o for log in judged.logs for o in log.outcomes]
-    for status, label in (("failed", "Failed:"), ("warning", "Warning:"), ("unfinished", "No end:"),
-                          ("skipped", "Skipped:")):  # fmt: skip
+    for status, label in _STATUS.items():
         texts = [f"{o.test}{f' ({o.message})' if o.message else ''}" for o in outcomes
                  if o.status == status]  # fmt: skip
         if texts:
@@ -375,13 +238,13 @@ def _facts(judged: Judged, ordered: Sequence[Judgement]) -> Iterator[str]:
         texts = [f"{row.name} {printed(row)}{f' ({row.part})' if row.part else ''}"
                  f"{': nothing moved' if row.nothing else ''}" for row in judged.shown]  # fmt: skip
         more = f"; {len(texts) - 4} more" if len(texts) > 4 else ""
-        yield from _wrapped("; ".join(texts[:4]) + more, "As it is:", most=2)
+        yield from _wrapped("; ".join(texts[:4]) + more, "Others:", most=2)
     if judged.problems:
         more = f"; {len(judged.problems) - 2} more" if len(judged.problems) > 2 else ""
-        yield from _wrapped("; ".join(judged.problems[:2]) + more, "Not read:", most=2)
+        yield from _wrapped("; ".join(judged.problems[:2]) + more, "Unread:", most=2)
     nothing = [text for log in judged.logs for text in log.left_out if "nothing was moved" in text]
     if nothing:
-        yield from _wrapped("; ".join(nothing), "No figure", most=2)
+        yield from _wrapped("; ".join(nothing), "Zero:", most=2)
 
 
 def _causes(ordered: Sequence[Judgement]) -> Iterator[str]:
