@@ -6,19 +6,18 @@ entry point group ``isthmus.importers``. A pasted text can have parts of several
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from functools import cache
 
 from isthmus.errors import UsageError
 from isthmus.importers.base import Importer
-from isthmus.registration import registered
+from isthmus.registration import Registry, registered
 from isthmus.text import known
 
 __all__ = ["Importer", "all_recognised", "by_name", "recognised", "registry"]
 
 
 @cache
-def registry() -> Mapping[str, Importer]:
+def registry() -> Registry:
     """All importers by name."""
     return registered(__name__, __path__, "IMPORTER")
 
@@ -30,8 +29,16 @@ def by_name(name: str) -> Importer:
 
 
 def all_recognised(text: str) -> list[Importer]:
-    """The importers that know a part of a text, which is cleaned."""
-    return [importer for importer in registry().values() if importer.matches(text)]
+    """The importers that know a part of a text, which is cleaned.
+
+    Those of other packages are loaded and asked where none of Isthmus' own finds rates in it.
+    """
+    own = registry().own()
+    found = [one for one in own.values() if one.matches(text)]
+    if any(one.has_rates for one in found):
+        return found
+    others = [one for name, one in registry().items() if name not in own]
+    return [one for one in others if one.matches(text)] + found
 
 
 def recognised(text: str) -> Importer:

@@ -197,6 +197,8 @@ class Importer:
     """Whether a text, cleaned, has a part of this format."""
     read: Callable[[str], Log]
     """Raises UsageError where nothing of it can be read; a row that cannot be read is a problem."""
+    has_rates: bool = True
+    """Whether the format has rates or times; false where it only describes links."""
 
 
 class Problems(list[Problem]):

@@ -57,5 +57,5 @@ def read(text: str) -> Log:
 IMPORTER = Importer(
     "lspci", "lspci -vv", lambda text: re.search(
         r"^\s*LnkSta:.*Speed", text, re.MULTILINE
-    ) is not None or _KERNEL.search(text) is not None, read,
+    ) is not None or _KERNEL.search(text) is not None, read, has_rates=False,
 )  # fmt: skip

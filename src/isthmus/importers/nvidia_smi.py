@@ -82,5 +82,5 @@ IMPORTER = Importer(
     "nvidia_smi", "nvidia-smi -q", lambda text: (
         re.search(r"^\s*PCIe Generation\s*$", text, re.MULTILINE) is not None
         or _HEADER.search(text) is not None
-    ), read,
+    ), read, has_rates=False,
 )  # fmt: skip

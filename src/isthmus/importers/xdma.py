@@ -1,13 +1,12 @@
 """Tools of dma_ip_drivers (github.com/Xilinx/dma_ip_drivers): dma_to_device, dma_from_device.
 
 XDMA's print ``DEVICE ** Average BW = SIZE, RATE`` without a unit: bytes over nanoseconds, times
-1000, so MB/s of 10^6 bytes. QDMA's name size and unit. ``performance`` prints cycle counters.
+1000, so MB/s of 10^6 bytes. QDMA's name size and unit.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
 from typing import Literal
 
 from isthmus.errors import UsageError
@@ -17,7 +16,6 @@ from isthmus.importers.base import (
     Outcome,
     Problems,
     Row,
-    count,
     device,
     number,
     size,
@@ -33,14 +31,12 @@ _CHANNEL = re.compile(r"(?:h2c|c2h)_?(\d+)")
 _FAILED = re.compile(
     r".*(?:read|write) (?:file|0x[\da-f]+|/dev).*(?:failed|error).*", re.IGNORECASE
 )
-_PERFORMANCE = re.compile(r"\s*\(?perf\.(\w+) = (\d+)")
-_NEWER = re.compile(r"\s*(?:\*\* )?Average BW = (\S+) (\w+/s\w*)")
 
 
 def read(text: str) -> Log:
     """Rates of each call."""
     rows, problems, outcomes = list[Row](), Problems(), list[Outcome]()
-    way, counters = "", dict[str, tuple[int, int]]()
+    way = ""
     for line, row in enumerate(text.splitlines(), 1):
         if called := _COMMAND.search(row):
             way = called[1]
@@ -54,11 +50,8 @@ def read(text: str) -> Log:
                                  unit(printed, line), printed, text))  # fmt: skip
             elif found := _XDMA_CUT.match(row):
                 raise UsageError("no rate behind 'Average BW'")
-            elif found := _PERFORMANCE.match(row):
-                counters[found[1]] = line, int(found[2])
         if _FAILED.match(row):
             outcomes.append(Outcome(line, "transfer", "failed", " ".join(row.split())[:160]))
-    rows += _of_counters(counters, problems)
     names = dict.fromkeys(row.device for row in rows)
     engine = "qdma" if "qdma" in text.lower() else "xdma"
     return Log(
@@ -94,28 +87,11 @@ def _channels(text: str) -> int:
     return len(set(_CHANNEL.findall(text)))
 
 
-def _of_counters(counters: dict[str, tuple[int, int]], problems: Problems) -> Iterator[Row]:
-    """The share of clock cycles with data, which has no rate without clock and width."""
-    if {"clock_cycle_count", "data_cycle_count"} <= counters.keys():
-        (line, clock), (_, data) = counters["clock_cycle_count"], counters["data_cycle_count"]
-        with problems.of(line):
-            count(clock, line), count(data, line)
-            problems.add(
-                line,
-                f"cycles with data: {100 * data / clock:.0f} %; a rate needs clock and width",
-            )
-    yield from ()
-
-
 def _matches(text: str) -> bool:
-    return (
-        any(
-            re.search(rf"^{one.pattern}", text, re.MULTILINE) is not None
-            for one in (_XDMA, _QDMA, _XDMA_CUT)
-        )
-        or "perf.clock_cycle_count" in text
+    return any(
+        re.search(rf"^{one.pattern}", text, re.MULTILINE) is not None
+        for one in (_XDMA, _QDMA, _XDMA_CUT)
     )
 
 
-IMPORTER = Importer("xdma", "dma_to_device, dma_from_device and performance of dma_ip_drivers",
-                    _matches, read)  # fmt: skip
+IMPORTER = Importer("xdma", "dma_to_device, dma_from_device of dma_ip_drivers", _matches, read)

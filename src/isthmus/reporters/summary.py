@@ -241,6 +241,8 @@ def _commands(run: Run, results: Sequence[Finding], path: Path, program: str) ->
     """Commands: the page, the points, and more precise measurements."""
     file = shlex.quote(str(path))
     commands = [("Page:", f"report {file} --force --open"), ("Points:", f"show {file} --points")]
+    if run.origin:  # nothing above is a verdict
+        commands.append(("Normal?", f"judge {shlex.quote(run.origin.file)}"))
     decide = next((one for one in results if one.headline and one.action.startswith("run ")), None)
     study = run.studies[0] if len(run.studies) == 1 else "all"
     if run.status != "complete":
