@@ -169,7 +169,7 @@ def _unit_of_json(found: _Result) -> str:
 
 def _of_text(text: str, problems: Problems) -> list[_Test]:
     tests: list[_Test] = []
-    test, columns = _Test(), False
+    test, columns, fewest = _Test(), False, _FEWEST_CELLS
     for line, row in enumerate(text.splitlines(), 1):
         words = row.split()
         if title := _TITLE.match(row):
@@ -191,9 +191,13 @@ def _of_text(text: str, problems: Problems) -> list[_Test]:
             with problems.of(line):
                 test.unit, columns = "", False
                 test.unit = _unit_of(row, line)
+                fewest = max(_FEWEST_CELLS, 2 + row.count("["))  # #bytes, #iterations, figures
                 test.printed = found[1] if (found := _UNIT.search(row)) else ""
                 columns = True
         elif columns and words and words[0].isdecimal() and words not in test.cells[-1:]:
+            if len(words) < fewest:  # a missing figure shifts the others
+                problems.add(line, f"{len(words)} columns where the header has {fewest}: cut")
+                continue
             test.rows.append((line, words))  # two ends in one terminal print it twice
     return [test for test in tests if test.rows]
 
@@ -214,8 +218,6 @@ def _unit_of(row: str, line: int) -> str:
 def _of_cells(words: list[str], line: int, unit: str) -> _Result:
     """One line of numbers: ``#bytes #iterations``, then ``peak average`` or times."""
     # Times: min, max, typical, average and more; of a test by duration the average only.
-    if len(words) < _FEWEST_CELLS:
-        raise UsageError(f"line {line}: {len(words)} columns, too few for perftest")
     found = _Result(line, size(words[0], line), count(words[1], line))
     if unit != "us":
         found.rate = number(words[3], line)
