@@ -30,6 +30,7 @@ COMMANDS: dict[str, tuple[str, ...]] = {
     "compare": ("compare", "run.json", "run.json"),
     "import": ("import", "run.json", "--out", "imported.json"),
     "fleet": ("fleet", "."),
+    "judge": ("judge", "run.json"),
     "cite": ("cite", "run.json"),
     "advise": ("advise", "4Ki", "--device", "null", "--budget", "3"),
     "reproduce": ("reproduce", "mmio-stratix4"),

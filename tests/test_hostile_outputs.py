@@ -14,7 +14,7 @@ from isthmus.analysis.summary import summarise
 from isthmus.errors import UsageError
 from isthmus.importers.as_run import MOST_BYTES
 from isthmus.results import run_file
-from other_outputs import FACTS, FILES, run_of, text_of
+from other_outputs import FACTS, FILES, SIZELESS, run_of, text_of
 
 
 def refused(path: Path, form: str | None = None) -> str:
@@ -70,7 +70,7 @@ def test_a_figure_that_is_none_is_refused_with_its_line(bad: str, tmp_path: Path
             text_of(name).replace(value, bad + value[len(value.rstrip(",\n")) :]), "utf-8"
         )
         try:
-            run = run_of(file)
+            run = run_of(file, size=512 << 20 if name in SIZELESS else None)
         except UsageError as error:
             assert "line " in str(error) or "no figure" in str(error)  # noqa: PT017
         else:  # such a line is no line of figures: it gives none

@@ -17,12 +17,17 @@ from isthmus.analysis.changes import Side, compare
 from isthmus.analysis.findings import findings
 from isthmus.analysis.summary import summarise
 from isthmus.errors import UsageError
+from isthmus.importers.as_run import imported
 from isthmus.reporters.html import write_page
 from isthmus.results import run_file
-from other_outputs import DATA, FACTS, FILES, run_of, run_of_text, text_of
+from other_outputs import DATA, FACTS, FILES, SIZELESS, run_of, run_of_text, text_of
 from synthetic import Law, transfer_run
 
 ENDS = ["ci_low_s", "ci_high_s"]
+LAUNCHES = {"clpeak-2.1.2.json", "clpeak-2.1.2.xml"}
+"""Of which a time is left that has no size."""
+JUDGED = DATA.parent / "judge"
+"""Files for `isthmus judge`: FORMAT-WHAT."""
 
 
 @pytest.fixture(params=FILES, ids=lambda path: path.name)
@@ -116,15 +121,21 @@ def test_a_copy_that_moved_nothing_has_no_bandwidth() -> None:
     assert frame.loc["map", "median_s"] == pytest.approx((512 << 20) / 63535e9, rel=1e-4)
 
 
-def test_a_size_that_the_file_lacks_is_the_users() -> None:
-    assumed, said = (run_of(DATA / "nvbandwidth.json", size=n) for n in (None, 64 << 20))
-    frames = [summarise(run).to_pandas() for run in (assumed, said)]
-    assert frames[0]["flags"].str.contains("size_assumed").all()
-    assert not frames[1]["flags"].str.contains("size_assumed").any()
-    assert set(frames[1]["bytes"]) == {64 << 20}
-    assert frames[0]["bandwidth_Bps"].tolist() == pytest.approx(frames[1]["bandwidth_Bps"].tolist())
+@pytest.mark.parametrize("name", sorted(SIZELESS - LAUNCHES))
+def test_a_size_that_the_file_lacks_is_not_assumed(name: str) -> None:
+    with pytest.raises(UsageError, match="does not say the size of its transfers: --bytes SIZE"):
+        imported(DATA / name, None, None, [])
+    frame = summarise(run_of(DATA / name, size=64 << 20)).to_pandas()
+    assert {size for size in frame["bytes"] if size} <= {64 << 20}
+    assert not frame["flags"].str.contains("size_assumed").any()
+
+
+def test_a_size_that_the_file_says_is_not_replaced() -> None:
     with pytest.raises(UsageError, match="leave --bytes out"):
         run_of(DATA / "osu_bw.txt", size=4096)
+    run = imported(DATA / "xbutil-u250.txt", None, 64 << 20, [])
+    sizes = {point.operation: point.bytes for point in run.points}
+    assert sizes == {"write": 16 << 20, "read": 16 << 20, "bandwidth": 64 << 20}
 
 
 def test_what_has_no_operation_of_isthmus_is_named() -> None:
@@ -153,7 +164,7 @@ def test_where_osu_buffers_lie(tmp_path: Path) -> None:
     assert across.points[0].axes["receiver_memory"] == "device"
     silent = "\n".join(row for row in near.splitlines() if "Buffer" not in row)  # as 7.5 for CUDA
     assert {point.memory for point in run_of_text(silent, tmp_path).points} == {""}
-    with pytest.raises(UsageError, match="'MPI Allreduce Latency' is not read"):
+    with pytest.raises(UsageError, match="MPI Allreduce Latency"):
         run_of_text("# OSU MPI Allreduce Latency Test v7.4\n1 2\n", tmp_path)
 
 
@@ -177,7 +188,7 @@ def test_half_a_round_trip_of_perftest_is_a_whole_pingpong(tmp_path: Path) -> No
     (point,) = run_of_text(LATENCY, tmp_path).points
     assert (point.operation, point.bytes, point.moved_bytes) == ("pingpong", 2, 4)
     assert point.reruns[0].seconds("host") == pytest.approx([3.8e-6])
-    with pytest.raises(UsageError, match="remote read"):
+    with pytest.raises(UsageError, match="RDMA_Read_Latency"):
         run_of_text(LATENCY.replace("RDMA_Write", "RDMA_Read"), tmp_path)
 
 
@@ -203,16 +214,17 @@ def test_transfers_of_which_only_the_longest_are_listed_are_left_out(tmp_path: P
     assert {point.operation for point in run.points} == {"write"}
     assert run.origin
     assert run.origin.left_out == [
-        "Top Memory Reads: Host to Global Memory (only the longest are listed)"
+        "Top Memory Reads: Host to Global Memory (only the longest are listed)",
+        "READ (no operation of Isthmus is the same)",
     ]
 
 
 def test_tests_of_xbutil_that_did_not_pass_have_no_points(tmp_path: Path) -> None:
     failed = text_of("xbutil.json").replace('"status": "passed"', '"status": "failed"', 2)
-    run = run_of_text(failed, tmp_path)
+    run = run_of_text(failed, tmp_path, 16 << 20)
     assert [point.operation for point in run.points] == ["bandwidth"]
     assert run.origin
-    assert run.origin.left_out[:2] == ["verify (failed)", "dma (failed)"]
+    assert {"verify (failed)", "dma (failed)"} <= set(run.origin.left_out)
 
 
 def test_what_xbutil_prints_gives_the_same_points_as_its_file(tmp_path: Path) -> None:
@@ -229,8 +241,9 @@ def test_what_xbutil_prints_gives_the_same_points_as_its_file(tmp_path: Path) ->
     assert printed.origin
     rows = text_of("xbutil-u250.txt").splitlines()
     assert all("MB/s" in rows[line - 1] for line in printed.origin.lines)
-    assert printed.origin.left_out == [f"{name} (no rate)" for name in
-                                       ("aux-connection", "verify", "iops", "m2m")]  # fmt: skip
+    assert {f"{name} (no rate)" for name in ("aux-connection", "verify")} <= set(
+        printed.origin.left_out
+    )
 
 
 def xbutil_tests(text: str) -> list[tuple[str, list[str]]]:
@@ -243,19 +256,14 @@ def xbutil_tests(text: str) -> list[tuple[str, list[str]]]:
     ]  # fmt: skip
 
 
-def test_what_xbutil_prints_without_a_device_is_refused(tmp_path: Path) -> None:
+def test_a_part_of_what_xbutil_prints_is_read(tmp_path: Path) -> None:
     text = text_of("xbutil-u250.txt")
-    with pytest.raises(UsageError, match="line 1: a test before any device"):
-        imported_as(text[text.index("Test 1") :], tmp_path)
+    part = run_of_text(text[text.index("Test 1") :], tmp_path)
+    assert len(part.points) == len(run_of(DATA / "xbutil-u250.txt").points)
     old = text_of("xbutil-u30.txt")
-    run = run_of_text(old.replace("DMA test PASSED", "DMA test FAILED"), tmp_path)
+    run = run_of_text(old.replace("DMA test PASSED", "DMA test FAILED"), tmp_path, 16 << 20)
     assert [point.operation for point in run.points] == ["bandwidth"]
     assert run.devices[0].name == "xilinx_u30_gen3x4_base_1"
-
-
-def imported_as(text: str, folder: Path) -> run_file.Run:
-    (folder / "part.txt").write_text(text)
-    return run_of(folder / "part.txt", "xbutil")
 
 
 # Beside others
@@ -362,7 +370,8 @@ def test_each_format_is_recognised_as_its_own_only() -> None:
 
 
 def test_every_format_has_a_real_file_and_a_word_in_the_docs() -> None:
-    assert {fact[0] for fact in FACTS.values()} == set(importers.registry())
+    judged = {path.name.partition("-")[0] for path in JUDGED.iterdir()}
+    assert {fact[0] for fact in FACTS.values()} | judged >= set(importers.registry())
     assert {path.name for path in FILES} == set(FACTS)
     page = (DATA.parents[2] / "docs" / "importing.md").read_text(encoding="utf-8")
     readme = (DATA / "README.md").read_text(encoding="utf-8")

@@ -44,10 +44,14 @@ def wrapped(text: str, first: str = "", others: str = "  ") -> list[str]:
     )  # fmt: skip
 
 
-def command_lines(command: Invocation, label: str) -> Iterator[str]:
-    r"""A command in lines that can be pasted: where it is too long, continued behind ``\\``."""
+def command_lines(command: Invocation | Sequence[str], label: str) -> Iterator[str]:
+    r"""A command in lines that can be pasted: where it is too long, continued behind ``\\``.
+
+    ``command``: of Isthmus, or the words of another program's command, quoted for a shell.
+    """
+    pieces = command.pieces if isinstance(command, Invocation) else command
     line = label
-    for word in command.pieces:
+    for word in pieces:
         if len(f"{line} {word} \\") > _PARAGRAPH:
             yield f"{line} \\"
             line = "   "

@@ -19,11 +19,16 @@ class Registry(Mapping[str, Any]):
     """
 
     def __init__(self, own: Mapping[str, Any], group: str) -> None:
+        self._own = own
         self._objects = dict(own)
         self._entries = {
             entry.name: entry for entry in reversed([*importlib.metadata.entry_points(group=group)])
         }
         self._names = [*own, *(name for name in reversed(self._entries) if name not in own)]
+
+    def own(self) -> Mapping[str, Any]:
+        """Those of this package, which are loaded."""
+        return self._own
 
     def __getitem__(self, name: str) -> Any:
         if name not in self._objects:

@@ -2,20 +2,20 @@
 
 from __future__ import annotations
 
-from isthmus.importers.base import Figure, Importer, Output, device, number, size
+from isthmus.importers.base import Importer, Log, Row, device, number, size
 
 
-def read(text: str) -> Output:
+def read(text: str) -> Log:
     """Times of transfers."""
     rows = [(i, line.split()) for i, line in enumerate(text.splitlines(), 1)]
     figures = [
-        Figure(
-            line=i, study="transfer", operation="write", device="toy", bytes=size(row[1], i),
+        Row(
+            line=i, study="transfer", operation="write", device="toy", size=size(row[1], i),
             values=(number(row[2], i),), unit="us", statistic="mean", direction="h2d",
         )
         for i, row in rows
     ]  # fmt: skip
-    return Output(tool="hopper", figures=figures, devices=[device("toy", "a toy")])
+    return Log(tool="hopper", rows=figures, devices=[device("toy", "a toy")])
 
 
 IMPORTER = Importer("hops", "text of hopper", lambda text: text.startswith("hops "), read)

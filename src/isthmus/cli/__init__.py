@@ -22,6 +22,7 @@ from isthmus.cli import (
     export,
     fleet,
     importing,
+    judge,
     model,
     repeat,
     report,
@@ -68,8 +69,8 @@ def _options(
 
 
 for module in (
-    devices, doctor, run, repeat, show, report, export, compare, importing, fleet, cite, advise,
-    reproduce, anonymise,
+    devices, doctor, judge, run, repeat, show, report, export, compare, importing, fleet, cite,
+    advise, reproduce, anonymise,
     model, card,
 ):  # fmt: skip
     module.add_to(app)

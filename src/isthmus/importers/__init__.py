@@ -1,24 +1,23 @@
-"""Importers: outputs of other programs as run files.
+"""Importers: outputs of other programs as logs, and logs as run files.
 
 An importer is one module here that defines ``IMPORTER``; other packages add theirs through the
-entry point group ``isthmus.importers``.
+entry point group ``isthmus.importers``. A pasted text can have parts of several formats.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from functools import cache
 
 from isthmus.errors import UsageError
 from isthmus.importers.base import Importer
-from isthmus.registration import registered
+from isthmus.registration import Registry, registered
 from isthmus.text import known
 
-__all__ = ["Importer", "by_name", "recognised", "registry"]
+__all__ = ["Importer", "all_recognised", "by_name", "recognised", "registry"]
 
 
 @cache
-def registry() -> Mapping[str, Importer]:
+def registry() -> Registry:
     """All importers by name."""
     return registered(__name__, __path__, "IMPORTER")
 
@@ -26,13 +25,26 @@ def registry() -> Mapping[str, Importer]:
 def by_name(name: str) -> Importer:
     """The importer of this name; raises UsageError for an unknown one."""
     importers = registry()
-    return importers[known("format", name, importers)]
+    found: Importer = importers[known("format", name, importers)]
+    return found
+
+
+def all_recognised(text: str) -> list[Importer]:
+    """The importers that know a part of a text, which is cleaned.
+
+    Those of other packages are loaded and asked where none of Isthmus' own finds rates in it.
+    """
+    own = registry().own()
+    found = [one for one in own.values() if one.matches(text)]
+    if any(one.has_rates for one in found):
+        return found
+    others = [one for name, one in registry().items() if name not in own]
+    return [one for one in others if one.matches(text)] + found
 
 
 def recognised(text: str) -> Importer:
     """The importer whose format a text is; raises UsageError for an unknown one."""
-    for importer in registry().values():
-        if importer.matches(text):
-            return importer
+    for importer in all_recognised(text):
+        return importer
     names = ", ".join(registry())
     raise UsageError(f"no output that Isthmus knows; --format NAME names one of {names}")

@@ -1,9 +1,10 @@
 """From another program's output to a run file.
 
-A figure becomes one process with one sample: the time of one repetition, times the repetitions that
-the figure is the mean of. Nothing is made up: one sample has no interval, its data are not verified
-(``na``), and flags say ``imported`` and which statistic it is. A figure of the same point that
-comes again in a file is another run of the program, so another process.
+A row that measures what an operation of Isthmus measures becomes one process with one sample: the
+time of one repetition, times the repetitions that the value is the mean of. Nothing is made up: one
+sample has no interval, its data are not verified (``na``), and flags say ``imported`` and which
+statistic it is. A point needs a size: where the output has none, the user gives it. A row of the
+same point that comes again in a file is another run of the program, so another process.
 """
 
 from __future__ import annotations
@@ -18,7 +19,8 @@ import msgspec
 import isthmus
 from isthmus import importers
 from isthmus.errors import UsageError
-from isthmus.importers.base import SIZE_ASSUMED, Figure, Importer, Output
+from isthmus.importers.base import Importer, Log, Row
+from isthmus.importers.cleaning import cleaned
 from isthmus.measure.protocol import Noise
 from isthmus.results.run_file import (
     IMPORTED,
@@ -32,6 +34,7 @@ from isthmus.results.run_file import (
     Settings,
     Software,
 )
+from isthmus.text import shortened
 
 MOST_BYTES = 16 << 20
 """Of a file: outputs have some kilobytes."""
@@ -57,15 +60,14 @@ def imported(path: Path, form: str | None, bytes_each: int | None, command: Sequ
     chosen = importers.by_name(form) if form else None
     data = _read(path)
     try:
-        text = _text(data)
-        chosen = chosen or importers.recognised(text)
-        output = chosen.read(text)
-        figures = _sized(output.figures, bytes_each)
-        points, lines = _points(figures)
+        text = cleaned(_text(data))
+        chosen, log = _log(chosen, text)
+        rows, left_out = _usable(log, bytes_each)
+        points, lines = _points(rows)
     except UsageError as error:
         of = f"not read as {chosen.name}: " if chosen else ""
         raise UsageError(f"{path}: {of}{error}") from error
-    origin = _origin(path, data, chosen, output, figures, lines)
+    origin = _origin(path, data, chosen, log, rows, lines, left_out)
     return Run(
         software=Software(version=isthmus.__version__, command=list(command)),
         started=datetime.now(timezone.utc).isoformat(timespec="seconds"),
@@ -74,8 +76,8 @@ def imported(path: Path, form: str | None, bytes_each: int | None, command: Sequ
         settings=Settings(
             precision=_PRECISION, confidence=_CONFIDENCE, reruns=1, budget_s=0, seed=0, quick=False
         ),
-        environment={"host": output.host} if output.host else {},
-        devices=list(output.devices),
+        environment={"host": log.host} if log.host else {},
+        devices=[one for one in log.devices if one.address in {point.device for point in points}],
         points=points,
         origin=origin,
     )
@@ -106,20 +108,46 @@ def _text(data: bytes) -> str:
     return text
 
 
-def _sized(figures: Sequence[Figure], bytes_each: int | None) -> list[Figure]:
-    """Figures with the user's size where the file has none; raises UsageError without figures."""
-    if not figures:
-        raise UsageError("it has no figure that Isthmus can use")
-    if len(figures) > MOST_FIGURES:
-        raise UsageError(f"more than {MOST_FIGURES} figures")
-    if bytes_each is None:
-        return list(figures)
-    if not any(SIZE_ASSUMED in figure.remarks for figure in figures):
+def _log(chosen: Importer | None, text: str) -> tuple[Importer, Log]:
+    """The importer, and what it reads; of several that match, the first that finds rows."""
+    if chosen:
+        return chosen, chosen.read(text)
+    found = [importers.recognised(text), *importers.all_recognised(text)[1:]]
+    logs = [(one, one.read(text)) for one in found]
+    return next((one for one in logs if any(row.operation for row in one[1].rows)), logs[0])
+
+
+def _usable(log: Log, bytes_each: int | None) -> tuple[list[Row], list[str]]:
+    """Rows that become points, and what is left out; raises UsageError where no row is left."""
+    rows, left_out = [], dict[str, None]()
+    for row in log.rows:
+        if not row.operation:
+            left_out[f"{row.name} (no operation of Isthmus is the same)"] = None
+        elif row.size is None and bytes_each is None:
+            left_out[f"{row.name} (no size in the output; --bytes gives one)"] = None
+        else:
+            rows.append(row if bytes_each is None else row.of_size(bytes_each))
+    left_out |= dict.fromkeys(str(one) for one in log.problems)
+    if bytes_each is not None and rows and not any(row.size is None for row in log.rows):
         raise UsageError("the file says its sizes: leave --bytes out")
-    return [figure.of_size(bytes_each) for figure in figures]
+    if len(rows) > MOST_FIGURES:
+        raise UsageError(f"more than {MOST_FIGURES} figures")
+    if not rows:
+        raise UsageError(_nothing_left(log, list(left_out)))
+    return rows, list(left_out)
 
 
-def _points(figures: Sequence[Figure]) -> tuple[list[Point], list[int]]:
+def _nothing_left(log: Log, left_out: Sequence[str]) -> str:
+    if any(row.operation and row.size is None for row in log.rows):
+        return (
+            "the output does not say the size of its transfers: --bytes SIZE gives it, "
+            "and isthmus judge needs none"
+        )
+    why = log.problems or left_out or [f"{one.test} {one.status}" for one in log.outcomes]
+    return f"it has no figure that Isthmus can use{': ' + shortened(str(why[0])) if why else ''}"
+
+
+def _points(figures: Sequence[Row]) -> tuple[list[Point], list[int]]:
     """Points, and the line of the first figure of each."""
     points: dict[tuple[object, ...], tuple[Point, int]] = {}
     for figure in figures:
@@ -132,20 +160,21 @@ def _points(figures: Sequence[Figure]) -> tuple[list[Point], list[int]]:
     return [point for point, _ in points.values()], [line for _, line in points.values()]
 
 
-def _point(figure: Figure) -> Point:
-    names = ("study", "device", "api", "operation", "memory", "bytes", "direction", "initiator")
+def _point(figure: Row) -> Point:
+    names = ("study", "device", "api", "operation", "memory", "direction", "initiator")
     return Point(
         **{name: getattr(figure, name) for name in names},
+        bytes=figure.size or 0,
         axes=dict(figure.axes),
         moved_bytes=0 if _moves_nothing(figure) else figure.moved,
     )
 
 
-def _moves_nothing(figure: Figure) -> bool:
+def _moves_nothing(figure: Row) -> bool:
     return bool(figure.direction) and figure.moved > NO_LINK_BPS * min(figure.seconds())
 
 
-def _rerun(figure: Figure, number: int) -> Rerun:
+def _rerun(figure: Row, number: int) -> Rerun:
     seconds = figure.seconds()
     longest = max(seconds) * figure.batch
     tick = next((one for one in _TICKS_S if longest < _MOST_TICKS * one), None)
@@ -175,20 +204,21 @@ def _origin(
     path: Path,
     data: bytes,
     importer: Importer,
-    output: Output,
-    figures: Sequence[Figure],
+    log: Log,
+    figures: Sequence[Row],
     lines: list[int],
+    left_out: Sequence[str],
 ) -> Origin:
     statistics: list[str] = list(dict.fromkeys(figure.statistic for figure in figures))
     return Origin(
-        tool=output.tool,
-        version=output.version,
+        tool=log.tool,
+        version=log.version,
         format=importer.name,
         file=path.name,
         sha256=hashlib.sha256(data).hexdigest(),
         statistics=statistics,
         not_measured=["whether the data arrived", *(_NOT_MEASURED[one] for one in statistics)],
-        left_out=list(output.left_out),
-        assumed=list(output.assumed),
+        left_out=list(dict.fromkeys([*log.left_out, *left_out])),
+        assumed=list(log.assumed),
         lines=lines,
     )

@@ -1,10 +1,15 @@
-"""What an importer is, and the figures that it reads from another program's output."""
+"""What an importer is, and the log that it makes of another program's output.
+
+A log has rows. A row keeps what the program printed: the value with its unit, which statistic it
+is, the size, the object (bank, GPU, pair) and the line. What the output does not say stays None.
+"""
 
 from __future__ import annotations
 
+import contextlib
 import math
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Literal, TypeVar
 
@@ -15,80 +20,168 @@ from isthmus.published.source import UNITS as _PUBLISHED_UNITS
 from isthmus.results.run_file import ClockName, DeviceRecord
 
 Statistic = Literal["mean", "median", "best", "each"]
-"""What a printed figure is, over the program's repetitions; ``each``: all of them are printed."""
-SIZE_ASSUMED = "size_assumed"
-"""Remark on a figure whose file does not say the size."""
-UNITS = {**_PUBLISHED_UNITS, "Gb/s": 1e9 / 8}
-"""Units of figures in seconds and bytes a second."""
-_TIMES = ("s", "ms", "us", "ns")
+"""What a printed value is, over the program's repetitions; ``each``: all of them are printed."""
+Kind = Literal[
+    "copy", "peer", "on_card", "memory", "host_memory", "network", "collective", "call", "other"
+]
+"""What moves: ``copy`` host and device by DMA or a copy call; ``peer`` between devices; ``on_card``
+between memories of one card; ``memory`` kernels on the device's own memory; ``host_memory`` kernels
+on the host's memory; ``network`` between ranks or hosts; ``collective`` many ranks at once;
+``call`` a launch or a call that moves nothing; ``other`` no transfer that is judged."""
+UNITS = {**_PUBLISHED_UNITS, "Gb/s": 1e9 / 8, "Mb/s": 1e6 / 8, "KB/s": 1e3, "KiB/s": 1024.0,
+         "B/s": 1.0, "TB/s": 1e12, "GiB/s": float(1 << 30)}  # fmt: skip
+"""Units of values in seconds and bytes a second."""
+TIMES = ("s", "ms", "us", "ns")
+_SPELLINGS = {
+    "MB/s": "MB/s", "GB/s": "GB/s", "KB/s": "KB/s", "B/s": "B/s", "TB/s": "TB/s",
+    "MiB/s": "MiB/s", "GiB/s": "GiB/s", "KiB/s": "KiB/s", "Gb/s": "Gb/s", "Mb/s": "Mb/s",
+    "MB/sec": "MB/s", "GB/sec": "GB/s", "MiB/sec": "MiB/s", "GiB/sec": "GiB/s", "Gb/sec": "Gb/s",
+    "Mb/sec": "Mb/s", "KB/sec": "KB/s", "B/sec": "B/s", "kB/s": "KB/s", "kB/sec": "KB/s",
+    "Gbit/s": "Gb/s", "GBPS": "GB/s", "gbps": "GB/s", "bytes/s": "B/s", "bytes/sec": "B/s",
+    "us": "us", "usec": "us", "ms": "ms", "msec": "ms", "ns": "ns", "nsec": "ns", "s": "s",
+    "sec": "s",
+}  # fmt: skip
+"""Units as programs print them. ``gbps`` is clpeak's, which means gigabytes."""
 _LEAST, _MOST = 1e-9, 1e15
-"""Numbers outside are no figure of a crossing, in any unit of ``UNITS``."""
+"""Numbers outside are no value of a crossing, in any unit of ``UNITS``."""
+_SIZES = ("B", "KB", "MB", "GB")
 _Decoded = TypeVar("_Decoded")
 
 
 @dataclass(frozen=True, kw_only=True)
-class Figure:
-    """One figure of the output: a time or a rate of one repetition of an operation."""
+class Row:
+    """One value of the output: a time or a rate of one repetition of a transfer."""
 
     line: int
     """Of the output, counted from 1."""
-    study: str
-    operation: str
     device: str
-    """Address: one of ``Output.devices``."""
-    bytes: int
+    """Address: one of ``Log.devices``."""
     values: Sequence[float]
     """Above 0. One, or with the statistic ``each`` one for each repetition."""
     unit: str
-    """One of ``UNITS``."""
+    """One of ``UNITS``: the unit that is meant."""
     statistic: Statistic
-    moved_bytes: int | None = None
-    """Of one repetition; None: as many as ``bytes``."""
+    kind: Kind = "copy"
+    name: str = ""
+    """Of the test or column, as the program prints it."""
+    printed_unit: str = ""
+    """As the program prints it, where it means another: ``MB/s`` of XRT is MiB/s."""
+    part: str = ""
+    """Bank, GPU or pair: rows of different parts are never repetitions of each other."""
+    size: int | None = None
+    """Bytes of one transfer; None: the output does not say it."""
+    times: int = 1
+    """Transfers of this size that one repetition moves."""
     batch: int = 1
     """Repetitions that a value is the mean of."""
+    beside: Literal["", "opposite", "all"] = ""
+    """What runs at the same time: copies of the opposite direction, or of all devices."""
+    cold: bool | None = None
+    """Whether it is a first use; None: the output does not say it."""
+    study: str = ""
+    operation: str = ""
+    """Of Isthmus, that measures the same; empty: none does."""
     clock: ClockName = "host"
     api: str = ""
     memory: str = ""
     direction: Literal["h2d", "d2h", "both", ""] = ""
     initiator: Literal["cpu", "dma", "kernel"] = "cpu"
     axes: Mapping[str, int | str] = field(default_factory=dict)
+    """Of the operation."""
     remarks: Sequence[str] = ()
     """Become flags."""
     fault: str = ""
     """What the program says of wrong data."""
+    nothing: bool = False
+    """Whether the value shows that nothing was moved, as of mapping a buffer that is there."""
 
     @property
     def moved(self) -> int:
-        """Bytes that one repetition moves."""
-        return self.bytes if self.moved_bytes is None else self.moved_bytes
+        """Bytes that one repetition moves; 0 where the size is unknown."""
+        return (self.size or 0) * self.times
 
-    def of_size(self, bytes_each: int) -> Figure:
-        """The figure with this size, where the file does not say one."""
-        if SIZE_ASSUMED not in self.remarks:
-            return self
-        rest = tuple(remark for remark in self.remarks if remark != SIZE_ASSUMED)
-        moved = self.moved * bytes_each // self.bytes
-        return replace(self, bytes=bytes_each, moved_bytes=moved, remarks=rest)
+    @property
+    def timed(self) -> bool:
+        """Whether the value is a time rather than a rate."""
+        return self.unit in TIMES
+
+    def of_size(self, size: int) -> Row:
+        """The row with this size, where the output does not say one."""
+        return self if self.size is not None else replace(self, size=size)
 
     def seconds(self) -> list[float]:
-        """Seconds of one repetition, for each value."""
+        """Seconds of one repetition, for each value; empty for a rate without a size."""
         scale = UNITS[self.unit]
-        if self.unit in _TIMES:
+        if self.timed:
             return [value * scale for value in self.values]
-        return [self.moved / (value * scale) for value in self.values]
+        return [self.moved / (value * scale) for value in self.values] if self.moved else []
+
+    def rates(self) -> list[float]:
+        """Bytes a second, for each value; empty for a time of a transfer without a size."""
+        scale = UNITS[self.unit]
+        if not self.timed:
+            return [value * scale for value in self.values]
+        return [self.moved / (value * scale) for value in self.values] if self.moved else []
+
+
+@dataclass(frozen=True)
+class Problem:
+    """A line that could not be read, or a test that has no figure."""
+
+    line: int
+    what: str
+
+    def __str__(self) -> str:
+        return f"line {self.line}: {self.what}" if self.line else self.what
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """A test that did not pass."""
+
+    line: int
+    test: str
+    status: Literal["failed", "skipped", "warning", "unfinished"]
+    message: str = ""
+
+
+@dataclass(frozen=True)
+class LinkFact:
+    """What the output says of a link."""
+
+    line: int
+    generation: int
+    lanes: int
+    said_by: str
+    """``platform name``, ``LnkSta``, ``nvidia-smi``."""
+    device: str = ""
+    """PCI address or name; empty: of the only device."""
+    capable: tuple[int, int] | None = None
+    """Generation and lanes that the device is capable of, where they are said beside it."""
+    max_payload: int = 0
+    """Bytes; 0: not said."""
+    idle: bool = False
+    """Whether the generation may be lower only because the device is idle."""
 
 
 @dataclass(frozen=True, kw_only=True)
-class Output:
-    """What one file of another program says."""
+class Log:
+    """What the output of another program says."""
 
     tool: str
-    figures: Sequence[Figure]
-    devices: Sequence[DeviceRecord]
+    rows: Sequence[Row] = ()
+    devices: Sequence[DeviceRecord] = ()
     version: str = ""
     host: str = ""
+    names: Sequence[str] = ()
+    """Boards, platforms and processors that are named, as printed."""
+    links: Sequence[LinkFact] = ()
+    outcomes: Sequence[Outcome] = ()
+    problems: Sequence[Problem] = ()
+    facts: Mapping[str, str] = field(default_factory=dict)
+    """Further conditions: ``command``, ``driver``, ``engine``, ``threads``."""
     left_out: Sequence[str] = ()
-    """Figures that no operation of Isthmus corresponds to, with the reason."""
+    """Figures that are no transfers, with the reason."""
     assumed: Sequence[str] = ()
     """What the file does not say."""
 
@@ -101,13 +194,31 @@ class Importer:
     reads: str
     """The output in words: ``nvbandwidth -j``."""
     matches: Callable[[str], bool]
-    """Whether a text is of this format; looks at its beginning, or for a word."""
-    read: Callable[[str], Output]
-    """Raises UsageError with a line for what it cannot read."""
+    """Whether a text, cleaned, has a part of this format."""
+    read: Callable[[str], Log]
+    """Raises UsageError where nothing of it can be read; a row that cannot be read is a problem."""
+    has_rates: bool = True
+    """Whether the format has rates or times; false where it only describes links."""
+
+
+class Problems(list[Problem]):
+    """Collects what could not be read."""
+
+    def add(self, line: int, what: str) -> None:
+        """Notes a line."""
+        self.append(Problem(line, what))
+
+    @contextlib.contextmanager
+    def of(self, line: int) -> Iterator[None]:
+        """A context in which a UsageError costs this line, not the file."""
+        try:
+            yield
+        except UsageError as error:
+            self.add(line, str(error).removeprefix(f"line {line}: "))
 
 
 def number(text: str | float, line: int) -> float:
-    """A figure of the output; raises UsageError unless it is finite and above 0."""
+    """A value of the output; raises UsageError unless it is finite and above 0."""
     try:
         value = float(text)
     except (ValueError, OverflowError):  # no number, or an integer of hundreds of digits
@@ -117,9 +228,21 @@ def number(text: str | float, line: int) -> float:
     return value
 
 
-def size(text: str | float, line: int, unit: str = "B") -> int:
-    """Bytes, at least 1; ``unit`` as programs print it: B, KB, MB and GB are powers of 1024."""
-    value = number(text, line) * float(1 << 10 * ("B", "KB", "MB", "GB").index(unit))
+def unit(text: str, line: int) -> str:
+    """One of ``UNITS`` for a unit as printed; raises UsageError for an unknown one."""
+    word = text.strip().strip("()[]")
+    if word not in _SPELLINGS:
+        raise UsageError(f"line {line}: unknown unit '{word[:20]}'")
+    return _SPELLINGS[word]
+
+
+def size(text: str | float, line: int, suffix: str = "B") -> int:
+    """Bytes, at least 1; B, KB, MB and GB (also KiB, K, ...) are powers of 1024."""
+    word = suffix.strip().upper().replace("IB", "B").replace("BYTES", "B").replace("BYTE", "B")
+    word = word if word.endswith("B") else f"{word}B"
+    if word not in _SIZES:
+        raise UsageError(f"line {line}: unknown unit of a size '{suffix[:20]}'")
+    value = number(text, line) * float(1 << 10 * _SIZES.index(word))
     if not 1 <= value <= 1 << 50:
         raise UsageError(f"line {line}: '{str(text)[:40]}' is no size")
     return round(value)

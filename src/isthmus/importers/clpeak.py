@@ -1,29 +1,37 @@
-"""Files of clpeak (github.com/krrishnarraj/clpeak): XML of all versions, JSON since 2.0."""
+"""Text, XML and JSON of clpeak (github.com/krrishnarraj/clpeak), versions 1 and 2."""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Sequence
-from typing import NamedTuple
+from typing import Literal, NamedTuple
 from xml.etree import ElementTree
 
 import msgspec
 
 from isthmus.errors import UsageError
 from isthmus.importers.base import (
-    SIZE_ASSUMED,
-    Figure,
     Importer,
+    Kind,
     Lines,
-    Output,
+    Log,
+    Outcome,
+    Problems,
+    Row,
     decoded,
     device,
     number,
     slug,
+    unit,
 )
+from isthmus.importers.cleaning import json_objects
 
-_BYTES = 512 << 20
-"""The most that clpeak transfers in one call to a GPU; with less device memory it is less."""
 _FORMAT = "format_version"
+_TRANSFER, _MEMORY_TEST, _LAUNCH = (
+    "transfer_bandwidth", "global_memory_bandwidth", "kernel_launch_latency",
+)  # fmt: skip
+_NOTHING_BPS = 1e12
+"""Rate of a copy from which nothing was moved: no link and no memory copy is as fast."""
 
 
 class _Entry(msgspec.Struct):
@@ -45,50 +53,76 @@ class _File(msgspec.Struct):
 
 
 class _Metric(NamedTuple):
-    operation: str
-    memory: str
-    direction: str = ""
-    initiator: str = "cpu"
+    kind: Kind
+    operation: str = ""
+    memory: str = ""
+    direction: Literal["h2d", "d2h", "both", ""] = ""
+    initiator: Literal["cpu", "dma", "kernel"] = "cpu"
 
 
 _METRICS = {
-    ("transfer_bandwidth", "enqueuewritebuffer"): _Metric("write", "pageable", "h2d"),
-    ("transfer_bandwidth", "enqueuereadbuffer"): _Metric("read", "pageable", "d2h"),
-    ("transfer_bandwidth", "enqueuemapbuffer"): _Metric("map", "alloc_host", "d2h"),
-    ("transfer_bandwidth", "enqueueunmap"): _Metric("unmap", "alloc_host", "h2d"),
-    ("transfer_bandwidth", "h2d_pinned"): _Metric("write", "pinned", "h2d", "dma"),
-    ("transfer_bandwidth", "d2h_pinned"): _Metric("read", "pinned", "d2h", "dma"),
-    ("kernel_launch_latency", "roundtrip"): _Metric("launch", "", "", "kernel"),
+    (_TRANSFER, "enqueuewritebuffer"): _Metric("copy", "write", "pageable", "h2d"),
+    (_TRANSFER, "enqueuereadbuffer"): _Metric("copy", "read", "pageable", "d2h"),
+    (_TRANSFER, "enqueuewritebuffer_nonblocking"): _Metric("copy", "", "pageable", "h2d"),
+    (_TRANSFER, "enqueuereadbuffer_nonblocking"): _Metric("copy", "", "pageable", "d2h"),
+    (_TRANSFER, "enqueuemapbuffer"): _Metric("copy", "map", "alloc_host", "d2h"),
+    (_TRANSFER, "enqueueunmap"): _Metric("copy", "unmap", "alloc_host", "h2d"),
+    (_TRANSFER, "h2d_pinned"): _Metric("copy", "write", "pinned", "h2d", "dma"),
+    (_TRANSFER, "d2h_pinned"): _Metric("copy", "read", "pinned", "d2h", "dma"),
+    (_TRANSFER, "h2d"): _Metric("copy", "", "", "h2d", "dma"),
+    (_TRANSFER, "d2h"): _Metric("copy", "", "", "d2h", "dma"),
+    (_LAUNCH, "roundtrip"): _Metric("call", "launch", "", "", "kernel"),
+    (_LAUNCH, _LAUNCH): _Metric("call", "", "", "", "kernel"),
 }
-"""Results that are what an operation of study ``transfer`` measures, by test and metric."""
-_MEMORY_TEST = "global_memory_bandwidth"
-_UNITS = {"gbps": "GB/s", "us": "us"}
+"""Results by test and metric; with an operation where one of study ``transfer`` measures it."""
 _APIS = {"OpenCL": "opencl", "CUDA": "cuda"}
+_TITLES = {
+    "global memory bandwidth": _MEMORY_TEST, "transfer bandwidth": _TRANSFER,
+    "kernel launch latency": _LAUNCH,
+}  # fmt: skip
+_PLATFORM = re.compile(r"\s*Platform(?: \d+)?: (.+)")
+_DEVICE = re.compile(r"\s*Device(?: \d+)?: (.+)")
+_SECTION = re.compile(r"\s*([A-Z][\w -]+(?: 24bit)?)\s*(?:\(([\w/]+)\))?\s*(?::\s*(.*))?$")
+_VALUE = re.compile(r"\s*([A-Za-z][\w ()-]*?)\s*:\s*(\S.*?)\s*$")
+_FAILED = re.compile(r"\s*(?:\w+ +: )?(cl\w+ \(-\d+\)).*")
+_ABOUT = ("Driver version", "Compute units", "Clock frequency", "API version", "VRAM")
 
 
-def _metric(entry: _Entry) -> _Metric | None:
-    if entry.backend not in _APIS:
-        return None
+def _metric(entry: _Entry) -> _Metric:
     if entry.test == _MEMORY_TEST:
-        return _Metric("kernel_read", "device", "", "kernel")
-    return _METRICS.get((entry.test, entry.metric))
+        return _Metric("memory", "kernel_read", "device", "", "kernel")
+    found = _METRICS.get((entry.test, entry.metric), _Metric("other"))
+    return found if entry.backend in _APIS else found._replace(operation="")
 
 
-def read(text: str) -> Output:
+def read(text: str) -> Log:
     """Transfers, launches and reads of device memory; what is computed is left out."""
-    if text.lstrip().startswith("{"):
-        file = decoded(text, _File)
-        return _output(text, file.entries, file.clpeak_version, '"metric":"{}"')
+    log = _Parts()
     if "<!DOCTYPE" in text or "<!ENTITY" in text:
         raise UsageError("an XML document type, which clpeak does not write")
+    objects = [one for one in json_objects(text) if '"clpeak_version"' in one[1][:400]]
+    if objects:
+        for at, body in objects:
+            file = decoded(body, _File)
+            log.version = file.clpeak_version
+            log.take(body, file.entries, '"metric":"{}"', at)
+    elif "<clpeak" in text:
+        for found in re.finditer(r"<clpeak.*?(?:</clpeak>|\Z)", text, re.DOTALL):
+            _of_xml(found[0], 1 + text.count("\n", 0, found.start()), log)
+    else:
+        _of_text(text, log)
+    return log.log()
+
+
+def _of_xml(text: str, at: int, log: _Parts) -> None:
     try:
         root = ElementTree.fromstring(text)
     except ElementTree.ParseError as error:
-        raise UsageError(f"{error}") from error
+        raise UsageError(f"line {at}: {error}") from error
     new = _FORMAT in root.attrib
+    log.version = root.get("clpeak_version", "")
     entries = list(_entries_2(root) if new else _entries_1(root))
-    word = 'name="{}"' if new else "<{}"
-    return _output(text, entries, root.get("clpeak_version", ""), word)
+    log.take(text, entries, 'name="{}"' if new else "<{}", at)
 
 
 def _entries_1(root: ElementTree.Element) -> Iterator[_Entry]:
@@ -115,59 +149,128 @@ def _entries_2(root: ElementTree.Element) -> Iterator[_Entry]:
                 )  # fmt: skip
 
 
-def _output(text: str, entries: Sequence[_Entry], version: str, word: str) -> Output:
-    lines, figures, left_out = Lines(text), [], dict[str, None]()
-    devices = {}
-    for entry in entries:
-        line, metric = lines.of(word.format(entry.metric)), _metric(entry)
+def _of_text(text: str, log: _Parts) -> None:
+    """What clpeak prints: a section for each test, with its unit in the title."""
+    platform = name = test = printed = ""
+    for line, row in enumerate(text.splitlines(), 1):
+        if found := _PLATFORM.match(row):
+            platform, test = found[1].strip(), ""
+        elif found := _DEVICE.match(row):
+            name, test = found[1].strip(), ""
+        elif row.strip().startswith(_ABOUT):
+            continue
+        elif found := _FAILED.match(row):
+            log.outcomes.append(Outcome(line, test or "clpeak", "failed", found[1]))
+        elif (found := _SECTION.match(row)) and found[1].strip().lower() in _TITLES:
+            test, printed = _TITLES[found[1].strip().lower()], found[2] or ""
+            if found[3] and len(words := found[3].split()) == 2:
+                log.one(_Entry(test, test, words[1], words[0], name, platform), line)
+        elif (found := _SECTION.match(row)) and found[2] and not found[3]:
+            test = ""  # a test that computes
+            log.left_out[f"{found[1].strip()} (nothing is moved)"] = None
+        elif test and (found := _VALUE.match(row)):
+            metric = _of_words(found[1])
+            backend = "OpenCL" if platform else "Vulkan"
+            log.one(
+                _Entry(test, metric, printed, found[2].split()[0], name, platform, backend), line
+            )
+
+
+def _of_words(words: str) -> str:
+    """The name of a metric in files, from what is printed: ``enqueueMapBuffer(for read)``."""
+    plain = re.sub(r"\([^)]*\)", "", words.strip().lower())
+    return re.sub(r"[\s_]+", "_", plain.replace("non-blocking", "nonblocking")).strip("_")
+
+
+class _Parts:
+    """What was read so far."""
+
+    def __init__(self) -> None:
+        self.rows: list[Row] = []
+        self.devices: dict[str, str] = {}
+        self.apis: dict[str, str] = {}
+        self.left_out: dict[str, None] = {}
+        self.names: dict[str, None] = {}
+        self.outcomes: list[Outcome] = []
+        self.problems = Problems()
+        self.version = ""
+
+    def take(self, text: str, entries: Sequence[_Entry], word: str, at: int) -> None:
+        """Reads the entries of a file, which begins in line ``at``."""
+        lines = Lines(text)
+        for entry in entries:
+            self.one(entry, at - 1 + lines.of(word.format(entry.metric)))
+
+    def one(self, entry: _Entry, line: int) -> None:
+        """Reads one entry."""
+        metric = _metric(entry)
+        if entry.device:
+            self.names[entry.device] = None
         named = entry.test if entry.metric == entry.test else f"{entry.test} {entry.metric}"
-        if entry.status != "ok" or metric is None:
-            why = entry.status if entry.status != "ok" else "no operation of Isthmus is the same"
-            left_out[f"{named if metric else entry.test} ({why})"] = None
-        elif entry.value is not None and str(entry.value).strip("0.") == "":
-            left_out[f"{named} (0: nothing was moved)"] = None
+        if entry.status != "ok":
+            self.left_out[f"{named} ({entry.status})"] = None
+        elif entry.test not in {_TRANSFER, _MEMORY_TEST, _LAUNCH}:
+            self.left_out[f"{entry.test} (no operation of Isthmus is the same)"] = None
+        elif str(entry.value or "").strip("0.") == "" or str(entry.value).strip("-") == "inf":
+            shown = "0" if str(entry.value or "").strip("0.") == "" else str(entry.value)
+            self.left_out[f"{named} ({shown}: nothing was moved)"] = None
         else:
-            api = _APIS[entry.backend]
-            address = f"{api}:{slug(entry.device)}"
-            devices[address] = device(address, entry.device, api=api)
-            figures.append(_figure(entry, metric, line, address, api))
-    return Output(
-        tool="clpeak",
-        version=version,
-        figures=figures,
-        devices=list(devices.values()),
-        left_out=list(left_out),
-        assumed=["512 MiB in one transfer, the most that clpeak takes by default"],
-    )
+            with self.problems.of(line):
+                self.rows.append(self._row(entry, metric, line))
 
+    def _row(self, entry: _Entry, metric: _Metric, line: int) -> Row:
+        meant = unit(entry.unit, line)
+        api = _APIS.get(entry.backend, entry.backend.lower())
+        address = f"{api}:{slug(entry.device)}"
+        self.devices[address], self.apis[address] = entry.device, api
+        call = metric.kind == "call"
+        axes: dict[str, int | str] = {"depth": 1, "bank": 0}
+        axes |= {"vector": entry.metric} if entry.test == _MEMORY_TEST else {}
+        value = number(entry.value if entry.value is not None else "", line)
+        moved_nothing = metric.kind == "copy" and meant == "GB/s" and value * 1e9 > _NOTHING_BPS
+        return Row(
+            line=line,
+            name=f"{entry.test} {entry.metric}" if entry.metric != entry.test else entry.test,
+            kind=metric.kind if metric.memory or call or metric.direction else "other",
+            device=address,
+            part=entry.device,
+            size=0 if call else None,
+            values=(value,),
+            unit=meant,
+            printed_unit=entry.unit,
+            statistic="mean",
+            clock="host",
+            study="transfer" if metric.operation else "",
+            operation=metric.operation,
+            api=api if api in _APIS.values() else "",
+            memory=metric.memory,
+            direction=metric.direction,
+            initiator=metric.initiator,
+            axes=axes,
+            nothing=moved_nothing,
+        )
 
-def _figure(entry: _Entry, metric: _Metric, line: int, address: str, api: str) -> Figure:
-    if entry.unit not in _UNITS:
-        raise UsageError(f"line {line}: unit '{entry.unit[:20]}' of {entry.test[:40]}")
-    launch = metric.operation == "launch"
-    axes: dict[str, int | str] = {"depth": 1, "bank": 0}
-    axes |= {"vector": entry.metric} if entry.test == _MEMORY_TEST else {}
-    return Figure(
-        line=line,
-        study="transfer",
-        operation=metric.operation,
-        device=address,
-        bytes=0 if launch else _BYTES,
-        values=(number(entry.value if entry.value is not None else "", line),),
-        unit=_UNITS[entry.unit],
-        statistic="mean",
-        clock="host",
-        api=api,
-        memory=metric.memory,
-        direction=metric.direction,  # type: ignore[arg-type]
-        initiator=metric.initiator,  # type: ignore[arg-type]
-        axes=axes,
-        remarks=() if launch else (SIZE_ASSUMED,),
-    )
+    def log(self) -> Log:
+        """All of it."""
+        return Log(
+            tool="clpeak",
+            version=self.version,
+            rows=self.rows,
+            devices=[device(one, name, api=self.apis[one]) for one, name in self.devices.items()],
+            names=list(self.names),
+            outcomes=self.outcomes,
+            problems=self.problems,
+            left_out=list(self.left_out),
+        )
 
 
 def _matches(text: str) -> bool:
-    return "<clpeak" in text[:400] or '"clpeak_version"' in text[:400]
+    return (
+        "<clpeak" in text or '"clpeak_version"' in text
+        or re.search(r"^\s*Transfer bandwidth \(GBPS\)", text, re.MULTILINE | re.IGNORECASE)
+        is not None
+        or re.search(r"^\s*Global memory bandwidth \(GBPS\)", text, re.MULTILINE) is not None
+    )  # fmt: skip
 
 
-IMPORTER = Importer("clpeak", "clpeak --xml-file, or --json-file", _matches, read)
+IMPORTER = Importer("clpeak", "clpeak's text, --xml-file or --json-file", _matches, read)

@@ -9,11 +9,12 @@ from __future__ import annotations
 import re
 from typing import Literal
 
-from isthmus.importers.base import Figure, Importer, Output, device, number, size, slug
+from isthmus.errors import UsageError
+from isthmus.importers.base import Importer, Log, Problems, Row, device, number, size, slug
 
 _ROW = re.compile(
-    r"(Concurrent Read and Write|Read|Write) Throughput = (\S+) \(GB/sec\) "
-    r"for buffer size (\S+) (KB|MB|GB)"
+    r"\s*(Concurrent Read and Write|Read|Write) Throughput = (\S+) \(([^)]*)\) "
+    r"for buffer size (\S+) (\w+)"
 )
 _DEVICE = re.compile(r"Trying to program device\[\d+\]: (\S+)|Found Device=(\S+)")
 _OPERATIONS: dict[str, tuple[str, Literal["both", "h2d", "d2h"], int]] = {
@@ -22,13 +23,22 @@ _OPERATIONS: dict[str, tuple[str, Literal["both", "h2d", "d2h"], int]] = {
     "Write": ("write_bandwidth", "d2h", 1),
 }
 """Operation, direction, and how often one sweep moves the buffer's size."""
+_PRINTED = "GB/sec"
+"""Which the example computes as GiB/s."""
 _SWEEPS, _SWEEPS_EMULATED, _MOST_EMULATED = 1024, 2, 8 << 10
 
 
-def read(text: str) -> Output:
+def read(text: str) -> Log:
     """Kernels on host memory, at each size."""
     found = list(enumerate(map(_ROW.match, text.splitlines()), 1))
-    rows = [(line, row, size(row[3], line, row[4])) for line, row in found if row]
+    problems, rows = Problems(), []
+    for line, row in found:
+        with problems.of(line):
+            if row and row[3] != _PRINTED:
+                raise UsageError(f"unknown unit '{row[3][:20]}'")
+            if row:
+                number(row[2], line)
+                rows.append((line, row, size(row[4], line, row[5])))
     emulated = max((one for *_, one in rows), default=0) <= _MOST_EMULATED
     sweeps = _SWEEPS_EMULATED if emulated else _SWEEPS
     named = _DEVICE.search(text)
@@ -39,13 +49,16 @@ def read(text: str) -> Output:
     for line, row, bytes_each in rows:
         operation, direction, ways = _OPERATIONS[row[1]]
         figures.append(
-            Figure(
+            Row(
                 line=line,
+                name=f"{row[1]} Throughput",
+                kind="host_memory",
+                printed_unit=_PRINTED,
                 study="hostmem",
                 operation=operation,
                 device=address,
-                bytes=bytes_each,
-                moved_bytes=ways * sweeps * bytes_each,
+                size=bytes_each,
+                times=ways * sweeps,
                 values=(number(row[2], line),),
                 unit="GiB/s",
                 statistic="each",
@@ -56,9 +69,11 @@ def read(text: str) -> Output:
                 axes={"target": "host", "implementation": "board", "iterations": sweeps},
             )
         )
-    return Output(
+    return Log(
         tool="host_memory_bandwidth",
-        figures=figures,
+        rows=figures,
+        names=[name] if named else [],
+        problems=problems,
         devices=[device(address, name, api=api, kind="accelerator", real=not emulated)],
         assumed=[f"{sweeps} sweeps in a launch, as the example's source has it"],
     )

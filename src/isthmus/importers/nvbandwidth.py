@@ -1,52 +1,85 @@
-"""Output of ``nvbandwidth -j`` (github.com/NVIDIA/nvbandwidth): copies of GPUs, timed by events."""
+"""Text and JSON of nvbandwidth (github.com/NVIDIA/nvbandwidth): copies of GPUs, timed by events.
+
+A matrix has a row for each source and a column for each GPU. In tests between GPUs the column is
+the peer of the row's GPU. In bidirectional tests one direction is reported while both run.
+"""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any, Literal, NamedTuple
 
 import msgspec
 
 from isthmus.errors import UsageError
 from isthmus.importers.base import (
-    SIZE_ASSUMED,
-    Figure,
     Importer,
+    Kind,
     Lines,
-    Output,
+    Log,
+    Outcome,
+    Problems,
+    Row,
     decoded,
     device,
     number,
+    size,
 )
+from isthmus.importers.base import unit as known_unit
+from isthmus.importers.cleaning import json_objects
+from isthmus.importers.commands import Commands
 
-_BUFFER_BYTES = 512 << 20
-"""Default of ``--bufferSize``, which the output does not have."""
 _DEVICE = re.compile(r"(\d+): (.+?)(?: \(|: \(|$)")
+_PROGRAM = re.compile(r"nvbandwidth")
+_RUNNING = re.compile(r"Running (\w+)\.")
+_VERSION = re.compile(r"nvbandwidth Version: (\S+)")
+_DRIVER = re.compile(r"Driver Version: (\S+)")
+_HEADER = re.compile(r".*\((\w+/s|ns|us)\)\s*$")
+_COLUMNS = re.compile(r"\s*(?:\d+\s*)+$")
+_ROW = re.compile(r"\s*(\d+)\s+((?:N/A|-?[\d.]+(?:e[+-]?\d+)?|nan|-?inf)(?:\s+\S+)*)\s*$")
+_BAD = re.compile(r"\s*(?:(?:ERROR|Error|ASSERT|Invalid value|\[?CUDA_ERROR|CUDA error).*)")
+_WAIVED = re.compile(r"\s*(?:Waived|WAIVED|ERROR: Testcase .* not found).*")
 
 
 class _Test(NamedTuple):
-    operation: str
-    direction: Literal["h2d", "d2h", "both", ""]
-    memory: str
-    initiator: Literal["cpu", "dma", "kernel"]
+    kind: Kind
+    operation: str = ""
+    direction: Literal["h2d", "d2h", "both", ""] = ""
+    memory: str = ""
+    opposite: bool = False
 
 
-_TESTS = {
-    "host_to_device_memcpy_ce": _Test("write", "h2d", "pinned", "dma"),
-    "device_to_host_memcpy_ce": _Test("read", "d2h", "pinned", "dma"),
-    "host_to_device_memcpy_sm": _Test("copy_sm_write", "h2d", "pinned", "kernel"),
-    "device_to_host_memcpy_sm": _Test("copy_sm_read", "d2h", "pinned", "kernel"),
-    "device_to_device_memcpy_read_ce": _Test("peer_read", "", "device", "dma"),
-    "device_to_device_memcpy_write_ce": _Test("peer_write", "", "device", "dma"),
-}
-"""Tests that measure what an operation of study ``transfer`` measures."""
+def _test(name: str) -> _Test:
+    """What a test measures, by its name."""
+    opposite = "bidirectional" in name
+    if "latency" in name:
+        return _Test("other")
+    if name.startswith("device_local"):
+        return _Test("on_card", memory="device")
+    if name.startswith("device_to_device"):
+        operation = {
+            "device_to_device_memcpy_read_ce": "peer_read",
+            "device_to_device_memcpy_write_ce": "peer_write",
+        }.get(name, "")
+        return _Test("peer", operation, "", "device", opposite)
+    way: Literal["h2d", "d2h", ""] = (
+        "h2d" if name.startswith("host_to_device") else
+        "d2h" if name.startswith("device_to_host") else ""
+    )  # fmt: skip
+    if not way:
+        return _Test("other")
+    operation = "write" if way == "h2d" else "read"
+    operation = operation if name.endswith("_ce") else f"copy_sm_{operation}"
+    return _Test("copy", "" if opposite else operation, way, "pinned", opposite)
 
 
 class _TestCase(msgspec.Struct):
     name: str
-    status: str
+    status: str = ""
     bandwidth_matrix: list[list[str]] = []
+    description: str = msgspec.field(default="", name="bandwidth_description")
+    message: str = msgspec.field(default="", name="error_message")
 
 
 class _Body(msgspec.Struct, rename={"devices": "GPU Device list", "info": "GPU Device info"}):
@@ -55,73 +88,171 @@ class _Body(msgspec.Struct, rename={"devices": "GPU Device list", "info": "GPU D
     devices: list[str] | None = None
     info: Any = None
     error: str = ""
+    driver: str = msgspec.field(default="", name="Driver Version")
 
 
 class _File(msgspec.Struct):
     nvbandwidth: _Body
 
 
-def _figures(test: _TestCase, line: int) -> Iterator[Figure]:
-    """One for each number: a column is a GPU, in tests between GPUs the peer of the row's GPU."""
-    known = _TESTS[test.name]
-    peers = known.operation.startswith("peer_")
-    for row, cells in enumerate(test.bandwidth_matrix):
-        for column, cell in enumerate(cells):
-            if cell == "N/A" or (peers and row == column):
-                continue
-            yield Figure(
+def _rows(
+    name: str, cells: Sequence[str], row: int, columns: Sequence[int], unit: str, line: int,
+    bytes_each: int | None, problems: Problems, run: int,
+) -> Iterator[Row]:  # fmt: skip
+    """A row of a matrix: one value for each number."""
+    test = _test(name)
+    peers = test.kind == "peer"
+    if len(cells) > len(columns):
+        problems.add(line, f"{len(cells)} values below {len(columns)} columns of {name}")
+        return
+    for column, cell in zip(columns, cells, strict=False):
+        if cell == "N/A" or (peers and row == column):
+            continue
+        with problems.of(line):
+            gpu = row if peers else column
+            axes: dict[str, int | str] = {"depth": 1, "bank": 0}
+            axes |= ({"peer": column} if peers else {}) | ({"run": run} if run > 1 else {})
+            again = f", run {run}" if run > 1 else ""
+            yield Row(
                 line=line,
-                study="transfer",
-                operation=known.operation,
-                device=f"cuda:{row if peers else column}",
-                bytes=_BUFFER_BYTES,
+                name=name,
+                kind=test.kind,
+                device=f"cuda:{gpu}",
+                part=(f"GPU {row} and {column}" if peers else f"GPU {column}") + again,
                 values=(number(cell, line),),
-                unit="GB/s",
+                unit=unit,
                 statistic="median",
+                size=bytes_each,
+                study="transfer" if test.operation else "",
+                operation=test.operation,
                 clock="device",
                 api="cuda",
-                memory=known.memory,
-                direction=known.direction,
-                initiator=known.initiator,
-                axes={"depth": 1, "bank": 0, **({"peer": column} if peers else {})},
-                remarks=(SIZE_ASSUMED,),
+                memory=test.memory,
+                direction=test.direction,
+                initiator="dma" if name.endswith("_ce") else "kernel",
+                beside="opposite" if test.opposite else "",
+                axes=axes,
             )
 
 
-def read(text: str) -> Output:
-    """Figures of the tests that have a counterpart here."""
-    body = decoded(text, _File).nvbandwidth
+def _unit(description: str, line: int) -> str:
+    found = _HEADER.match(description)
+    return known_unit(found[1], line) if found else "GB/s"
+
+
+def _of_json(text: str, at: int, log: _Parts) -> None:
+    try:
+        body = decoded(text, _File).nvbandwidth
+    except UsageError as error:
+        raise UsageError(f"line {at}: {error}") from error
     if body.error:
         raise UsageError(f"nvbandwidth failed: {' '.join(body.error.split())[:200]}")
     lines = Lines(text)
-    figures: list[Figure] = []
-    left_out: list[str] = []
+    log.version, log.driver = body.version, body.driver
+    for name in body.devices or ():
+        if found := _DEVICE.match(name):
+            log.names[found[1]] = found[2]
     for test in body.testcases:
-        line = lines.of(f'"{test.name}"')
-        if test.status != "Passed":
-            left_out.append(f"{test.name} ({test.status.lower()})")
-        elif test.name in _TESTS:
-            figures += _figures(test, line)
-        else:
-            left_out.append(f"{test.name} (no operation of Isthmus is the same)")
-    names = {found[1]: found[2] for found in map(_DEVICE.match, body.devices or ()) if found}
-    numbers = dict.fromkeys(figure.device for figure in figures)
-    return Output(
+        line = at - 1 + lines.of(f'"{test.name}"')
+        if test.status not in {"Passed", ""}:
+            status: Literal["skipped", "failed"] = (
+                "skipped" if test.status in {"Waived", "Not Found"} else "failed"
+            )
+            log.outcomes.append(Outcome(line, test.name, status, test.message or test.status))
+        with log.problems.of(line):
+            unit = _unit(test.description, line)
+            for row, cells in enumerate(test.bandwidth_matrix):
+                log.rows += _rows(test.name, cells, row, range(len(cells)), unit, line, None,
+                                  log.problems, 1)  # fmt: skip
+
+
+class _Parts:
+    """What was read so far."""
+
+    def __init__(self) -> None:
+        self.rows: list[Row] = []
+        self.names: dict[str, str] = {}
+        self.outcomes: list[Outcome] = []
+        self.problems = Problems()
+        self.version = self.driver = self.command = ""
+
+
+def _of_text(text: str, log: _Parts) -> None:
+    commands = Commands(_PROGRAM)
+    name, unit, columns, seen = "", "", list[int](), {"": 0}
+    bytes_each: int | None = None
+    begun: tuple[int, str] | None = None
+    for line, row in enumerate(text.splitlines(), 1):
+        if commands.met(row):
+            log.command, columns, name = commands.current, [], ""
+            given = commands.value("-b", "--bufferSize")
+            bytes_each = size(given, line, "MB") if given.isdecimal() and int(given) else None
+        elif found := _VERSION.match(row.strip()):
+            log.version = found[1].lstrip("v")
+        elif found := _DRIVER.match(row.strip()):
+            log.driver = found[1]
+        elif row.startswith("Device ") and (device_ := _DEVICE.match(row[7:])):
+            log.names[device_[1]] = device_[2].strip()
+        elif found := _RUNNING.match(row.strip()):
+            _unfinished(begun, log)
+            name, columns, unit = found[1], [], ""
+            begun = line, name
+            seen[name] = max(seen.get(name, 0), commands.number)
+        elif name and (_BAD.match(row) or _WAIVED.match(row)):
+            kind: Literal["skipped", "failed"] = "skipped" if _WAIVED.match(row) else "failed"
+            log.outcomes.append(Outcome(line, name, kind, " ".join(row.split())[:120]))
+            name, begun = "", None
+        elif name and (found := _HEADER.match(row)) and not _ROW.match(row):
+            unit = ""
+            with log.problems.of(line):
+                unit = known_unit(found[1], line)
+        elif name and unit and not columns and _COLUMNS.fullmatch(row):
+            columns = list(map(int, row.split()))
+        elif name and unit and columns and (found := _ROW.match(row)):
+            begun = None
+            log.rows += _rows(name, found[2].split(), int(found[1]), columns, unit, line,
+                              bytes_each, log.problems, max(commands.number, 1))  # fmt: skip
+        elif row.startswith("SUM ") or not row.strip():
+            columns = [] if row.startswith("SUM ") else columns
+    _unfinished(begun, log)
+
+
+def _unfinished(begun: tuple[int, str] | None, log: _Parts) -> None:
+    if begun and not any(one.test == begun[1] for one in log.outcomes):
+        log.outcomes.append(Outcome(begun[0], begun[1], "unfinished", "no figure follows"))
+
+
+def read(text: str) -> Log:
+    """All tests; those that are no operation of Isthmus are shown as they are."""
+    log = _Parts()
+    objects = [one for one in json_objects(text) if '"nvbandwidth"' in one[1][:200]]
+    for at, body in objects:
+        _of_json(body, at, log)
+    if not objects:
+        _of_text(text, log)
+    numbers = dict.fromkeys(row.device for row in log.rows)
+    facts = {"command": log.command, "driver": log.driver}
+    return Log(
         tool="nvbandwidth",
-        version=body.version,
-        figures=figures,
+        version=log.version,
+        rows=log.rows,
         devices=[
-            device(one, names.get(one.partition(":")[2], "NVIDIA GPU"), api="cuda", kind="gpu")
+            device(one, log.names.get(one.partition(":")[2], "NVIDIA GPU"), api="cuda", kind="gpu")
             for one in numbers
         ],
-        left_out=left_out,
-        assumed=[
-            "buffers of 512 MiB, the default of --bufferSize",
-            "medians of three samples, the default (--useMean, --testSamples)",
-        ],
+        names=list(dict.fromkeys(log.names.values())),
+        outcomes=log.outcomes,
+        problems=log.problems,
+        facts={name: value for name, value in facts.items() if value},
+        assumed=["medians of three samples, the default (--useMean, --testSamples)"],
     )
 
 
-IMPORTER = Importer(
-    "nvbandwidth", "nvbandwidth -j", lambda text: '"nvbandwidth"' in text[:200], read
-)
+def _matches(text: str) -> bool:
+    return (
+        '"nvbandwidth"' in text or "nvbandwidth Version" in text
+        or re.search(r"^\s*Running \w+_(?:ce|sm|copy)\.", text, re.MULTILINE) is not None
+    )  # fmt: skip
+
+
+IMPORTER = Importer("nvbandwidth", "nvbandwidth, as text or with -j", _matches, read)

@@ -1,82 +1,162 @@
-"""Text of the OSU micro-benchmarks osu_bw, osu_bibw and osu_latency, also with device buffers."""
+"""Text of the OSU micro-benchmarks, also with device buffers.
+
+Outputs of the same buffers are repetitions of each other only where the same command made them.
+"""
 
 from __future__ import annotations
 
 import re
+from dataclasses import dataclass, field
 
 from isthmus.errors import UsageError
-from isthmus.importers.base import Figure, Importer, Output, device, number, size
+from isthmus.importers.base import (
+    Importer,
+    Log,
+    Problems,
+    Row,
+    device,
+    number,
+    size,
+    unit,
+)
+from isthmus.importers.commands import Commands
 
 _WINDOW = 64
 """Default of ``-W``, which the output does not have."""
-_TITLE = re.compile(r"# OSU MPI(-\S+)? (Bandwidth|Bi-Directional Bandwidth|Latency) Test v?(\S+)")
-_ANY_TITLE = re.compile(r"# OSU (.+) Test")
+_TITLE = re.compile(r"# OSU (.+) Test(?: v?(\S+))?")
 _BUFFERS = re.compile(r"# Send Buffer on \w+ \((\w+)\) and Receive Buffer on \w+ \((\w+)\)")
+_PAIRS = re.compile(r"# \[ pairs: (\d+) \](?: \[ window size: (\d+) \])?")
+_COLUMNS = re.compile(r"# Size\b(.*)$")
+_UNIT = re.compile(r"\(([\w/]+)\)|(?<!\S)(\w+/s)\b")
 _ROW = re.compile(r"(\d+)\s+(\S+)(?:\s+.*)?$")
+_PROGRAM = re.compile(r"osu_\w+")
 _MEMORY = {"H": "aligned", "D": "device", "M": "managed", "MD": "managed", "MH": "managed"}
 """Kind of memory of each buffer. Version 7.5 for CUDA or ROCm does not say which: unknown."""
 _OPERATIONS = {
     "Bandwidth": ("osu_bw", "window", _WINDOW),
     "Bi-Directional Bandwidth": ("osu_bibw", "window_both", 2 * _WINDOW),
     "Latency": ("osu_latency", "pingpong", 2),
+    "Multiple Bandwidth / Message Rate": ("osu_mbw_mr", "", 1),
 }
-"""Program, operation, and messages in one repetition."""
+"""Program, operation, and messages in one repetition; other titles are collectives."""
 
 
-def read(text: str) -> Output:
+@dataclass
+class _Part:
+    """One output of one program."""
+
+    title: str = ""
+    version: str = ""
+    accelerated: bool = False
+    buffers: tuple[str, str] = ("H", "H")
+    pairs: int = 1
+    window: int = _WINDOW
+    unit: str = ""
+    printed: str = ""
+    known: bool = True
+    run: int = 1
+    sizes: list[int] = field(default_factory=list)
+
+    @property
+    def operation(self) -> str:
+        return _OPERATIONS.get(self.title, ("", "", 1))[1]
+
+    @property
+    def latency(self) -> bool:
+        return self.title == "Latency"
+
+
+def read(text: str) -> Log:
     """Bandwidths as windows of 64 messages, latencies as round trips (the output has the half)."""
     tools: dict[str, str] = {}
-    figures: list[Figure] = []
-    operation, messages, buffers = "", 0, ("H", "H")
+    rows: list[Row] = []
+    problems, commands, part = Problems(), Commands(_PROGRAM), _Part(known=False)
     for line, row in enumerate(text.splitlines(), 1):
-        if title := _TITLE.match(row):
-            tool, operation, messages = _OPERATIONS[title[2]]
-            tools[tool], buffers = title[3], ("", "") if title[1] else ("H", "H")
-        elif other := _ANY_TITLE.match(row):
-            raise UsageError(
-                f"line {line}: '{other[1][:60]}' is not read; osu_bw, osu_bibw and osu_latency are"
-            )
-        elif where := _BUFFERS.match(row):
-            buffers = where[1], where[2]
-        elif (found := _ROW.match(row)) and operation and found[1] != "0":
-            figures.append(_figure(found, row, line, operation, messages, buffers))
-    addresses = dict.fromkeys(figure.device for figure in figures)
-    return Output(
+        if commands.met(row):
+            continue
+        if title := _TITLE.match(row.strip()):
+            part = _part(title, max(commands.number, 1))
+            tools[_OPERATIONS.get(part.title, (title[1],))[0]] = part.version
+        elif where := _BUFFERS.match(row.strip()):
+            part.buffers = where[1], where[2]
+        elif pairs := _PAIRS.match(row.strip()):
+            part.pairs, part.window = int(pairs[1]), int(pairs[2] or _WINDOW)
+        elif columns := _COLUMNS.match(row.strip()):
+            with problems.of(line):
+                part.unit = ""
+                part.printed, part.unit = _unit_of(columns[1], line)
+        elif part.title and (found := _ROW.match(row.strip())) and found[1] != "0":
+            if not part.unit:
+                continue  # the unit of its column is unknown, which was said
+            with problems.of(line):
+                rows.append(_row(found, row, line, part))
+    addresses = dict.fromkeys(row.device for row in rows)
+    return Log(
         tool=" and ".join(tools) or "OSU micro-benchmarks",
         version=next(iter(tools.values()), ""),
-        figures=figures,
+        rows=rows,
         devices=[device(one, "two ranks of MPI", api="mpi") for one in addresses],
+        problems=problems,
+        facts={"command": commands.current} if commands.current else {},
         assumed=["a window of 64 messages, the default of -W"]
         if {*tools} - {"osu_latency"}
         else [],
     )
 
 
-def _figure(
-    found: re.Match[str],
-    row: str,
-    line: int,
-    operation: str,
-    messages: int,
-    buffers: tuple[str, str],
-) -> Figure:
-    bytes_each, latency = size(found[1], line), operation == "pingpong"
-    sender, receiver = (_MEMORY.get(one, "") for one in buffers)
+def _part(title: re.Match[str], run: int) -> _Part:
+    name = title[1]
+    accelerated = re.match(r"MPI-\S+ ", name) is not None
+    plain = re.sub(r"^MPI(-\S+)? ", "", name)
+    plain = plain if plain in _OPERATIONS else name
+    latency = "Latency" in plain
+    return _Part(
+        plain, title[2] or "", accelerated, ("", "") if accelerated else ("H", "H"),
+        unit="us" if latency else "MB/s", printed="us" if latency else "MB/s", run=run,
+    )  # fmt: skip
+
+
+def _unit_of(columns: str, line: int) -> tuple[str, str]:
+    """Unit of the first column behind the size, as printed and as meant."""
+    found = _UNIT.search(columns)
+    if not found:
+        raise UsageError(f"line {line}: no unit in '{columns.strip()[:40]}'")
+    printed = found[1] or found[2]
+    return printed, unit(printed, line)
+
+
+def _row(found: re.Match[str], row: str, line: int, part: _Part) -> Row:
+    bytes_each = size(found[1], line)
+    sender, receiver = (_MEMORY.get(one, "") for one in part.buffers)
     value = number(found[2], line)
+    operation = part.operation
     axes: dict[str, int | str] = {"channel": "mpi", "ranks": 2, "sizes": "own"}
-    axes |= {} if latency else {"depth": _WINDOW}
+    axes |= {} if part.latency else {"depth": _WINDOW}
     axes |= {} if sender == receiver else {"receiver_memory": receiver}
-    return Figure(
+    axes |= {"run": part.run} if part.run > 1 else {}
+    buffers = " to ".join(filter(None, part.buffers)) or "unknown buffers"
+    messages = _OPERATIONS.get(part.title, ("", "", 1))[2]
+    timed = part.unit in {"us", "ms", "ns", "s"}
+    again = f", run {part.run}" if part.run > 1 else ""
+    if part.title not in _OPERATIONS:
+        name, kind = part.title, "collective"
+    else:
+        name, kind = _OPERATIONS[part.title][0], "network"
+    return Row(
         line=line,
-        study="beff",
+        name=name,
+        kind=kind,  # type: ignore[arg-type]
+        part=(f"{part.pairs} pairs" if part.pairs > 1 else buffers) + again,
+        study="beff" if operation else "",
         operation=operation,
         device="host"
-        if buffers == ("H", "H")
-        else f"mpi:{'-'.join(filter(None, buffers)) or 'unknown'}",
-        bytes=bytes_each,
-        moved_bytes=messages * bytes_each,
-        values=(2 * value if latency else value,),
-        unit="us" if latency else "MB/s",
+        if part.buffers == ("H", "H")
+        else f"mpi:{'-'.join(filter(None, part.buffers)) or 'unknown'}",
+        size=bytes_each,
+        times=1 if timed and not part.latency else messages,
+        values=(2 * value if part.latency else value,),
+        unit=part.unit,
+        printed_unit=part.printed,
         statistic="mean",
         api="mpi",
         memory=sender,
@@ -87,7 +167,7 @@ def _figure(
 
 IMPORTER = Importer(
     "osu",
-    "text of osu_bw, osu_bibw and osu_latency",
-    lambda text: re.search(r"^# OSU ", text[:4000], re.MULTILINE) is not None,
+    "text of osu_bw, osu_bibw, osu_latency and others",
+    lambda text: re.search(r"^\s*# OSU ", text, re.MULTILINE) is not None,
     read,
 )

@@ -1,130 +1,231 @@
 """Text and JSON of perftest (github.com/linux-rdma/perftest): ib_write_bw, ib_send_lat and others.
 
 A bandwidth becomes the study ``beff``'s ``window`` with as many messages as the transmit queue
-holds, a latency of sends and writes, which is half a round trip, a ``pingpong``.
+holds, a latency of sends and writes, which is half a round trip, a ``pingpong``. Client and server
+print the same measurement: one of the two is read. JSON of older versions has no quotes.
 """
 
 from __future__ import annotations
 
 import re
-
-import msgspec
+from collections.abc import Iterator
+from dataclasses import dataclass, field
 
 from isthmus.errors import UsageError
 from isthmus.importers.base import (
     UNITS,
-    Figure,
     Importer,
-    Lines,
-    Output,
+    Log,
+    Problems,
+    Row,
     count,
-    decoded,
     device,
     number,
     size,
 )
+from isthmus.importers.cleaning import json_objects
 
-_TITLE = re.compile(r"\s+((RDMA_\w+|Send\w*|Atomic\w*|raw_ethernet\w*)[\w ]*) Test\s*$")
+_TITLE = re.compile(
+    r"\s+((RDMA_\w+|Send\w*|Atomic\w*|raw_ethernet\w*|Write\w*|Read\w*)[\w ]*?) Test\s*$"
+)
 _DEVICE = re.compile(r"\bDevice\s+: (\S+)")
-_DEPTH = re.compile(r" TX depth\s+: (\d+)")
-_UNIT = re.compile(r"BW average\[(MiB/sec|MB/sec|Gb/sec)\]")
+_DEPTH = re.compile(r"\s*TX depth\s+: (\d+)")
+_LINK = re.compile(r"\s*Link type\s+: (\w+)")
+_ADDRESS = re.compile(r"\s*(local|remote) address: LID (\S+) QPN (\S+) PSN (\S+)")
+_COLUMNS = re.compile(r"\s*#bytes\s+#iterations\s")
+_UNIT = re.compile(r"BW average\[([^\]]+)\]")
+_TIME_UNIT = re.compile(r"t_(?:avg|min|typical)\[([^\]]+)\]")
 _RATES = {"MiB/sec": "MiB/s", "MB/sec": "MiB/s", "Gb/sec": "Gb/s"}
 """Older versions print MB/sec and mean MiB."""
 _SAME = 0.02
 """Share by which a rate may differ from message rate times size: both are rounded."""
 _QUEUE = 128
 """Default of ``--tx-depth``."""
+_FEWEST_CELLS = 4
+_PAIR = re.compile(r"\"?([\w.% ]+?)\"?\s*:\s*\"?([^\",{}\[\]]*?)\"?\s*,?\s*$")
 
 
-class _Test(msgspec.Struct):
-    test: str
-    device: str = msgspec.field(default="", name="Device")
-    tx_depth: int = msgspec.field(default=0, name="TX_depth")
+@dataclass
+class _Test:
+    """One run of one program, as one end printed it."""
+
+    test: str = ""
+    device: str = ""
+    tx_depth: int = 0
     """0: it is not said."""
+    link: str = ""
+    local: set[str] = field(default_factory=set)
+    remote: set[str] = field(default_factory=set)
+    rows: list[tuple[int, list[str]]] = field(default_factory=list)
+    unit: str = ""
+    """Of ``_RATES``, or ``us``; empty: its column was not understood."""
+    printed: str = ""
+
+    @property
+    def cells(self) -> list[list[str]]:
+        return [cells for _, cells in self.rows]
+
+    def is_other_end_of(self, other: _Test) -> bool:
+        """Whether both are ends of one run: addresses crossed, or all figures the same."""
+        if self.local and other.local:
+            return self.local == other.remote or self.remote == other.local
+        return self.test == other.test and bool(self.cells) and self.cells == other.cells
 
 
-class _Results(msgspec.Struct):
-    size: int = msgspec.field(name="MsgSize")
-    iterations: int = msgspec.field(name="n_iterations")
-    rate: float = msgspec.field(default=0.0, name="BW_average")
-    messages: float = msgspec.field(default=0.0, name="MsgRate")
-    typical_us: float = msgspec.field(default=0.0, name="t_typical")
-    mean_us: float = msgspec.field(default=0.0, name="t_avg")
+@dataclass
+class _Result:
+    """One line of results."""
+
+    line: int
+    size: int
+    iterations: int
+    rate: float = 0.0
+    messages: float = 0.0
+    typical_us: float = 0.0
+    mean_us: float = 0.0
 
 
-class _File(msgspec.Struct):
-    test_info: _Test
-    results: _Results
-
-
-def read(text: str) -> Output:
-    """Figures of all tests in the text, or of the one in the JSON file."""
-    if not text.lstrip().startswith("{"):
-        return _output(*_of_text(text))
-    file = decoded(text, _File)
-    found, line = file.results, Lines(text).of('"MsgSize"')
-    if found.rate:
-        unit = _unit(found, line)
-        figures = [_rate(file.test_info, found, line, unit)]
-    else:
-        figures = [_latency(file.test_info, found, line)]
-    return _output([file.test_info], figures)
-
-
-def _output(tests: list[_Test], figures: list[Figure]) -> Output:
-    addresses = dict.fromkeys(figure.device for figure in figures)
+def read(text: str) -> Log:
+    """Figures of all tests in the text, or of the JSON file."""
+    problems, rows, tests = Problems(), list[Row](), list[_Test]()
+    objects = [one for one in json_objects(text) if "test_info" in one[1] and "MsgSize" in one[1]]
+    for at, body in objects:
+        test, results = _of_json(body, at, problems)
+        tests.append(test)
+        for result in results:
+            with problems.of(result.line):
+                rows.append(
+                    _of_result(test, result, _unit_of_json(result) if result.rate else "us")
+                )
+    both = 0
+    if not objects:
+        for test in _of_text(text, problems):
+            if any(test.is_other_end_of(one) for one in tests):
+                both += 1
+                continue
+            tests.append(test)
+            for line, cells in test.rows:
+                with problems.of(line):
+                    rows.append(_of_result(test, _of_cells(cells, line, test.unit), test.unit))
+    addresses = dict.fromkeys(row.device for row in rows)
     assumed = any(not test.tx_depth and "BW" in test.test for test in tests)
-    return Output(
+    facts = {
+        "link type": next((test.link for test in tests if test.link), ""),
+        "both ends": "client and server printed the same run: read once" if both else "",
+    }
+    return Log(
         tool="perftest",
-        figures=figures,
+        rows=rows,
         devices=[device(one, one.partition(":")[2], kind="network") for one in addresses],
+        problems=problems,
+        facts={name: value for name, value in facts.items() if value},
         assumed=[f"{_QUEUE} messages in the transmit queue, the default"] if assumed else [],
     )
 
 
-def _unit(found: _Results, line: int) -> str:
+def _of_json(text: str, at: int, problems: Problems) -> tuple[_Test, list[_Result]]:
+    """Test and results of a JSON file, with or without quotes around names and values."""
+    about: dict[str, str] = {}
+    found: list[tuple[int, dict[str, str]]] = []
+    for line, row in enumerate(_one_a_line(text), at):
+        for pair in row.split("\x00"):
+            if not (match := _PAIR.match(pair.strip().lstrip("{[ ").strip())):
+                continue
+            name, value = match[1].strip(), match[2].strip()
+            if name == "MsgSize":
+                found.append((line, {}))
+            (found[-1][1] if found else about)[name] = value
+    test = _Test(
+        about.get("test", "").replace(" ", "_"), about.get("Device", ""),
+        int(about["TX_depth"]) if about.get("TX_depth", "").isdecimal() else 0,
+        about.get("Link_type", ""),
+    )  # fmt: skip
+    results = []
+    for line, values in found:
+        with problems.of(line):
+            results.append(_Result(
+                line, size(values.get("MsgSize", ""), line),
+                count(values.get("n_iterations", ""), line),
+                *(float(number(values[name], line)) if values.get(name) else 0.0
+                  for name in ("BW_average", "MsgRate", "t_typical", "t_avg")),
+            ))  # fmt: skip
+    return test, results
+
+
+def _one_a_line(text: str) -> Iterator[str]:
+    """Lines of JSON; pairs of one line are parted by a NUL."""
+    for row in text.splitlines():
+        yield re.sub(r",\s*(?=\"?\w+\"?\s*:)|[{}]", "\x00", row)
+
+
+def _unit_of_json(found: _Result) -> str:
     """Unit of a rate in JSON, which does not say it: the one that fits the rate of messages."""
-    bytes_a_second = found.messages * 1e6 * size(found.size, line)
+    bytes_a_second = found.messages * 1e6 * found.size
     for unit in ("MiB/s", "Gb/s"):
         if abs(found.rate * UNITS[unit] - bytes_a_second) <= _SAME * bytes_a_second:
             return unit
     raise UsageError("BW_average fits MsgRate neither in MiB/s nor in Gb/s")
 
 
-def _of_text(text: str) -> tuple[list[_Test], list[Figure]]:
+def _of_text(text: str, problems: Problems) -> list[_Test]:
     tests: list[_Test] = []
-    figures: list[Figure] = []
-    test, unit, columns = _Test(""), "", 0
+    test, columns, fewest = _Test(), False, _FEWEST_CELLS
     for line, row in enumerate(text.splitlines(), 1):
         words = row.split()
         if title := _TITLE.match(row):
-            test, unit, columns = _Test(title[1].replace(" ", "_")), "", 0
+            test, columns = _Test(title[1].replace(" ", "_")), False
             tests.append(test)
         elif named := _DEVICE.search(row):
             test.device = named[1]
         elif depth := _DEPTH.match(row):
-            test.tx_depth = count(depth[1], line)
-        elif row.lstrip().startswith("#bytes"):
-            found = _UNIT.search(row)
-            unit, columns = (_RATES[found[1]] if found else "us"), len(words)
-        elif columns and words and words[0].isdecimal():
-            figures.append(_of_row(test, words, line, unit))
-    return tests, figures
+            test.tx_depth = int(depth[1])
+        elif link := _LINK.match(row):
+            test.link = link[1]
+        elif address := _ADDRESS.match(row):
+            of_end = test.local if address[1] == "local" else test.remote
+            of_end.add(" ".join(address.groups()[1:]))
+        elif _COLUMNS.match(row):
+            if test.rows or test not in tests:  # a table without a title, or a second one
+                test = _Test(test.test, test.device, test.tx_depth, test.link)
+                tests.append(test)
+            with problems.of(line):
+                test.unit, columns = "", False
+                test.unit = _unit_of(row, line)
+                fewest = max(_FEWEST_CELLS, 2 + row.count("["))  # #bytes, #iterations, figures
+                test.printed = found[1] if (found := _UNIT.search(row)) else ""
+                columns = True
+        elif columns and words and words[0].isdecimal() and words not in test.cells[-1:]:
+            if len(words) < fewest:  # a missing figure shifts the others
+                problems.add(line, f"{len(words)} columns where the header has {fewest}: cut")
+                continue
+            test.rows.append((line, words))  # two ends in one terminal print it twice
+    return [test for test in tests if test.rows]
 
 
-def _of_row(test: _Test, words: list[str], line: int, unit: str) -> Figure:
+def _unit_of(row: str, line: int) -> str:
+    if found := _UNIT.search(row):
+        if found[1] not in _RATES:
+            raise UsageError(f"line {line}: unknown unit '{found[1][:20]}'")
+        return _RATES[found[1]]
+    found = _TIME_UNIT.search(row)
+    if not found or found[1] != "usec":
+        raise UsageError(
+            f"line {line}: unknown unit '{found[1][:20] if found else row.strip()[:20]}'"
+        )
+    return "us"
+
+
+def _of_cells(words: list[str], line: int, unit: str) -> _Result:
     """One line of numbers: ``#bytes #iterations``, then ``peak average`` or times."""
     # Times: min, max, typical, average and more; of a test by duration the average only.
-    if len(words) < 5 and not (unit == "us" and len(words) == 4):
-        raise UsageError(f"line {line}: {len(words)} columns, too few for perftest")
-    bytes_each, iterations = size(words[0], line), count(words[1], line)
+    found = _Result(line, size(words[0], line), count(words[1], line))
     if unit != "us":
-        found = _Results(bytes_each, iterations, rate=number(words[3], line))
-        return _rate(test, found, line, unit)
-    times = {"mean_us": number(words[2], line)} if len(words) == 4 else {
-        "typical_us": number(words[4], line)
-    }  # fmt: skip
-    return _latency(test, _Results(bytes_each, iterations, **times), line)
+        found.rate = number(words[3], line)
+    elif len(words) == _FEWEST_CELLS:
+        found.mean_us = number(words[2], line)
+    else:
+        found.typical_us = number(words[4], line)
+    return found
 
 
 def _address(test: _Test) -> str:
@@ -136,42 +237,52 @@ def _axes(test: _Test) -> dict[str, int | str]:
     return {"channel": f"{test.test[:5]}{verb}".lower(), "ranks": 2, "sizes": "own"}
 
 
-def _rate(test: _Test, found: _Results, line: int, unit: str) -> Figure:
+def _of_result(test: _Test, found: _Result, unit: str) -> Row:
+    return _rate(test, found, unit) if unit != "us" else _latency(test, found)
+
+
+def _rate(test: _Test, found: _Result, unit: str) -> Row:
     ways = 2 if "Bidirectional" in test.test else 1
-    depth, bytes_each = test.tx_depth or _QUEUE, size(found.size, line)
-    return Figure(
-        line=line,
+    depth = test.tx_depth or _QUEUE
+    return Row(
+        line=found.line,
+        name=test.test or "bandwidth",
+        kind="network",
         study="beff",
         operation="window_both" if ways == 2 else "window",
         device=_address(test),
-        bytes=bytes_each,
-        moved_bytes=ways * count(depth, line) * bytes_each,
-        values=(number(found.rate, line),),
+        part=test.device,
+        size=found.size,
+        times=ways * depth,
+        values=(found.rate,),
         unit=unit,
+        printed_unit=test.printed,
         statistic="mean",
-        batch=max(1, count(found.iterations, line) // depth),
+        batch=max(1, found.iterations // depth),
         api="verbs",
         initiator="dma",
         axes={**_axes(test), "depth": depth},
     )
 
 
-def _latency(test: _Test, found: _Results, line: int) -> Figure:
-    if test.test.startswith(("RDMA_Read", "Atomic")):
-        raise UsageError(f"{test.test}: no operation of Isthmus is the same as a remote read")
-    typical, bytes_each = bool(found.typical_us), size(found.size, line)
-    value = number(found.typical_us if typical else found.mean_us, line)
-    return Figure(
-        line=line,
-        study="beff",
-        operation="pingpong",
+def _latency(test: _Test, found: _Result) -> Row:
+    one_way = not test.test.startswith(("RDMA_Read", "Atomic"))
+    typical = bool(found.typical_us)
+    value = number(found.typical_us if typical else found.mean_us, found.line)
+    return Row(
+        line=found.line,
+        name=test.test or "latency",
+        kind="network",
+        study="beff" if one_way else "",
+        operation="pingpong" if one_way else "",
         device=_address(test),
-        bytes=bytes_each,
-        moved_bytes=2 * bytes_each,
-        values=(2 * value,),
+        part=test.device,
+        size=found.size,
+        times=2 if one_way else 1,
+        values=(2 * value if one_way else value,),
         unit="us",
         statistic="median" if typical else "mean",
-        batch=1 if typical else count(found.iterations, line),
+        batch=1 if typical else found.iterations,
         api="verbs",
         initiator="dma",
         axes=_axes(test),
@@ -179,9 +290,9 @@ def _latency(test: _Test, found: _Results, line: int) -> Figure:
 
 
 def _matches(text: str) -> bool:
-    if text.lstrip().startswith("{"):
-        return '"test_info"' in text[:400] and '"MsgSize"' in text
-    return re.search(r"^ ?#bytes +#iterations ", text, re.MULTILINE) is not None
+    if "test_info" in text and "MsgSize" in text:
+        return True
+    return re.search(r"^\s*#bytes +#iterations ", text, re.MULTILINE) is not None
 
 
 IMPORTER = Importer(

@@ -1,8 +1,9 @@
 """``summary.csv`` of a program profiled by Vitis and XRT: its transfers between host and card.
 
-Units are decimal. A table of means has a row for each direction; XRT 2.13 leaves it out where it
-does not count on the card. Then there are its tables of the longest transfers, one by one: all of
-them where they are fewer than ten.
+Units are decimal. Files of OpenCL have a table of means, with a row for each direction, which XRT
+2.13 leaves out where it does not count on the card, and tables of the longest transfers, one by
+one: all of them where they are fewer than ten. Files of native XRT have sections (``TITLE:``,
+``SECTION:``, ``COLUMN:``, ``ENTRY:``), which give sizes, and rates on hardware only.
 """
 
 from __future__ import annotations
@@ -10,10 +11,12 @@ from __future__ import annotations
 import csv
 import math
 import re
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Literal
 
 from isthmus.errors import UsageError
-from isthmus.importers.base import Figure, Importer, Output, count, device, number, slug
+from isthmus.importers.base import Importer, Log, Problems, Row, count, device, number, slug
 
 _MEANS = "Data Transfer: Host to Global Memory"
 _COLUMNS = ("Transfer Type", "Number Of Buffer Transfers", "Average Buffer Size (KB)",
@@ -27,9 +30,12 @@ _MOST_LISTED = 10
 _WAYS: dict[str, tuple[str, Literal["h2d", "d2h"]]] = {
     "READ": ("read", "d2h"), "WRITE": ("write", "h2d"),
 }  # fmt: skip
-_CARDS = re.compile(r"^Target devices: ?([^\s,;]+)", re.MULTILINE)
+_NATIVE = {
+    "Host Reads from Global Memory": "READ", "Host Writes to Global Memory": "WRITE",
+}  # fmt: skip
+_CARDS = re.compile(r"^Target devices: ?[,\t]?([^\s,;]+)", re.MULTILINE)
 _VERSION = re.compile(r"^Tool version: ?[,\t]?(.+?)[,\t]*$", re.MULTILINE)
-_EMULATED = re.compile(r"^Flow mode: .*Emulation", re.MULTILINE)
+_EMULATED = re.compile(r"^Flow mode: ?[,\t]?.*Emulation", re.MULTILINE)
 
 
 def _rows(text: str, title: str, columns: tuple[str, ...]) -> list[tuple[int, list[str]]]:
@@ -48,34 +54,45 @@ def _rows(text: str, title: str, columns: tuple[str, ...]) -> list[tuple[int, li
     header = table[0][1] if table else []
     if not set(columns) <= set(header):
         raise UsageError(f"table '{title}' has other columns than {', '.join(columns)}")
-    for i, cells in table[1:]:
-        if len(cells) != len(header):
-            raise UsageError(f"line {i}: {len(cells)} cells below {len(header)} columns")
     at = [header.index(name) for name in columns]
-    return [(i, [cells[j] for j in at]) for i, cells in table[1:]]
+    return [
+        (i, [cells[j] if len(header) >= len(cells) > j else "" for j in at])  # else shifted
+        for i, cells in table[1:]
+        if not set(cells) <= {""}
+    ]
 
 
-def read(text: str) -> Output:
+def read(text: str) -> Log:
     """Reads and writes of buffers."""
+    problems = Problems()
     card, version = _CARDS.search(text), _VERSION.search(text)
     kernels = [] if card else _rows(text, "Top Kernel Execution", ("Device",))
     name = card[1] if card else kernels[0][1][0] if kernels else "unknown card"
     address = f"xrt:{slug(name)}"
-    figures = [_mean(line, cells, address) for line, cells in _rows(text, _MEANS, _COLUMNS)]
-    left_out: list[str] = []
+    figures, left_out = list[Row](), list[str]()
+    for line, cells in _rows(text, _MEANS, _COLUMNS):
+        with problems.of(line):
+            figures.append(_mean(line, cells, address))
     for kind, title in _LONGEST.items() if not figures else ():
         rows = _rows(text, title, _LONGEST_COLUMNS)
         if len(rows) < _MOST_LISTED:
-            figures += _each(kind, rows, address)
+            figures += _each(kind, rows, address, problems)
         else:
             left_out.append(f"{title} (only the longest are listed)")
-    return Output(
+    singles = _singles(text, address, problems) if figures else []
+    means = {(one.size, one.direction) for one in figures}
+    figures += [row for row in singles if (row.size, row.direction) not in means]
+    if not figures:
+        figures, left_out = _of_sections(text, address, problems)
+    emulated = _EMULATED.search(text) is not None
+    return Log(
         tool="Vitis profile summary",
         version=version[1].strip() if version else "",
-        figures=figures,
-        devices=[
-            device(address, name, api="opencl", kind="accelerator", real=not _EMULATED.search(text))
-        ],
+        rows=figures,
+        devices=[device(address, name, api="opencl", kind="accelerator", real=not emulated)],
+        names=[name] if card or kernels else [],
+        problems=problems,
+        facts={"engine": "vitis"} | ({"emulated": "hardware emulation"} if emulated else {}),
         left_out=left_out,
         assumed=["one size for all transfers of a row: their mean"]
         if any(figure.statistic == "mean" for figure in figures)
@@ -83,7 +100,63 @@ def read(text: str) -> Output:
     )
 
 
-def _mean(line: int, cells: list[str], address: str) -> Figure:
+def _singles(text: str, address: str, problems: Problems) -> list[Row]:
+    """Transfers that are listed one by one beside the means: shown, but no operation's points."""
+    found = []
+    for kind, title in _LONGEST.items():
+        for row in _each(kind, _rows(text, title, _LONGEST_COLUMNS), address, problems):
+            found.append(replace(row, study="", operation=""))
+    return found
+
+
+def _of_sections(text: str, address: str, problems: Problems) -> tuple[list[Row], list[str]]:
+    """Transfers in the layout of native XRT: sizes always, rates and times on hardware."""
+    rows, left_out, title, columns = list[Row](), list[str](), "", list[str]()
+    for line, row in enumerate(text.splitlines(), 1):
+        word, _, rest = row.partition(":")
+        if word == "TITLE":
+            title, columns = rest.strip(), []
+        elif word == "COLUMN":
+            columns.append(re.sub(r"<[^>]*>", " ", next(csv.reader([rest]), [""])[0]))
+        elif word == "ENTRY" and title in _NATIVE:
+            names = [" ".join(one.split()) for one in columns]
+            cells = dict(zip(names, [cell.strip() for cell in rest.split(",")], strict=False))
+            with problems.of(line):
+                if one := _of_entry(cells, _NATIVE[title], address, line):
+                    rows.append(one)
+                else:
+                    left_out.append(f"{title} ({_count(cells)} of {_sizes(cells)}, no time)")
+    return rows, left_out
+
+
+def _value(cells: Mapping[str, str], *words: str) -> str:
+    """The cell of the column whose name has all these words; empty without one."""
+    return next((cell for name, cell in cells.items() if all(w in name for w in words)), "")
+
+
+def _count(cells: Mapping[str, str]) -> str:
+    return _value(cells, "Number")
+
+
+def _sizes(cells: Mapping[str, str]) -> str:
+    return f"{_value(cells, 'Average', 'Size')} KB on average"
+
+
+def _of_entry(cells: Mapping[str, str], kind: str, address: str, line: int) -> Row | None:
+    """A mean of an ENTRY; None where it has neither a rate nor a time."""
+    transfers = count(_count(cells), line)
+    bytes_each = _size(_value(cells, "Average", "Size"), line)
+    milliseconds = _value(cells, "Average", "Time")
+    if milliseconds not in {"", "N/A"}:
+        return _figure(line, kind, bytes_each, [number(milliseconds, line)], address, transfers)
+    rate = _value(cells, "Rate")
+    if rate in {"", "N/A"}:
+        return None
+    time = bytes_each / (number(rate, line) * 1e6) * 1e3
+    return _figure(line, kind, bytes_each, [time], address, transfers)
+
+
+def _mean(line: int, cells: list[str], address: str) -> Row:
     kind, transfers, kilobytes, milliseconds = cells
     times = [number(milliseconds, line)]
     return _figure(line, kind, _size(kilobytes, line), times, address, count(transfers, line))
@@ -96,32 +169,39 @@ def _size(kilobytes: str, line: int) -> int:
     return power if f"{power / 1000:.6g}" == f"{value:.6g}" else count(1000 * value, line)
 
 
-def _each(kind: str, rows: list[tuple[int, list[str]]], address: str) -> list[Figure]:
-    """A figure for each size, of all its transfers; an emulation does not know their times."""
+def _each(
+    kind: str, rows: Sequence[tuple[int, list[str]]], address: str, problems: Problems
+) -> list[Row]:
+    """A row for each size, of all its transfers; an emulation does not know their times."""
     by_size: dict[int, tuple[int, list[float]]] = {}
     for line, (kilobytes, milliseconds) in rows:
         if milliseconds != "N/A":
-            size = _size(kilobytes, line)
-            by_size.setdefault(size, (line, []))[1].append(number(milliseconds, line))
+            with problems.of(line):
+                size = _size(kilobytes, line)
+                by_size.setdefault(size, (line, []))[1].append(number(milliseconds, line))
     return [
-        _figure(line, kind, size, times, address) for size, (line, times) in by_size.items()
-    ]  # fmt: skip
+        _figure(line, kind, size, times, address)
+        for size, (line, times) in by_size.items()
+        if times
+    ]
 
 
 def _figure(
     line: int, kind: str, size: int, times: list[float], address: str,
     transfers: int = 0,
-) -> Figure:  # fmt: skip
+) -> Row:  # fmt: skip
     """``transfers``: number that a time is the mean of; 0: each time is one's own."""
     if kind not in _WAYS:
         raise UsageError(f"line {line}: transfer type '{kind[:20]}'")
     operation, direction = _WAYS[kind]
-    return Figure(
+    return Row(
         line=line,
+        name=kind,
+        kind="copy",
         study="transfer",
         operation=operation,
         device=address,
-        bytes=size,
+        size=size,
         values=times,
         unit="ms",
         statistic="mean" if transfers else "each",
@@ -135,7 +215,8 @@ def _figure(
 
 
 def _matches(text: str) -> bool:
-    return any(title in text for title in (_MEANS, *_LONGEST.values()))
+    titles = (_MEANS, *_LONGEST.values(), *(f"TITLE:{title}" for title in _NATIVE))
+    return any(title in text for title in titles) or text.startswith("Profile Summary")
 
 
 IMPORTER = Importer("vitis_summary", "Vitis summary.csv", _matches, read)

@@ -1,7 +1,7 @@
-"""Output of ``xbutil validate`` of XRT (``xrt-smi validate``): DMA and memory bandwidths.
+"""XRT's ``xbutil`` and ``xrt-smi``: ``validate`` of all versions, ``examine``, ``dmatest``.
 
-Both the text that it prints, of 2018 and later, and its file (``--format JSON --output FILE``). Its
-"MB/s" are MiB/s. Bandwidths of memory are the best over sizes, which are not printed.
+``validate`` is read as text, of 2018 and later, and as its file (``--format JSON --output FILE``).
+Its "MB/s" are MiB/s. Sizes of the memory tests, and those of older DMA tests, are not printed.
 """
 
 from __future__ import annotations
@@ -9,36 +9,59 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from typing import Literal
 
 import msgspec
 
-from isthmus.errors import UsageError
 from isthmus.importers.base import (
-    SIZE_ASSUMED,
-    Figure,
     Importer,
     Lines,
-    Output,
+    LinkFact,
+    Log,
+    Outcome,
+    Problems,
+    Row,
     decoded,
     device,
     number,
     size,
 )
+from isthmus.importers.base import unit as known_unit
+from isthmus.importers.cleaning import json_objects
 
-_DMA_BYTES, _MEMORY_BYTES, _HOST_BYTES = 16 << 20, 16 << 20, 1 << 20
-"""Block size of the DMA test where it is not printed; largest sizes of the memory tests."""
-_BUFFER = re.compile(r"Buffer size - '(\S+) (KB|MB|GB)'(?: Memory Tag - '(.+)')?")
-_DMA = re.compile(r"Host (->|<-) PCIe (?:->|<-) FPGA (?:write|read) bandwidth = (\S+) MB/s")
-_MEMORY = re.compile(r"Throughput \(Type: (\w+)\) \(Bank count: \d+\)\s*: (\S+) MB/s")
-_ONLY = re.compile(r"Maximum throughput: ([^\sM]+)\s*MB/s")
+_BUFFER = re.compile(
+    r"Buffer [Ss]ize\s*[-:]\s*'?\s*([\d.]+)\s*([KMG]?i?B|[Bb]ytes?)\b'?"
+    r"(?:\s*Memory Tag\s*[-:]\s*'?([^']+)'?)?"
+)
+_BANK = re.compile(r"(?:INFO: )?Data Validity & DMA Test on (\S+)")
+_DMA = re.compile(
+    r"Host (->|<-) PCIe (?:->|<-) FPGA (?:write|read) bandwidth\s*[=:]\s*(\S+) ?([KMGT]i?B/s\S*)"
+)
+_NO_RATE = re.compile(r"Host (->|<-) PCIe (?:->|<-) FPGA")
+_M2M = re.compile(r"(\S+) -> (\S+) M2M bandwidth: (\S+) ?([KMGT]i?B/s)")
+_MEMORY = re.compile(r"Throughput \(Type: (\w+)\) \(Bank count: (\d+)\)\s*: (\S+?) ?([KMGT]i?B/s)")
+_ONLY = re.compile(r"Maximum throughput: ([^\sKMGT]+)\s*([KMGT]i?B/s)")
+_IOPS = re.compile(r"(?:Maximum )?IOPS: (\S+)")
 _DEVICE = re.compile(r"Validate [Dd]evice\s*:?\s*\[(\S+)\]")
+_EXAMINED = re.compile(r"\d+/\d+ \[([\da-f:.]+)\] : (\S+)")
 _PLATFORM = re.compile(r"Platform\s+: (\S+)")
-_TEST = re.compile(r"Test \d+ \[\S+\]\s*: (.+)")
-_STATUS = re.compile(r"Test Status\s*: \[(.+)\]")
-_OLD_DEVICE = re.compile(r"INFO: Validating card\[(\d+)\]: (\S+)")
-_OLD_TEST = re.compile(r"INFO: (?:== )?Starting ([^:.]+)")
-_OLD_STATUS = re.compile(r"INFO: (?:== )?.+ (PASSED|SKIPPED|FAILED)$")
+_TEST = re.compile(r"(?:Test \d+ \[\S+\]|\d+/\d+ Test #\d+)\s*: (.+)")
+_STATUS = re.compile(r"(?:Test Status\s*: )?\[((?:PASSED|FAILED|SKIPPED)[^\]]*)\]")
+_ERROR = re.compile(r"(?:Error|Warning)(?:\(s\))?\s*: (.+)")
+_OLD_DEVICE = re.compile(r"(?:INFO: )?Validating card\[(\d+)\]: (\S+)")
+_OLD_TEST = re.compile(r"INFO: (?:== )?(?:Starting ([^:.]+)|Checking ([^:]+):)")
+_OLD_STATUS = re.compile(
+    r"(?:INFO|WARN|ERROR): (?:== )?(?:.+ |Checking .+: )(PASSED|SKIPPED|FAILED)"
+)
+_OLD_WARNING = re.compile(r"(?:WARNING|WARN|ERROR): (.+)|LINK ACTIVE, (.+)", re.IGNORECASE)
 """Lines of versions before 2021."""
+_PCIE = re.compile(r"PCIe\s*:\s*Gen\s*(\d)\s*x\s*(\d+)", re.IGNORECASE)
+_THREADS = re.compile(r"DMA Thread Count\s*: (\d+)")
+_NEEDED = re.compile(
+    r"plugged in(?:to)? (?:a )?Gen ?(\d)x(\d+).{0,80}?instead of (?:Gen ?(\d)x(\d+))?",
+    re.IGNORECASE | re.DOTALL,
+)
+_IN_NAME = re.compile(r"gen(\d)x(\d+)")
 
 
 class _FileTest(msgspec.Struct):
@@ -60,114 +83,260 @@ class _File(msgspec.Struct):
 @dataclass
 class _Test:
     name: str
+    line: int = 0
     status: str = ""
     details: list[tuple[int, str]] = field(default_factory=list)
     """Number and text of the lines that the test printed."""
+    messages: list[str] = field(default_factory=list)
 
 
 @dataclass
 class _Device:
     name: str
     platform: str = ""
+    line: int = 0
     tests: list[_Test] = field(default_factory=list)
 
 
-def _in_file(text: str) -> Iterator[_Device]:
+def _in_file(text: str, at: int) -> Iterator[_Device]:
     """Devices of a JSON file; one entry of a log can have several lines."""
     lines = Lines(text)
     for one in decoded(text, _File).logical_devices:
-        found = _Device(one.device_id, one.platform)
+        found = _Device(one.device_id, one.platform, at)
         for test in one.tests if isinstance(one.tests, list) else ():
             log = test.log if isinstance(test.log, list) else []
-            details = [row.strip() for entry in log for row in entry.get("Details", "").split("\n")]
-            numbered = [(lines.of(row[:40]), row) for row in details]
-            found.tests.append(_Test(test.name, test.status, numbered))
+            of_test = _Test(test.name, at - 1 + lines.of(f'"{test.name}"'), test.status)
+            for entry in log:
+                for kind, words in entry.items():
+                    rows = [row.strip() for row in words.split("\n")]
+                    if kind.startswith(("Error", "Warning")):
+                        of_test.messages += rows
+                    of_test.details += [(at - 1 + lines.of(row[:40]), row) for row in rows]
+            found.tests.append(of_test)
         yield found
 
 
-def _printed(text: str) -> list[_Device]:
-    """Devices of the text on the terminal. Raises UsageError for a test before any device."""
-    found: list[_Device] = []
-    test: _Test | None = None
-    for line, row in enumerate(text.splitlines(), 1):
-        row = row.strip().removeprefix("Details").lstrip(" :")  # noqa: PLW2901
+class _Screen:
+    """Reads what was printed, line by line; a text without a beginning has a device unnamed."""
+
+    def __init__(self) -> None:
+        self.devices: list[_Device] = []
+        self._test: _Test | None = None
+
+    def take(self, line: int, raw: str) -> None:
+        """Reads a line."""
+        row = raw.strip().removeprefix("Details").lstrip(" :")
+        if not (self._of_device(line, row) or self._of_test(line, row)):
+            self._of_figures(line, row, raw)
+
+    def _of_device(self, line: int, row: str) -> bool:
         if one := _DEVICE.match(row) or _OLD_DEVICE.match(row):
-            found.append(_Device(one[1], one[2] if one.re is _OLD_DEVICE else ""))
-            test = None
-        elif one := _TEST.match(row) or _OLD_TEST.match(row):
-            if not found:
-                raise UsageError(f"line {line}: a test before any device: the beginning is missing")
-            test = _Test(one[1].strip())
-            found[-1].tests.append(test)
-        elif test and (one := _STATUS.match(row) or _OLD_STATUS.match(row)):
-            test.status = one[1]
-        elif test:
-            test.details.append((line, row))
-        elif found and (one := _PLATFORM.match(row)):
-            found[-1].platform = one[1]
-    return found
+            self.devices.append(_Device(one[1], one[2] if one.re is _OLD_DEVICE else "", line))
+        elif one := _EXAMINED.match(row):
+            if not any(each.name == one[1] for each in self.devices):
+                self.devices.append(_Device(one[1], one[2], line))
+        elif one := _PLATFORM.match(row):
+            self._last(line).platform = one[1]
+            return True
+        else:
+            return False
+        self._test = None
+        return True
+
+    def _last(self, line: int) -> _Device:
+        self.devices = self.devices or [_Device("", line=line)]
+        return self.devices[-1]
+
+    def _of_test(self, line: int, row: str) -> bool:
+        if one := _TEST.match(row) or _OLD_TEST.match(row):
+            name = one[1] if one.re is _TEST else one[1] or one[2]
+            self._begin(name.strip(), line)
+            if one.re is _OLD_TEST and self._test and (status := _OLD_STATUS.match(row)):
+                self._test.status = status[1]
+            return True
+        if self._test and (one := _STATUS.match(row) or _OLD_STATUS.match(row)):
+            self._test.status = one[1]
+            return True
+        return False
+
+    def _begin(self, name: str, line: int, status: str = "") -> _Test:
+        self._test = _Test(name, line, status)
+        self._last(line).tests.append(self._test)
+        return self._test
+
+    def _of_figures(self, line: int, row: str, raw: str) -> None:
+        figure = any(one.search(row) for one in (_DMA, _M2M)) or _BANK.match(row)
+        if not (figure or _BUFFER.match(row) or self._test):
+            return
+        test = self._test or self._begin("DMA", line, "not said")
+        test.details.append((line, row))
+        if one := _ERROR.match(row) or _OLD_WARNING.match(row):
+            test.messages.append(next(filter(None, one.groups())))
+        elif test.messages and raw.startswith(" " * 20) and not figure:
+            test.messages.append(row)
 
 
-def _figures(test: _Test, address: str) -> Iterator[Figure]:
-    """Bandwidths of a test."""
-    bytes_each, assumed, tag, bank = _DMA_BYTES, True, "", -1
+def _printed(text: str) -> list[_Device]:
+    """Devices of the text on the terminal."""
+    screen = _Screen()
+    for line, raw in enumerate(text.splitlines(), 1):
+        screen.take(line, raw)
+    return screen.devices
+
+
+def _rows(test: _Test, address: str, problems: Problems) -> Iterator[Row]:
+    """Values of a test."""
+    bytes_each: int | None = None
+    tag, bank = "", -1
     for line, text in test.details:
-        if buffer := _BUFFER.match(text):
-            bytes_each, assumed, tag = size(buffer[1], line, buffer[2]), False, buffer[3] or ""
-            bank += 1
-        elif dma := _DMA.match(text):
-            write = dma[1] == "->"
-            axes: dict[str, int | str] = {"depth": 1, "bank": max(bank, 0)}
-            yield Figure(
-                line=line, study="transfer", operation="write" if write else "read",
-                device=address, bytes=bytes_each, values=(number(dma[2], line),), unit="MiB/s",
-                statistic="mean", api="xrt", memory="aligned",
-                direction="h2d" if write else "d2h", initiator="dma",
-                axes=axes | ({"tag": tag} if tag else {}),
-                remarks=(SIZE_ASSUMED,) if assumed else (),
-            )  # fmt: skip
-        elif memory := _MEMORY.match(text) or _ONLY.match(text):
-            kind, rate = (memory[1], memory[2]) if memory.re is _MEMORY else ("", memory[1])
-            host = kind == "HOST" or test.name.lower().startswith("host")
-            bytes_each = _HOST_BYTES if host else _MEMORY_BYTES
-            yield Figure(
-                line=line, study="hostmem", operation="bandwidth", device=address,
-                bytes=bytes_each, moved_bytes=2 * bytes_each,
-                values=(number(rate, line),), unit="MiB/s", statistic="best", api="xrt",
-                memory="host_only" if host else "device", direction="both" if host else "",
-                initiator="kernel",
-                axes={"target": "host" if host else "device", "implementation": "board",
-                      "iterations": 1} | ({"kind": kind} if kind else {}),
-                remarks=(SIZE_ASSUMED,),
-            )  # fmt: skip
+        with problems.of(line):
+            if buffer := _BUFFER.search(text):
+                bytes_each, tag = size(buffer[1], line, buffer[2]), (buffer[3] or "").strip()
+                bank += 0 if tag else 1
+            elif named := _BANK.match(text):
+                tag, bytes_each = named[1], None
+            elif dma := _DMA.search(text):
+                yield _dma(line, dma, address, bytes_each, tag, bank)
+            elif between := _M2M.search(text):
+                known_unit(between[4], line)
+                yield Row(
+                    line=line, name="M2M bandwidth", kind="on_card", device=address,
+                    part=f"{between[1]} to {between[2]}", values=(number(between[3], line),),
+                    unit=_meant(between[4]), printed_unit=between[4], statistic="mean", api="xrt",
+                    memory="device", initiator="dma",
+                )  # fmt: skip
+            elif memory := _MEMORY.search(text) or _ONLY.search(text):
+                yield _memory(line, memory, test.name, address)
+            elif iops := _IOPS.search(text):
+                yield Row(
+                    line=line, name="iops", kind="call", device=address, part="",
+                    values=(1e6 / number(iops[1], line),), unit="us", printed_unit="IOPS",
+                    statistic="mean", api="xrt", size=0, initiator="kernel",
+                )  # fmt: skip
+            elif _NO_RATE.search(text):
+                problems.add(line, f"no rate in '{text[:60]}'")
 
 
-def read(text: str) -> Output:
-    """Figures of all tests that passed."""
-    figures, left_out, devices = [], [], []
-    for one in _in_file(text) if text.lstrip().startswith("{") else _printed(text):
+def _meant(printed: str) -> str:
+    """XRT divides by 1024 x 1024 and prints MB/s."""
+    return {"MB/s": "MiB/s", "GB/s": "GiB/s", "KB/s": "KiB/s"}.get(printed, printed)
+
+
+def _dma(
+    line: int, dma: re.Match[str], address: str, bytes_each: int | None, tag: str, bank: int
+) -> Row:
+    write = dma[1] == "->"
+    known_unit(dma[3], line)
+    number_ = re.search(r"(\d+)$", tag)
+    axes: dict[str, int | str] = {
+        "depth": 1, "bank": int(number_[1]) if number_ and bank < 0 else max(bank, 0),
+    }  # fmt: skip
+    return Row(
+        line=line, study="transfer", operation="write" if write else "read",
+        name="write bandwidth" if write else "read bandwidth",
+        part=tag or (f"bank {bank}" if bank > 0 else ""),
+        device=address, size=bytes_each, values=(number(dma[2], line),), unit=_meant(dma[3]),
+        printed_unit=dma[3], statistic="mean", api="xrt", memory="aligned",
+        direction="h2d" if write else "d2h", initiator="dma",
+        axes=axes | ({"tag": tag} if tag else {}),
+    )  # fmt: skip
+
+
+def _memory(line: int, memory: re.Match[str], test: str, address: str) -> Row:
+    kind, rate = (memory[1], memory[3]) if memory.re is _MEMORY else ("", memory[1])
+    printed = memory[4] if memory.re is _MEMORY else memory[2]
+    known_unit(printed, line)
+    host = kind == "HOST" or test.lower().startswith(("host", "hostmem"))
+    return Row(
+        line=line, study="hostmem", operation="bandwidth", device=address, times=2,
+        name="throughput", kind="host_memory" if host else "memory", part=kind,
+        values=(number(rate, line),), unit=_meant(printed), printed_unit=printed,
+        statistic="best", api="xrt",
+        memory="host_only" if host else "device", direction="both" if host else "",
+        initiator="kernel",
+        axes={"target": "host" if host else "device", "implementation": "board",
+              "iterations": 1} | ({"kind": kind} if kind else {}),
+    )  # fmt: skip
+
+
+def _outcome(test: _Test) -> Outcome | None:
+    status = test.status.lower()
+    kinds: dict[str, Literal["failed", "skipped", "warning", "unfinished"]] = {
+        "failed": "failed", "skipped": "skipped", "passed with warnings": "warning",
+        "": "unfinished",
+    }  # fmt: skip
+    kind = kinds.get(status, "failed" if "fail" in status or "error" in status else "warning")
+    messages = [one for one in test.messages if one]
+    if (status.startswith("passed") and not messages) or status == "not said":
+        return None
+    if status == "passed":
+        kind = "warning"
+    if kind == "skipped" and not messages:
+        messages = [row for _, row in test.details if row][:1]
+    return Outcome(test.line, test.name, kind, " ".join(" ".join(messages).split())[:160])
+
+
+def _links(text: str, devices: list[_Device]) -> Iterator[LinkFact]:
+    for one in devices:
+        if found := _IN_NAME.search(one.platform):
+            yield LinkFact(one.line, int(found[1]), int(found[2]), "platform name", one.name)
+    current = ""
+    for line, row in enumerate(text.splitlines(), 1):
+        if one_ := _EXAMINED.match(row.strip()) or _DEVICE.match(row.strip()):
+            current = one_[1]
+        elif found := _PCIE.match(row.strip()):
+            yield LinkFact(line, int(found[1]), int(found[2]), "xbutil examine", current)
+    for found in _NEEDED.finditer(text):
+        line = 1 + text.count("\n", 0, found.start())
+        wanted = int(found[1]), int(found[2])
+        if found[3]:
+            yield LinkFact(line, int(found[3]), int(found[4]), "pcie-link test", capable=wanted)
+
+
+def read(text: str) -> Log:
+    """Values of all tests; a test that did not pass is told, and its values count as they are."""
+    rows, outcomes, records, problems = list[Row](), list[Outcome](), [], Problems()
+    left_out: list[str] = []
+    found: list[_Device] = []
+    objects = [one for one in json_objects(text) if '"logical_devices"' in one[1]]
+    for at, body in objects:
+        found += _in_file(body, at)
+    if not objects:
+        found = _printed(text)
+    for one in found:
         address = f"xrt:{one.name or 'unknown'}"
-        devices.append(device(address, one.platform, api="xrt", kind="accelerator"))
+        records.append(device(address, one.platform, api="xrt", kind="accelerator"))
         for test in one.tests:
-            passed = test.status.lower().startswith("passed")  # also "passed with warnings"
-            found = list(_figures(test, address)) if passed else []
-            figures += found
-            if not found:
+            values = list(_rows(test, address, problems))
+            if outcome := _outcome(test):
+                outcomes.append(outcome)
+            if outcome and outcome.status == "failed":
+                left_out += [f"{test.name} (failed)"]
+                continue
+            rows += values
+            if not values:
                 status = test.status.lower() or "no status"
-                left_out.append(f"{test.name} ({'no rate' if passed else status})")
-    return Output(
-        tool="xbutil validate",
-        figures=figures,
-        devices=devices,
+                left_out.append(f"{test.name} ({'no rate' if 'passed' in status else status})")
+    threads = _THREADS.search(text)
+    return Log(
+        tool="xbutil validate" if rows or outcomes else "xbutil examine",
+        rows=rows,
+        devices=records,
+        names=list(dict.fromkeys(one.platform for one in found if one.platform)),
+        links=list(_links(text, found)),
+        outcomes=outcomes,
+        problems=problems,
+        facts={"engine": "xdma,xrt" if any("xdma" in one.platform for one in found) else "xrt"}
+        | ({"threads": threads[1]} if threads else {}),
         left_out=left_out,
-        assumed=["for rates of memory the largest size that was tried: 16 MiB, on the host 1 MiB"],
     )
 
 
 def _matches(text: str) -> bool:
-    if text.lstrip().startswith("{"):
-        return '"logical_devices"' in text and '"log"' in text
-    return bool(re.search(f"^(?:{_DEVICE.pattern}|{_OLD_DEVICE.pattern})", text, re.MULTILINE))
+    if '"logical_devices"' in text and '"log"' in text:
+        return True
+    patterns = (_DEVICE, _OLD_DEVICE, _EXAMINED, _TEST, _DMA, _M2M)
+    return any(re.search(rf"^\s*(?:{one.pattern})", text, re.MULTILINE) for one in patterns)
 
 
-IMPORTER = Importer("xbutil", "xbutil validate (text or JSON)", _matches, read)
+IMPORTER = Importer("xbutil", "xbutil validate (text or JSON), examine, dmatest", _matches, read)

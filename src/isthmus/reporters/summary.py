@@ -272,6 +272,8 @@ def _commands(run: Run, results: Sequence[Finding], path: Path) -> list[str]:
         ("Page:", invocation("report", file, "--force", "--open")),
         ("Points:", invocation("show", file, "--points")),
     ]
+    if run.origin:  # nothing above is a verdict
+        commands.append(("Normal?", invocation("judge", shorter(Path(run.origin.file)))))
     if run.status != "complete" or run.left_out:
         left_s = sum(one.seconds for one in run.left_out)
         budget_s = left_s if run.status == "complete" else 2 * run.settings.budget_s

@@ -131,6 +131,7 @@ def _render(sources: Sequence[Source], plots: Mapping[str, list[Figure]]) -> str
         not_compared=change if isinstance(change, str) else "",
         first=drawing(first, first=True) if first else None,
         advice=_advice(results),
+        imported=any(source.run.origin for source in sources),
         missing=[
             text
             for source in sources

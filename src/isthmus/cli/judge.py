@@ -1,0 +1,114 @@
+"""``isthmus judge``: whether what another program printed is normal."""
+
+from __future__ import annotations
+
+import re
+import sys
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from isthmus.errors import GATE_FAILED
+
+_NETWORK = re.compile(r"(\d{1,4}) ?(?:Gb|G|Gbps|Gbit)(?:/s)?", re.IGNORECASE)
+MOST_BYTES = 16 << 20
+"""Of all texts together: outputs have some kilobytes."""
+
+
+def add_to(app: typer.Typer) -> None:
+    """Registers the command."""
+    app.command(name="judge", help="Say whether what another tool printed is normal, and why not.")(
+        judge_files
+    )
+
+
+def judge_files(
+    files: Annotated[
+        list[Path] | None, typer.Argument(help="pasted output; - or nothing: what is piped in")
+    ] = None,
+    board: Annotated[
+        str | None, typer.Option(help="the board, or a file that describes it [by the text]")
+    ] = None,
+    link: Annotated[
+        str | None, typer.Option(help="gen3x16, or a port's 100Gb [by the text, or the board]")
+    ] = None,
+    boards: Annotated[bool, typer.Option("--boards", help="list the boards, with sources")] = False,
+    form: Annotated[str, typer.Option("--format", help="text or json")] = "text",
+) -> int:
+    """Reads any known output; several files are one case, such as a log and its lspci."""
+    import json
+
+    from isthmus.errors import UsageError
+    from isthmus.judging import judge
+    from isthmus.output import put
+    from isthmus.references import link as parsed_link
+    from isthmus.reporters import judged as reporter
+    from isthmus.text import known
+
+    known("format", form, ["text", "json"])
+    if boards:
+        put("\n".join(_boards()))
+        return 0
+    network = 0.0
+    if link and (port := _NETWORK.fullmatch(link)):
+        network, link = float(port[1]), None
+    elif link:
+        try:
+            parsed_link(link)
+        except UsageError as error:
+            raise UsageError(f"'{link}' is no link; write gen3x16, or 100Gb for a port") from error
+    result = judge(_text(files or []), board, link, network)
+    if form == "json":
+        put(json.dumps(reporter.data(result), indent=1))
+    else:
+        put("\n".join(reporter.lines(result)))
+    found = result.failed or result.verdict in {"below", "impossible"}
+    return GATE_FAILED if found else 0
+
+
+def _text(files: list[Path]) -> str:
+    """All texts, one after the other; raises UsageError for what is no text."""
+    from isthmus.errors import UsageError
+
+    parts = []
+    for file in files or [Path("-")]:
+        if str(file) == "-":
+            if sys.stdin.isatty():
+                raise UsageError("give a file, or pipe the output in: nvbandwidth | isthmus judge")
+            data = sys.stdin.buffer.read(MOST_BYTES + 1)
+        else:
+            try:
+                if not file.is_file():
+                    raise UsageError(f"{file}: {'no file' if file.exists() else 'not there'}")
+                with file.open("rb") as opened:
+                    data = opened.read(MOST_BYTES + 1)
+            except OSError as error:
+                raise UsageError(f"{file}: {error.strerror}") from error
+        if len(data) > MOST_BYTES:
+            raise UsageError(f"{file}: larger than {MOST_BYTES >> 20} MiB, so no output of a tool")
+        if b"\0" in data[:4096] and not data.startswith((b"\xff\xfe", b"\xfe\xff")):
+            raise UsageError(f"{file}: not text")
+        parts.append(_decoded(data))
+    text = "\n".join(parts)
+    if not text.strip():
+        raise UsageError("empty: there is nothing to judge")
+    return text
+
+
+def _decoded(data: bytes) -> str:
+    """Text of UTF-8, or UTF-16 with a mark as Windows' shells write; other bytes are replaced."""
+    if data.startswith((b"\xff\xfe", b"\xfe\xff")):
+        return data.decode("utf-16", errors="replace").replace("\0", "")
+    return data.decode("utf-8-sig", errors="replace").replace("\0", "")
+
+
+def _boards() -> list[str]:
+    from isthmus.columns import columns
+    from isthmus.references import boards
+
+    rows = [("board", "link", "known rates", "what")]
+    for one in boards().values():
+        link = one.link.pcie or one.link.name or ("memory shared" if one.memory else "")
+        rows.append((one.name, link, str(len(one.known)), one.title))
+    return list(columns(rows))

@@ -1,0 +1,121 @@
+"""Text of nccl-tests and rccl-tests: collectives of several GPUs, in place and out of place.
+
+``busbw`` is the rate that each GPU's links carry; ``algbw`` is size over time. One row is made of
+each kind of buffer; the bus rate is what a link's limit is compared with.
+"""
+
+from __future__ import annotations
+
+import re
+
+from isthmus.errors import UsageError
+from isthmus.importers.base import Importer, Log, Outcome, Problems, Row, device, number, size
+from isthmus.importers.base import unit as known_unit
+
+_START = re.compile(r"#\s*n[Tt]hreads?:?\s+\d+ n[Gg]pus:? ")
+_RANK = re.compile(
+    r"#\s*Rank\s+(\d+) (?:Group\s+\d+ )?P(?:id|ID)\s+\d+ on\s+(\S+) device\s+(\d+) \[\S+\] (.+)"
+)
+_COLUMNS = re.compile(r"#\s+size\s+count\s+type\b.*\bbusbw\b")
+_UNITS = re.compile(r"#\s+\(B\)\s+\(elements\)\s+(.*)$")
+_ROW = re.compile(r"\s*(\d+)\s+(\d+)\s+(\w+)\s+(.*)$")
+_AVERAGE = re.compile(r"#\s*Avg bus bandwidth\s*:\s*(\S+)")
+_WRONG = re.compile(r"#\s*Out of bounds values : (\d+) (\w+)")
+_NAME = re.compile(r"\b((?:all|reduce|broadcast|sendrecv|gather|scatter|hypercube)\w*_perf)")
+_FAILED = re.compile(r".*(?:Test NCCL failure|Test CUDA failure|Test failure|NCCL failure) (.+)")
+_VALUES = 3
+"""Time, algorithm's and bus rate of each kind of buffer."""
+_IS_VALUE = re.compile(r"-?\d+(?:\.\d+)?(?:e[+-]?\d+)?$")
+
+
+def read(text: str) -> Log:
+    """A row for each size, and kind of buffer."""
+    rows, problems, outcomes = list[Row](), Problems(), list[Outcome]()
+    names, ranks, hosts = dict[str, None](), set[str](), set[str]()
+    name, units, table = "", ("us", "GB/s", "GB/s"), False
+    average = ""
+    for line, row in enumerate(text.splitlines(), 1):
+        if called := _NAME.search(row):
+            name = called[1]
+        if found := _RANK.match(row):
+            names[found[4].strip()] = None
+            ranks.add(found[1])
+            hosts.add(found[2])
+        elif _COLUMNS.match(row):
+            table = True
+        elif table and (found := _UNITS.match(row)):
+            with problems.of(line):
+                table = False
+                units = _units(found[1], line)
+                table = True
+        elif found := _AVERAGE.match(row):
+            average = found[1]
+        elif (found := _WRONG.match(row)) and found[2] != "OK":
+            outcomes.append(
+                Outcome(line, name or "nccl-tests", "failed", f"{found[1]} wrong values")
+            )
+        elif found := _FAILED.match(row):
+            outcomes.append(Outcome(line, name or "nccl-tests", "failed", found[1].strip()[:120]))
+        elif table and (found := _ROW.match(row)):
+            with problems.of(line):
+                rows += _rows(line, found, name, units)
+    facts = {"ranks": str(len(ranks)) if ranks else "", "hosts": str(len(hosts)) if hosts else "",
+             "average": average}  # fmt: skip
+    return Log(
+        tool="nccl-tests",
+        rows=rows,
+        devices=[device("nccl:0", next(iter(names), "GPUs"), api="nccl", kind="gpu")],
+        names=list(names),
+        outcomes=outcomes,
+        problems=problems,
+        facts={key: value for key, value in facts.items() if value},
+    )
+
+
+def _units(text: str, line: int) -> tuple[str, str, str]:
+    """Units of time and rates, of the first kind of buffer."""
+    found = re.findall(r"\(([^)]+)\)", text)
+    if len(found) < _VALUES:
+        raise UsageError(f"line {line}: units of the columns are missing")
+    return (known_unit(found[0], line), known_unit(found[1], line), known_unit(found[2], line))
+
+
+def _rows(line: int, found: re.Match[str], name: str, units: tuple[str, str, str]) -> list[Row]:
+    bytes_each = size(found[1], line) if found[1] != "0" else 0
+    if not bytes_each:
+        return []
+    cells = found[4].split()
+    # Operation and root stand in front of the numbers, and the number of wrong values behind each.
+    begin = next((i for i, cell in enumerate(cells) if "." in cell or _is_time(cells, i)), None)
+    if begin is None or len(cells) < begin + _VALUES:
+        raise UsageError(f"line {line}: time, algbw and busbw are not all there")
+    result = []
+    after = cells[begin:]
+    per = _VALUES + 1 if len(after) != 2 * _VALUES else _VALUES
+    for place, at in (("out of place", 0), ("in place", per)):
+        values = after[at : at + per]
+        if len(values) < _VALUES or not all(map(_IS_VALUE.match, values[:_VALUES])):
+            continue
+        if float(values[2]) == 0:
+            continue  # two digits do not show the rate of a small message
+        wrong = values[3] if len(values) > _VALUES and values[3].isdecimal() else "0"
+        result.append(Row(
+            line=line, name=f"{name or 'collective'} busbw", kind="collective", device="nccl:0",
+            part=place, size=bytes_each, values=(number(values[2], line),), unit=units[2],
+            statistic="mean", api="nccl", memory="device", initiator="kernel", clock="host",
+            fault=f"{wrong} wrong values" if wrong not in {"0", "N/A"} else "",
+        ))  # fmt: skip
+    return result
+
+
+def _is_time(cells: list[str], at: int) -> bool:
+    """Whether a whole number is a time: the next two are rates, with a point."""
+    rest = cells[at + 1 : at + 3]
+    return cells[at].isdecimal() and len(rest) == 2 and all("." in one for one in rest)
+
+
+IMPORTER = Importer(
+    "nccl_tests", "nccl-tests and rccl-tests", lambda text: re.search(
+        _COLUMNS.pattern, text, re.MULTILINE
+    ) is not None or _START.search(text) is not None, read,
+)  # fmt: skip

@@ -1,0 +1,104 @@
+"""Text of rocm_bandwidth_test: matrices of copies between processors and GPUs, in GB/s of 10^9."""
+
+from __future__ import annotations
+
+import re
+from typing import Literal
+
+from isthmus.importers.base import Importer, Kind, Log, Problems, Row, device, number, unit
+
+_VERSION = re.compile(r"\s*RocmBandwidthTest Version: (\S+)")
+_DEVICE = re.compile(
+    r"\s*Device: (\d+),\s+(.+?)(?:,\s+(?:GPU-\w+|\S+-[\da-f]+))?(?:,\s+([\da-f:.]+))?\s*$"
+)
+_TITLE = re.compile(
+    r"\s*(Unidirectional|Bi?directional)(?: copy)? peak bandwidth (\S+)", re.IGNORECASE
+)
+_OTHER = re.compile(r"\s*(?:Inter-)?Device (?:Access|Numa Distance)", re.IGNORECASE)
+_COLUMNS = re.compile(r"\s*D/D((?:\s+\d+)+)\s*$")
+_ROW = re.compile(r"\s*(\d+)((?:\s+(?:N/A|[\d.]+))+)\s*$")
+_PROCESSOR = re.compile(
+    r"EPYC|Xeon|Ryzen|Core\(TM\)|Celeron|Processor|CPU|Threadripper|Opteron", re.IGNORECASE
+)
+
+
+def read(text: str) -> Log:
+    """Each cell of the matrices that is a copy between two devices."""
+    names, processors = dict[str, str](), set[str]()
+    rows, problems, version = list[Row](), Problems(), ""
+    title, printed, columns = "", "", list[str]()
+    for line, row in enumerate(text.splitlines(), 1):
+        if found := _VERSION.match(row):
+            version = found[1]
+        elif found := _DEVICE.match(row):
+            names[found[1]] = found[2].strip()
+            if not found[3] and _PROCESSOR.search(found[2]) and not re.search(r"GPU-", row):
+                processors.add(found[1])
+        elif found := _TITLE.match(row):
+            title, columns, printed = found[1].lower(), [], ""
+            with problems.of(line):
+                unit(found[2], line)
+                printed = found[2]
+        elif _OTHER.match(row):
+            title = ""
+        elif title and printed and (found := _COLUMNS.match(row)):
+            columns = found[1].split()
+        elif title and columns and (found := _ROW.match(row)):
+            cells = found[2].split()
+            if len(cells) > len(columns):
+                problems.add(line, f"{len(cells)} values below {len(columns)} columns")
+                continue
+            for column, cell in zip(columns, cells, strict=False):
+                if cell != "N/A":
+                    with problems.of(line):
+                        rows.append(_row(line, found[1], column, cell, title, printed, names,
+                                         processors))  # fmt: skip
+    addresses = dict.fromkeys(row.device for row in rows)
+    return Log(
+        tool="rocm_bandwidth_test",
+        version=version,
+        rows=rows,
+        devices=[device(one, names.get(one.partition(":")[2], "AMD GPU"), kind="gpu")
+                 for one in addresses],
+        names=[name for key, name in names.items() if key not in processors],
+        host=next((names[key] for key in names if key in processors), ""),
+        problems=problems,
+        assumed=["the best of the sizes that the program tries"],
+    )  # fmt: skip
+
+
+def _row(
+    line: int, source: str, target: str, cell: str, title: str, printed: str,
+    names: dict[str, str], processors: set[str],
+) -> Row:  # fmt: skip
+    both = not title.startswith("uni")
+    if not names:
+        processors = {"0"}
+    kind: Kind = "peer"
+    way: Literal["h2d", "d2h", "both", ""] = ""
+    gpu = source if source not in processors else target
+    if source == target:
+        kind = "on_card"
+    elif (source in processors) != (target in processors):
+        kind = "copy"
+        way = "both" if both else "h2d" if source in processors else "d2h"
+    elif source in processors:
+        kind = "other"
+    operation = {"h2d": "write", "d2h": "read"}.get(way, "") if kind == "copy" else ""
+    node = f" from host {source}" if len(processors) > 1 and way == "h2d" else (
+        f" to host {target}" if len(processors) > 1 and way == "d2h" else "")  # fmt: skip
+    return Row(
+        line=line, name=f"{title} copy", kind=kind, study="transfer" if operation else "",
+        operation=operation, device=f"rocm:{gpu}",
+        part=f"GPU {gpu}{node}" if kind == "copy" else f"GPU {source} and {target}",
+        values=(number(cell, line),), unit=unit(printed, line), statistic="best",
+        memory="pinned" if kind == "copy" else "device", direction=way, initiator="dma",
+        axes={"depth": 1, "bank": 0} | ({"host": source if way == "h2d" else target}
+                                        if len(processors) > 1 and way in {"h2d", "d2h"} else {}),
+    )  # fmt: skip
+
+
+IMPORTER = Importer(
+    "rocm_bandwidth", "rocm_bandwidth_test", lambda text: "RocmBandwidthTest" in text
+    or (_TITLE.search(text) is not None and "D/D" in text), read,
+)  # fmt: skip

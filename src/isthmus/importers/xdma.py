@@ -1,0 +1,97 @@
+"""Tools of dma_ip_drivers (github.com/Xilinx/dma_ip_drivers): dma_to_device, dma_from_device.
+
+XDMA's print ``DEVICE ** Average BW = SIZE, RATE`` without a unit: bytes over nanoseconds, times
+1000, so MB/s of 10^6 bytes. QDMA's name size and unit.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import Literal
+
+from isthmus.errors import UsageError
+from isthmus.importers.base import (
+    Importer,
+    Log,
+    Outcome,
+    Problems,
+    Row,
+    device,
+    number,
+    size,
+    unit,
+)
+
+_XDMA = re.compile(r"\s*(/dev/\S+) \*\* Average BW = (\d+), ?(\S+)")
+_XDMA_CUT = re.compile(r"\s*(/dev/\S+) \*\* Average BW")
+_QDMA = re.compile(r"\s*size=(\d+) Average BW = (\S+) (\S+)")
+_COMMAND = re.compile(r"dma[_-](to|from)[_-]device\b")
+_TO, _FROM = re.compile(r"h2c|to[_-]device"), re.compile(r"c2h|from[_-]device")
+_CHANNEL = re.compile(r"(?:h2c|c2h)_?(\d+)")
+_FAILED = re.compile(
+    r".*(?:read|write) (?:file|0x[\da-f]+|/dev).*(?:failed|error).*", re.IGNORECASE
+)
+
+
+def read(text: str) -> Log:
+    """Rates of each call."""
+    rows, problems, outcomes = list[Row](), Problems(), list[Outcome]()
+    way = ""
+    for line, row in enumerate(text.splitlines(), 1):
+        if called := _COMMAND.search(row):
+            way = called[1]
+        with problems.of(line):
+            if found := _XDMA.match(row):
+                rows.append(_row(line, found[1], found[2], found[3], "MB/s", "", text))
+            elif found := _QDMA.match(row):
+                name = re.search(r"/dev/\S+|qdma\S+", row)
+                printed = found[3]
+                rows.append(_row(line, name[0] if name else f"{way}_device", found[1], found[2],
+                                 unit(printed, line), printed, text))  # fmt: skip
+            elif found := _XDMA_CUT.match(row):
+                raise UsageError("no rate behind 'Average BW'")
+        if _FAILED.match(row):
+            outcomes.append(Outcome(line, "transfer", "failed", " ".join(row.split())[:160]))
+    names = dict.fromkeys(row.device for row in rows)
+    engine = "qdma" if "qdma" in text.lower() else "xdma"
+    return Log(
+        tool=f"{engine.upper()} driver's tools",
+        rows=rows,
+        devices=[device(one, engine.upper(), kind="accelerator") for one in names],
+        outcomes=outcomes,
+        problems=problems,
+        facts={"engine": "qdma" if engine == "qdma" else "xdma,xdma-tools"},
+    )
+
+
+def _row(
+    line: int, path: str, bytes_each: str, rate: str, meant: str, printed: str, text: str
+) -> Row:
+    to, back = _TO.search(path), _FROM.search(path)
+    if not to and not back:
+        raise UsageError(f"'{path[:40]}' says no direction")
+    way: Literal["h2d", "d2h"] = "h2d" if to else "d2h"
+    number_ = size(bytes_each, line)
+    channel = _CHANNEL.search(path)
+    return Row(
+        line=line, name=path, kind="copy", study="transfer",
+        operation="write" if to else "read", device="xdma:0",
+        part=f"channel {channel[1]}" if channel and _channels(text) > 1 else "",
+        size=number_, values=(number(rate, line),), unit=meant, printed_unit=printed,
+        statistic="mean", memory="aligned", direction=way, initiator="dma",
+        axes={"depth": 1, "bank": 0} | ({"channel": channel[1]} if channel else {}),
+    )  # fmt: skip
+
+
+def _channels(text: str) -> int:
+    return len(set(_CHANNEL.findall(text)))
+
+
+def _matches(text: str) -> bool:
+    return any(
+        re.search(rf"^{one.pattern}", text, re.MULTILINE) is not None
+        for one in (_XDMA, _QDMA, _XDMA_CUT)
+    )
+
+
+IMPORTER = Importer("xdma", "dma_to_device, dma_from_device of dma_ip_drivers", _matches, read)

@@ -1,0 +1,19 @@
+"""Judges a log: what was measured, the limit, what is known, a verdict and its causes.
+
+All results are data; ``reporters/judged.py`` makes the sentences. Nothing is judged without a limit
+or a reference: then the result says what is missing.
+"""
+
+from __future__ import annotations
+
+from isthmus.judging.judgement import (
+    Cause,
+    Judged,
+    Judgement,
+    Limit,
+    Reason,
+    Verdict,
+)
+from isthmus.judging.rules import judge
+
+__all__ = ["Cause", "Judged", "Judgement", "Limit", "Reason", "Verdict", "judge"]

@@ -1,0 +1,116 @@
+"""What healthy boards are known to reach, for one group of rows.
+
+A run that has the very figures of the log is the log itself, and so no reference.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from isthmus.judging import limits
+from isthmus.judging.judgement import Group, Limit, Range
+from isthmus.references import Known, Reference
+from isthmus.references import link as parsed_link
+from isthmus.units import parse_size
+
+SAME = 2e-4
+"""Relative difference up to which a figure is the known run's own."""
+LIKE_SIZE = 16.0
+"""Ratio of sizes up to which the time of a larger transfer bounds that of a smaller one."""
+LIKE_SMALLER = 4.0
+"""The same for the time of a smaller known transfer, which says less."""
+_TINY = 4096
+"""Bytes up to which a transfer is start-up alone."""
+_OTHER_LINK = 0.01
+"""Relative difference from which two links are not the same."""
+
+
+def rates(
+    group: Group, board: Reference | None, engines: Sequence[Reference], limit: Limit | None
+) -> Range | None:
+    """Known rates of the board, else of an engine; None where nothing is known."""
+    found = (_rates(group, one, limit) for one in (board, *engines) if one)
+    return next((one for one in found if one), None)
+
+
+def _rates(group: Group, reference: Reference, limit: Limit | None) -> Range | None:
+    if group.beside:
+        return None
+    fitting = [
+        one for one in reference.known
+        if (one.quantity, one.direction) == (group.kind, group.direction) and not one.size
+        and one.engine in {"", group.engine} and one.memory in {"", group.memory}
+        and not _own_rate(group, one)
+    ]  # fmt: skip
+    fitting = [one for one in fitting if one.memory] or fitting
+    scaled = [(one, _factor(group, reference, one, limit)) for one in fitting]
+    usable = [(one, factor) for one, factor in scaled if 0 < factor < 1 + _OTHER_LINK]
+    exact = [(one, factor) for one, factor in usable if factor > 1 - _OTHER_LINK]
+    usable = exact or usable
+    if not usable:
+        return None
+    slowest, factor = min(usable, key=lambda pair: pair[0].least * pair[1])
+    most = max(one.most * of_one for one, of_one in usable)
+    return Range(
+        slowest.least * factor, most, len(usable), reference.title, slowest.source, not exact
+    )
+
+
+def _factor(group: Group, reference: Reference, known: Known, limit: Limit | None) -> float:
+    """Ratio of this link to the known run's; 0 where it is an engine's and the link unknown."""
+    link = known.link or reference.link.pcie
+    if group.kind not in {"copy", "host_memory"} or not link:
+        return 1.0
+    if limit is None:
+        return 0.0 if reference.kind == "engine" else 1.0
+    if not limit.name.startswith("PCIe"):
+        return 1.0
+    return limit.raw / limits.ways_of(group) / parsed_link(link).raw
+
+
+def _own_rate(group: Group, known: Known) -> bool:
+    own = {rate for row in group.rows for rate in row.rates()}
+    return _any_same(own, (known.least, known.most))
+
+
+def _any_same(own: set[float], known: tuple[float, float]) -> bool:
+    return any(abs(mine / one - 1) < SAME for mine in own for one in known)
+
+
+def times(
+    group: Group, size: int, board: Reference | None, engines: Sequence[Reference]
+) -> Range | None:
+    """Known times of one transfer of about this size, or of more; of calls, the last engine's."""
+    if group.kind != "copy":
+        return None
+    for reference in filter(None, (board, *reversed(engines))):
+        found = list(_times(group, size, reference))
+        if found:
+            nearest = min(ratio for ratio, *_ in found)
+            of_size = [one for one in found if one[0] == nearest]
+            return Range(
+                min(one[1] for one in of_size), max(one[2] for one in of_size), len(of_size),
+                reference.title, of_size[0][3],
+            )  # fmt: skip
+    return None
+
+
+def _times(
+    group: Group, size: int, reference: Reference
+) -> Iterator[tuple[float, float, float, str]]:
+    """Ratio of sizes, least and most seconds, and source of each known time that fits."""
+    own_times = {second for row in group.rows for second in row.seconds()}
+    for one in reference.known:
+        if not one.size:
+            continue
+        known_size = parse_size(one.size)
+        if one.quantity == "call":
+            least, most = one.least, one.most
+        elif (one.quantity, one.direction) == ("copy", group.direction):
+            least, most = known_size / one.most, known_size / one.least
+        else:
+            continue
+        ratio = max(size, known_size) / min(size, known_size)
+        near = ratio <= (LIKE_SIZE if known_size >= size else LIKE_SMALLER)
+        if (near or max(size, known_size) <= _TINY) and not _any_same(own_times, (least, most)):
+            yield ratio, least, most, one.source

@@ -1,0 +1,135 @@
+"""The limit of a group of rows, from the log's own words, the user's, or the board's."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from isthmus.importers.base import LinkFact, Log
+from isthmus.judging.judgement import Group, Limit
+from isthmus.models.pcie import Link
+from isthmus.references import Reference, link_of
+from isthmus.references import link as parsed_link
+
+FASTEST_LINK = parsed_link("gen6x16")
+"""No board in this table has a faster one."""
+_FILLED = (0.75, 0.97)
+"""Shares of a raw link that a copy has which fills it."""
+_SAID = ("LnkSta", "xbutil examine", "nvidia-smi", "pcie-link test", "kernel log", "platform name")
+"""Sources of a link within a log, the surest first."""
+
+
+def _address(device: str) -> str:
+    return device.rpartition("xrt:")[2].lower()
+
+
+def fact_of(logs: Sequence[Log], device: str) -> LinkFact | None:
+    """What the logs say of a device's link; None where it is not said, or of which device."""
+    facts = [fact for log in logs for fact in log.links]
+    own = [fact for fact in facts if fact.device and _same(fact.device, _address(device))]
+    if not own:
+        links = {(fact.generation, fact.lanes) for fact in facts}
+        devices = {fact.device for fact in facts}
+        own = facts if len(links) == 1 or len(devices) == 1 else []
+    return min(own, key=lambda fact: _SAID.index(fact.said_by), default=None)
+
+
+def _same(one: str, other: str) -> bool:
+    """Whether two PCI addresses are the same function, with or without a domain."""
+    short = [text.lower().lstrip("0:") or text for text in (one, other)]
+    return bool(other) and short[0] == short[1]
+
+
+def _link(fact: LinkFact) -> Link | None:
+    """The link under load: a device that saves power raises its generation then."""
+    generation = fact.capable[0] if fact.idle and fact.capable else fact.generation
+    return link_of(generation, fact.lanes)
+
+
+def of_link(
+    logs: Sequence[Log], board: Reference | None, user: Link | None, device: str, ways: int
+) -> Limit | None:
+    """The limit of a copy between host and device."""
+    fact = fact_of(logs, device)
+    if user:
+        return _pcie(user, "as you say (--link)", ways, fact)
+    if fact and (found := _link(fact)):
+        source = f"{fact.said_by}, line {fact.line}"
+        return _pcie(found, source, ways, fact)
+    if board and board.link.GBps:
+        value = ways * board.link.GBps * 1e9
+        return Limit(value, value, board.link.name, board.link.source)
+    if board and board.link.pcie:
+        source = f"{board.title}; the log does not say it"
+        return _pcie(parsed_link(board.link.pcie), source, ways, None)
+    return None
+
+
+def ceiling(board: Reference | None, engines: Sequence[Reference], ways: int) -> Limit | None:
+    """What no link of such an engine or board can exceed, where the link is not known."""
+    if board and board.link.GBps:
+        return None
+    fastest = [parsed_link(one) for engine in engines for one in engine.link.fastest]
+    source = next((f"{one.title}: {one.link.source}" for one in engines if one.link.fastest), "")
+    best = max(fastest, key=lambda one: one.raw, default=None)
+    if best is None:
+        return _pcie(FASTEST_LINK, "the fastest PCIe there is", ways, None)
+    return _pcie(best, source, ways, None)
+
+
+def only_link(engines: Sequence[Reference], rate: float, ways: int) -> Limit | None:
+    """The limit where a rate leaves one choice among the links that an engine is made for."""
+    for one in engines:
+        fastest = [parsed_link(name) for name in one.link.fastest]
+        most = max((link.raw for link in fastest), default=0.0)
+        if most and len({round(link.raw) for link in fastest}) == 1 and most / 2 < rate <= most:
+            names = " or ".join(link.name for link in fastest)
+            source = f"nothing less carries it, and {one.title.partition(' (')[0]} has no faster"
+            limit = _pcie(fastest[0], source, ways, None)
+            return Limit(limit.value, limit.raw, f"PCIe {names}", source)
+    return None
+
+
+def _pcie(link: Link, source: str, ways: int, fact: LinkFact | None) -> Limit:
+    payload = fact.max_payload if fact and fact.max_payload else 256
+    return Limit(ways * link.payload(payload), ways * link.raw, f"PCIe {link.name}", source, fact)
+
+
+def of_memory(board: Reference | None) -> Limit | None:
+    """The limit of kernels on the device's own memory."""
+    if board is None or board.memory is None:
+        return None
+    value = board.memory.GBps * 1e9
+    return Limit(value, value, board.memory.name, board.memory.source)
+
+
+def of_peers(board: Reference | None, rate: float) -> Limit | None:
+    """The limit between two devices: of the ways to join them, the least that carries the rate."""
+    if board is None or not board.peers:
+        return None
+    ways = sorted(board.peers, key=lambda one: one.GBps)
+    chosen = next((one for one in ways if one.GBps * 1e9 >= rate), ways[-1])
+    value = chosen.GBps * 1e9
+    return Limit(value, ways[-1].GBps * 1e9, chosen.name, chosen.source)
+
+
+def of_port(gigabits: float, ways: int) -> Limit:
+    """The limit of a network's port, as the user says it."""
+    value = ways * gigabits * 1e9 / 8
+    return Limit(value, value, f"{gigabits:g} Gb/s port", "as you say (--link)")
+
+
+def lesser_links(rate: float, limit: Limit) -> list[str]:
+    """Links that carry less than the limit's, and that the rate would fill: ``gen3 x1``."""
+    found = []
+    least, most = _FILLED
+    for generation in (1, 2, 3, 4):
+        for lanes in (1, 2, 4, 8, 16):
+            one = link_of(generation, lanes)
+            if one and one.raw < limit.raw and least <= rate / one.raw <= most:
+                found.append(one.name)
+    return found
+
+
+def ways_of(group: Group) -> int:
+    """Directions that one rate of a group counts together."""
+    return 2 if group.direction == "both" else 1

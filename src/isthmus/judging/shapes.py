@@ -1,0 +1,82 @@
+"""What the rates of one log say by themselves: a fall, an unlike object, an unlike direction."""
+
+from __future__ import annotations
+
+import statistics
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+
+from isthmus.importers.base import Row
+from isthmus.judging.judgement import Group, Judgement, Reason
+from isthmus.judging.rows import rate
+
+FALLS = 0.6
+"""Share of the peak that a rate at larger sizes keeps where nothing is wrong."""
+DIFFERS = 0.8
+"""Share of the median object that every object reaches where nothing is wrong."""
+OTHER_WAY = 0.5
+"""Share of the other direction's rate that each direction reaches where nothing is wrong."""
+_FEWEST = 3
+"""Sizes of a curve, and objects that have a median."""
+
+
+def shape(group: Group, objects: Sequence[Row]) -> list[Reason]:
+    """A fall with the size, and objects that are much slower than the others."""
+    return [*_falls(group), *_differs(group, objects)]
+
+
+def _falls(group: Group) -> Iterator[Reason]:
+    """A rate that is much lower at the largest size than at its best size."""
+    for part in dict.fromkeys(row.part for row in group.rows):
+        curve: dict[int, float] = {}
+        for row in group.rows:
+            if row.part == part and row.size and row.rates():
+                curve[row.size] = max(curve.get(row.size, 0.0), rate(row))
+        within_caches = group.kind == "network" and "D" not in part.replace(",", " ").split()
+        if len(curve) < _FEWEST or within_caches:
+            continue  # between buffers of processors, rates fall beyond the caches
+        largest, best = max(curve), max(curve, key=lambda size: curve[size])
+        if curve[largest] < FALLS * curve[best]:
+            yield Reason(
+                "falls", curve[largest] / curve[best], part=part, size=best, at=largest,
+                rate=curve[best],
+            )  # fmt: skip
+
+
+def _differs(group: Group, objects: Sequence[Row]) -> Iterator[Reason]:
+    """Objects that are much slower than the median one, the slowest first."""
+    if len(objects) < _FEWEST or group.kind in {"on_card", "peer", "memory"}:
+        return  # pairs have ways of their own
+    usual = statistics.median(map(rate, objects))
+    slow = [row for row in objects if rate(row) < DIFFERS * usual]
+    if len(slow) < len(objects) / 2:
+        for row in sorted(slow, key=rate):
+            part = row.part or row.device
+            yield Reason("differs", rate(row) / usual, part=part, rate=rate(row))
+
+
+def other_way(judgements: Sequence[Judgement]) -> list[Judgement]:
+    """Copies that are much slower than those of the other direction in the same log."""
+    return [_beside_other_way(one, judgements) for one in judgements]
+
+
+def _beside_other_way(one: Judgement, judgements: Sequence[Judgement]) -> Judgement:
+    as_known = one.known is not None and one.verdict == "normal"
+    if one.rate == 0 or one.seconds or as_known or one.verdict in {"below", "impossible"}:
+        return one
+    others = [
+        other for other in judgements
+        if {one.group.direction, other.group.direction} == {"h2d", "d2h"} and not other.seconds
+        and _alike(one.group) == _alike(other.group) and other.verdict != "impossible"
+    ]  # fmt: skip
+    fastest = max(others, key=lambda other: other.rate, default=None)
+    if fastest is None or one.rate >= OTHER_WAY * fastest.rate:
+        return one
+    reason = Reason(
+        "slower_way", one.rate / fastest.rate, part=fastest.group.direction, rate=fastest.rate
+    )
+    return replace(one, verdict="below", reasons=[reason, *one.reasons])
+
+
+def _alike(group: Group) -> tuple[str, ...]:
+    return group.kind, group.engine, group.beside, group.rows[0].device.partition(":")[0]

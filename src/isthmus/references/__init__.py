@@ -1,0 +1,125 @@
+"""What is known of boards and DMA engines: links, memories and rates, each with its source.
+
+A board is a TOML file in ``boards``, an engine one in ``engines``. Other packages add files through
+the entry point group ``isthmus.references``: each entry is a folder's path, or a function that
+returns it. Users name a file of their own by its path.
+"""
+
+from __future__ import annotations
+
+import importlib.metadata
+import re
+from collections.abc import Iterator, Mapping
+from functools import cache
+from pathlib import Path
+
+import msgspec
+
+from isthmus.errors import UsageError
+from isthmus.models.pcie import Link
+from isthmus.references.reference import Known, Links, Memory, Peer, Reference
+from isthmus.registration import loaded
+from isthmus.text import known as one_of
+
+__all__ = ["Known", "Reference", "board", "boards", "engine", "link", "of_names"]
+
+_FOLDER = Path(__file__).parent
+_GROUP = "isthmus.references"
+_LINK = re.compile(r"(?:pcie ?)?gen ?([1-6]) ?x ?(1|2|4|8|12|16|32)", re.IGNORECASE)
+_SPEEDS = {1: 2.5, 2: 5.0, 3: 8.0, 4: 16.0, 5: 32.0, 6: 64.0}
+
+
+class _About(msgspec.Struct, forbid_unknown_fields=True):
+    name: str
+    title: str
+    kind: str = ""
+    words: list[str] = []
+    excludes: list[str] = []
+    engine: str = ""
+
+
+class _File(msgspec.Struct, forbid_unknown_fields=True):
+    reference: _About
+    link: Links = Links()
+    memory: Memory | None = None
+    peer: list[Peer] = []
+    known: list[Known] = []
+
+
+def link(text: str) -> Link:
+    """A link of ``gen3x16``; raises UsageError for anything else."""
+    found = _LINK.fullmatch(text.strip())
+    if not found:
+        raise UsageError(f"'{text}' is no link; write gen3x16")
+    return Link(_SPEEDS[int(found[1])], int(found[2]))
+
+
+def link_of(generation: int, lanes: int) -> Link | None:
+    """A link by its generation and width; None where there is no such link."""
+    return Link(_SPEEDS[generation], lanes) if generation in _SPEEDS and 0 < lanes <= 32 else None
+
+
+def read(path: Path) -> Reference:
+    """The reference in a file; raises UsageError that names file and fault."""
+    try:
+        file = msgspec.toml.decode(path.read_bytes(), type=_File)
+        found = Reference(
+            **msgspec.structs.asdict(file.reference), link=file.link, memory=file.memory,
+            peers=file.peer, known=file.known, file=path.name,
+        )  # fmt: skip
+        found.check()
+    except (OSError, ValueError, msgspec.ValidationError, UsageError) as error:
+        raise UsageError(f"{path}: {' '.join(str(error).split())}") from error
+    return found
+
+
+def _folders(kind: str) -> Iterator[Path]:
+    yield _FOLDER / kind
+    for entry in importlib.metadata.entry_points(group=_GROUP):
+        place = loaded(entry)
+        yield Path(place() if callable(place) else place) / kind
+
+
+@cache
+def boards() -> Mapping[str, Reference]:
+    """All boards by name; a later file does not replace an earlier one."""
+    return _all("boards")
+
+
+@cache
+def _engines() -> Mapping[str, Reference]:
+    return _all("engines")
+
+
+def _all(kind: str) -> Mapping[str, Reference]:
+    found: dict[str, Reference] = {}
+    for folder in _folders(kind):
+        for path in sorted(folder.glob("*.toml")):
+            one = read(path)
+            found.setdefault(one.name, one)
+    return found
+
+
+def board(name: str) -> Reference:
+    """A board by its name, a word of its name, or the path of a file; raises UsageError."""
+    if name.endswith(".toml"):
+        return read(Path(name))
+    fitting = [one for one in boards().values() if name.lower() in one.words]
+    if len(fitting) == 1:
+        return fitting[0]
+    return boards()[one_of("board", name.lower(), boards())]
+
+
+def engine(name: str) -> Reference | None:
+    """A DMA engine by name; None where nothing is known of it."""
+    return _engines().get(name)
+
+
+def of_names(names: list[str]) -> list[Reference]:
+    """The boards that printed names belong to, each once."""
+    found: dict[str, Reference] = {}
+    for name in names:
+        for one in boards().values():
+            if one.fits(name):
+                found.setdefault(one.name, one)
+    return list(found.values())

@@ -1,0 +1,250 @@
+"""Sentences about judgements: what it is about, and the verdict, in plain English."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from isthmus.analysis.findings.finding import shown
+from isthmus.analysis.wording import percent, size
+from isthmus.importers.base import Row
+from isthmus.judging import Judgement, Reason
+from isthmus.judging.rows import best_of_each
+from isthmus.references import link_of
+from isthmus.text import counted
+
+KINDS = {
+    "copy": "copy", "peer": "between devices", "on_card": "within the card",
+    "memory": "kernels on card memory", "host_memory": "kernels on host memory",
+    "network": "between ranks", "collective": "collective", "call": "call", "other": "",
+}  # fmt: skip
+WAYS = {"h2d": "to device", "d2h": "to host", "both": "both ways", "": ""}
+_KERNEL_WAYS = {"h2d": "read", "d2h": "written", "both": "both ways", "": ""}
+_BEYOND_PCIE_BPS = 64e9
+"""More than PCIe gen5 x16 carries in a direction."""
+
+
+def what(judgement: Judgement) -> str:
+    """What a judgement is about: ``copy to device, SM, while copying back``."""
+    group = judgement.group
+    ways = _KERNEL_WAYS if group.kind == "host_memory" else WAYS
+    words = f"{KINDS[group.kind]} {ways[group.direction]}".strip()
+    if group.kind in {"network", "collective", "peer", "on_card"}:
+        words = f"{group.name}" if group.kind in {"network", "collective"} else words
+        words += f", {judgement.row.part}" if group.kind == "network" and judgement.row.part else ""
+        words += (
+            f", {group.name}" if group.kind == "peer" and group.name.startswith("device") else ""
+        )
+    words += {"ce": ", copy engine", "sm": ", SM"}.get(group.engine, "")
+    if group.kind == "copy" and group.name.startswith("transfer_bandwidth"):
+        words += f", {group.name.removeprefix('transfer_bandwidth ').removeprefix('enqueue')}"
+    words += {"opposite": ", both ways at once"}.get(group.beside, "")
+    return words
+
+
+def printed(row: Row) -> str:
+    """A value with its unit, as the program prints them: ``777.5 MB/s``."""
+    if row.name == "iops":
+        return f"{1e6 / row.values[0]:.0f} IOPS"
+    value = row.values[0] / (2 if row.operation == "pingpong" else 1)
+    return f"{value:.7g} {row.printed_unit or row.unit}"
+
+
+def objects(one: Judgement) -> list[Row]:
+    """The best row of each object, where a group has several; of banks, GPUs or pairs."""
+    return best_of_each([row for row in one.group.rows if row.values])
+
+
+def noun(one: Judgement) -> str:
+    """What the objects of a group are: banks, GPUs, pairs."""
+    device = one.row.device.partition(":")[0]
+    if one.group.kind in {"peer", "on_card"}:
+        return "pairs"
+    if one.group.kind == "collective":
+        return "buffers"
+    return {"cuda": "GPUs", "rocm": "GPUs", "xrt": "banks", "xdma": "channels"}.get(device, "rows")
+
+
+def spread(rows: Sequence[Row]) -> str:
+    """The printed values of several objects: ``8485.43-9566.47 MB/s``."""
+    low = min(rows, key=lambda row: row.values[0])
+    high = max(rows, key=lambda row: row.values[0])
+    if low.values[0] == high.values[0]:
+        return printed(low)
+    return f"{low.values[0]:.6g}-{high.values[0]:.6g} {low.printed_unit or low.unit}"
+
+
+def bytes_of(number: float) -> str:
+    """A size with its unit: ``4 KiB``."""
+    text = size(number)
+    digits = text.rstrip("KMGTi")
+    return f"{digits} {text[len(digits) :]}B"
+
+
+class _Said(NamedTuple):
+    """What a sentence is made of."""
+
+    one: Judgement
+    reason: Reason
+    subject: str
+    rate: str
+    """Of the slowest object; empty where only times are known."""
+
+    @property
+    def of_limit(self) -> str:
+        """The share of the limit; empty without one."""
+        limit, share = self.one.limit, self.one.share
+        if limit is None or share is None:
+            return ""
+        return f", {percent(share)} of {limit.name} ({shown(limit.value, 'B/s')} for data)"
+
+    @property
+    def share(self) -> str:
+        """The reason's share."""
+        return percent(self.reason.share)
+
+    @property
+    def other(self) -> str:
+        """The reason's rate."""
+        return shown(self.reason.rate, "B/s")
+
+
+def sentence(one: Judgement) -> str:
+    """The verdict on one group in plain English."""
+    kinds = {reason.kind: reason for reason in reversed(one.reasons)}
+    rate = shown(one.rate, "B/s") if one.rate else ""
+    for kind, make in _SENTENCES.items():
+        if kind in kinds:
+            return make(_Said(one, kinds[kind], what(one), rate))
+    return f"{what(one)} {rate}."
+
+
+def known_range(one: Judgement, unit: str = "B/s") -> str:
+    """What is known, as a range; empty where nothing is."""
+    if one.known is None:
+        return ""
+    low, high = shown(one.known.least, unit), shown(one.known.most, unit)
+    return low if low == high else f"{low} to {high}"
+
+
+def _above(said: _Said) -> str:
+    fastest, limit = shown(said.one.fastest, "B/s"), said.one.limit
+    if limit is None:
+        return f"{said.subject} {fastest} is more than any link carries."
+    most = shown(limit.raw, "B/s")
+    return f"{said.subject} {fastest}; {limit.name} carries at most {most} ({limit.source})."
+
+
+def _above_any(said: _Said) -> str:
+    fastest = shown(said.one.fastest, "B/s")
+    return (
+        f"{said.subject} {fastest} is {said.reason.share:.3g} times what the fastest link can "
+        f"carry ({said.reason.part})."
+    )
+
+
+def _falls(said: _Said) -> str:
+    reason = said.reason
+    last = shown(reason.rate * reason.share, "B/s")
+    return (
+        f"{said.subject} falls from {said.other} at {bytes_of(reason.size)} to {last} at "
+        f"{bytes_of(reason.at)}."
+    )
+
+
+def _differs(said: _Said) -> str:
+    return (
+        f"{said.subject}: {said.reason.part} reaches {said.other}, {said.share} of the median of "
+        f"the others{said.of_limit}."
+    )
+
+
+def _slower_way(said: _Said) -> str:
+    way = WAYS[said.reason.part]
+    return (
+        f"{said.subject} {said.rate}, {said.share} of the copy {way} ({said.other}){said.of_limit}."
+    )
+
+
+def _lesser(said: _Said) -> str:
+    fact = said.one.limit.fact if said.one.limit else None
+    if fact is None or fact.capable is None:
+        return f"{said.subject} {said.rate}."
+    generation, lanes = fact.capable
+    return (
+        f"the link runs at gen{fact.generation} x{fact.lanes}, the device could gen{generation} "
+        f"x{lanes}. {said.subject} {said.rate}{said.of_limit}."
+    )
+
+
+def _as_known(said: _Said) -> str:
+    known = said.one.known
+    if known is None:
+        return _share(said)
+    runs = counted(known.runs, "known run", "known runs")
+    reach = "reaches" if known.runs == 1 else "reach"
+    return (
+        f"{said.subject} {said.rate}{said.of_limit}; {runs} of {known.of} {reach} "
+        f"{known_range(said.one)}."
+    )
+
+
+def _share(said: _Said) -> str:
+    return f"{said.subject} {said.rate}{said.of_limit}."
+
+
+def _middle(said: _Said) -> str:
+    return f"{said.subject} {said.rate}{said.of_limit}; no run of such a device is known."
+
+
+def _latency(said: _Said) -> str:
+    size_, seconds = bytes_of(said.reason.size), shown(said.reason.seconds, "s")
+    each = f"{said.subject}: {size_} in {seconds} each: latency, no share of a link"
+    if said.one.known is None:
+        return f"{each}, and no known time to compare it with."
+    return f"{each}; {said.one.known.of}: {known_range(said.one, 's')}."
+
+
+def _no_limit(said: _Said) -> str:
+    one, alike = said.one, ""
+    if len(found := objects(one)) > 1 and one.fastest:
+        within = percent(max(1 - one.rate / one.fastest, 0.001))
+        alike = f", {len(found)} {noun(one)} within {within}"
+    return f"{said.subject} {said.rate}{alike}: the log names no limit{_would_be(one)}."
+
+
+def _would_be(one: Judgement) -> str:
+    """Which PCIe link a rate would fill: the least that carries it."""
+    if one.group.kind in {"peer", "network"}:
+        beyond = one.fastest > _BEYOND_PCIE_BPS
+        return "; more than PCIe gen5 x16 carries, so over NVLink or xGMI" if beyond else ""
+    if one.group.kind not in {"copy", "host_memory"} or one.group.direction == "both":
+        return ""
+    for generation in (1, 2, 3, 4, 5, 6):
+        found = link_of(generation, 16)
+        if found and found.raw >= one.fastest:
+            return f"; it would be {percent(one.rate / found.payload())} of PCIe {found.name}"
+    return "; no PCIe link carries it"
+
+
+def _emulated(said: _Said) -> str:
+    return f"{said.subject} {said.rate}: hardware emulation is no hardware."
+
+
+def _faulty(said: _Said) -> str:
+    fault = next((row.fault for row in said.one.group.rows if row.fault), "")
+    return f"{said.subject}: its data were wrong ({fault}), so its rates count for nothing."
+
+
+def _cache(said: _Said) -> str:
+    return f"{said.subject} {said.rate}: faster than the memory, so a cache was measured."
+
+
+_SENTENCES = {
+    "above_limit": _above, "above_any_link": _above_any, "faulty": _faulty, "emulated": _emulated,
+    "falls": _falls, "differs": _differs, "slower_way": _slower_way, "lesser_link": _lesser,
+    "as_known": _as_known, "below_known": _as_known, "fills": _share, "low_share": _share,
+    "middle_share": _middle, "latency_as_known": _latency, "latency_slow": _latency,
+    "latency_unknown": _latency, "not_comparable": _cache, "no_limit": _no_limit,
+}  # fmt: skip
+"""By reason; the first here is told where a group has several."""
