@@ -23,6 +23,8 @@ _AVERAGE = re.compile(r"#\s*Avg bus bandwidth\s*:\s*(\S+)")
 _WRONG = re.compile(r"#\s*Out of bounds values : (\d+) (\w+)")
 _NAME = re.compile(r"\b((?:all|reduce|broadcast|sendrecv|gather|scatter|hypercube)\w*_perf)")
 _FAILED = re.compile(r".*(?:Test NCCL failure|Test CUDA failure|Test failure|NCCL failure) (.+)")
+_RANKED = re.compile(r"\[\d+\](?=[ \t])")
+"""A rank in front of each part of a line, as some launchers write."""
 _VALUES = 3
 """Time, algorithm's and bus rate of each kind of buffer."""
 _IS_VALUE = re.compile(r"-?\d+(?:\.\d+)?(?:e[+-]?\d+)?$")
@@ -34,7 +36,7 @@ def read(text: str) -> Log:
     names, ranks, hosts = dict[str, None](), set[str](), set[str]()
     name, units, table = "", ("us", "GB/s", "GB/s"), False
     average = ""
-    for line, row in enumerate(text.splitlines(), 1):
+    for line, row in enumerate(_RANKED.sub(" ", text).splitlines(), 1):
         if called := _NAME.search(row):
             name = called[1]
         if found := _RANK.match(row):

@@ -6,6 +6,7 @@ the peer of the row's GPU. In bidirectional tests one direction is reported whil
 
 from __future__ import annotations
 
+import itertools
 import re
 from collections.abc import Iterator, Sequence
 from typing import Any, Literal, NamedTuple
@@ -36,6 +37,8 @@ _RUNNING = re.compile(r"Running (\w+)\.")
 _VERSION = re.compile(r"nvbandwidth Version: (\S+)")
 _DRIVER = re.compile(r"Driver Version: (\S+)")
 _HEADER = re.compile(r".*\((\w+/s|ns|us)\)\s*$")
+_TITLE = re.compile(r"\s*memcpy (CE|SM) (CPU|GPU)\(row\) (->|<-) GPU\(column\)")
+_SUM = re.compile(r"\s*SUM (\w+)")
 _COLUMNS = re.compile(r"\s*(?:\d+\s*)+$")
 _ROW = re.compile(r"\s*(\d+)\s+((?:N/A|-?[\d.]+(?:e[+-]?\d+)?|nan|-?inf)(?:\s+\S+)*)\s*$")
 _BAD = re.compile(r"\s*(?:(?:ERROR|Error|ASSERT|Invalid value|\[?CUDA_ERROR|CUDA error).*)")
@@ -182,7 +185,8 @@ def _of_text(text: str, log: _Parts) -> None:
     name, unit, columns, seen = "", "", list[int](), {"": 0}
     bytes_each: int | None = None
     begun: tuple[int, str] | None = None
-    for line, row in enumerate(text.splitlines(), 1):
+    lines = text.splitlines()
+    for line, row in enumerate(lines, 1):
         if commands.met(row):
             log.command, columns, name = commands.current, [], ""
             given = commands.value("-b", "--bufferSize")
@@ -202,7 +206,9 @@ def _of_text(text: str, log: _Parts) -> None:
             kind: Literal["skipped", "failed"] = "skipped" if _WAIVED.match(row) else "failed"
             log.outcomes.append(Outcome(line, name, kind, " ".join(row.split())[:120]))
             name, begun = "", None
-        elif name and (found := _HEADER.match(row)) and not _ROW.match(row):
+        elif (found := _HEADER.match(row)) and (name or _TITLE.match(row)):
+            if not name or (columns and _TITLE.match(row)):  # pasted without its first line
+                name, columns = _named(row, lines[line:]), []
             unit = ""
             with log.problems.of(line):
                 unit = known_unit(found[1], line)
@@ -215,6 +221,21 @@ def _of_text(text: str, log: _Parts) -> None:
         elif row.startswith("SUM ") or not row.strip():
             columns = [] if row.startswith("SUM ") else columns
     _unfinished(begun, log)
+
+
+def _named(title: str, after: Sequence[str]) -> str:
+    """The test of a matrix, by the sum below it, else by its title."""
+    below = itertools.takewhile(lambda row: not _TITLE.match(row), after)
+    if found := next(filter(None, map(_SUM.match, below)), None):
+        return found[1]
+    found = _TITLE.match(title)
+    if found is None:
+        return ""
+    engine, source, arrow = found[1].lower(), found[2], found[3]
+    if source == "GPU":
+        return f"device_to_device_memcpy_{'read' if arrow == '->' else 'write'}_{engine}"
+    way = "host_to_device" if arrow == "->" else "device_to_host"
+    return f"{way}_memcpy_{engine}"
 
 
 def _unfinished(begun: tuple[int, str] | None, log: _Parts) -> None:
@@ -252,6 +273,7 @@ def _matches(text: str) -> bool:
     return (
         '"nvbandwidth"' in text or "nvbandwidth Version" in text
         or re.search(r"^\s*Running \w+_(?:ce|sm|copy)\.", text, re.MULTILINE) is not None
+        or re.search(rf"^{_TITLE.pattern}", text, re.MULTILINE) is not None
     )  # fmt: skip
 
 

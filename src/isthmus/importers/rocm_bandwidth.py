@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import Literal
 
-from isthmus.importers.base import Importer, Kind, Log, Problems, Row, device, number, unit
+from isthmus.importers.base import Importer, Kind, Log, Problems, Row, device, number, size, unit
 
 _VERSION = re.compile(r"\s*RocmBandwidthTest Version: (\S+)")
 _DEVICE = re.compile(
@@ -17,6 +17,11 @@ _TITLE = re.compile(
 _OTHER = re.compile(r"\s*(?:Inter-)?Device (?:Access|Numa Distance)", re.IGNORECASE)
 _COLUMNS = re.compile(r"\s*D/D((?:\s+\d+)+)\s*$")
 _ROW = re.compile(r"\s*(\d+)((?:\s+(?:N/A|[\d.]+))+)\s*$")
+_ENDS = re.compile(r"=* ?(Src|Dst) Device Id: (\d+) (?:Src|Dst) Device Type: (Cpu|Gpu)")
+_SIZES = re.compile(
+    r"\s*Data Size\s+Avg Time\((\w+)\)\s+Avg BW\(([\w/]+)\)\s+Min Time\(\w+\)\s+Peak BW\(([\w/]+)\)"
+)
+_OF_SIZE = re.compile(r"\s*(\d+) (KB|MB|GB)((?:\s+[\d.]+){4})\s*$")
 _PROCESSOR = re.compile(
     r"EPYC|Xeon|Ryzen|Core\(TM\)|Celeron|Processor|CPU|Threadripper|Opteron", re.IGNORECASE
 )
@@ -27,6 +32,7 @@ def read(text: str) -> Log:
     names, processors = dict[str, str](), set[str]()
     rows, problems, version = list[Row](), Problems(), ""
     title, printed, columns = "", "", list[str]()
+    ends = dict[str, tuple[str, str]]()
     for line, row in enumerate(text.splitlines(), 1):
         if found := _VERSION.match(row):
             version = found[1]
@@ -39,6 +45,15 @@ def read(text: str) -> Log:
             with problems.of(line):
                 unit(found[2], line)
                 printed = found[2]
+        elif found := _ENDS.match(row):
+            ends[found[1]] = found[2], found[3]
+            printed = ""
+        elif found := _SIZES.match(row):
+            with problems.of(line):
+                printed, title = unit(found[2], line) and found[2], ""
+        elif printed and not title and len(ends) == 2 and (found := _OF_SIZE.match(row)):  # noqa: PLR2004
+            with problems.of(line):
+                rows.append(_of_size(line, found, ends, printed))
         elif _OTHER.match(row):
             title = ""
         elif title and printed and (found := _COLUMNS.match(row)):
@@ -98,7 +113,31 @@ def _row(
     )  # fmt: skip
 
 
+def _of_size(
+    line: int, found: re.Match[str], ends: dict[str, tuple[str, str]], printed: str
+) -> Row:
+    """A row of the result for two devices: size, mean time and rate, least time and best rate."""
+    (source, from_), (target, to) = ends["Src"], ends["Dst"]
+    kind: Kind = "copy" if from_ != to else "peer" if source != target else "on_card"
+    way: Literal["h2d", "d2h", ""] = ""
+    if kind == "copy":
+        way = "h2d" if from_ == "Cpu" else "d2h"
+    gpu = target if way == "h2d" else source
+    operation = {"h2d": "write", "d2h": "read"}.get(way, "")
+    return Row(
+        line=line, name="copy", kind=kind, study="transfer" if operation else "",
+        operation=operation, device=f"rocm:{gpu}",
+        part=f"GPU {gpu}" if kind == "copy" else f"GPU {source} and {target}",
+        size=size(found[1], line, found[2]), values=(number(found[3].split()[1], line),),
+        unit=unit(printed, line), printed_unit=printed, statistic="mean",
+        memory="pinned" if kind == "copy" else "device", direction=way, initiator="dma",
+        axes={"depth": 1, "bank": 0},
+    )  # fmt: skip
+
+
 IMPORTER = Importer(
     "rocm_bandwidth", "rocm_bandwidth_test", lambda text: "RocmBandwidthTest" in text
-    or (_TITLE.search(text) is not None and "D/D" in text), read,
+    or (_TITLE.search(text) is not None and "D/D" in text)
+    or (_ENDS.search(text) is not None and re.search(r"^\s*Data Size ", text, re.M) is not None),
+    read,
 )  # fmt: skip

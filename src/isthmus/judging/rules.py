@@ -277,7 +277,9 @@ class _Case:
             return ("network",)
         if self.group.kind in _TO_HOST:
             return ("link",)
-        gpus = self.log.tool in {"nvbandwidth", "nccl-tests"} or self.group.kind == "network"
+        gpus = self.log.tool in {"nvbandwidth", "nccl-tests"}
+        if self.group.kind == "network":  # between two GPUs of one machine, or of two
+            return "gpu", "network"
         return ("gpu",) if gpus else ("board",)
 
     # Small transfers

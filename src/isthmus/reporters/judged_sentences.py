@@ -20,6 +20,8 @@ KINDS = {
 }  # fmt: skip
 WAYS = {"h2d": "to device", "d2h": "to host", "both": "both ways", "": ""}
 _KERNEL_WAYS = {"h2d": "read", "d2h": "written", "both": "both ways", "": ""}
+_ALIKE = 0.25
+"""Objects that differ more are not alike."""
 _BEYOND_PCIE_BPS = 64e9
 """More than PCIe gen5 x16 carries in a direction."""
 
@@ -208,8 +210,10 @@ def _latency(said: _Said) -> str:
 def _no_limit(said: _Said) -> str:
     one, alike = said.one, ""
     if len(found := objects(one)) > 1 and one.fastest:
-        within = percent(max(1 - one.rate / one.fastest, 0.001))
-        alike = f", {len(found)} {noun(one)} within {within}"
+        apart = max(1 - one.rate / one.fastest, 0.001)
+        alike = f", {len(found)} {noun(one)} within {percent(apart)}"
+        if apart > _ALIKE:
+            alike = f", the least of {len(found)} {noun(one)}, {percent(1 - apart)} of the best"
     return f"{said.subject} {said.rate}{alike}: the log names no limit{_would_be(one)}."
 
 
@@ -222,7 +226,7 @@ def _would_be(one: Judgement) -> str:
         return ""
     for generation in (1, 2, 3, 4, 5, 6):
         found = link_of(generation, 16)
-        if found and found.raw >= one.fastest:
+        if found and found.payload() >= one.fastest:
             return f"; it would be {percent(one.rate / found.payload())} of PCIe {found.name}"
     return "; no PCIe link carries it"
 

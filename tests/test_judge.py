@@ -1,0 +1,208 @@
+"""`isthmus judge`: verdicts on outputs of other tools, and how a pasted text is read."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from conftest import Command
+from isthmus import importers, references
+from isthmus.errors import UsageError
+from isthmus.importers.cleaning import cleaned
+from isthmus.judging import causes
+from isthmus.judging.judgement import Judged
+from isthmus.judging.rules import judge
+from other_outputs import DATA as IMPORTED
+from other_outputs import text_of
+
+DATA = Path(__file__).parent / "data" / "judge"
+FILES = sorted([*DATA.glob("*.txt"), *(path for path in IMPORTED.iterdir() if path.suffix != ".md")])
+VERDICTS = {  # of the first figure; docs/judging.md has what each thread found in the end
+    "clpeak-117.txt": "unknown", "clpeak-121.txt": "below", "clpeak-68.txt": "unknown",
+    "nccl_tests-1453.txt": "below", "nccl_tests-22.txt": "unknown", "nccl_tests-340.txt": "unknown",
+    "nccl_tests-65.txt": "unknown", "nvbandwidth-15.txt": "normal", "nvbandwidth-24.txt": "unknown",
+    "nvbandwidth-50.txt": "unknown", "osu-7369.txt": "unknown", "osu-9287-fixed.txt": "unknown",
+    "osu-9287.txt": "below", "osu-9462.txt": "unknown", "perftest-225.txt": "unknown",
+    "rocm_bandwidth-2253.txt": "unknown", "rocm_bandwidth-93.txt": "unknown",
+    "xbutil-4439.txt": "normal", "xbutil-6883.txt": "normal", "xbutil-937.txt": "normal",
+    "xdma-375-fixed.txt": "below", "xdma-375.txt": "impossible", "dd-nitefury.txt": "unknown",
+}  # fmt: skip
+
+
+def of(text: str, link: str | None = None, gigabits: float = 0) -> Judged:
+    return judge(text, None, link, gigabits)
+
+
+def verdicts(text: str, link: str | None = None, gigabits: float = 0) -> set[str]:
+    return {one.verdict for one in of(text, link, gigabits).judgements}
+
+
+@pytest.fixture(params=FILES, ids=lambda path: path.name)
+def example(request: pytest.FixtureRequest) -> Path:
+    path: Path = request.param
+    return path
+
+
+def test_the_answer_fits_a_screen(example: Path, isthmus: Command) -> None:
+    shown = isthmus("judge", str(example))
+    assert shown.returncode in {0, 3}, shown.stderr
+    rows = shown.stdout.splitlines()
+    assert len(rows) <= 25
+    assert max(map(len, rows)) <= 80
+    data = json.loads(isthmus("judge", str(example), "--format", "json").stdout)
+    worst = {"below", "impossible"} & {one["verdict"] for one in data["judgements"]}
+    assert bool(worst) <= (shown.returncode == 3)
+
+
+@pytest.mark.parametrize("name", VERDICTS)
+def test_verdict(name: str) -> None:
+    found = verdicts((DATA / name).read_text(encoding="utf-8"))
+    assert VERDICTS[name] in found
+    assert not {"below", "impossible"} & found - {VERDICTS[name]}
+
+
+def test_nobody_judges_without_a_limit_or_a_known_run() -> None:
+    for path in FILES:
+        for one in of(path.read_text(encoding="utf-8")).judgements:
+            if one.verdict in {"normal", "below", "impossible"}:
+                assert one.limit or one.known or one.reasons
+            else:
+                assert one.reasons
+
+
+def test_a_limit_makes_a_verdict() -> None:
+    text = (DATA / "perftest-225.txt").read_text(encoding="utf-8")
+    assert verdicts(text, gigabits=100) == {"normal"}
+    assert verdicts(text, gigabits=400) == {"below"}
+    assert verdicts(text, gigabits=50) == {"impossible"}
+    bare = (DATA / "nvbandwidth-24.txt").read_text(encoding="utf-8")
+    (smi,) = DATA.glob("nvidia_smi-*.txt")
+    assert verdicts(bare + smi.read_text(encoding="utf-8")) == {"below", "normal"}
+
+
+def test_every_cause_and_reference_names_its_source() -> None:
+    assert all(causes.SOURCES.values())
+    for one in references.boards().values():
+        assert one.link.source or not one.link.pcie
+        assert all(known.source for known in one.known)
+
+
+def test_a_log_is_no_reference_of_itself() -> None:
+    text = (DATA / "xbutil-6883.txt").read_text(encoding="utf-8")
+    for one in of(text).judgements:
+        assert one.known is None or "6883" not in str(one.known)
+
+
+# Reading
+
+
+CLEAN = text_of("osu_bw.txt")
+ROWS = CLEAN.splitlines()
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "user@host:~$ ./osu_bw\n" + CLEAN,
+        "```\n" + CLEAN + "\n```",
+        "\n".join("> " + row for row in ROWS),
+        "\n".join("[1,0]<stdout>:" + row for row in ROWS),
+        "\n".join("2026-11-26T10:00:00 " + row for row in ROWS),
+        "\n".join("\x1b[32m" + row + "\x1b[0m" for row in ROWS),
+        "\r\n".join(ROWS),
+    ],
+    ids=["prompt", "fence", "quote", "mpirun", "time", "colour", "CRLF"],
+)
+def test_a_pasted_text_is_read_as_the_file(text: str) -> None:
+    def figures(of_text: str) -> list[tuple[int | None, tuple[float, ...]]]:
+        clean = cleaned(of_text)
+        return [(row.size, row.values) for row in importers.by_name("osu").read(clean).rows]
+
+    assert figures(text) == figures(CLEAN)
+    assert len(figures(CLEAN)) == 23
+
+
+def test_a_row_that_cannot_be_read_costs_that_row() -> None:
+    broken = CLEAN.replace(ROWS[-3], ROWS[-3].split()[0] + "    n/a")
+    log = importers.by_name("osu").read(cleaned(broken))
+    assert len(log.rows) == 22
+    assert [one.line for one in log.problems] == [len(ROWS) - 2]
+
+
+@pytest.mark.parametrize(
+    ("form", "text", "expected"),
+    [
+        ("osu", "# OSU MPI Bandwidth Test v7.4\n# Size      Bandwidth (MiB/s)\n4194304 100.0\n",
+         100 * 2**20),
+        ("osu", "# OSU MPI Bandwidth Test v7.4\n# Size      Bandwidth (MB/s)\n4194304 100.0\n", 1e8),
+        ("perftest", " #bytes #iterations BW peak[GiB/sec] BW average[GiB/sec] MsgRate[Mpps]\n"
+         " 65536 5000 0.00 1.5 0.02\n", None),
+        ("osu", "# OSU MPI Bandwidth Test v7.4\n# Size      Bandwidth (furlong/s)\n4 100.0\n", None),
+    ],
+)  # fmt: skip
+def test_the_header_says_the_unit_or_the_file_is_refused(
+    form: str, text: str, expected: float | None
+) -> None:
+    try:
+        log = importers.by_name(form).read(cleaned(text))
+    except UsageError as error:
+        assert expected is None
+        assert "line " in str(error)
+        return
+    if expected is None:
+        assert not log.rows or log.rows[0].rates()[0] == pytest.approx(1.5 * 2**30)
+        assert log.rows or log.problems
+    else:
+        assert log.rows[0].rates()[0] == pytest.approx(expected)
+
+
+def test_the_unit_of_latencies_is_read() -> None:
+    text = "# OSU MPI Latency Test v7.4\n# Size          Latency (ms)\n8 1.5\n"
+    (row,) = importers.by_name("osu").read(cleaned(text)).rows
+    assert row.seconds() == pytest.approx([2 * 1.5e-3])
+
+
+def test_the_unit_of_hpcc_fpga_is_read() -> None:
+    log = text_of("b_eff.log")
+    assert "B/s" in log
+    first = importers.by_name("hpcc_fpga").read(cleaned(log)).rows
+    scaled = importers.by_name("hpcc_fpga").read(cleaned(log.replace(" B/s", " GB/s"))).rows
+    assert scaled[0].rates()[0] == pytest.approx(1e9 * first[0].rates()[0])
+
+
+def test_a_missing_cell_shifts_nothing() -> None:
+    text = text_of("ib_write_bw.txt").replace("0.48", "")
+    log = importers.by_name("perftest").read(cleaned(text))
+    assert not log.rows
+    assert "4 columns where the header has 5" in str(log.problems[0])
+
+
+def test_both_ends_of_a_run_count_once() -> None:
+    once = text_of("ib_write_bw.txt")
+    log = importers.by_name("perftest").read(cleaned(once + once))
+    assert len(log.rows) == len(importers.by_name("perftest").read(cleaned(once)).rows)
+
+
+# The command
+
+
+def test_the_command_reads_a_pipe_and_says_what_is_missing(isthmus: Command) -> None:
+    shown = isthmus("judge", str(DATA / "dd-nitefury.txt"))
+    assert shown.returncode == 0
+    assert "--link gen3x16" in shown.stdout
+    assert isthmus("judge", str(DATA / "dd-nitefury.txt"), "--link", "gen3x4").returncode == 3
+    refused = isthmus("judge", str(DATA / "README.md"))
+    assert (refused.returncode, refused.stdout) == (2, "")
+    assert isthmus("judge", "--boards").returncode == 0
+
+
+def test_a_board_is_one_file(isthmus: Command, tmp_path: Path) -> None:
+    (tmp_path / "mine.toml").write_text(
+        '[reference]\nname = "mine"\ntitle = "My card"\nkind = "fpga"\nwords = ["mine"]\n'
+        '[link]\npcie = "gen2x4"\nsource = "its data sheet"\n', encoding="utf-8",
+    )  # fmt: skip
+    shown = isthmus("judge", str(DATA / "dd-nitefury.txt"), "--board", "mine.toml")
+    assert "gen2 x4" in shown.stdout
+    assert shown.returncode == 3
