@@ -182,6 +182,7 @@ DmaParameters dma_from(Fields& of) {
   dma.descriptor_bytes = of.whole("dma.descriptor_bytes", 64, std::int64_t{1} << 30U);
   dma.h2d_descriptor_ns = of.nanoseconds("dma.h2d_descriptor_ns");
   dma.d2h_descriptor_ns = of.nanoseconds("dma.d2h_descriptor_ns");
+  dma.h2d_bandwidth_Bps = of.real("dma.h2d_bandwidth_Bps", 0, most_bytes_per_second, "0");
   dma.submit_ns = of.nanoseconds("dma.submit_ns");
   dma.start_ns = of.nanoseconds("dma.start_ns");
   dma.interrupt = of.either("dma.completion", "interrupt", "poll");
