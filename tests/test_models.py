@@ -43,7 +43,7 @@ def test_the_wire_in_closed_form() -> None:
 
 
 @given(
-    generation=st.sampled_from([1, 2, 3, 4, 5]),
+    generation=st.sampled_from([1, 2, 3, 4, 5, 6]),
     lanes=st.sampled_from([1, 2, 4, 8, 16]),
     payload=st.sampled_from([128, 256, 512, 1024]),
     straddle=st.booleans(),

@@ -131,7 +131,7 @@ def cards(run_isthmus, tmp_path_factory) -> list[tuple[str, Run]]:
     arguments = {
         "transfer": ("card:f1-vu9p", "--bytes", "1,4Ki,1Mi"),
         "hostmem": ("card:u250", "--bytes", "4Ki,64Ki"),
-        "allocation": ("card:u200", "--memory", "aligned,pageable,offset16"),
+        "allocation": ("card:u200-tutorial", "--memory", "aligned,pageable,offset16"),
         "beff": ("card:520n", "--bytes", "1,4Ki,64Ki"),
         "mmio": ("card:stratix4-gen2x8", "--bytes", "8,64,4Ki"),
     }

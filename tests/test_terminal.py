@@ -79,7 +79,7 @@ def test_stored_runs_fit_on_one_screen(path: Path) -> None:
     fits(stored(path), "runs/some-run.json")
 
 
-@pytest.mark.parametrize("board", ["u250", "520n", "u200"])
+@pytest.mark.parametrize("board", ["u250", "520n", "u200-tutorial"])
 def test_models_fit_on_one_screen(simulated: Callable[[str], Path], board: str) -> None:
     measured = run_file.load(simulated(board))
     lines = fits(measured, f"{board}.json")
@@ -150,7 +150,7 @@ def test_a_run_names_what_was_published_of_its_boards(simulated: Callable[[str],
         lines = summary.lines(of, Path("run.json"))
         return [line.partition(" ")[2].strip() for line in lines if line.startswith("Published:")]
 
-    sources = {"u250": "host-memory", "520n": "b_eff", "u200": "aligned-allocation"}
+    sources = {"u250": "host-memory", "520n": "b_eff", "u200-tutorial": "aligned-allocation"}
     for board, source in sources.items():
         of = run_file.load(simulated(board))
         assert published(of) == [f"isthmus reproduce {source}"]
@@ -160,7 +160,10 @@ def test_a_run_names_what_was_published_of_its_boards(simulated: Callable[[str],
     assert not published(other)
     board = DeviceRecord(address="xrt:0", backend="xrt", real=True, name="Alveo U200 xdma")
     real = msgspec.structs.replace(of, devices=[board], points=[])
-    assert published(real) == ["isthmus reproduce aligned-allocation --device xrt:0"]
+    assert published(real) == [
+        "isthmus reproduce aligned-allocation --device xrt:0",
+        "isthmus reproduce xbutil --device xrt:0",
+    ]
 
 
 def test_a_run_that_was_cut_off_says_how_it_goes_on() -> None:

@@ -131,7 +131,7 @@ constexpr std::int64_t most_bytes = std::int64_t{1} << 50U;
 
 LinkParameters link_from(Fields& of) {
   LinkParameters link;
-  link.generation = static_cast<int>(of.one_of("link.generation", {1, 2, 3, 4, 5}));
+  link.generation = static_cast<int>(of.one_of("link.generation", {1, 2, 3, 4, 5, 6}));
   link.lanes = static_cast<int>(of.one_of("link.lanes", {1, 2, 4, 8, 16}));
   link.max_payload_bytes = of.power_of_two("link.max_payload_bytes", 128, 4096);
   link.max_read_request_bytes = of.power_of_two("link.max_read_request_bytes", 128, 4096);
@@ -182,6 +182,7 @@ DmaParameters dma_from(Fields& of) {
   dma.descriptor_bytes = of.whole("dma.descriptor_bytes", 64, std::int64_t{1} << 30U);
   dma.h2d_descriptor_ns = of.nanoseconds("dma.h2d_descriptor_ns");
   dma.d2h_descriptor_ns = of.nanoseconds("dma.d2h_descriptor_ns");
+  dma.h2d_bandwidth_Bps = of.real("dma.h2d_bandwidth_Bps", 0, most_bytes_per_second, "0");
   dma.submit_ns = of.nanoseconds("dma.submit_ns");
   dma.start_ns = of.nanoseconds("dma.start_ns");
   dma.interrupt = of.either("dma.completion", "interrupt", "poll");

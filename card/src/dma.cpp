@@ -15,12 +15,11 @@ enum Stage : std::uint8_t { moved, doorbell, fetched, seen, finished };
 
 }  // namespace
 
-/// One channel: jobs in order, each when the one before has moved its data.
+/// One channel and the driver's thread in front of it, which waits for each job before the next.
 class DmaEngine::Channel final : public Actor {
  public:
-  Channel(DmaEngine& engine, Direction direction, std::int64_t index)
-      : engine_(&engine),
-        machine_(engine.machine_),
+  Channel(Machine& machine, Direction direction, std::int64_t index)
+      : machine_(&machine),
         direction_(direction),
         reader_(direction == Direction::h2d ? std::make_unique<Reader>(machine_->crossing)
                                             : nullptr),
@@ -30,55 +29,52 @@ class DmaEngine::Channel final : public Actor {
     id = first_id + index;
   }
 
-  void submit(Time time, const DmaJob& job) {
-    submitted_.push_back(job);
-    machine_->crossing.simulator.schedule(time, *this, std::uint64_t{doorbell} << stage_shift);
+  void submit(const DmaJob& job) {
+    jobs_.push_back(job);
+    if (jobs_.size() == 1) {
+      begin_next();
+    }
   }
 
   void handle(std::uint64_t payload) override {
     const DmaParameters& dma = machine_->board.dma.value();
-    Simulator& simulator = machine_->crossing.simulator;
+    const HostParameters& host = machine_->board.host;
+    const Time now = machine_->crossing.simulator.now();
     switch (payload >> stage_shift) {
       case doorbell:
-        simulator.schedule(machine_->crossing.link.send(simulator.now(), Way::down, Packet::write,
-                                                        doorbell_bytes) +
-                               from_nanoseconds(dma.start_ns),
-                           *this, std::uint64_t{fetched} << stage_shift);
+        later(machine_->crossing.link.send(now, Way::down, Packet::write, doorbell_bytes) +
+                  from_nanoseconds(dma.start_ns),
+              fetched);
         break;
       case fetched:
-        ++startable_;
-        begin_next();
+        move();
         break;
       case seen:
-        engine_->driver_.claim(simulator.now(), from_nanoseconds(dma.finish_ns));
-        simulator.schedule(engine_->driver_.free, *this, std::uint64_t{finished} << stage_shift);
+        later(now + from_nanoseconds(dma.finish_ns), finished);
         break;
       case finished: {
-        const DmaJob job = begun_.front();
-        begun_.pop_front();
+        const DmaJob job = jobs_.front();
+        jobs_.pop_front();
         if (job.owner != nullptr) {
           job.owner->handle(job.tag);
         }
+        begin_next();
         break;
       }
       default:
-        simulator.schedule(
-            status_arrival() + from_nanoseconds(dma.interrupt ? machine_->board.host.interrupt_ns
-                                                              : machine_->board.host.polling_ns),
-            *this, std::uint64_t{seen} << stage_shift);
-        busy_ = false;
-        begin_next();
+        later(status_arrival() +
+                  from_nanoseconds(dma.interrupt ? host.interrupt_ns : host.polling_ns),
+              seen);
     }
   }
 
-  void reset() {
-    submitted_.clear();
-    begun_.clear();
-    startable_ = 0;
-    busy_ = false;
-  }
+  void reset() { jobs_.clear(); }
 
  private:
+  void later(Time time, Stage stage) {
+    machine_->crossing.simulator.schedule(time, *this, std::uint64_t{stage} << stage_shift);
+  }
+
   /// The status follows the data: at once where they go the same way.
   [[nodiscard]] Time status_arrival() const {
     Link& link = machine_->crossing.link;
@@ -88,14 +84,15 @@ class DmaEngine::Channel final : public Actor {
   }
 
   void begin_next() {
-    if (busy_ || startable_ == 0) {
-      return;
+    if (!jobs_.empty()) {
+      later(machine_->crossing.simulator.now() +
+                from_nanoseconds(machine_->board.dma.value().submit_ns),
+            doorbell);
     }
-    busy_ = true;
-    --startable_;
-    const DmaJob job = submitted_.front();
-    submitted_.pop_front();
-    begun_.push_back(job);
+  }
+
+  void move() {
+    const DmaJob& job = jobs_.front();
     const DmaParameters& dma = machine_->board.dma.value();
     StreamPlan plan;
     plan.bytes = job.bytes;
@@ -104,8 +101,12 @@ class DmaEngine::Channel final : public Actor {
     plan.residence = job.residence;
     const Port bank = machine_->bank_port(job.bank);
     if (reader_) {
+      Port path;
+      if (dma.h2d_bandwidth_Bps > 0) {
+        path = {.server = &machine_->inbound, .byte = Pace::of_rate(dma.h2d_bandwidth_Bps)};
+      }
       plan.gap = from_nanoseconds(dma.h2d_descriptor_ns);
-      reader_->limits(dma.tags / dma.engines, 0, bank, nullptr);
+      reader_->limits(dma.tags / dma.engines, 0, bank, nullptr, false, path);
       reader_->begin(plan, *this);
     } else {
       plan.gap = from_nanoseconds(dma.d2h_descriptor_ns);
@@ -114,23 +115,19 @@ class DmaEngine::Channel final : public Actor {
     }
   }
 
-  DmaEngine* engine_;
   Machine* machine_;
   Direction direction_;
   std::unique_ptr<Reader> reader_;
   std::unique_ptr<Writer> writer_;
-  std::deque<DmaJob> submitted_;
-  std::deque<DmaJob> begun_;  ///< and not finished
-  int startable_ = 0;
-  bool busy_ = false;
+  std::deque<DmaJob> jobs_;  ///< the first of them has begun
 };
 
 DmaEngine::DmaEngine(Machine& machine) : machine_(&machine) {
   const std::int64_t engines = machine.board.dma.value().engines;
   for (const Direction direction : {Direction::h2d, Direction::d2h}) {
     for (std::int64_t i = 0; i < engines; ++i) {
-      channels_.push_back(
-          std::make_unique<Channel>(*this, direction, static_cast<std::int64_t>(channels_.size())));
+      channels_.push_back(std::make_unique<Channel>(machine, direction,
+                                                    static_cast<std::int64_t>(channels_.size())));
     }
   }
 }
@@ -142,15 +139,12 @@ void DmaEngine::clear() {
     channel->reset();
   }
   next_ = {};
-  driver_.free = machine_->crossing.simulator.now();
 }
 
 void DmaEngine::submit(const DmaJob& job) {
   const auto direction = static_cast<std::size_t>(job.direction);
   const auto engines = static_cast<std::size_t>(machine_->board.dma.value().engines);
-  driver_.claim(machine_->crossing.simulator.now(),
-                from_nanoseconds(machine_->board.dma.value().submit_ns));
-  channels_[direction * engines + next_.at(direction)++ % engines]->submit(driver_.free, job);
+  channels_[direction * engines + next_.at(direction)++ % engines]->submit(job);
 }
 
 Time DmaEngine::run(std::span<const DmaJob> jobs) {

@@ -6,17 +6,41 @@
 namespace isthmus::card {
 namespace {
 
-/// Femtoseconds per byte on all lanes together, with line coding and the share of clock
-/// compensation (SKP ordered sets).
-double byte_femtoseconds(int generation, int lanes) {
-  constexpr std::array<double, 6> gigatransfers = {0, 2.5, 5, 8, 16, 32};
-  const double coding = generation <= 2 ? 0.8 : 128.0 / 130.0;
-  const double stretch = generation <= 2 ? 1 + 4.0 / 1538.0 : 1 + 1.0 / 371.0;
-  const double bits_per_second =
-      gigatransfers.at(static_cast<std::size_t>(generation)) * 1e9 * coding * lanes;
-  return 8.0 / bits_per_second * static_cast<double>(second) * stretch;
+/// How a generation's lanes carry packets (PCI Express Base Specification, sections 3.6 and 4.2).
+struct Coding {
+  double gigatransfers = 0;
+  double share = 0;          ///< bytes of packets of all bytes on the lanes
+  double compensation = 1;   ///< time with SKP ordered sets over time without
+  std::int64_t around = 8;   ///< framing, sequence number and LCRC of each packet
+  bool acknowledges = true;  ///< on the wire; FLITs have acknowledgements and credits within
+};
+
+constexpr double skp_8b10b = 1 + 4.0 / 1538.0;
+constexpr double skp_128b130b = 1 + 1.0 / 371.0;
+
+/// By generation less 1. From the sixth on packets fill 236 of a FLIT's 256 bytes, and one checksum
+/// serves them all; its SKP sets are not counted, as `isthmus.models.pcie` says.
+constexpr std::array<Coding, 6> codings = {{
+    {.gigatransfers = 2.5, .share = 0.8, .compensation = skp_8b10b},
+    {.gigatransfers = 5, .share = 0.8, .compensation = skp_8b10b},
+    {.gigatransfers = 8, .share = 128.0 / 130.0, .compensation = skp_128b130b},
+    {.gigatransfers = 16, .share = 128.0 / 130.0, .compensation = skp_128b130b},
+    {.gigatransfers = 32, .share = 128.0 / 130.0, .compensation = skp_128b130b},
+    {.gigatransfers = 64, .share = 236.0 / 256.0, .around = 0, .acknowledges = false},
+}};
+
+const Coding& coding_of(int generation) {
+  return codings.at(static_cast<std::size_t>(generation) - 1);
 }
 
+/// Femtoseconds per byte of packets on all lanes together.
+double byte_femtoseconds(const Coding& coding, int lanes) {
+  const double bits_per_second = coding.gigatransfers * 1e9 * coding.share * lanes;
+  return 8.0 / bits_per_second * static_cast<double>(second) * coding.compensation;
+}
+
+/// Header of a completion.
+constexpr std::int64_t completion_header_bytes = 12;
 /// Header that a packet with data takes on the user bus.
 constexpr std::int64_t bus_header_bytes = 16;
 
@@ -24,7 +48,10 @@ constexpr std::int64_t bus_header_bytes = 16;
 
 Link::Link(const LinkParameters& parameters, std::uint64_t seed)
     : parameters_(parameters),
-      byte_(byte_femtoseconds(parameters.generation, parameters.lanes)),
+      around_bytes_(coding_of(parameters.generation).around),
+      acknowledge_bytes_(
+          coding_of(parameters.generation).acknowledges ? parameters.acknowledge_bytes : 0),
+      byte_(byte_femtoseconds(coding_of(parameters.generation), parameters.lanes)),
       bus_cycle_(Pace::of_clock(parameters.user_clock_MHz)),
       bus_byte_(Pace::of_rate(parameters.user_clock_MHz * 1e6 *
                               static_cast<double>(parameters.user_bus_bytes))),
@@ -36,14 +63,14 @@ Link::Link(const LinkParameters& parameters, std::uint64_t seed)
       random_(seed) {}
 
 std::int64_t Link::wire_bytes(Packet packet, std::int64_t bytes) const {
-  const std::int64_t request = parameters_.address_bits == 64 ? 24 : 20;
+  const std::int64_t request = (parameters_.address_bits == 64 ? 16 : 12) + around_bytes_;
   switch (packet) {
     case Packet::write:
       return bytes + request;
     case Packet::read_request:
       return request;
     default:
-      return bytes + 20;
+      return bytes + completion_header_bytes + around_bytes_;
   }
 }
 
@@ -79,7 +106,7 @@ Time Link::send(Time now, Way way, Packet packet, std::int64_t bytes) {
     // The receiver's refusal crosses back; this packet and all behind it are sent again, so that
     // nothing useful crosses until then.
     ++replays_;
-    start = std::max(end, lane.wire_free) + 2 * latency_ + byte_.of(parameters_.acknowledge_bytes);
+    start = std::max(end, lane.wire_free) + 2 * latency_ + byte_.of(acknowledge_bytes_);
     lane.wire_free = start + wire;
     end = lane.wire_free;
   }
@@ -88,8 +115,7 @@ Time Link::send(Time now, Way way, Packet packet, std::int64_t bytes) {
     const std::int64_t count = lane.unacknowledged / parameters_.acknowledge_every_bytes;
     lane.unacknowledged -= count * parameters_.acknowledge_every_bytes;
     Lane& other = lanes_[1 - static_cast<std::size_t>(way)];
-    other.wire_free =
-        std::max(other.wire_free, now) + byte_.of(count * parameters_.acknowledge_bytes);
+    other.wire_free = std::max(other.wire_free, now) + byte_.of(count * acknowledge_bytes_);
   }
   return end + latency_;
 }

@@ -30,6 +30,7 @@ Machine::Machine(const Board& described, std::uint64_t seed)
 void Machine::reset(std::uint64_t sample) {
   crossing.reset(sample);
   std::ranges::fill(banks, Server{});
+  inbound = {};
   std::ranges::fill(datapaths_, Server{});
   skipped_ = 0;
   periods_skipped = 0;
@@ -106,6 +107,7 @@ void Machine::save() {
       state_.push_back(ahead(until, now));
     }
   }
+  state_.push_back(ahead(inbound.free, now));
   for (const Server& datapath : datapaths_) {
     state_.push_back(ahead(datapath.free, now));
   }

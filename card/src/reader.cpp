@@ -5,12 +5,13 @@
 namespace isthmus::card {
 
 void Reader::limits(std::int64_t tags, Time card_latency, const Port& sink, Taker* follower,
-                    bool follows) {
+                    bool follows, const Port& path) {
   follow(follows);
   all_tags_ = tags;
   tags_ = tags;
   card_latency_ = card_latency;
   sink_ = sink;
+  path_ = path;
   follower_ = follower;
 }
 
@@ -76,10 +77,15 @@ void Reader::handle(std::uint64_t payload) {
 }
 
 void Reader::arrived(std::int64_t bytes) {
-  const Time accepted = sink_.server->claim(now(), sink_.byte.of(bytes));
+  Time accepted = sink_.server->claim(now(), sink_.byte.of(bytes));
+  Time through = sink_.server->free;
+  if (path_.server != nullptr) {
+    accepted = std::max(accepted, path_.server->claim(now(), path_.byte.of(bytes)));
+    through = std::max(through, path_.server->free);
+  }
   arrived_ += bytes;
   if (arrived_ == plan_.bytes) {
-    complete_at(sink_.server->free + sink_.latency);
+    complete_at(through + sink_.latency);
   }
   if (follower_ != nullptr) {
     follower_->offer(bytes);

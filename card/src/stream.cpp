@@ -91,7 +91,7 @@ Access Stream::access(std::int64_t bytes) {
           .translated = crossing_->host.translate(id, page())};
 }
 
-void Stream::issued(std::int64_t bytes) {
+void Stream::issued(std::int64_t bytes, Time through) {
   if (fresh_segment_) {
     segment_start_ = now();
     fresh_segment_ = false;
@@ -101,7 +101,8 @@ void Stream::issued(std::int64_t bytes) {
   issued_ += bytes;
   if (ends) {
     fresh_segment_ = true;
-    next_ = std::max(now() + plan_.gap, segment_start_ + plan_.interval);
+    const Time rested = plan_.gap > 0 ? std::max(now(), through) + plan_.gap : now();
+    next_ = std::max(rested, segment_start_ + plan_.interval);
     crossing_->at_boundary = this;
   }
 }

@@ -69,7 +69,7 @@ void Writer::proceed() {
                      .hit = wanted.hit,
                      .translated = wanted.translated,
                      .last = issued() + bytes == plan_.bytes});
-  Stream::issued(bytes);
+  Stream::issued(bytes, crossing_->link.bus_free(Way::up));
   if (bursted_ && (at_segment_start() || !active())) {
     bursts_.give_back(now() + response_, 1);
     if (answers_each_ || !active()) {

@@ -42,7 +42,7 @@ TEST_CASE("unknown and impossible values are refused by name") {
   };
   refused("link.lanes", "3");
   refused("link.lanes", "-8");
-  refused("link.generation", "6");
+  refused("link.generation", "7");
   refused("link.max_payload_bytes", "300");
   refused("link.latency_ns", "-1");
   refused("link.latency_ns", "nan");

@@ -67,6 +67,22 @@ TEST_CASE("acknowledgements are charged to the other direction") {
   CHECK(delayed - alone == std::llround(8 * byte_s * 1e15));
 }
 
+TEST_CASE("FLITs carry packets without framing, and acknowledgements at no cost") {
+  const auto board = u250_with({{"link.generation", "6"}, {"link.user_bus_bytes", "4096"}});
+  Link link(board.link, 1);
+  CHECK(link.wire_bytes(Packet::write, 256) == 256 + 16);
+  CHECK(link.wire_bytes(Packet::read_request, 0) == 16);
+  CHECK(link.wire_bytes(Packet::completion, 256) == 256 + 12);
+  // 236 of 256 B a FLIT, 64 GT/s, 16 lanes: 118 B a nanosecond.
+  CHECK(std::abs(link.wire_time(Packet::write, 256) - std::llround(272 / 118.0 * 1e6)) <= 1);
+  const Time alone = link.send(0, Way::down, Packet::read_request, 0);
+  link.reset();
+  for (int i = 0; i < 8; ++i) {
+    link.send(0, Way::up, Packet::write, 256);
+  }
+  CHECK(link.send(0, Way::down, Packet::read_request, 0) == alone);
+}
+
 TEST_CASE("completions end at read completion boundaries and keep the maximum payload") {
   const auto board = u250_with({});
   const auto split = [&](std::uint64_t address, std::int64_t bytes) {

@@ -1,6 +1,7 @@
 #include "isthmus/card/process/timing.hpp"
 
 #include <algorithm>
+#include <array>
 #include <utility>
 
 #include "isthmus/card/card.hpp"
@@ -48,25 +49,40 @@ Time Timing::simulate(std::span<const DmaJob> jobs) {
   return dma_->run(jobs);
 }
 
+double Timing::beyond_first(std::span<const Direction> directions, std::int64_t bytes) {
+  const auto all = [&](std::int64_t each) {
+    std::vector<DmaJob> jobs;
+    for (const Direction direction : directions) {
+      jobs.push_back(job(direction, each));
+    }
+    return simulate(jobs);
+  };
+  return static_cast<double>(all(bytes) - all(1));
+}
+
 double Timing::share_beside_other(Direction direction, std::int64_t bytes) {
   const auto [found, fresh] = shares_.try_emplace({direction, bytes}, 1);
   if (fresh && bytes > 1) {
-    // What the bytes beyond the first take.
-    const auto beyond_first = [&](std::initializer_list<Direction> directions) {
-      const auto all = [&](std::int64_t each) {
-        std::vector<DmaJob> jobs;
-        for (const Direction one : directions) {
-          jobs.push_back(job(one, each));
-        }
-        return simulate(jobs);
-      };
-      return static_cast<double>(all(bytes) - all(1));
-    };
     const Direction other = direction == Direction::h2d ? Direction::d2h : Direction::h2d;
-    const double first = beyond_first({other});
-    const double both = beyond_first({Direction::h2d, Direction::d2h});
+    const double first = beyond_first(std::array{other}, bytes);
+    const double both = beyond_first(std::array{Direction::h2d, Direction::d2h}, bytes);
     if (first > 0) {
-      found->second = std::clamp((first + beyond_first({direction}) - both) / first, -1.0, 1.0);
+      const double alone = beyond_first(std::array{direction}, bytes);
+      found->second = std::clamp((first + alone - both) / first, -1.0, 1.0);
+    }
+  }
+  return found->second;
+}
+
+double Timing::share_of_channel(Direction direction, std::int64_t bytes) {
+  const auto [found, fresh] = channels_.try_emplace({direction, bytes}, 1);
+  const auto count = static_cast<std::size_t>(board_.dma.value().engines);
+  if (fresh && bytes > 1 && count > 1) {
+    const double alone = beyond_first(std::array{direction}, bytes);
+    const double all = beyond_first(std::vector(count, direction), bytes);
+    if (alone > 0) {
+      const auto channels = static_cast<double>(count);
+      found->second = std::clamp(all / (channels * alone), 1 / channels, 1.0);
     }
   }
   return found->second;

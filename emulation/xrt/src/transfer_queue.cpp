@@ -47,9 +47,10 @@ Cost TransferQueue::add(std::uint64_t now, Direction direction, std::int64_t byt
   if (!continues) {
     begin = std::max(begin, until(now, *channel));
   }
-  begin = std::max(begin + latency, until(now, way.link));
+  begin += latency;
+  const Time served = std::max(begin, until(now, way.link));
   // What is left of the link while the other direction is served, then all of it.
-  const Time beside = until(now, other.link) - begin;
+  const Time beside = until(now, other.link) - served;
   Time took = data;
   if (beside > 0 && data > 0) {
     const double share = timing_->share_beside_other(direction, bytes);
@@ -57,9 +58,13 @@ Cost TransferQueue::add(std::uint64_t now, Direction direction, std::int64_t byt
     took = meanwhile < data ? beside + data - meanwhile
                             : static_cast<Time>(static_cast<double>(data) / share);
   }
-  way.link = now + static_cast<std::uint64_t>(begin + took);
-  *channel = way.link;
-  return {.simulated = begin + took - submit, .driver = alone.driver};
+  // A channel alone may leave a part of the link to the others.
+  const double used = timing_->share_of_channel(direction, bytes);
+  const Time link_end = served + static_cast<Time>(used * static_cast<double>(took));
+  const Time end = std::max(begin + took, link_end);
+  way.link = now + static_cast<std::uint64_t>(link_end);
+  *channel = now + static_cast<std::uint64_t>(end);
+  return {.simulated = end - submit, .driver = alone.driver};
 }
 
 }  // namespace isthmus::card::process

@@ -6,9 +6,11 @@ Questions of studies, too: a run on a board beside what was published of that ve
 from __future__ import annotations
 
 import dataclasses
+import re
 from collections.abc import Iterable, Mapping, Sequence, Set
 from dataclasses import dataclass
 from functools import cache
+from pathlib import Path
 from typing import Any
 
 import msgspec
@@ -233,13 +235,14 @@ def rows_of_card(study: str, device: DeviceRecord) -> list[Row]:
     """Published figures that a study gives on the board that a device is, or is a model of.
 
     None of a card below a real runtime: its simulated time lacks the runtime's software. Hardware
-    has its board's name in its own.
+    has the card's name in its own: what stands before the first hyphen in the name of a board.
     """
     if "emulated_card" in device.properties:
         return []
     if device.simulated:
         return rows_on(study, boards.of_device(device.properties))
-    return [row for row in published.rows_of(study) if row.board in device.name.lower()]
+    words = set(re.split(r"[^a-z0-9]+", device.name.lower()))
+    return [r for r in published.rows_of(study) if Path(r.board).stem.partition("-")[0] in words]
 
 
 def rates(study: str, board: Board | None, operation: str, **axes: object) -> dict[int, float]:

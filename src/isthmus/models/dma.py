@@ -1,11 +1,14 @@
 """Transfers between host and card memory by the card's DMA engine.
 
     time = submit + start + first + bytes / rate + completion + finish
-    rate = least of  wire,  one bank of card memory,
-                     tags of a channel x MRRS / round trip   (host to card; Little's law)
-                     posted credits / time until they return (card to host; the same)
-                     descriptor / (descriptor / interface + gap)
+    rate = least of  wire,  interface,  one bank of card memory,
+                     what all channels read together              (host to card)
+                     channels x tags of one x MRRS / round trip   (host to card; Little's law)
+                     posted credits / time until they return      (card to host; the same)
+                     channels x descriptor / (descriptor / interface + gap)
 
+A transfer has one channel; of several that are begun together each has its own, as far as there are
+channels, and they end together.
 ``first`` is the way of the first data: a read's round trip (host to card), or card memory's latency
 and one way of the link (card to host). ``gap`` is time per descriptor in which the interface moves
 no data; ``completion`` is polling or an interrupt, after one way of the link. What the host's cache
@@ -40,21 +43,23 @@ def round_trip_s(board: Board) -> float:
     )
 
 
-def rate(board: Board, direction: str, size: float = math.inf) -> float:
-    """Bytes a second within a transfer of ``size`` bytes."""
+def rate(board: Board, direction: str, size: float = math.inf, channels: int = 1) -> float:
+    """Bytes a second within as many transfers of ``size`` bytes as there are ``channels``."""
     path = path_of(board)
     missed = missing(board, "read" if direction == "h2d" else "write", size)
     piece = board.number("dma.descriptor_bytes")
     gap = board.seconds(f"dma.{direction}_descriptor_ns")
     limits = [
-        piece / (piece / path.bus_rate() + gap),
+        path.bus_rate(),
+        channels * piece / (piece / path.bus_rate() + gap),
         board.bank_rate(),
     ]
     if direction == "h2d":
-        channel = board.whole("dma.tags") // board.whole("dma.engines")
-        tags = min(channel, board.whole("link.nonposted_header_credits"))
+        of_channels = channels * (board.whole("dma.tags") // board.whole("dma.engines"))
+        tags = min(of_channels, board.whole("link.nonposted_header_credits"))
         trip = round_trip_s(board) + miss_s(board, missed)
         limits += [path.reads(), tags * path.max_read_request / trip]
+        limits.append(board.number("dma.h2d_bandwidth_Bps") or math.inf)
     else:
         back = posted.return_s(board) + miss_s(board, missed)
         limits += [path.writes(), posted.window_bytes(board) / back]
@@ -85,6 +90,13 @@ def transfer_s(board: Board, direction: str, size: float) -> float:
     return fixed_s(board, direction) + size / rate(board, direction, size)
 
 
+def together_s(board: Board, direction: str, size: float, count: int) -> float:
+    """``count`` transfers of ``size`` bytes begun together, until the last one's driver returns."""
+    if not 1 <= count <= (channels := board.whole("dma.engines")):
+        raise ValueError(f"{count} transfers together: the card has {channels} channels")
+    return fixed_s(board, direction) + count * size / rate(board, direction, size, count)
+
+
 def predict(board: Board, inputs: Mapping[str, float]) -> list[Figure]:
     """Time and bandwidth by size, fixed cost and long-transfer rate of each direction."""
     sizes = [int(inputs["bytes"])] if inputs.get("bytes") else _SIZES
@@ -106,6 +118,9 @@ MODEL = Model(
     default_board="u250",
     options=(Option("bytes", "B", "size of the transfer; without it 1 B to 1 GiB"),),
     closed_forms={
-        "transfer": lambda b, direction, size: int(size) / transfer_s(b, direction, int(size))
+        "transfer": lambda b, direction, size: int(size) / transfer_s(b, direction, int(size)),
+        "transfers together": lambda b, direction, size, count: (
+            int(count) * int(size) / together_s(b, direction, int(size), int(count))
+        ),
     },
 )

@@ -67,7 +67,7 @@ MODEL = Model(
     "offload",
     "phases of a vector add from aligned and unaligned host memory",
     predict,
-    default_board="u200",
+    default_board="u200-tutorial",
     options=(Option("elements", "", "32-bit integers in each vector", ELEMENTS),),
     closed_forms={
         "offload phase": lambda b, phase, aligned: phases(b, ELEMENTS, aligned=aligned)[phase],

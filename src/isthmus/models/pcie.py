@@ -6,25 +6,47 @@ import math
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
+from fractions import Fraction
+from typing import NamedTuple
 
 from isthmus.boards.board import Board
+from isthmus.models import tlp
 from isthmus.models.base import Figure, Model, Option
 
 _GIGATRANSFERS = {1: 2.5, 2: 5.0, 3: 8.0, 4: 16.0, 5: 32.0, 6: 64.0}
-_ENCODING_8B10B = 0.8
-_ENCODING_128B130B = 128 / 130
-_FASTEST_8B10B = 5.0
-_WRITE_OVERHEAD = 24
-"""Bytes around a memory write's payload: framing and LCRC 8 (with the sequence number), header 16
-(64-bit addresses)."""
+"""GT/s of one lane by generation; the first signalling rate of each revision of the standard."""
+
+
+class Coding(NamedTuple):
+    """How a lane's bits become bytes of transaction layer packets (TLPs)."""
+
+    share: Fraction
+    """TLP bytes of all bytes on the lanes, SKP sets left out."""
+    clock_compensation: float
+    """Time with SKP ordered sets over time without."""
+    flits: bool
+    """Whether TLPs travel in FLITs, which carry checksums and acknowledgements for all of them."""
+
+
+_CODINGS = (
+    (5.0, Coding(Fraction(8, 10), 1 + 4 / 1538, flits=False)),
+    (32.0, Coding(Fraction(128, 130), 1 + 1 / 371, flits=False)),
+    (math.inf, Coding(Fraction(236, 256), 1.0, flits=True)),
+)
+"""Codings with the fastest GT/s of each: 8b/10b, 128b/130b, 1b/1b in FLITs.
+
+PCI Express Base Specification, section 4.2; a FLIT (revision 6.0) has 256 B: 236 of TLPs, 6 of data
+link packets, 8 of CRC, 6 of error correction. A FLIT link's SKP sets are not counted: the pages of
+the specification with their interval were not at hand; at 32 GT/s they take 0.3 %.
+"""
 
 
 @dataclass(frozen=True)
 class Link:
-    """A trained link."""
+    """A trained link. From 64 GT/s on it carries FLITs, below it is taken to carry none."""
 
     gigatransfers: float
-    """GT/s of one lane: 2.5, 5, 8, 16 or 32."""
+    """GT/s of one lane: 2.5, 5, 8, 16, 32 or 64."""
     lanes: int
 
     @property
@@ -34,14 +56,19 @@ class Link:
         return f"gen{known.get(self.gigatransfers, '?')} x{self.lanes}"
 
     @property
+    def coding(self) -> Coding:
+        """The line coding of this speed."""
+        return next(coding for fastest, coding in _CODINGS if self.gigatransfers <= fastest)
+
+    @property
     def raw(self) -> float:
-        """Bytes a second and direction after line encoding: what no payload can exceed."""
-        encoding = _ENCODING_8B10B if self.gigatransfers <= _FASTEST_8B10B else _ENCODING_128B130B
-        return self.gigatransfers * 1e9 * encoding * self.lanes / 8
+        """Bytes a second and direction after line coding: what no payload can exceed."""
+        return float(self.gigatransfers * 1e9 * self.coding.share * self.lanes / 8)
 
     def payload(self, max_payload: int = 256) -> float:
         """Bytes a second and direction left for the data of memory writes of ``max_payload``."""
-        return self.raw * max_payload / (max_payload + _WRITE_OVERHEAD)
+        around = tlp.request_header(tlp.FIRST_64_BIT) + tlp.around(self.coding.flits)
+        return self.raw * max_payload / (max_payload + around)
 
 
 def link_of(attributes: Mapping[str, str]) -> Link | None:
@@ -63,10 +90,6 @@ def link_of(attributes: Mapping[str, str]) -> Link | None:
     return Link(float(speed[1]), int(width))
 
 
-_REQUEST = {32: 20, 64: 24}
-"""Bytes on the wire of a read request, and around a write's data, by address bits."""
-_COMPLETION = 20
-"""Bytes around a completion's data: framing, LCRC, sequence number, header 12."""
 _HEADER = 16
 """Bytes that the card's interface carries before a packet's data."""
 
@@ -76,7 +99,7 @@ class Path:
     """A link with the card's interface to it; rates in bytes a second, times in seconds.
 
     Source: PCI Express Base Specification, sections 2.2 (packets), 3.6 (acknowledgements), 4.2
-    (encoding, SKP sets); AMD PG213 for the interface without straddle.
+    (coding, SKP sets, FLITs); AMD PG213 for the interface without straddle.
     """
 
     link: Link
@@ -84,6 +107,8 @@ class Path:
     max_read_request: int
     request: int
     """Bytes of a read request, and around a write's data."""
+    completion: int
+    """Bytes around a completion's data."""
     acknowledged: float
     """Bytes on the opposite direction for each byte on the wire."""
     bus_bytes: int
@@ -92,9 +117,8 @@ class Path:
 
     @property
     def byte_s(self) -> float:
-        """One byte on the wire: 8 / (GT/s x encoding x lanes), with SKP sets between."""
-        encoded_8b10b = self.link.gigatransfers <= _FASTEST_8B10B
-        return (1 + 4 / 1538 if encoded_8b10b else 1 + 1 / 371) / self.link.raw
+        """One byte of a TLP on the wire: 8 / (GT/s x share x lanes), with SKP sets between."""
+        return self.link.coding.clock_compensation / self.link.raw
 
     def write_s(self, size: float) -> float:
         """A posted write of ``size`` bytes on the wire."""
@@ -106,7 +130,7 @@ class Path:
 
     def completions_s(self, size: int) -> float:
         """The completions of a read of ``size`` bytes, split at the payload limit."""
-        return (size + -(-size // self.max_payload) * _COMPLETION) * self.byte_s
+        return (size + -(-size // self.max_payload) * self.completion) * self.byte_s
 
     def bus_s(self, size: float) -> float:
         """A packet of ``size`` bytes through the card's interface: (n + 16) / W cycles."""
@@ -138,7 +162,7 @@ class Path:
         acknowledgements of the other direction.
         """
         write = 1 + self.request / self.max_payload
-        read = 1 + _COMPLETION / min(self.max_payload, self.max_read_request)
+        read = 1 + self.completion / min(self.max_payload, self.max_read_request)
         read_requests = self.request / self.max_read_request
         upstream = write + read_requests + self.acknowledged * read
         downstream = read + self.acknowledged * (write + read_requests)
@@ -147,12 +171,17 @@ class Path:
 
 def path_of(board: Board) -> Path:
     """The link of a board and the card's interface to it."""
+    link = Link(_GIGATRANSFERS[board.whole("link.generation")], board.whole("link.lanes"))
+    flits = link.coding.flits
+    above_4_gib = board.whole("link.address_bits") == 64
+    acknowledge = 0.0 if flits else board.number("link.acknowledge_bytes")
     return Path(
-        Link(_GIGATRANSFERS[board.whole("link.generation")], board.whole("link.lanes")),
+        link,
         board.whole("link.max_payload_bytes"),
         board.whole("link.max_read_request_bytes"),
-        _REQUEST[board.whole("link.address_bits")],
-        board.number("link.acknowledge_bytes") / board.number("link.acknowledge_every_bytes"),
+        tlp.request_header(tlp.FIRST_64_BIT if above_4_gib else 0) + tlp.around(flits),
+        tlp.COMPLETION_HEADER + tlp.around(flits),
+        acknowledge / board.number("link.acknowledge_every_bytes"),
         board.whole("link.user_bus_bytes"),
         board.hertz("link.user_clock_MHz"),
         bool(board.value("link.straddle")),
@@ -164,7 +193,7 @@ def predict(board: Board, _inputs: Mapping[str, float]) -> list[Figure]:
     path = path_of(board)
     write, read, bus = path.writes(), path.reads(), path.bus_rate()
     return [
-        Figure("raw", path.link.raw, "B/s", note="after line encoding"),
+        Figure("raw", path.link.raw, "B/s", note="after line coding"),
         Figure("writes on the wire", write, "B/s", note="card to host, or CPU to card"),
         Figure("reads on the wire", read, "B/s", note="completions, host to card"),
         Figure("card's interface", bus, "B/s", note="each direction"),

@@ -11,14 +11,23 @@ from collections.abc import Callable
 _DWORD = 4
 _PAGE = 4096
 _LARGEST_BOUNDARY = 128
-_AROUND = 8
-"""Bytes around a packet: framing and sequence number 4, LCRC 4."""
 COMPLETION_HEADER = 12
+"""Bytes of a completion's header. FLITs do not change the sizes of headers of whole dwords."""
+FIRST_64_BIT = 1 << 32
+"""The first address that needs 64 bits."""
+
+
+def around(flits: bool) -> int:
+    """Bytes around a packet: framing with its sequence number 4 and LCRC 4; in FLITs none.
+
+    A FLIT's checksum and sequence number serve all packets in it (sections 3.6 and 4.2.3).
+    """
+    return 0 if flits else 8
 
 
 def request_header(address: int) -> int:
     """Bytes of a memory request's header: 12, above the first 4 GiB 16."""
-    return 16 if address >= 1 << 32 else 12
+    return 16 if address >= FIRST_64_BIT else 12
 
 
 def write_tlps(address: int, length: int, mps: int) -> list[int]:
@@ -56,13 +65,15 @@ def completions(address: int, length: int, mps: int, rcb: int) -> list[int]:
     return _cut(address, length, stop)
 
 
-def write_wire_bytes(address: int, length: int, mps: int) -> int:
+def write_wire_bytes(address: int, length: int, mps: int, *, flits: bool = False) -> int:
     """Bytes on the link for a write: payload, headers, and what is around each packet."""
     payloads = write_tlps(address, length, mps)
-    return sum(payloads) + len(payloads) * (request_header(address) + _AROUND)
+    return sum(payloads) + len(payloads) * (request_header(address) + around(flits))
 
 
-def read_wire_bytes(address: int, length: int, mrrs: int, mps: int, rcb: int) -> tuple[int, int]:
+def read_wire_bytes(
+    address: int, length: int, mrrs: int, mps: int, rcb: int, *, flits: bool = False
+) -> tuple[int, int]:
     """Bytes on the link for a read: of the requests, and in the other direction of the data."""
     requests = read_requests(address, length, mrrs)
     answers: list[int] = []
@@ -71,8 +82,8 @@ def read_wire_bytes(address: int, length: int, mrrs: int, mps: int, rcb: int) ->
         answers += completions(begin, size, mps, rcb)
         begin += size
     return (
-        len(requests) * (request_header(address) + _AROUND),
-        sum(answers) + len(answers) * (COMPLETION_HEADER + _AROUND),
+        len(requests) * (request_header(address) + around(flits)),
+        sum(answers) + len(answers) * (COMPLETION_HEADER + around(flits)),
     )
 
 

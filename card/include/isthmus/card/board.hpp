@@ -61,7 +61,8 @@ struct DmaParameters {
   std::int64_t descriptor_bytes = 0;
   double h2d_descriptor_ns = 0;
   double d2h_descriptor_ns = 0;
-  std::int64_t engines = 0;  ///< channels per direction
+  double h2d_bandwidth_Bps = 0;  ///< of all channels together, 0: no limit
+  std::int64_t engines = 0;      ///< channels per direction
   double submit_ns = 0;
   double start_ns = 0;
   bool interrupt = false;  ///< how completion is seen; else by polling

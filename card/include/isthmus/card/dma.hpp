@@ -26,7 +26,8 @@ struct DmaJob {
   std::uint64_t tag = 0;
 };
 
-/// Driver, doorbells, and channels that work through their queues.
+/// Channels of both directions. In front of each is a thread of the driver, which submits a job,
+/// waits for its end and takes the next: XRT's xocl does so, and sleeps in the system call.
 class DmaEngine {
  public:
   explicit DmaEngine(Machine& machine);
@@ -34,13 +35,13 @@ class DmaEngine {
   DmaEngine& operator=(const DmaEngine&) = delete;
   ~DmaEngine();
 
-  /// Submits all jobs one after another, runs the machine, and returns the time from before the
-  /// first to when the driver has finished with the last.
+  /// Hands all jobs to the channels in turn, runs the machine, and returns the time until the
+  /// driver has finished with the last.
   Time run(std::span<const DmaJob> jobs);
 
   /// Forgets what was queued; before the first `submit` of new work.
   void clear();
-  /// Queues a job now, behind what the driver does already.
+  /// Queues a job now, for the channel whose turn it is.
   void submit(const DmaJob& job);
 
  private:
@@ -49,7 +50,6 @@ class DmaEngine {
   Machine* machine_;
   std::vector<std::unique_ptr<Channel>> channels_;  ///< those of h2d, then those of d2h
   std::array<std::size_t, 2> next_{};  ///< channel of each direction that is next to get a job
-  Server driver_;
 };
 
 }  // namespace isthmus::card

@@ -58,6 +58,8 @@ class Link {
   [[nodiscard]] const Lane& lane(Way way) const { return lanes_[static_cast<std::size_t>(way)]; }
 
   LinkParameters parameters_;
+  std::int64_t around_bytes_;       ///< on the wire around each packet
+  std::int64_t acknowledge_bytes_;  ///< on the wire for each acknowledgement with credits
   Pace byte_;
   Pace bus_cycle_;
   Pace bus_byte_;

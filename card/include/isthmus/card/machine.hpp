@@ -55,6 +55,7 @@ class Machine {
   Board board;
   Crossing crossing;
   std::vector<Server> banks;
+  Server inbound;  ///< of the card, which what DMA channels read from the host passes
   bool fast_forward = true;
   /// Something with a state of its own takes part: only whole sweeps may be skipped.
   bool sweeps_only = false;

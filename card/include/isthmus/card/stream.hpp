@@ -37,7 +37,7 @@ struct StreamPlan {
   std::int64_t repeat_bytes = 0;  ///< addresses begin anew after as many; 0: never
   /// A descriptor or burst; segments end at multiples of it, and where addresses begin anew.
   std::int64_t segment_bytes = 1;
-  Time gap = 0;         ///< between a segment's last request and the next segment
+  Time gap = 0;         ///< between a segment's last packet and the next segment
   Time interval = 0;    ///< between the starts of segments, at least
   Residence residence;  ///< which of its host pages are in the cache
 };
@@ -88,7 +88,8 @@ class Stream : public Actor, public Taker {
   /// Whether gap and interval allow the next packet; else it is woken when they do.
   bool paced();
   Access access(std::int64_t bytes);
-  void issued(std::int64_t bytes);
+  /// `through`: when the packet has left the user bus, from where a gap counts.
+  void issued(std::int64_t bytes, Time through = 0);
   void wake_at(Time time);
   void complete_at(Time time);
 
@@ -150,8 +151,9 @@ class Reader final : public Stream {
   using Stream::Stream;
 
   /// `follower`, if any, is offered what arrives; with `follows` it asks for what it is offered.
+  /// What arrives passes `path`, too, if that has a server.
   void limits(std::int64_t tags, Time card_latency, const Port& sink, Taker* follower,
-              bool follows = false);
+              bool follows = false, const Port& path = {});
   void handle(std::uint64_t payload) override;
   void proceed() override;
   void save(State& state) const override;
@@ -163,6 +165,7 @@ class Reader final : public Stream {
   void arrived(std::int64_t bytes);
 
   Port sink_;
+  Port path_;
   Time card_latency_ = 0;
   std::int64_t all_tags_ = 1;
   std::int64_t tags_ = 1;

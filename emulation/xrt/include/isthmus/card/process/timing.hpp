@@ -40,6 +40,9 @@ class Timing {
   /// own rate that it gets until then, so that two of `bytes` take as long as begun at once. Below
   /// 0 where both at once take longer than one after the other.
   double share_beside_other(Direction direction, std::int64_t bytes);
+  /// What a channel's bytes take where all channels of the direction are busy, over what they take
+  /// it alone: 1 where a single one fills the link.
+  double share_of_channel(Direction direction, std::int64_t bytes);
   /// Without the software that launches it. Throws CardError where the card has no kernels.
   Time kernel(const std::vector<PortWork>& ports, std::int64_t sweeps);
   /// Of a kernel that has waited in the runtime's queue for so long: of several that wait there,
@@ -58,6 +61,8 @@ class Timing {
   void reset();
   [[nodiscard]] DmaJob job(Direction direction, std::int64_t bytes) const;
   Time simulate(std::span<const DmaJob> jobs);
+  /// Of transfers of `bytes` that are begun together: what the bytes beyond the first of each take.
+  double beyond_first(std::span<const Direction> directions, std::int64_t bytes);
 
   Board board_;
   Machine machine_;
@@ -67,7 +72,8 @@ class Timing {
   bool launched_ = false;
   std::uint64_t samples_ = 0;
   std::map<std::tuple<Direction, std::int64_t, std::int64_t, std::size_t>, Time> transfers_;
-  std::map<std::pair<Direction, std::int64_t>, double> shares_;
+  std::map<std::pair<Direction, std::int64_t>, double> shares_;  ///< beside the other direction
+  std::map<std::pair<Direction, std::int64_t>, double> channels_;
 };
 
 }  // namespace isthmus::card::process

@@ -9,9 +9,11 @@
 
 namespace isthmus::card::process {
 
-/// Each direction has the board's channels, and a link that one transfer after another fills. What
-/// comes before and after the data (software, doorbell, interrupt) overlaps with other transfers.
-/// One that meets a transfer of the other direction gets what that leaves of their common limit.
+/// Each direction has the board's channels, and a link that they share: each transfer holds it for
+/// as long as the channels together need for its bytes, and its channel for as long as one alone
+/// needs. What comes before and after the data (software, doorbell, interrupt) overlaps with
+/// others. One that meets a transfer of the other direction gets what that leaves of their common
+/// limit.
 ///
 /// Transfers are to be added in the order in which they begin. Times are femtoseconds modulo 2^64.
 class TransferQueue {
