@@ -64,6 +64,7 @@ def repeat(
 
     from isthmus.cli import compare
     from isthmus.cli.run import fresh_name
+    from isthmus.measure.devices import of_earlier
     from isthmus.results import run_file
 
     compare.limit(relevant, fail_above)  # wrong values are refused before anything is measured
@@ -81,7 +82,8 @@ def repeat(
             raise IsthmusError(f"{launcher}: no run file came of it, exit code {measured}")
     else:
         print(f"isthmus {shlex.join(arguments)}", file=sys.stderr)
-        measured = _here(context, arguments)
+        with of_earlier(base.devices, must_be_here=False):
+            measured = _here(context, arguments)
     code = compare.compare(run, [target], relevant, fail_above=fail_above)
     print(target)
     return code or measured
