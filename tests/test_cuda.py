@@ -18,9 +18,7 @@ from conftest import LIMIT_S, Command
 from isthmus.backends import registry
 from isthmus.errors import IsthmusError
 from isthmus.measure import protocol
-from isthmus.measure.address import Address
 from isthmus.measure.discovery import FoundDevice, resolve
-from isthmus.measure.protocol import DeviceDescription
 from isthmus.measure.supervisor import WorkerProcess, WorkerRefusedError
 from isthmus.studies.hostmem import KERNELS as SWEEPS
 from isthmus.studies.transfer import ON_REQUEST, OPERATIONS
@@ -114,25 +112,6 @@ def test_devices_count_as_nvidia_smi_does_unless_the_user_says_otherwise(
     assert backend.candidates("cuda")[0].environment["CUDA_DEVICE_ORDER"] == "PCI_BUS_ID"
     monkeypatch.setenv("CUDA_DEVICE_ORDER", "FASTEST_FIRST")
     assert "CUDA_DEVICE_ORDER" not in backend.candidates("cuda")[0].environment
-
-
-def described(index: int) -> DeviceDescription:
-    return DeviceDescription(
-        id=str(index), name="NVIDIA H100 80GB HBM3", platform="NVIDIA CUDA 12.4", api="cuda",
-        max_buffer_bytes=1, memory_bytes=1, memory_kinds=["aligned"], operations=[],
-        properties={"pci_address": f"0000:{index + 1}8:00.0", "uuid": f"GPU-0{index}"},
-    )  # fmt: skip
-
-
-@pytest.mark.parametrize(
-    ("address", "index"),
-    [("cuda", 0), ("cuda:1", 1), ("cuda:0000:28:00.0", 1), ("cuda:gpu-01", 1), ("cuda:h100", 0),
-     ("cuda:3", None), ("cuda:a100", None), ("cuda:1,peer=0", 1)],
-)  # fmt: skip
-def test_selectors(address: str, index: int | None) -> None:
-    backend = registry()["cuda"]
-    result = backend.match(Address.parse(address), [described(0), described(1)])
-    assert (result and result.id) == (None if index is None else str(index))
 
 
 # Where a GPU is

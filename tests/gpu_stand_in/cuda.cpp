@@ -1,8 +1,13 @@
-// A driver of two GPUs whose memory is the host's, and whose streams are done at once: as much as
-// messages between them need.
+// A driver of GPUs whose memory is the host's, and whose streams are done at once: as much as
+// messages between them need. STAND_IN_BOARDS has a digit for each GPU, in the driver's order; the
+// digit is part of the GPU's PCI address and UUID. STAND_IN_LOG is a file that gets a line for each
+// GPU that is used: the process, and the GPU's digit.
+#include <unistd.h>
+
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <string_view>
 
 #include "api.hpp"
 
@@ -15,6 +20,12 @@ void* allocate(std::size_t bytes) {
   return std::aligned_alloc(page, (bytes + page - 1) / page * page);
 }
 void* at(Address address) { return reinterpret_cast<void*>(address); }
+
+std::string_view boards() {
+  const char* chosen = std::getenv("STAND_IN_BOARDS");
+  return chosen != nullptr ? chosen : "01";
+}
+int digit(DeviceId device) { return boards().at(static_cast<std::size_t>(device)) - '0'; }
 
 }  // namespace
 
@@ -33,7 +44,7 @@ Result cuGetErrorString(Result, const char** text) {
   return success;
 }
 Result cuDeviceGetCount(int* count) {
-  *count = 2;
+  *count = static_cast<int>(boards().size());
   return success;
 }
 Result cuDeviceGet(DeviceId* device, int index) {
@@ -46,7 +57,7 @@ Result cuDeviceGetName(char* name, int bytes, DeviceId) {
 }
 Result cuDeviceGetUuid_v2(Uuid* uuid, DeviceId device) {
   *uuid = {};
-  uuid->bytes[0] = static_cast<unsigned char>(device);
+  uuid->bytes[0] = static_cast<unsigned char>(digit(device));
   return success;
 }
 Result cuDeviceTotalMem_v2(std::size_t* bytes, DeviceId) {
@@ -54,7 +65,7 @@ Result cuDeviceTotalMem_v2(std::size_t* bytes, DeviceId) {
   return success;
 }
 Result cuDeviceGetAttribute(int* value, int which, DeviceId device) {
-  *value = which == pci_bus ? 1 + device : 0;
+  *value = which == pci_bus ? 1 + digit(device) : 0;
   return success;
 }
 Result cuDeviceCanAccessPeer(int* can, DeviceId, DeviceId) {
@@ -62,6 +73,11 @@ Result cuDeviceCanAccessPeer(int* can, DeviceId, DeviceId) {
   return success;
 }
 Result cuDevicePrimaryCtxRetain(Context* context, DeviceId device) {
+  const char* path = std::getenv("STAND_IN_LOG");
+  if (std::FILE* file = path != nullptr ? std::fopen(path, "a") : nullptr; file != nullptr) {
+    std::fprintf(file, "%d uses %d\n", getpid(), digit(device));
+    std::fclose(file);
+  }
   *context = reinterpret_cast<Context>(static_cast<Address>(device) + 1);
   return success;
 }
@@ -75,6 +91,14 @@ Result cuMemAlloc_v2(Address* address, std::size_t bytes) {
 }
 Result cuMemFree_v2(Address address) {
   std::free(at(address));
+  return success;
+}
+Result cuMemHostAlloc(void** host, std::size_t bytes, unsigned) {
+  *host = allocate(bytes);
+  return success;
+}
+Result cuMemFreeHost(void* host) {
+  std::free(host);
   return success;
 }
 Result cuMemcpyHtoD_v2(Address to, const void* from, std::size_t bytes) {

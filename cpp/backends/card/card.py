@@ -51,8 +51,10 @@ class Card(BackendDescription):
         changes = {key: value for key, value in given.items() if "." in key}
         return {**boards.resolve(address.selector, changes), **own}
 
-    def match(self, address: Address, devices: Sequence[DeviceDescription]) -> DeviceDescription:
-        return devices[0]  # any board
+    def matches(
+        self, address: Address, devices: Sequence[DeviceDescription]
+    ) -> Sequence[DeviceDescription]:
+        return devices[:1]  # any board
 
     def address_of(self, scheme: str, device: DeviceDescription) -> str:
         return f"{scheme}:{boards.names()[0]}"

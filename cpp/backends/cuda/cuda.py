@@ -11,8 +11,6 @@ from types import MappingProxyType
 
 from isthmus.backends import BackendDescription, Candidate, Problem
 from isthmus.checks.base import FEW_REPLAYS, Check, Facts, Result
-from isthmus.measure.address import Address
-from isthmus.measure.protocol import DeviceDescription
 
 _NAME = "libcuda.so.1"
 _UNUSUAL_PLACES = (Path("/usr/lib/wsl/lib"), Path("/usr/local/nvidia/lib64"))
@@ -171,18 +169,6 @@ class Cuda(BackendDescription):
                 ),
             )
         return ()
-
-    def match(
-        self, address: Address, devices: Sequence[DeviceDescription]
-    ) -> DeviceDescription | None:
-        wanted = address.selector.lower()
-        if wanted.isdecimal():  # an index, even where a name has the same digits
-            return next((device for device in devices if device.id == wanted), None)
-        for device in devices:
-            known = (device.properties["pci_address"], device.properties["uuid"].lower())
-            if wanted and wanted in known:
-                return device
-        return super().match(address, devices)
 
 
 BACKEND = Cuda()

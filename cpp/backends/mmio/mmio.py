@@ -2,17 +2,11 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
 from types import MappingProxyType
 
 from isthmus.backends import BackendDescription, Candidate, Problem
-from isthmus.measure.address import Address
-from isthmus.measure.protocol import DeviceDescription
 from isthmus.run_options import REGISTERS
-
-_SHORT = re.compile(r"[0-9a-f]{2}:[0-9a-f]{2}\.[0-7]")
-"""An address as lspci writes it where there is one domain only."""
 
 
 class Mmio(BackendDescription):
@@ -26,6 +20,7 @@ class Mmio(BackendDescription):
     has_runtime = False
     run_options = REGISTERS
     only_first_device = True
+    named_exactly = True
 
     def candidates(self, scheme: str) -> Sequence[Candidate]:
         if not self.library.exists():
@@ -36,15 +31,6 @@ class Mmio(BackendDescription):
         if self.library.exists():
             return ()
         return (Problem("its instructions are those of x86-64 under Linux", "use such a machine"),)
-
-    def match(
-        self, address: Address, devices: Sequence[DeviceDescription]
-    ) -> DeviceDescription | None:
-        """Selects by the complete address only: a device that was not named is never accessed."""
-        wanted = address.selector.lower()
-        if _SHORT.fullmatch(wanted):
-            wanted = f"0000:{wanted}"
-        return next((device for device in devices if device.id == wanted), None)
 
 
 BACKEND = Mmio()

@@ -27,8 +27,10 @@ class Null(BackendDescription):
         cost = {"cost": address.selector} if address.selector else {}
         return {**cost, **super().options(address)}
 
-    def match(self, address: Address, devices: Sequence[DeviceDescription]) -> DeviceDescription:
-        return devices[0]
+    def matches(
+        self, address: Address, devices: Sequence[DeviceDescription]
+    ) -> Sequence[DeviceDescription]:
+        return devices[:1]
 
     def address_of(self, scheme: str, device: DeviceDescription) -> str:
         return scheme

@@ -246,21 +246,12 @@ class Opencl(BackendDescription):
         # What compiles our source needs no binary.
         return () if device.properties.get("compiler") == "yes" else self.run_options
 
-    def address_of(self, scheme: str, device: DeviceDescription) -> str:
-        # The one platform there needs no number.
-        if scheme == XOCL:
-            return f"{scheme}:{device.id.rpartition(':')[2]}"
-        return super().address_of(scheme, device)
+    def id_in(self, scheme: str, device: DeviceDescription) -> str:
+        # AMD's is the only platform there, and needs no number.
+        return device.id.rpartition(":")[2] if scheme == XOCL else device.id
 
     def software_alone(self, address: Address) -> str:
         return xrt.software_alone(address)
-
-    def match(
-        self, address: Address, devices: Sequence[DeviceDescription]
-    ) -> DeviceDescription | None:
-        if address.scheme == XOCL and address.selector.isdigit():
-            return next((d for d in devices if d.id.endswith(f":{address.selector}")), None)
-        return super().match(address, devices)
 
 
 BACKEND = Opencl()

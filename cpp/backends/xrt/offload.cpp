@@ -157,8 +157,8 @@ class Copied final : public Way {
 
 class XrtOffload final : public Offload {
  public:
-  XrtOffload(const OperationSpec& spec, unsigned index, Options options)
-      : Offload(spec), index_(index), options_(std::move(options)) {}
+  XrtOffload(const OperationSpec& spec, BoardId board, Options options)
+      : Offload(spec), board_(std::move(board)), options_(std::move(options)) {}
 
   void prepare(Phases& phases) override {
     through_xrt([&] { start(phases); });
@@ -169,7 +169,7 @@ class XrtOffload final : public Offload {
   std::optional<Vectors> result() override { return way_->result(); }
   [[nodiscard]] bool verifiable() const override {
     return through_xrt([&] {
-      Session again(index_);
+      Session again(board_);
       again.prepare(options_);
       return again.keeps_data();
     });
@@ -182,7 +182,7 @@ class XrtOffload final : public Offload {
 
  private:
   void start(Phases& phases) {
-    phases("initialise", [&] { session_.emplace(index_); });
+    phases("initialise", [&] { session_.emplace(board_); });
     phases("program_device", [&] {
       session_->program(options_);
       if (!session_->contents().vadd) {
@@ -225,7 +225,7 @@ class XrtOffload final : public Offload {
     return std::make_unique<Handed>(session, *this);
   }
 
-  unsigned index_;
+  BoardId board_;
   Options options_;
   std::optional<Session> session_;
   xrt::kernel kernel_;
@@ -272,9 +272,9 @@ std::vector<std::pair<std::string, std::string>> offload_lacks(const Contents& c
   return lacks;
 }
 
-std::unique_ptr<Offload> make_offload(const OperationSpec& spec, unsigned index,
+std::unique_ptr<Offload> make_offload(const OperationSpec& spec, const BoardId& board,
                                       const Options& options) {
-  return std::make_unique<XrtOffload>(spec, index, options);
+  return std::make_unique<XrtOffload>(spec, board, options);
 }
 
 }  // namespace isthmus::xrt_native

@@ -16,8 +16,8 @@ std::vector<OperationInfo> offloads(const Contents& contents);
 /// Kinds of memory that it is not offered from, with the reason.
 std::vector<std::pair<std::string, std::string>> offload_lacks(const Contents& contents);
 
-/// On XRT's device of that index, opened and programmed as the first that is done, and timed.
-std::unique_ptr<Offload> make_offload(const OperationSpec& spec, unsigned index,
+/// On that board, opened and programmed as the first that is done, and timed.
+std::unique_ptr<Offload> make_offload(const OperationSpec& spec, const BoardId& board,
                                       const Options& options);
 
 }  // namespace isthmus::xrt_native

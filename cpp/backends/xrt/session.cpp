@@ -1,11 +1,13 @@
 #include "session.hpp"
 
 #include <algorithm>
+#include <charconv>
 #include <cstdlib>
 #include <cstring>
 #include <filesystem>
 #include <sstream>
 #include <string_view>
+#include <utility>
 
 #include "isthmus/buffer.hpp"
 #include "isthmus/offload.hpp"
@@ -94,7 +96,24 @@ std::string validation_file(const std::string& platform) {
 
 std::string emulation_mode() { return environment("XCL_EMULATION_MODE"); }
 
-Session::Session(unsigned index) : device_(index) {}
+BoardId BoardId::parse(const std::string& text) {
+  BoardId board;
+  const char* end = text.data() + text.size();
+  const auto [rest, error] = std::from_chars(text.data(), end, board.index);
+  if (error != std::errc{} || (rest != end && *rest != '@')) {
+    throw UsageError("XRT has no device '" + text + "'");
+  }
+  if (rest != end) {
+    board.pci_address.assign(rest + 1, end);
+  }
+  return board;
+}
+
+std::string BoardId::text() const {
+  return std::to_string(index) + (pci_address.empty() ? "" : "@" + pci_address);
+}
+
+Session::Session(BoardId board) : board_(std::move(board)), device_(board_.index) {}
 
 void Session::prepare(const Options& options) {
   program(options);
@@ -102,6 +121,13 @@ void Session::prepare(const Options& options) {
 }
 
 void Session::program(const Options& options) {
+  // A board that fails leaves the list, and the boards after it get other numbers.
+  const std::string place = told<xrt::info::device::bdf>(device_);
+  if (!board_.pci_address.empty() && place != board_.pci_address) {
+    throw BackendError("XRT's device " + std::to_string(board_.index) + " is the board at " +
+                       (place.empty() ? "an unknown address" : place) + " now, and was at " +
+                       board_.pci_address + ": start again");
+  }
   const auto option = [&options](const char* name) {
     const auto found = options.find(name);
     return found == options.end() ? std::string() : found->second;

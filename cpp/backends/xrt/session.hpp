@@ -43,14 +43,35 @@ struct Contents {
 /// Our kernel that does nothing: any other would run with arguments that nobody set.
 inline constexpr const char* empty_kernel = "isthmus_empty";
 
+/// What the device tells of itself; shims without hardware answer few questions.
+template <xrt::info::device what>
+std::string told(const xrt::device& device) {
+  try {
+    return device.get_info<what>();
+  } catch (const std::exception&) {
+    return {};
+  }
+}
+
+/// A board by XRT's number and by its PCI address, as they belonged together when it was found.
+struct BoardId {
+  unsigned index = 0;
+  std::string pci_address;  ///< empty where XRT does not tell
+
+  /// `INDEX` or `INDEX@PCI-ADDRESS`; throws UsageError for any other text.
+  static BoardId parse(const std::string& text);
+  [[nodiscard]] std::string text() const;
+};
+
 class Session {
  public:
   /// Opens a device and looks at what it holds; programs nothing.
-  explicit Session(unsigned index);
+  explicit Session(BoardId board);
 
   /// Makes the device ready, with the bitstream that the options name, else the first of: the
   /// default of a mode without hardware, what is loaded, the platform's own validation bitstream.
-  /// Throws UsageError or BackendError, saying what to do.
+  /// Throws UsageError or BackendError, saying what to do; BackendError, too, where XRT has given
+  /// the board's number to another board since it was found.
   void prepare(const Options& options);
   /// The same, but moves no byte.
   void program(const Options& options);
@@ -78,6 +99,7 @@ class Session {
   void use_loaded();
   void probe();
 
+  BoardId board_;
   xrt::device device_;
   Contents contents_;
   bool keeps_data_ = true;

@@ -1,7 +1,6 @@
 // Devices through XRT's native C++ API.
 #include <dlfcn.h>
 
-#include <charconv>
 #include <filesystem>
 #include <iterator>
 #include <limits>
@@ -18,9 +17,11 @@ namespace isthmus {
 namespace {
 
 using xrt_native::Bank;
+using xrt_native::BoardId;
 using xrt_native::Contents;
 using xrt_native::Session;
 using xrt_native::through_xrt;
+using xrt_native::told;
 
 /// The runtime that this process really loaded, its links followed.
 std::filesystem::path runtime() {
@@ -40,16 +41,6 @@ std::string version_of(const std::filesystem::path& library) {
   return at == std::string::npos ? "" : name.substr(at + 4);
 }
 
-/// What the device tells of itself; shims without hardware answer few questions.
-template <xrt::info::device what>
-std::string told(const xrt::device& device) {
-  try {
-    return device.get_info<what>();
-  } catch (const std::exception&) {
-    return {};
-  }
-}
-
 std::string listed(const std::vector<Bank>& banks) {
   std::string text;
   for (const Bank& bank : banks) {
@@ -58,18 +49,19 @@ std::string listed(const std::vector<Bank>& banks) {
   return text;
 }
 
-DeviceInfo describe(const Session& session, const std::string& id) {
+DeviceInfo describe(const Session& session, unsigned index) {
   const std::filesystem::path library = runtime();
   const std::string mode = xrt_native::emulation_mode();
   const Contents& contents = session.contents();
   const std::string name = told<xrt::info::device::name>(session.device());
-  DeviceInfo info{.id = id,
-                  .name = name.empty() ? "device " + id : name,
+  const std::string place = told<xrt::info::device::bdf>(session.device());
+  DeviceInfo info{.id = BoardId{index, place}.text(),
+                  .name = name.empty() ? "device " + std::to_string(index) : name,
                   .platform = "XRT " + version_of(library) + (mode.empty() ? "" : " " + mode),
                   .api = "xrt",
                   .memory_kinds = xrt_native::memory_kinds(contents),
                   .operations = xrt_native::operations(contents),
-                  .properties = {{"pci_address", told<xrt::info::device::bdf>(session.device())},
+                  .properties = {{"pci_address", place},
                                  {"runtime", library.string()},
                                  {"runtime_version", version_of(library)},
                                  {"emulation", mode.empty() ? "no" : mode},
@@ -106,11 +98,11 @@ unsigned count() {
 
 class XrtDevice final : public Device {
  public:
-  XrtDevice(unsigned index, const std::string& id, const Options& options)
-      : permission_(permission_of(options, "KERNEL")), session_(index) {
+  XrtDevice(const BoardId& board, const Options& options)
+      : permission_(permission_of(options, "KERNEL")), session_(board) {
     session_.prepare(options);
     xrt_native::check_registers(session_, permission_);
-    info_ = describe(session_, id);
+    info_ = describe(session_, board.index);
     std::ranges::move(xrt_native::register_operations(permission_),
                       std::back_inserter(info_.operations));
   }
@@ -145,9 +137,9 @@ class XrtBackend final : public Backend {
     return through_xrt([] {
       std::vector<DeviceInfo> found;
       for (unsigned index = 0; index < count(); ++index) {
-        Session session(index);
+        Session session({index, {}});
         session.look();
-        found.push_back(describe(session, std::to_string(index)));
+        found.push_back(describe(session, index));
       }
       return found;
     });
@@ -156,24 +148,18 @@ class XrtBackend final : public Backend {
   std::unique_ptr<Device> open(const std::string& id, const Options& options) override {
     check_options(options, known_options());
     return through_xrt([&]() -> std::unique_ptr<Device> {
-      for (unsigned index = 0; index < count(); ++index) {
-        if (std::to_string(index) == id) {
-          return std::make_unique<XrtDevice>(index, id, options);
-        }
+      const BoardId board = BoardId::parse(id);
+      if (board.index >= count()) {
+        throw UsageError("XRT has no device '" + id + "'");
       }
-      throw UsageError("XRT has no device '" + id + "'");
+      return std::make_unique<XrtDevice>(board, options);
     });
   }
 
   std::unique_ptr<Offload> offload(const std::string& id, const Options& options,
                                    const OperationSpec& spec) override {
     check_options(options, known_options());
-    unsigned index = 0;
-    const auto [end, error] = std::from_chars(id.data(), id.data() + id.size(), index);
-    if (error != std::errc{} || end != id.data() + id.size()) {
-      throw UsageError("XRT has no device '" + id + "'");
-    }
-    return emulated_card::timed(xrt_native::make_offload(spec, index, options));
+    return emulated_card::timed(xrt_native::make_offload(spec, BoardId::parse(id), options));
   }
 };
 

@@ -57,14 +57,12 @@ class Xrt(BackendDescription):
             return (Problem(what, "apt-get install libxrt-dev uuid-dev, and set Isthmus up again"),)
         return xrt.problems(installation)
 
+    def id_in(self, scheme: str, device: DeviceDescription) -> str:
+        # Its PCI address, which follows, lets the worker notice that boards are numbered anew.
+        return device.id.partition("@")[0]
+
     def software_alone(self, address: Address) -> str:
         return xrt.software_alone(address)
-
-    def match(
-        self, address: Address, devices: Sequence[DeviceDescription]
-    ) -> DeviceDescription | None:
-        by_place = (d for d in devices if address.selector == d.properties.get("pci_address"))
-        return next(by_place, None) if ":" in address.selector else super().match(address, devices)
 
 
 BACKEND = Xrt()

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import importlib
 import math
+import re
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -29,6 +30,11 @@ if TYPE_CHECKING:
     from isthmus.measure.protocol import DeviceDescription
 
 LIBRARIES = built.FOLDER / "backends"
+_SHORT_PCI_ADDRESS = re.compile(r"[0-9a-f]{2}:[0-9a-f]{2}\.[0-7]")
+"""A PCI address as lspci writes it where the machine has one domain only."""
+_POSITION = re.compile(r"[0-9.:]+|(?:[0-9a-f]{4,8}:)?[0-9a-f]{2}:[0-9a-f]{2}\.[0-7]")
+"""A number, an id such as ``0:1`` or a PCI address: never looked for in names, which have versions.
+"""
 
 
 @dataclass(frozen=True)
@@ -98,6 +104,9 @@ class BackendDescription(ABC):
     """Whether ``isthmus run`` without ``--device`` measures this backend's hardware."""
     only_first_device = False
     """Whether that run measures its first device only: the others are to be named."""
+    named_exactly = False
+    """Whether an address must have the id or PCI address of a device, so that none that was not
+    named is accessed."""
     api_names: Mapping[str, str] = MappingProxyType({})
     """The run file's ``api`` of its devices, and how people write each."""
     has_runtime = True
@@ -144,12 +153,14 @@ class BackendDescription(ABC):
         """Options for the library, from an address."""
         return {k: v for k, v in address.options.items() if k not in self.candidate_keys}
 
+    def id_in(self, scheme: str, device: DeviceDescription) -> str:  # noqa: ARG002
+        """The id of a device, as addresses of this scheme write it."""
+        return device.id
+
     def address_of(self, scheme: str, device: DeviceDescription) -> str:
-        """Shortest address by which ``match`` finds this device."""
-        for alias, part in self.aliases.items():
-            if part.lower() in f"{device.platform}\n{device.name}".lower():
-                return f"{scheme}:{alias}"
-        return f"{scheme}:{device.id}"
+        """A short address of this device; another device may have the same."""
+        alias = next((a for a, part in self.aliases.items() if _is_named(device, part)), None)
+        return f"{scheme}:{alias or self.id_in(scheme, device)}"
 
     def expects_hardware(self, address: Address) -> bool:
         """Whether an address names hardware, decided without looking for the device."""
@@ -170,20 +181,32 @@ class BackendDescription(ABC):
         """The address that a text without a scheme probably means; empty if none."""
         return ""
 
-    def match(
+    def matches(
         self, address: Address, devices: Sequence[DeviceDescription]
-    ) -> DeviceDescription | None:
-        """The device that an address selects: the first, or by id, alias, or part of its name."""
-        if not address.selector:
-            return devices[0] if devices else None
-        wanted = self.aliases.get(address.selector, address.selector).lower()
-        for device in devices:
-            if (
-                address.selector == device.id
-                or wanted in f"{device.platform}\n{device.name}".lower()
-            ):
-                return device
-        return None
+    ) -> Sequence[DeviceDescription]:
+        """The devices that an address selects: several where it is ambiguous.
+
+        Without a selector the first device. Else the devices with this id, else those with this
+        PCI address or UUID, else those of this alias, else those with this part of a name.
+        """
+        wanted = address.selector.lower()
+        if not wanted:
+            return [] if self.named_exactly else devices[:1]
+        ids = [d for d in devices if wanted in (d.id.lower(), self.id_in(address.scheme, d))]
+        if ids:
+            return ids
+        place = f"0000:{wanted}" if _SHORT_PCI_ADDRESS.fullmatch(wanted) else wanted
+        known = ("pci_address", "uuid")
+        places = [d for d in devices if place in (d.properties.get(k, "").lower() for k in known)]
+        if places or self.named_exactly or _POSITION.fullmatch(wanted):
+            return places
+        part = self.aliases.get(address.selector, wanted)
+        return [device for device in devices if _is_named(device, part)]
+
+
+def _is_named(device: DeviceDescription, part: str) -> bool:
+    """Whether a text is a part of a device's platform or name."""
+    return part.lower() in f"{device.platform}\n{device.name}".lower()
 
 
 @cache

@@ -67,11 +67,12 @@ def become_rank(
     for option, value in bound.items():
         if value is not None:
             raise UsageError(f"{option}: ranks are bound by the launcher's own options")
-    if resumed is not None:
-        devices = session.devices_of_ranks(resumed, place.size)
+    earlier = () if resumed is None else session.devices_of_ranks(resumed, place.size)
+    if earlier:
+        devices = [address for address, _ in earlier]
     from isthmus.measure import rank
 
-    rank.become_rank(place, devices, studies)
+    rank.become_rank(place, devices, studies, [identity for _, identity in earlier])
 
 
 def group() -> RankGroup | None:

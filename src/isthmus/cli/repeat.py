@@ -56,6 +56,7 @@ def repeat(
     """Runs the command that a run file holds, or one that its plan gives; then compares."""
     from isthmus.cli import compare, given
     from isthmus.cli.run import fresh_name
+    from isthmus.measure.devices import of_earlier
     from isthmus.program import invocation, option_words
     from isthmus.results import run_file
     from isthmus.results.commands import ranks_of, repeating
@@ -77,7 +78,8 @@ def repeat(
             raise IsthmusError(f"{launcher}: no run file came of it, exit code {measured}")
     else:
         tell(invocation(*arguments))
-        measured = _here(context, arguments)
+        with of_earlier(base.devices, must_be_here=False):
+            measured = _here(context, arguments)
     code = compare.compare(run, [target], relevant, fail_above=fail_above)
     put(target)
     return code or measured

@@ -51,7 +51,7 @@ def read(text: str) -> Log:
         elif found := _SIZES.match(row):
             with problems.of(line):
                 printed, title = unit(found[2], line) and found[2], ""
-        elif printed and not title and len(ends) == 2 and (found := _OF_SIZE.match(row)):  # noqa: PLR2004
+        elif printed and not title and len(ends) == 2 and (found := _OF_SIZE.match(row)):
             with problems.of(line):
                 rows.append(_of_size(line, found, ends, printed))
         elif _OTHER.match(row):

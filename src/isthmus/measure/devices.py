@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import contextlib
 import dataclasses
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextvars import ContextVar
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import msgspec
@@ -16,6 +18,7 @@ from isthmus.measure import discovery, protocol
 from isthmus.measure.address import Address
 from isthmus.measure.discovery import FoundDevice, SharedWorker
 from isthmus.measure.runner import Watcher
+from isthmus.measure.selection import Identity
 from isthmus.measure.supervisor import Responder, WorkerDiedError, WorkerProcess, WorkerRefusedError
 from isthmus.models.pcie import Link
 from isthmus.results.run_file import DeviceRecord
@@ -24,6 +27,48 @@ from isthmus.system import pci
 
 if TYPE_CHECKING:
     from isthmus.measure.joint import RankGroup
+
+
+@dataclass(frozen=True)
+class _Earlier:
+    """The devices of an earlier run, by address."""
+
+    devices: Mapping[str, Identity] = dataclasses.field(default_factory=dict)
+    must_be_here: bool = True
+    """Whether another device at the same address is refused."""
+
+
+_earlier: ContextVar[_Earlier] = ContextVar("_earlier", default=_Earlier())  # noqa: B039 - frozen
+
+
+@contextlib.contextmanager
+def of_earlier(records: Iterable[DeviceRecord], *, must_be_here: bool) -> Iterator[None]:
+    """A context in which an address means the device that an earlier run had there.
+
+    Numbers of devices change, as when a board is added: a device is known by its UUID or PCI
+    address. ``must_be_here``: whether a device is missing where only another device has its
+    address now; else that device is opened, and the watcher shows it.
+    """
+    known = {one.address: Identity.of(one) for one in records if one.name and not one.error}
+    token = _earlier.set(_Earlier(known, must_be_here))
+    try:
+        yield
+    finally:
+        _earlier.reset(token)
+
+
+def _resolved(address: str, shared: SharedWorker, watcher: Watcher) -> FoundDevice:
+    """The device of an address; in ``of_earlier``, the device that the earlier run had there."""
+    earlier = _earlier.get()
+    before = earlier.devices.get(address)
+    try:
+        return discovery.resolve(address, shared=shared, before=before)
+    except NoDeviceError as error:
+        if before is None or earlier.must_be_here:
+            raise
+        found = discovery.resolve(address, shared=shared)
+        watcher.say(f"{error}; this run measures {found.description.name} instead")
+        return found
 
 
 def software_of(addresses: Iterable[str]) -> list[str]:
@@ -67,7 +112,8 @@ def read_again(record: DeviceRecord) -> DeviceRecord:
     changing = backends.of(record.backend).changing
     if changing and not record.error:
         with contextlib.suppress(IsthmusError, OSError):
-            known = discovery.resolve(record.address).description.properties
+            found = discovery.resolve(record.address, before=Identity.of(record))
+            known = found.description.properties
             after = {name: known[name] for name in changing if name in known}
     function = pci.read(record.pci.device.address) if record.pci else None
     return msgspec.structs.replace(record, pci_after=function, properties_after=after)
@@ -169,7 +215,7 @@ def devices_of(
         for address in dict.fromkeys([*(addresses or known), *added]):
             is_added = address in added and address not in addresses
             try:
-                found = known.get(address) or discovery.resolve(address, shared=shared)
+                found = known.get(address) or _resolved(address, shared, watcher)
                 device = found.with_run_options(options)
                 taken |= device.run_options.keys()
                 device = open_device(device, shared)

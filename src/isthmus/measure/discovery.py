@@ -5,7 +5,7 @@ Each candidate that loads a vendor's library is probed in a separate worker.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
 from dataclasses import dataclass, field, replace
@@ -14,8 +14,9 @@ from threading import Lock
 
 from isthmus.backends import BackendDescription, Candidate, Problem, by_scheme, registry
 from isthmus.errors import IsthmusError, NoDeviceError, NoSuchDeviceError, UsageError
-from isthmus.measure import protocol
+from isthmus.measure import protocol, selection
 from isthmus.measure.address import Address
+from isthmus.measure.selection import Identity, Probed
 from isthmus.measure.supervisor import WorkerDiedError, WorkerProcess
 from isthmus.text import nearest
 
@@ -80,7 +81,9 @@ class FoundDevice:
 
     def open_request(self) -> protocol.OpenDevice:
         """The first request to its worker."""
-        return protocol.OpenDevice(str(self.backend.library), self.description.id, self.options)
+        described = self.description
+        place = protocol.place_of(described.properties)
+        return protocol.OpenDevice(str(self.backend.library), described.id, self.options, place)
 
 
 @dataclass(frozen=True)
@@ -140,13 +143,31 @@ def _probe(
     return answer.devices
 
 
+def _probe_all(
+    backend: BackendDescription, candidates: Sequence[Candidate], shared: SharedWorker | None
+) -> list[list[Probed] | Problem]:
+    """What each candidate offers, probed at the same time."""
+
+    def probe(candidate: Candidate) -> list[Probed] | Problem:
+        found = _probe(backend, candidate, shared)
+        if isinstance(found, Problem):
+            return found
+        return [Probed(candidate, description) for description in found]
+
+    if len(candidates) == 1:
+        return [probe(candidates[0])]
+    if shared and any(candidate.built_in for candidate in candidates):
+        shared.start()  # by this thread: a worker dies with the thread that started it
+    with ThreadPoolExecutor() as pool:
+        return list(pool.map(probe, candidates))
+
+
 def survey(backend: BackendDescription, shared: SharedWorker | None = None) -> Survey:
-    """Devices of one backend, each with the shortest address that no earlier one has.
+    """Devices of one backend, each with the shortest address that selects it alone.
 
     ``shared`` probes the candidates that load no library of a vendor: starting a worker takes
     longer than its answers.
     """
-    devices: dict[str, FoundDevice] = {}
     problems: list[Problem] = []
     candidates: list[tuple[str, Candidate]] = []
     for scheme in backend.schemes:
@@ -155,23 +176,22 @@ def survey(backend: BackendDescription, shared: SharedWorker | None = None) -> S
             candidates += [(scheme, one) for one in backend.candidates(scheme)]
         except IsthmusError as error:  # the other schemes may still have devices
             problems.append(Problem(str(error), "mend or remove what it names"))
-    with ThreadPoolExecutor() as pool:
-        probes = list(pool.map(lambda one: _probe(backend, one[1], shared), candidates))
+    groups: dict[tuple[str, str], list[Probed]] = {}
+    probes = _probe_all(backend, [candidate for _, candidate in candidates], shared)
     for (scheme, candidate), probed in zip(candidates, probes, strict=True):
         if isinstance(probed, Problem):
             problems.append(probed)
-            continue
-        mode = f"@{candidate.mode}" if candidate.mode else ""
-        for device in probed:
-            address = backend.address_of(scheme, device)
-            if address + mode in devices:
-                keys = (f"{key}={value}" for key, value in candidate.keys.items())
-                address = ",".join([f"{scheme}:{device.id}", *keys])
-            address += mode
-            others = tuple(backend.others_of(scheme, device))
-            new = FoundDevice(address, backend, candidate, device, others=others)
-            devices.setdefault(address, new)
-    return Survey(backend, list(devices.values()), problems)
+        else:
+            groups.setdefault((scheme, candidate.mode), []).extend(probed)
+    devices = [
+        FoundDevice(
+            address, backend, one.candidate, one.description,
+            others=tuple(backend.others_of(scheme, one.description)),
+        )
+        for (scheme, mode), group in groups.items()
+        for address, one in selection.addresses(backend, scheme, mode, group)
+    ]  # fmt: skip
+    return Survey(backend, devices, problems)
 
 
 def surveys() -> list[Survey]:
@@ -231,24 +251,22 @@ def may_be_here(text: str) -> bool:
         return False
 
 
-def _same_kind(
-    match: protocol.DeviceDescription,
-    address: Address,
-    probed: Sequence[protocol.DeviceDescription],
-) -> list[protocol.DeviceDescription]:
-    """Devices of the same kind as the match of an address, unless the address selects one."""
-    if match.id == address.selector:
-        return [match]
-    kind = (match.platform, match.name)
-    return [one for one in probed if (one.platform, one.name) == kind] or [match]
+def resolve(
+    text: str,
+    turn: int | None = None,
+    shared: SharedWorker | None = None,
+    before: Identity | None = None,
+) -> FoundDevice:
+    """The device of an address.
 
+    ``turn``: number of a rank; where an address selects several devices of the same kind, ranks
+    share them out. ``shared`` probes the candidates that load no library of a vendor.
+    ``before``: the device that a run had at this address. That device is returned, also where it
+    has another number now.
 
-def resolve(text: str, turn: int = 0, shared: SharedWorker | None = None) -> FoundDevice:
-    """The device of an address; of several of the same kind, number ``turn``, cyclically.
-
-    ``shared`` probes the candidates that load no library of a vendor.
-    Raises UsageError where no device can have this address, NoSuchDeviceError where only others of
-    its kind are here, NoDeviceError where none is.
+    Raises UsageError where no device can have this address, or several have it, NoSuchDeviceError
+    where only others of its kind are here, NoDeviceError where none is, or not the device of
+    ``before``.
     """
     address = Address.parse(text)
     backend = by_scheme(address.scheme)
@@ -259,29 +277,58 @@ def resolve(text: str, turn: int = 0, shared: SharedWorker | None = None) -> Fou
             )
     if address.mode and address.mode.partition("=")[0] not in backend.modes:
         raise UsageError(f"device '{text}': {backend.name} has no mode '@{address.mode}'")
+    problems = [p for p in backend.problems(address.scheme) if p.mode in {None, address.mode}]
+    probed: list[Probed] = []
+    for found in _probe_for(backend, address, shared, all_of_them=before is not None):
+        if isinstance(found, Problem):
+            problems.append(found)
+        else:
+            probed += found
+    selected = selection.select(backend, address, probed)
+    if before is not None:
+        selected = selection.as_before(before, selected, probed)
+        turn = None if before.place else turn
+    one = selection.one_of(backend, address, selected, probed, turn)
+    if one is not None:
+        return FoundDevice(text, backend, one.candidate, one.description)
+    names = selection.addresses(backend, address.scheme, address.mode, probed)
+    here = [name for name, _ in names]
+    if before is not None and before.place and here:
+        raise NoDeviceError(
+            f"'{text}': the run measured {before.name} at {before.place}, which is not here; "
+            f"here: {', '.join(here)}"
+        )
+    if here and address.selector not in backend.aliases:
+        raise NoSuchDeviceError(f"no device '{text}'; {nearest(text, here)}here: {', '.join(here)}")
+    why = "; ".join(f"{p.what} ({p.cure})" for p in problems)
+    others = f"; here: {', '.join(here)}" if here else ""
+    raise NoDeviceError(f"'{text}' is not here{': ' + why if why else ''}{others}")
+
+
+def _probe_for(
+    backend: BackendDescription,
+    address: Address,
+    shared: SharedWorker | None,
+    *,
+    all_of_them: bool,
+) -> Iterator[list[Probed] | Problem]:
+    """Devices of the candidates that an address may mean.
+
+    Whatever the address selects by an id or a name is looked for in all candidates, so that an
+    ambiguous address is noticed. An alias, and an address without a selector, need the first
+    candidate that has such a device: starting a runtime takes time.
+    """
     keys = {k: v for k, v in address.options.items() if k in backend.candidate_keys}
     candidates = [
         candidate
         for candidate in backend.candidates_for(address)
-        if all(candidate.keys.get(key) == value for key, value in keys.items())
+        if keys.items() <= candidate.keys.items()
     ]
-    here: list[str] = []
-    problems = [p for p in backend.problems(address.scheme) if p.mode in {None, address.mode}]
+    if all_of_them or (address.selector and address.selector not in backend.aliases):
+        yield from _probe_all(backend, candidates, shared)
+        return
     for candidate in candidates:
-        probed = _probe(backend, candidate, shared)
-        if isinstance(probed, Problem):
-            problems.append(probed)
-            continue
-        match = backend.match(address, probed)
-        if match is not None:
-            rivals = _same_kind(match, address, probed)
-            return FoundDevice(text, backend, candidate, rivals[turn % len(rivals)])
-        here += [backend.address_of(address.scheme, device) for device in probed]
-    if here and address.selector not in backend.aliases:
-        known = dict.fromkeys(here)
-        raise NoSuchDeviceError(
-            f"no device '{text}'; {nearest(text, known)}here: {', '.join(known)}"
-        )
-    why = "; ".join(f"{p.what} ({p.cure})" for p in problems)
-    others = f"; here: {', '.join(dict.fromkeys(here))}" if here else ""
-    raise NoDeviceError(f"'{text}' is not here{': ' + why if why else ''}{others}")
+        (found,) = _probe_all(backend, [candidate], shared)
+        yield found
+        if not isinstance(found, Problem) and selection.select(backend, address, found):
+            break

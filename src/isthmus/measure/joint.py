@@ -14,6 +14,7 @@ from isthmus.errors import NoDeviceError, UsageError
 from isthmus.measure import protocol
 from isthmus.measure.discovery import FoundDevice
 from isthmus.measure.ranks import Leader, RankState
+from isthmus.measure.selection import Identity
 from isthmus.measure.supervisor import Responder, WorkerDiedError, WorkerRefusedError
 from isthmus.text import truncated
 
@@ -130,7 +131,8 @@ class RankGroup(Responder):
             "mpi": self._leader.ranks[0].hello.mpi,
             "ranks": [
                 {"rank": n, "host": rank.hello.host, "device": member.address,
-                 "id": member.description.id, "name": member.description.name}
+                 "id": member.description.id,
+                 **Identity.of(member.description).as_of_rank()}
                 for n, (rank, member) in enumerate(
                     zip(self._leader.ranks, self.members, strict=True)
                 )

@@ -7,7 +7,7 @@ pipes of their own: a vendor's runtime may print what it likes.
 from __future__ import annotations
 
 import struct
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import BinaryIO
 
 import msgspec
@@ -91,6 +91,11 @@ class DeviceDescription(msgspec.Struct, frozen=True):
     """Whether its times are those of an emulated card, the same on each host."""
 
 
+def place_of(properties: Mapping[str, str]) -> str:
+    """UUID of a device, else its PCI address; empty where its backend knows neither."""
+    return properties.get("uuid") or properties.get("pci_address") or ""
+
+
 class ListDevices(msgspec.Struct, frozen=True, tag=True):
     """Loads the backend and lists its devices."""
 
@@ -103,6 +108,8 @@ class OpenDevice(msgspec.Struct, frozen=True, tag=True):
     library: str
     id: str
     options: dict[str, str]
+    place: str = ""
+    """What ``place_of`` must be of the device: ids are numbers, which change; empty: anything."""
 
 
 class Criterion(msgspec.Struct, frozen=True):

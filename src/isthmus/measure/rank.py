@@ -37,6 +37,7 @@ from isthmus.measure.ranks import (
     encode,
     send,
 )
+from isthmus.measure.selection import Identity
 from isthmus.measure.worker import DeviceServer
 from isthmus.output import warn
 from isthmus.studies.base import Study
@@ -86,12 +87,14 @@ def _some_device(studies: Sequence[Study], turn: int) -> discovery.FoundDevice:
 
 
 def _device(
-    place: Place, devices: Sequence[str], studies: Sequence[Study]
+    place: Place, devices: Sequence[str], studies: Sequence[Study], before: Sequence[Identity]
 ) -> RankDevice | protocol.Failed:
     """The device of this rank; the named ones are assigned cyclically."""
     try:
         if devices:
-            device = discovery.resolve(devices[place.rank % len(devices)], place.turn)
+            address = devices[place.rank % len(devices)]
+            own = before[place.rank] if before else None
+            device = discovery.resolve(address, place.turn, before=own)
         else:
             device = _some_device(studies, place.turn)
     except IsthmusError as error:
@@ -99,11 +102,19 @@ def _device(
     return RankDevice(device.address, device.backend.name, device.candidate, device.description)
 
 
-def become_rank(place: Place, devices: Sequence[str], studies: Sequence[Study]) -> NoReturn:
-    """Turns this process into a rank; ``devices`` are addresses as typed, or none."""
+def become_rank(
+    place: Place,
+    devices: Sequence[str],
+    studies: Sequence[Study],
+    before: Sequence[Identity],
+) -> NoReturn:
+    """Turns this process into a rank; ``devices`` are addresses as typed, or none.
+
+    ``before``: the device of each rank in the run that is resumed; empty for a new run.
+    """
     # Kept until the end: subprocess reaps children without a reference when it starts another.
     leader, pipe = _start_leader(place) if place.rank == 0 else (None, None)
-    device = _device(place, devices, studies)
+    device = _device(place, devices, studies, before)
     file = os.memfd_create("isthmus", 0)  # open, too, in the program that replaces this one
     hello = Hello(place.rank, socket.gethostname(), os.getpid(), device)
     os.write(file, encode(hello))

@@ -21,6 +21,7 @@ from isthmus.measure.address import Address
 from isthmus.measure.devices import (
     devices_of,
     joint_device,
+    of_earlier,
     read_again,
     refuse_or_warn,
     software_of,
@@ -30,6 +31,7 @@ from isthmus.measure.jobs import Job
 from isthmus.measure.plan import Layer, Task, describe_memory_kinds, has_memory, known_to, plan
 from isthmus.measure.rounds import usual_budget_s
 from isthmus.measure.runner import Runner, Watcher
+from isthmus.measure.selection import Identity
 from isthmus.results import journal, run_file
 from isthmus.results.journal import Entry, Journal, assemble
 from isthmus.results.run_file import DeviceRecord, LeftOut, Run, Settings, Software
@@ -269,8 +271,8 @@ def _unfinished_run(out: Path) -> tuple[Run, Sequence[Entry]]:
     raise UsageError(f"nothing to resume: neither {out} nor {journal.path_of(out)} is there")
 
 
-def devices_of_ranks(out: Path, ranks: int) -> list[str]:
-    """Device of each rank in the run that is to be resumed.
+def devices_of_ranks(out: Path, ranks: int) -> list[tuple[str, Identity]]:
+    """Address and identity of each rank's device in the run that is to be resumed.
 
     Raises UsageError where that run had another number of ranks.
     """
@@ -278,7 +280,7 @@ def devices_of_ranks(out: Path, ranks: int) -> list[str]:
     if len(known) != ranks:
         by = f"{len(known)} ranks" if known else "one process, without mpirun"
         raise UsageError(f"{out} was begun by {by}: go on in the same way")
-    return [str(rank["device"]) for rank in known]
+    return [(str(rank["device"]), Identity.of_rank(rank)) for rank in known]
 
 
 def resume(
@@ -328,7 +330,10 @@ def resume(
         binding=binding(",".join(map(str, settings.cpus)) or None, settings.numa_node),
         group=group,
     )
-    with lock_for_hardware(request.devices, watcher, no_wait=no_wait):
+    with (
+        lock_for_hardware(request.devices, watcher, no_wait=no_wait),
+        of_earlier(before.devices, must_be_here=True),
+    ):
         return _resume(before, settings, entries, request, watcher)
 
 

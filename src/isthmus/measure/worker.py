@@ -85,9 +85,15 @@ class DeviceServer:
             case protocol.ListDevices(library):
                 devices = self._load(library).devices()
                 return protocol.Devices([_described(info) for info in devices])
-            case protocol.OpenDevice(library, id, options):
+            case protocol.OpenDevice(library, id, options, place):
                 self._device = self._load(library).open(id, options)
-                return protocol.Opened(_described(self._device.info), _clock())
+                described = _described(self._device.info)
+                found = protocol.place_of(described.properties)
+                if place and found != place:
+                    self._device = None
+                    what = f"device {id} is {found or 'another'} now, and was {place}: start again"
+                    return protocol.Failed(what)
+                return protocol.Opened(described, _clock())
             case protocol.Measure():
                 return self._measure(request)
             case protocol.Offload():
