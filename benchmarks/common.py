@@ -66,7 +66,7 @@ class Isthmus:
             state = "open"
             while state == "open":
                 block = worker.ask(
-                    protocol.Measure(0, operation, size, memory, {}, criterion, seconds)
+                    protocol.Measure(operation, size, memory, {}, criterion, seconds)
                 )
                 assert isinstance(block, protocol.Measured)
                 assert block.verified != "false", block.fault

@@ -58,10 +58,8 @@ def card_seconds(address: str) -> dict[tuple[str, int], float]:
     with WorkerProcess(device.device.candidate.environment) as worker:
         worker.ask(device.device.open_request())
         criterion = protocol.Criterion(1e-9, 0.95, 0.1)
-        for series, (operation, size) in enumerate(WANTED):
-            block = worker.ask(
-                protocol.Measure(series, operation, size, "alloc_host", {}, criterion, 0.1)
-            )
+        for operation, size in WANTED:
+            block = worker.ask(protocol.Measure(operation, size, "alloc_host", {}, criterion, 0.1))
             assert isinstance(block, protocol.Measured)
             assert block.verified == "true", block.fault
             femtoseconds = statistics.median(block.parts[0].simulated_fs)

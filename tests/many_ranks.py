@@ -30,10 +30,10 @@ USUAL_FILES = 256
 """What the leader may open before it raises that limit."""
 
 
-def unknown_operation(series: int) -> protocol.Measure:
-    """What every rank refuses; the one with the number of ``series`` ends instead."""
+def unknown_operation(ending: int) -> protocol.Measure:
+    """A request that every rank refuses; the rank with the number ``ending`` ends instead."""
     criterion = protocol.Criterion(precision=0.9, confidence=0.95, most_seconds=1.0)
-    return protocol.Measure(series, "teleport", 64, "aligned", {}, criterion, 0.1)
+    return protocol.Measure("teleport", 64 + ending, "aligned", {}, criterion, 0.1)
 
 
 def error_of(ask: Callable[[], object]) -> str:
@@ -90,7 +90,7 @@ def serve(
         server = DeviceServer(_core.single_process_communicator())
 
         def answer(request: protocol.Request) -> protocol.Answer:
-            if isinstance(request, protocol.Measure) and request.series == number > 0:
+            if isinstance(request, protocol.Measure) and request.bytes - 64 == number > 0:
                 ended.add(number)
                 with socket.socket(fileno=os.dup(connection.fileno())) as tcp:
                     tcp.shutdown(socket.SHUT_RDWR)  # as at the end of its process

@@ -13,9 +13,9 @@ import synthetic
 from conftest import Command, slow
 from isthmus import _core
 from isthmus.analysis.offloads import Case, Comparison, cases, contrast
+from isthmus.measure.jobs import Job
 from isthmus.measure.offload import reference_of
 from isthmus.measure.plan import Task
-from isthmus.measure.schedule import Job
 from isthmus.results import run_file
 from isthmus.results.run_file import Run, Samples
 

@@ -215,9 +215,8 @@ def test_software_is_added_for_two_apis_on_emulated_cards_only():
 
 def test_software_is_measured_where_the_run_has_small_copies():
     transfer = by_name("transfer")
-    assert transfer.of_software({}, quick=False)["bytes"][-1] == 64 << 10
-    assert transfer.of_software({"bytes": [64, 1 << 20]}, quick=False)["bytes"] == [64]
-    assert transfer.of_software({}, quick=True)["bytes"] == [1, 8, 64, 512, 4096, 32768]
-    assert transfer.of_software({"bytes": [1 << 20]}, quick=False) is None
-    assert transfer.of_software({"operation": ["launch"]}, quick=False) is None
-    assert by_name("hostmem").of_software({}, quick=False) is None
+    assert transfer.of_software({"bytes": [64, 1 << 20]})["bytes"] == [64]
+    assert transfer.of_software({})["bytes"] == [1, 16, 256, 4096, 65536]
+    assert transfer.of_software({"bytes": [1 << 20]}) is None
+    assert transfer.of_software({"operation": ["launch"]}) is None
+    assert by_name("hostmem").of_software({}) is None

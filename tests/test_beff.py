@@ -166,23 +166,24 @@ def test_sets_of_sizes() -> None:
     study = by_name("beff")
     definition, published = ({"sizes": name} for name in ("definition", "published"))
     of = {name: list(sizes) for name, sizes in serial.SIZES.items()}
-    assert study.sizes({}, quick=False) == [(definition, of["definition"])]
+    assert study.sizes({}) == [(definition, of["definition"])]
     both = study.parse({"sizes": "published,definition"})
-    assert study.sizes(both, quick=True) == [
+    assert study.sizes(both) == [
         (published, of["published"]), (definition, of["definition"]),
     ]  # fmt: skip
     own = study.parse({"bytes": "1,4Ki"})
-    assert study.sizes(own, quick=False) == [({"sizes": "own"}, [1, 4096])]
+    assert study.sizes(own) == [({"sizes": "own"}, [1, 4096])]
 
 
 def test_sizes_of_studies_without_sets() -> None:
     transfer, allocation = by_name("transfer"), by_name("allocation")
-    ((columns, every),), ((_, few),) = (transfer.sizes({}, quick=quick) for quick in (False, True))
+    ((columns, every),) = transfer.sizes({})
     assert columns == {}
     assert every == [1 << n for n in range(32)]
-    assert few == [1 << n for n in range(0, 28, 3)]
-    assert transfer.sizes(transfer.parse({"bytes": "3"}), quick=True) == [({}, [3])]
-    assert allocation.sizes(allocation.parse({"elements": "5"}), quick=True) == [({}, [20])]
+    first = [1, 16, 256, 4 << 10, 64 << 10, 1 << 20, 4 << 20, 16 << 20, 64 << 20]
+    assert transfer.size_axis.first == first
+    assert transfer.sizes(transfer.parse({"bytes": "3"})) == [({}, [3])]
+    assert allocation.sizes(allocation.parse({"elements": "5"})) == [({}, [20])]
 
 
 def test_sizes_are_given_once() -> None:

@@ -247,16 +247,14 @@ def test_wrong_options_are_usage_errors(isthmus: Command, gpu: FoundDevice) -> N
 def test_too_little_memory_is_told_and_costs_nothing_else(gpu: FoundDevice) -> None:
     criterion = protocol.Criterion(0.5, 0.95, 1.0)
 
-    def measured(series: int, size: int) -> protocol.Answer:
-        return worker.ask(
-            protocol.Measure(series, "kernel_write", size, "device", {}, criterion, 1.0)
-        )
+    def measured(size: int) -> protocol.Answer:
+        return worker.ask(protocol.Measure("kernel_write", size, "device", {}, criterion, 1.0))
 
     with WorkerProcess(gpu.candidate.environment) as worker:
         worker.ask(gpu.open_request())
         with pytest.raises(WorkerRefusedError, match=r"OUT_OF_MEMORY \(2\): .*smaller"):
-            measured(0, 2 * gpu.description.memory_bytes)
-        assert isinstance(measured(1, 4096), protocol.Measured)
+            measured(2 * gpu.description.memory_bytes)
+        assert isinstance(measured(4096), protocol.Measured)
 
 
 LOSE_THE_DEVICE = r"""

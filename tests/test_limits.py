@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
@@ -17,7 +18,7 @@ from synthetic import Law, point, run, transfer_run
 
 GEN3_X8 = Link(8.0, 8)
 LINK = {"max_link_speed": "8.0 GT/s PCIe", "current_link_width": "8", "max_payload_bytes": "128"}
-SIZES = [4096, 1 << 20]
+SIZES = [4096, 16 << 20]
 CLOSE = (1, 1.001, 0.999) * 2
 
 
@@ -33,8 +34,8 @@ def only(of: Run) -> Any:
 
 
 def at(rate: float, operation: str, device: DeviceRecord, **changes: Any) -> Any:
-    """The row of a point of 1 MiB at this rate."""
-    size = 1 << 20
+    """The row of a point of 16 MiB at this rate."""
+    size = 16 << 20
     seconds = [[size / rate * f] * 25 for f in CLOSE]
     return only(run([point("a", operation, size, seconds, **changes)], devices=[device]))
 
@@ -149,3 +150,33 @@ def test_every_format_shows_the_limit_of_a_rate() -> None:
     assert '"limit_share":0.30' in by_name("json").render(of)
     assert "limit link" in by_name("table").render(of)
     assert "30 %" in by_name("md").render(of)
+
+
+def shares(*rates: tuple[int, float]) -> list[float]:
+    """Shares of the link of one series, by size, for rates in bytes a second."""
+    points = [
+        point("a", "write", size, [[size / rate * f] * 25 for f in CLOSE]) for size, rate in rates
+    ]
+    frame = summarise(
+        run(points, devices=[DeviceRecord(address="a", backend="a", real=True, link=LINK)])
+    )
+    return [float(share) for share in frame.sort_values("bytes")["limit_share"]]
+
+
+@pytest.mark.parametrize(
+    ("rates", "of_link"),
+    [
+        ([(32 << 10, 2e9), (256 << 10, 4e9)], 0),  # it still doubles
+        ([(1 << 20, 5e9), (4 << 20, 5.9e9), (16 << 20, 6.1e9), (64 << 20, 6.2e9)], 3),
+        ([(1 << 20, 6e9), (8 << 20, 4e9)], 2),  # it falls: latency is not what binds it
+        ([(8 << 20, 6e9)], 0),  # nothing says whether a larger copy is faster
+        ([(64 << 20, 6e9)], 1),
+        ([(4 << 10, 1e9), (64 << 20, 6e9)], 1),
+        ([(16 << 20, 4e9), (64 << 20, 6e9)], 0),
+    ],
+)
+def test_a_rate_below_its_plateau_has_no_share_of_the_link(
+    rates: list[tuple[int, float]], of_link: int
+) -> None:
+    known = [not math.isnan(share) for share in shares(*rates)]
+    assert known == [False] * (len(rates) - of_link) + [True] * of_link

@@ -27,7 +27,7 @@ def on_pcie(device: FoundDevice) -> FoundDevice:
 
 def kinds(device: FoundDevice, **given: list[str]) -> set[str]:
     study = by_name("transfer")
-    tasks = plan(study, device, {"operation": ["write"], **given}, quick=True).tasks
+    tasks = plan(study, device, {"operation": ["write"], **given}).tasks
     return {task.memory for task in tasks}
 
 

@@ -9,10 +9,14 @@ import pytest
 from rich.console import Console
 
 from isthmus.cli.progress import Progress
-from isthmus.measure.plan import Task
+from isthmus.measure.runner import Answer, Standing
+from isthmus.statistics import Interval
 
-TASK = Task("read", 1, "aligned", {}, {})
 LABEL = "transfer card:u250 read 4Ki"
+RATE = Answer(
+    "cuda:0", "copy to device", "pinned", 64 << 20, 64 << 20,
+    Interval(1.2e-3, 1.198e-3, 1.202e-3), precise=True, simulated=False, plateau=True,
+)  # fmt: skip
 
 
 class Shown:
@@ -25,18 +29,15 @@ class Shown:
             Console(file=self.out, **console),  # type: ignore[arg-type]
             clock=lambda: self.now,
         )
-        self.display.visiting(LABEL)
 
     def lines(self) -> list[str]:
         return self.out.getvalue().splitlines()
 
-    def after(self, seconds: float, finished: int) -> str:
-        """The last line when so many tasks have ended in so many seconds more."""
+    def after(self, seconds: float, *standing: float) -> list[str]:
+        """All lines when so many seconds more have passed."""
         self.now += seconds
-        for _ in range(finished):
-            self.display.finished(TASK, 0, "precision")
-        self.display.visiting(LABEL)
-        return self.lines()[-1]
+        self.display.visiting(LABEL, Standing(*standing))  # type: ignore[arg-type]
+        return self.lines()
 
 
 @pytest.fixture
@@ -44,41 +45,45 @@ def shown() -> Shown:
     return Shown(width=200)
 
 
-def test_what_is_measured_how_much_is_done_and_the_time_left_at_most(shown: Shown) -> None:
-    shown.display.begin(30, 0, 50.0)
-    assert shown.after(20.0, 2) == f"1 of 30 done, at most 0:30 left: {LABEL}"
-    assert shown.after(40.0, 1).startswith("3 of 30 done, at most 0:00 left")
+def test_answers_are_counted_first_and_points_when_all_answers_are_known(shown: Shown) -> None:
+    assert shown.after(11.0, 6, 8, 6, 60, 20.0)[-1] == f"6 of 8 answers, 20 s left: {LABEL}"
+    assert shown.after(11.0, 8, 8, 12, 60, 200.0)[-1] == f"12 of 60 points, 4 min left: {LABEL}"
 
 
 def test_without_a_terminal_a_line_comes_every_ten_seconds(shown: Shown) -> None:
-    shown.display.begin(30, 0, 1000.0)
-    shown.after(11.0, 1)
-    before = len(shown.lines())
+    before = len(shown.after(11.0, 0, 8, 0, 60, 20.0))
     for _ in range(9):
-        shown.after(1.0, 1)
-    assert len(shown.lines()) == before
-    shown.after(1.0, 1)
-    assert len(shown.lines()) == before + 1
+        assert len(shown.after(1.0, 1, 8, 1, 60, 20.0)) == before
+    assert len(shown.after(1.0, 1, 8, 1, 60, 20.0)) == before + 1
 
 
-def test_what_is_simulated_has_no_limit_but_a_pace(shown: Shown) -> None:
-    shown.display.begin(30, 10, math.inf)
-    assert shown.after(11.0, 0).startswith("10 of 30 done: ")
-    shown.after(9.0, 5)
-    assert shown.after(11.0, 0).startswith("15 of 30 done, about 1:33 left")
+def test_an_answer_is_one_line_at_once(shown: Shown) -> None:
+    shown.display.answered(RATE)
+    assert shown.lines() == ["cuda:0 copy to device, 64Mi pinned: 55.9 GB/s +-0.17 %"]
 
 
-def test_a_task_that_ends_twice_is_no_surplus(shown: Shown) -> None:
-    shown.display.begin(1, 0, 60.0)
-    assert shown.after(11.0, 2).startswith("1 of 1 done")
-    assert shown.after(11.0, 0).startswith("1 of 1 done")
+@pytest.mark.parametrize(
+    ("changes", "line"),
+    [
+        ({"bytes": 4096, "moved_bytes": 4096}, "4Ki pinned: 1.20 ms +-0.17 %"),
+        ({"precise": False}, "64Mi pinned: 55.9 GB/s +-0.17 %: processes differ too much"),
+        ({"simulated": True}, "64Mi pinned: 55.9 GB/s, simulated"),
+        ({"seconds": Interval(1.2e-3, math.nan, math.nan)}, "64Mi pinned: 55.9 GB/s (one process)"),
+        ({"plateau": False}, "64Mi pinned: 55.9 GB/s +-0.17 %; larger copies may be faster"),
+        ({"moved_bytes": 0}, "64Mi pinned: 1.20 ms +-0.17 %"),
+    ],
+)
+def test_an_answer_says_how_certain_it_is(
+    shown: Shown, changes: dict[str, object], line: str
+) -> None:
+    shown.display.answered(RATE._replace(**changes))  # type: ignore[arg-type]
+    assert shown.lines() == [f"cuda:0 copy to device, {line}"]
 
 
 @pytest.mark.parametrize("width", [30, 60, 120])
-def test_on_a_terminal_it_is_one_line(width: int) -> None:
+def test_on_a_terminal_progress_is_one_line(width: int) -> None:
     shown = Shown(width=width, force_terminal=True, color_system=None)
     with shown.display:
-        shown.display.begin(269, 0, 60.0)
-        shown.display.visiting(LABEL * 5)
-    assert "0 of 269 done, at most 1:0" in shown.out.getvalue()
+        shown.display.visiting(LABEL * 5, Standing(0, 8, 0, 269, 60.0))
+    assert "0 of 8 answers, 60 s" in shown.out.getvalue()
     assert "\n\n" not in shown.out.getvalue().replace("\r", "")

@@ -461,7 +461,7 @@ def test_what_is_simulated_waits_for_nobody(
 def test_a_quick_run_of_all_studies_gets_its_sixty_seconds() -> None:
     request = session.Request(list(registry().values()), [], {}, Path("run.json"), [], quick=True)
     settings = session.settings_of(request, [])
-    assert (settings.budget_s, settings.reruns, settings.precision) == (60.0, 3, 0.1)
+    assert (settings.budget_s, settings.reruns, settings.precision) == (60.0, 0, 0.1)
 
 
 def test_by_default_the_number_of_processes_is_found(isthmus: Command, tmp_path: Path) -> None:

@@ -38,7 +38,7 @@ def opened(worker: WorkerProcess, **options: str) -> protocol.Opened:
 
 
 def measure(worker: WorkerProcess) -> protocol.Measured:
-    answer = worker.ask(protocol.Measure(0, "write", 64, "aligned", {}, CRITERION, 1.0))
+    answer = worker.ask(protocol.Measure("write", 64, "aligned", {}, CRITERION, 1.0))
     assert isinstance(answer, protocol.Measured)
     return answer
 

@@ -122,11 +122,17 @@ def test_small_copies_alone_keep_what_checks_found(tmp_path: Path) -> None:
     small = copies(0.9 * LIMIT, sizes=(2048, 48 << 10))
     narrow = facts_of(FAULTS["x8 of x16"][1](on_board(2)), tmp_path / "a", small)
     assert verdict(narrow).verdict == "below"
-    assert causes(narrow) == ["fewer lanes than the card has", "no copy of 1Mi or more"]
+    assert causes(narrow) == [
+        "fewer lanes than the card has",
+        "no copy is so large that a larger one is no faster",
+    ]
     assert verdict(narrow).sentence.startswith("This link gives less than it could: fewer lanes")
     slow = facts_of(FAULTS["powersave"][1](on_board(2)), tmp_path / "b", small)
     assert verdict(slow).verdict == "unknown"
-    assert causes(slow) == ["no copy of 1Mi or more", "a processor clocked low"]
+    assert causes(slow) == [
+        "no copy is so large that a larger one is no faster",
+        "a processor clocked low",
+    ]
 
 
 def unverified(points: list[Point]) -> list[Point]:

@@ -18,7 +18,7 @@ from isthmus.boards.board import text as value_text
 from isthmus.boards.table import TABLE
 from isthmus.results import run_file
 from isthmus.run_options import flag
-from isthmus.studies.base import Axis
+from isthmus.studies.base import Axis, Value
 from isthmus.units import format_size
 
 _MANY = 12
@@ -67,8 +67,7 @@ def commands() -> str:
     return "\n".join(parts)
 
 
-def _usual(axis: Axis, *, quick: bool) -> str:
-    values = axis.usual(quick=quick)
+def _values(values: Sequence[Value] | None) -> str:
     if values is None:
         return "as the device has it"
     texts = [format_size(v) if isinstance(v, int) else str(v) for v in values]
@@ -76,9 +75,10 @@ def _usual(axis: Axis, *, quick: bool) -> str:
     return code(few) + ("" if few == texts else f" ({len(texts)} values)")
 
 
-def _usual_and_quick(axis: Axis) -> tuple[str, str]:
-    usual, quick = (_usual(axis, quick=one) for one in (False, True))
-    return usual, "" if quick == usual else quick
+def _all_and_first(axis: Axis) -> tuple[str, str]:
+    """The values that a run can measure, and those that it measures first, where they differ."""
+    every, first = _values(axis.default), _values(axis.first)
+    return every, "" if first == every else first
 
 
 def studies_page() -> str:
@@ -93,11 +93,11 @@ def studies_page() -> str:
                 f"Operations that are measured only where they are named: {code(on_request)}\n"
             )
         rows = [
-            (f"`{flag(axis.name)}`", *_usual_and_quick(axis), axis.describes)
+            (f"`{flag(axis.name)}`", *_all_and_first(axis), axis.describes)
             for axis in study.axes
             if axis.name != "operation"
         ]
-        parts.append(table(("axis", "usually", "with `--quick`", "meaning"), rows))
+        parts.append(table(("axis", "values", "measured first", "meaning"), rows))
     return "\n".join(parts)
 
 

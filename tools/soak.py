@@ -109,7 +109,7 @@ def simulated(extent: Extent, _: Path) -> Iterator[Round]:
         _open(worker, "card", boards.resolve("u250", {"dma.submit_ns": "1000000000"}))
         done, visit = 0.0, 0
         while done < extent.simulated_s:
-            block = _visit(worker, visit % 50, "pinned")
+            block = _visit(worker, "pinned")
             done += sum(block.parts[0].simulated_fs) * 1e-15
             visit += 1
             yield Round(done, worker.pid)
@@ -120,7 +120,7 @@ def visits(extent: Extent, _: Path) -> Iterator[Round]:
     with WorkerProcess({}) as worker:
         _open(worker, "null", {"cost": "1us"})
         for visit in range(extent.visits):
-            _visit(worker, visit % 100, "aligned")
+            _visit(worker, "aligned")
             yield Round(visit + 1, worker.pid)
 
 
@@ -129,7 +129,7 @@ def workers(extent: Extent, _: Path) -> Iterator[Round]:
     for number in range(extent.workers):
         with WorkerProcess({}) as worker:
             _open(worker, "null", {"cost": "1us"})
-            _visit(worker, 0, "aligned")
+            _visit(worker, "aligned")
         yield Round(number + 1, os.getpid())
 
 
@@ -140,9 +140,9 @@ def _open(worker: WorkerProcess, backend: str, options: dict[str, str]) -> None:
     worker.ask(protocol.OpenDevice(str(registry()[backend].library), "", options), 60.0)
 
 
-def _visit(worker: WorkerProcess, series: int, memory: str) -> protocol.Measured:
+def _visit(worker: WorkerProcess, memory: str) -> protocol.Measured:
     criterion = protocol.Criterion(0.1, 0.95, 10.0, 10)
-    answer = worker.ask(protocol.Measure(series, "write", 4096, memory, {}, criterion, 1.0), 60.0)
+    answer = worker.ask(protocol.Measure("write", 4096, memory, {}, criterion, 1.0), 60.0)
     if not isinstance(answer, protocol.Measured) or answer.verified == "false":
         raise TypeError(f"no result: {answer}")
     return answer

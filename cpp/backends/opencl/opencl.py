@@ -164,6 +164,7 @@ class Opencl(BackendDescription):
     name = "opencl"
     summary = "any OpenCL platform, through the ICD loader"
     schemes = ("opencl", XOCL)
+    own_api = False
     code_template = "opencl_advice.cpp.j2"
     memory_calls = MappingProxyType(
         {

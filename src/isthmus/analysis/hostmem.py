@@ -10,6 +10,7 @@ import numpy as np
 from isthmus.analysis import reproduction, transfer, wording
 from isthmus.analysis.context import AnalysisContext, Rows, each, question, rate_of, time_of
 from isthmus.analysis.findings import common
+from isthmus.analysis.findings.devices import of_alike
 from isthmus.analysis.findings.finding import MOST_HEADLINES, Finding, Reference, Verdict, shown
 from isthmus.analysis.ratios import groups
 from isthmus.boards import Board
@@ -207,7 +208,9 @@ def findings(context: AnalysisContext) -> Sequence[Finding]:
     head = []
     for way in WAYS:
         of_way = [one for one in rates if one.operation == way and one.interval]
-        head += sorted(of_way, key=lambda one: -(one.interval.value if one.interval else 0.0))[:1]
+        of_way.sort(key=lambda one: -(one.interval.value if one.interval else 0.0))
+        best = {one.device: one for one in reversed(of_way)}
+        head += sorted(of_alike(context, [*best.values()]), key=lambda one: -one.devices)[:1]
     copies = list(_copies(context))
     head = [*head, *copies[:1], *_unreached(context)][:MOST_HEADLINES]
     rest = [*rates, *copies, *_peaks(context, series), *_published(context)]
@@ -239,7 +242,7 @@ def _unreached(context: AnalysisContext) -> Iterator[Finding]:
 
 
 def _rate(context: AnalysisContext, rows: Frame) -> Finding:
-    row = common.at_largest(rows)
+    row = common.at_plateau(rows)
     rate, limit = rate_of(row, context.confidence), common.reference_of(row)
     verdict = common.verdict_of(rate.value / limit.value if limit else None)
     return common.tell(

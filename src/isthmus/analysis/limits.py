@@ -8,10 +8,11 @@ its memory. A copy that crosses nothing stands beside a plain memory copy of the
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Literal, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from isthmus import backends, boards
 from isthmus.boards import Board
@@ -21,11 +22,23 @@ from isthmus.models.pcie import link_of, path_of
 from isthmus.results.run_file import DeviceRecord, Point, Run
 
 Name = Literal["link", "links", "device memory", "memcpy"]
-COLUMNS = ("limit_Bps", "limit_share", "limit", "limit_source")
-"""Columns of the summary: bytes a second, rate over limit, ``Limit.name`` and ``Limit.source``."""
+COLUMNS = ("limit_Bps", "limit_share", "limit", "limit_source", "plateau")
+"""Columns of the summary: bytes a second, rate over limit, ``Limit.name``, ``Limit.source``, and
+whether a larger size is hardly faster."""
 _USUAL_PAYLOAD = 256
 _KNOWN = 2.0
 """Rates whose interval is wider than this factor are compared with no memory copy."""
+PLATEAU = 0.05
+"""Most gain over the next larger sizes of a rate that is called a plateau.
+
+On H100 and H200 (gen5 x16), pinned copies of 16 MiB have 0.98 of the rate of 1 GiB, those of 1 MiB
+0.86, those of 256 KiB a third (``benchmarks/RESULTS.md``)."""
+_STEP = 8
+"""Largest factor between two sizes of which the larger shows whether the smaller is on the plateau.
+Sizes of a run lie this far apart, or less."""
+ALONE = 16 << 20
+"""Bytes from which a rate without a neighbouring size is on the plateau: a start-up time of 10 us
+is 3 % of such a copy on PCIe gen5 x16."""
 _NO_LINKS = ("mpi", "staged")
 """Channels between devices that do not use the links between them."""
 
@@ -140,15 +153,61 @@ def memory_copies(run: Run) -> frozenset[str]:
     return frozenset({point.device for point in run.points if point.api == "host"} - unreal)
 
 
-def complete(frame: Frame, run: Run) -> Frame:
-    """The limits of copies that cross no link, from memory copies of the run; and all shares."""
+def complete(frame: Frame, run: Run, axes: Sequence[str]) -> Frame:
+    """The limits of copies that cross no link, from memory copies of the run; and all shares.
+
+    A rate below its plateau is bound by latency: it has no share of a limit. Two kinds of reference
+    are for rates of any size: a memory copy of the same size, and the links between devices, whose
+    effective bandwidth is by definition a mean over small messages too.
+    """
     frame = frame.copy()
     for row in _with_memory_copy(frame, run):
         known = (row.bandwidth_Bps_copy, "memcpy", f"{row.device_copy} in this run")
         for name, value in zip(("limit_Bps", "limit", "limit_source"), known, strict=True):
             frame.set(frame.index == row.label, name, value)
-    frame["limit_share"] = frame["bandwidth_Bps"] / frame["limit_Bps"]
+    shares = frame["bandwidth_Bps"] / frame["limit_Bps"]
+    frame["limit_share"] = shares
+    frame["plateau"] = on_plateau(frame, axes)
+    of_any_size = frame["limit"].isin(["memcpy", "links"])
+    frame.set(~(frame["plateau"] | of_any_size), "limit_share", math.nan)
     return frame
+
+
+def on_plateau(frame: Frame, axes: Sequence[str]) -> NDArray[np.bool_]:
+    """Whether the rate of each row hardly grows any more with the size.
+
+    Compared are rows that differ in size only. A rate is on the plateau from the smallest size on
+    that no larger size exceeds by more than ``PLATEAU``.
+    """
+    result = np.zeros(len(frame), dtype=bool)
+    place = {label: i for i, label in enumerate(frame.index)}
+    rated = frame[frame["bandwidth_Bps"].gt(0)]
+    series = ["study", "device", "api", "operation", "memory", "clock", *axes]
+    for _, rows in rated.groupby(series, sort=False, dropna=False):
+        sized = sorted(
+            zip(
+                rows["bytes"],
+                rows["bandwidth_Bps"],
+                map(place.__getitem__, rows.index),
+                strict=True,
+            )
+        )
+        for i in _settled([(size, rate) for size, rate, _ in sized]):
+            result[sized[i][2]] = True
+    return result
+
+
+def _settled(rates: Sequence[tuple[int, float]]) -> range:
+    """The indices, of rates in order of size, that are on the plateau."""
+    last = len(rates) - 1
+    for i, (size, rate) in enumerate(rates):
+        near = [other for bytes_, other in rates[i + 1 :] if 2 * size <= bytes_ <= _STEP * size]
+        highest = max(other for _, other in rates[i:])
+        if near and rate >= (1 - PLATEAU) * highest:
+            return range(i, last + 1)
+    before = [size for size, _ in rates[:-1] if _STEP * size >= rates[last][0]]
+    alone = not before and rates[last][0] >= ALONE
+    return range(last, last + 1) if alone else range(0)
 
 
 def _with_memory_copy(frame: Frame, run: Run) -> Iterator[Any]:

@@ -18,6 +18,7 @@ TEMPLATES = MappingProxyType(
         # transfer
         "rate_of_limit": "{what}: {rate} at {size}, {share} of {reference} ({who}).",
         "rate_alone": "{what}: {rate} at {size} ({who}).",
+        "rate_grows": "{what}: {rate} at {size}, and still faster with larger copies ({who}).",
         "below_link": "Below what this link gives: {causes} ({who}{how}).",
         "below_known": "Below what {family} give: {operation} {rate}, known runs {least} to {most} "
         "({who}).",

@@ -191,8 +191,9 @@ def _row(point: Point, clock: ClockName, run: Run, known: Limits) -> dict[str, o
 
 
 def _limit_columns(limit: limits.Limit | None) -> dict[str, object]:
-    known = (limit.value, np.nan, limit.name, limit.source) if limit else (np.nan, np.nan, "", "")
-    return dict(zip(limits.COLUMNS, known, strict=True))
+    known = (limit.value, limit.name, limit.source) if limit else (np.nan, "", "")
+    value, name, source = known
+    return dict(zip(limits.COLUMNS, (value, np.nan, name, source, False), strict=True))
 
 
 def _identity(point: Point, clock: ClockName) -> dict[str, object]:
@@ -338,6 +339,6 @@ def summarise(run: Run) -> Frame:
         if complete is not None:
             frame = complete(frame, owners, run.settings.precision)
             owners += [owners[-1]] * (len(frame) - len(owners))
-    frame = limits.complete(frame, run)
+    frame = limits.complete(frame, run, axes)
     counts = trusted(frame) & frame["bandwidth_Bps"].gt(0)
     return fits.complete(frame, counts.values, axes, run.settings.confidence)

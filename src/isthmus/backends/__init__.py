@@ -89,6 +89,11 @@ class BackendDescription(ABC):
     """What to do where mapping a buffer is faster than copying it."""
     checks: tuple[Check, ...] = ()
     """What ``isthmus doctor`` checks of its devices alone."""
+    own_api = True
+    """Whether its API is made for its devices alone; else a standard that several vendors follow.
+
+    Where both reach a device, a run measures the device by its own API, and the standard's cost
+    beside it."""
     by_default = True
     """Whether ``isthmus run`` without ``--device`` measures this backend's hardware."""
     only_first_device = False

@@ -17,7 +17,7 @@ from isthmus.output import put
 
 if TYPE_CHECKING:
     from isthmus.analysis.advice import Advice
-    from isthmus.measure.plan import Task
+    from isthmus.measure.plan import Layer, Task
     from isthmus.results.run_file import DeviceRecord, Run
 
 _ALIASES = {"h2c": "h2d", "c2h": "d2h"}
@@ -173,7 +173,7 @@ def _measured(
     from isthmus.cli.progress import Progress
     from isthmus.measure import session
     from isthmus.measure.devices import devices_of
-    from isthmus.measure.plan import has_memory, offered
+    from isthmus.measure.plan import Layer, has_memory, offered
     from isthmus.studies import by_name
 
     unit = _STEP ** max(0, _power(size // _ROUNDED))
@@ -187,8 +187,11 @@ def _measured(
     def total(task: Task) -> int:
         return task.bytes * int(task.axes.get("depth", 1))
 
-    def keeps(task: Task) -> bool:
-        return total(task) <= top or task.offload
+    def layer_of(task: Task) -> Layer | None:
+        """The whole job first; nothing larger."""
+        if total(task) > top and not task.offload:
+            return None
+        return Layer.HEADLINES if total(task) == top else Layer.CURVE
 
     runs = []
     with tempfile.TemporaryDirectory() as folder, Progress(Console(stderr=True)) as progress:
@@ -216,8 +219,7 @@ def _measured(
             request = session.Request(
                 studies=[study], devices=addresses, axes=words, out=kept,
                 command=["isthmus", *sys.argv[1:]], precision=_PRECISION, budget_s=budget_s,
-                options=options, no_wait=no_wait, keeps=keeps,
-                first=lambda task: total(task) == top,
+                options=options, no_wait=no_wait, layer_of=layer_of,
             )  # fmt: skip
             runs.append(session.measure(request, progress))
     return runs

@@ -88,7 +88,7 @@ def studies_of(device: discovery.FoundDevice) -> list[str]:
     from isthmus import studies
     from isthmus.measure.plan import plan
 
-    return [study.name for study in studies.in_order() if plan(study, device, {}, quick=True).tasks]
+    return [study.name for study in studies.in_order() if plan(study, device, {}).tasks]
 
 
 def _studies_by_address(device: discovery.FoundDevice) -> dict[str, list[str]]:

@@ -1,4 +1,4 @@
-"""Progress of a run: current task, number of finished tasks, and remaining time."""
+"""Progress of a run: answers as they are known, the current task, and the remaining time."""
 
 from __future__ import annotations
 
@@ -11,18 +11,22 @@ from rich.console import Console
 from rich.progress import Progress as Bar
 from rich.progress import TextColumn
 
-from isthmus.measure.plan import Task
+from isthmus.measure.runner import Answer, Standing
 from isthmus.output import line
-from isthmus.results.run_file import State
-from isthmus.units import printable
+from isthmus.studies.transfer import PLATEAU_FROM
+from isthmus.units import format_rate, format_seconds, format_size, printable
 
 _PLAIN_EVERY_S = 10.0
+"""Least seconds between two lines of progress where the output is no terminal."""
+_LEAST_WIDTH = 0.001
+"""Half-widths below this share are shown as it: the figures beside them have three digits."""
 
 
 class Progress:
-    """Shows progress: one live line on a terminal, else a line every few seconds.
+    """Shows a line for each answer, and progress.
 
-    Counts the tasks of all studies of a run. A task counts once, whatever its number of processes.
+    Progress is one live line on a terminal, else a line every few seconds. It counts answers until
+    all are known, then points.
     """
 
     def __init__(self, console: Console, clock: Callable[[], float] = time.monotonic) -> None:
@@ -36,12 +40,7 @@ class Progress:
         )
         self._label = "looking for devices"
         self._id = self._bar.add_task("", total=None, line=self._label)
-        self._total = 0
-        self._done = 0
-        self._before = 0
-        self._ends = math.inf
-        self._began = clock()
-        self._last_line = self._began
+        self._last_line = clock()
 
     def __enter__(self) -> Progress:
         self._bar.start()
@@ -55,50 +54,62 @@ class Progress:
     ) -> None:
         self._bar.stop()
 
-    def begin(self, total: int, done: int, most_s: float) -> None:
-        """Starts counting: see Watcher."""
-        self._total, self._done, self._before = total, done, done
-        self._began = self._clock()
-        self._ends = self._began + most_s
-        self._update()
-
-    def visiting(self, label: str) -> None:
-        """Names what is measured now."""
-        self._label = printable(label)
-        self._update()
-
-    def finished(self, task: Task, rerun: int, state: State) -> None:  # noqa: ARG002
-        """Counts a task that ended."""
-        self._done += 1
-        self._update()
-
-    def say(self, message: str) -> None:
-        """One line above the progress."""
-        line(self._bar.console, f"isthmus: {message}")
-
-    def _update(self) -> None:
-        counted = f"{min(self._done, self._total)} of {self._total} done{self._left()}"
+    def visiting(self, label: str, standing: Standing) -> None:
+        """Names what is measured now, and how far the run has come."""
+        counted = _counted(standing)
         if self._console.is_terminal:
             room = self._console.width - len(counted) - 3
-            self._bar.update(self._id, line=f"{counted}  {self._label[: max(room, 0)]}")
+            self._bar.update(self._id, line=f"{counted}  {printable(label)[: max(room, 0)]}")
             return
         now = self._clock()
         if now - self._last_line >= _PLAIN_EVERY_S:
             self._last_line = now
-            line(self._console, f"{counted}: {self._label}")
+            self._print(f"{counted}: {label}")
 
-    def _left(self) -> str:
-        """The remaining time at most; for simulated devices an estimate from the pace so far."""
-        now = self._clock()
-        if math.isfinite(self._ends):
-            return f", at most {_minutes(max(0.0, self._ends - now))} left"
-        fresh = self._done - self._before
-        if not fresh:
-            return ""
-        left = (now - self._began) / fresh * max(0, self._total - self._done)
-        return f", about {_minutes(left)} left"
+    def answered(self, answer: Answer) -> None:
+        """One line above the progress: a figure that is known."""
+        self._print(answer_line(answer))
+
+    def say(self, message: str) -> None:
+        """One line above the progress."""
+        self._print(f"isthmus: {message}")
+
+    def _print(self, text: str) -> None:
+        line(self._bar.console, text)
+
+
+def answer_line(answer: Answer) -> str:
+    """A headline in one line: ``cuda:0 copy to device, 64Mi pinned: 55.1 GB/s +-0.2 %``."""
+    size = format_size(answer.bytes) if answer.bytes else ""
+    what = " ".join(filter(None, (size, answer.memory)))
+    of_rate = answer.moved_bytes and answer.bytes >= PLATEAU_FROM
+    value = answer.seconds.value
+    figure = format_rate(answer.moved_bytes / value) if of_rate else format_seconds(value)
+    grows = "" if answer.plateau else "; larger copies may be faster"
+    return (
+        f"{answer.device} {answer.says}{what and f', {what}'}: {figure}{_certainty(answer)}{grows}"
+    )
+
+
+def _certainty(answer: Answer) -> str:
+    """The interval's half-width as text, and whether more time would make it narrower."""
+    if answer.simulated:
+        return ", simulated"
+    if not answer.seconds.known:
+        return " (one process)"
+    width = 100 * max(answer.seconds.half_width, _LEAST_WIDTH)
+    return f" +-{width:.2g} %" + ("" if answer.precise else ": processes differ too much")
+
+
+def _counted(standing: Standing) -> str:
+    """``6 of 8 answers, 20 s left``, then ``12 of 40 points``."""
+    if standing.answers < standing.all_answers:
+        counted = f"{standing.answers} of {standing.all_answers} answers"
+    else:
+        counted = f"{standing.points} of {standing.all_points} points"
+    return f"{counted}, {_minutes(standing.left_s)} left"
 
 
 def _minutes(seconds: float) -> str:
-    minutes, rest = divmod(math.ceil(seconds), 60)
-    return f"{minutes}:{rest:02d}"
+    """Seconds up to two minutes, else minutes."""
+    return f"{math.ceil(seconds)} s" if seconds < 120 else f"{math.ceil(seconds / 60)} min"

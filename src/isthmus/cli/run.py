@@ -86,7 +86,7 @@ def run(
     ] = None,
     quick: Annotated[
         bool,
-        typer.Option("--quick", help="10 % precision, three processes, 60 s; fewer sizes of some"),
+        typer.Option("--quick", help="headlines and a coarse curve, to 10 %, in 60 s"),
     ] = False,
     axis: Annotated[
         list[str] | None, typer.Option(help="NAME=VALUES, e.g. bytes=1:256Mi; repeat for more")
@@ -95,7 +95,8 @@ def run(
         float | None, typer.Option(help="relative half-width of the interval to reach [0.02]")
     ] = None,
     budget: Annotated[
-        float | None, typer.Option(help="seconds for the whole run [by number and size of points]")
+        float | None,
+        typer.Option(help="seconds for the whole run, all points included [until precise]"),
     ] = None,
     reruns: Annotated[
         int | None, typer.Option(help="fresh processes for each point [6 to 30, by precision]")

@@ -34,11 +34,29 @@ class FoundDevice:
     """Options of the run that this device accepts."""
     others: tuple[str, ...] = ()
     """Addresses of the same kind: see ``BackendDescription.others_of``."""
+    beside: str = ""
+    """Address by which a run measures the same card fully; empty: this device's own."""
 
     @property
     def real(self) -> bool:
         """Whether its measurements are of hardware."""
         return self.candidate.hardware
+
+    @property
+    def scheme(self) -> str:
+        """First part of its address."""
+        return Address.parse(self.address).scheme
+
+    @property
+    def pci_address(self) -> str:
+        """Its PCIe function, in lower case; empty where that is not known."""
+        return self.description.properties.get("pci_address", "").lower()
+
+    @property
+    def accelerates(self) -> bool:
+        """Whether it is a device with a runtime that is none of this machine's processors."""
+        kind = self.description.properties.get("type", "")
+        return self.backend.has_runtime and kind != "cpu"
 
     @property
     def direct_memory(self) -> str:
@@ -164,23 +182,44 @@ def surveys() -> list[Survey]:
 
 
 def real_devices() -> list[FoundDevice]:
-    """The devices of ``isthmus run`` without ``--device``: each hardware device once.
+    """The devices of ``isthmus run`` without ``--device``: each hardware device once an API.
 
     A device that two libraries offer (two PoCLs, one driver named twice) is the same one where PCI
-    address, or without one the platform, agree.
+    address, or without one the platform, agree. Processors with an OpenCL runtime are left out
+    where an accelerator is here.
     """
     first: dict[tuple[str, str], Candidate] = {}
     devices: list[FoundDevice] = []
     for one in surveys():
         for device in one.devices:
-            bus = device.description.properties.get("pci_address", "")
-            same = (one.backend.name, bus or device.description.platform)
+            same = one.backend.name, device.pci_address or device.description.platform
             wanted = device.real and one.backend.by_default
             if wanted and first.setdefault(same, device.candidate) == device.candidate:
                 devices.append(device)
                 if one.backend.only_first_device:
                     break
-    return devices
+    if any(device.accelerates for device in devices):
+        devices = [one for one in devices if one.accelerates or not one.backend.has_runtime]
+    return grouped(devices)
+
+
+def grouped(devices: Sequence[FoundDevice]) -> list[FoundDevice]:
+    """The devices, each card's own API before the other APIs that reach the same PCIe function."""
+    primary: dict[str, FoundDevice] = {}
+    for device in sorted(devices, key=_by_api):
+        if device.accelerates and device.pci_address:
+            primary.setdefault(device.pci_address, device)
+    result: list[FoundDevice] = []
+    for device in devices:
+        known = primary.get(device.pci_address) if device.accelerates else None
+        beside = known.address if known and known is not device else ""
+        result.append(replace(device, beside=beside))
+    return sorted(result, key=lambda device: bool(device.beside))
+
+
+def _by_api(device: FoundDevice) -> tuple[bool, int]:
+    """Sort key: a vendor's own API first, then a backend's schemes in their order."""
+    return not device.backend.own_api, device.backend.schemes.index(device.scheme)
 
 
 def may_be_here(text: str) -> bool:

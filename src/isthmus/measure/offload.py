@@ -9,8 +9,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from isthmus.measure import protocol
+from isthmus.measure.jobs import Job
 from isthmus.measure.plan import Task
-from isthmus.measure.schedule import Job
 from isthmus.studies import by_name
 
 MOST_S = 120.0

@@ -1,9 +1,20 @@
-"""Plans the tasks of a study on a device, and the reasons for values that are left out."""
+"""Plans the tasks of a study on a device, in layers, and the reasons for values left out.
+
+A run measures a layer when the layer before is precise, or cannot become precise:
+
+1. HEADLINES: the questions that the study answers first (``Study.headlines``).
+2. CURVE: the study's main operations over the first sizes; ``rounds`` adds sizes between them.
+3. FURTHER: all other operations, over the first sizes.
+4. REST: every other size and value.
+
+What the user names is part of the first two layers, so that a run measures all of it.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from enum import IntEnum
 from itertools import product
 from math import prod
 
@@ -11,12 +22,28 @@ from isthmus import _core
 from isthmus.measure.discovery import FoundDevice
 from isthmus.measure.protocol import DeviceDescription, OperationDescription, PartDescription
 from isthmus.results.run_file import Point
-from isthmus.studies.base import Axis, Study, Value
+from isthmus.studies.base import Axis, Headline, Size, Study, Value
+from isthmus.studies.transfer import PLATEAU_FROM
 from isthmus.system.memory import available_bytes
 from isthmus.units import format_size
 
 _MEMORY_SHARE = 0.8
 """Share of the free memory, of host or device, that a point may use."""
+_PLATEAU_MOST = 1 << 30
+"""Largest size in bytes at which a plateau is looked for."""
+_PLATEAU_SHARE = 8
+"""Part of the memory, of host or device, that a size at which a plateau is looked for may have."""
+_PLATEAU_STEP = 4
+"""Factor between the sizes at which a plateau is looked for."""
+
+
+class Layer(IntEnum):
+    """When a task is measured: see the module's text."""
+
+    HEADLINES = 1
+    CURVE = 2
+    FURTHER = 3
+    REST = 4
 
 
 @dataclass(frozen=True)
@@ -34,6 +61,12 @@ class Task:
     """Whether each repetition runs in a fresh process and its parts are phases."""
     joint: bool = False
     """Whether all ranks carry it out together."""
+    layer: Layer = Layer.CURVE
+    headline: Headline | None = None
+    """The question that it answers, of a task of the first layer.
+
+    Of another task: the question that it answers if its size turns out to be on the plateau.
+    """
 
     def has(self, values: Mapping[str, Value]) -> bool:
         """Whether it has these values, of those axes that it has."""
@@ -124,6 +157,12 @@ class Plan:
         self._given = given
         self._chosen = chosen
         self._limits = Limits.of(device.description)
+        self._curve = set(given.get("operation") or study.curve or study.operations_usually)
+        self._coarse = {
+            axis.name: set(axis.first or ())
+            for axis in study.axes
+            if axis.coarse is not None and axis.name not in given
+        }
         self._too_large: dict[tuple[tuple[int, ...], int], list[str]] = {}
         self._columns = [study.axis(name) for name in study.columns if name != study.size_axis.name]
         self._varied = {axis.name for o in device.description.operations for axis in o.axes}
@@ -162,23 +201,73 @@ class Plan:
             if operation.sized and len(fitting) < len(whole):
                 beyond = tuple(size for size in whole if size > largest)
                 self._too_large.setdefault((beyond, largest), []).append(operation.name)
+            steps = self._plateau_steps(fitting, operation, own) if operation.sized else []
             for size in fitting if operation.sized else (0,):
                 points = {
                     index: self._point(part, size, str(kind), axes, operation.api)
                     for index, part in enumerate(operation.parts)
                     if part.name in wanted
                 }
-                self.tasks.append(
-                    Task(
-                        operation.name,
-                        size,
-                        str(kind),
-                        own,
-                        points,
-                        offload=self._study.offload,
-                        joint=operation.joint,
-                    )
+                task = Task(
+                    operation.name,
+                    size,
+                    str(kind),
+                    own,
+                    points,
+                    offload=self._study.offload,
+                    joint=operation.joint,
                 )
+                self.tasks.append(self._in_layer(task, axes, steps))
+
+    def _plateau_steps(
+        self, sizes: Sequence[int], operation: OperationDescription, own: Mapping[str, Value]
+    ) -> Sequence[int]:
+        """The sizes, rising, at which a plateau is looked for."""
+        most = min(_PLATEAU_MOST, self._limits.largest(operation, own) // _PLATEAU_SHARE)
+        steps: list[int] = []
+        for size in sorted(set(sizes)):
+            far_enough = not steps or size >= _PLATEAU_STEP * steps[-1]
+            if PLATEAU_FROM <= size <= most and far_enough:
+                steps.append(size)
+        # Sizes that the user named may all be larger than what is looked at by itself.
+        return steps or [size for size in sorted(sizes)[-1:] if size >= PLATEAU_FROM]
+
+    def _in_layer(self, task: Task, axes: Mapping[str, Value], steps: Sequence[int]) -> Task:
+        """The task with its layer, and with the headline that it answers.
+
+        ``steps``: the sizes at which a plateau is looked for.
+        """
+        names = {point.operation for point in task.points.values()}
+        values = {"memory": task.memory, **axes}
+        if self._study.size_axis.name in self._coarse:
+            values[self._study.size_axis.name] = task.bytes // self._study.size_axis.unit_bytes
+        first = all(
+            values.get(name) in known for name, known in self._coarse.items() if name in values
+        )
+        if task.bytes == 0:  # an operation without a size has a single point
+            first = True
+        for headline in self._study.headlines:
+            if headline.operation not in names or not self._asks_for(headline, task, axes):
+                continue
+            if headline.bytes in {Size.ANY, task.bytes}:
+                return replace(task, layer=Layer.HEADLINES, headline=headline)
+            if headline.on_plateau and task.bytes in steps:
+                alone = len(steps) == 1
+                layer = Layer.HEADLINES if alone else Layer.CURVE if first else Layer.REST
+                return replace(task, layer=layer, headline=headline)
+        if not first:
+            return replace(task, layer=Layer.REST)
+        named = self._study.size_axis.name in self._given
+        return replace(task, layer=Layer.CURVE if named or names & self._curve else Layer.FURTHER)
+
+    def _asks_for(self, headline: Headline, task: Task, axes: Mapping[str, Value]) -> bool:
+        """Whether a headline is about a task's memory and axes, whatever its size."""
+        if headline.memory and task.memory not in headline.memory and "memory" not in self._given:
+            return False
+        return all(
+            axes.get(name, value) in {value, ""} or name in self._given
+            for name, value in headline.axes.items()
+        )
 
     def _point(
         self, part: PartDescription, size: int, kind: str, axes: Mapping[str, Value], api: str
@@ -273,17 +362,15 @@ def _as_value(text: str) -> Value:
     return int(text) if text.isdigit() else text
 
 
-def plan(
-    study: Study, device: FoundDevice, given: Mapping[str, Sequence[Value]], *, quick: bool
-) -> Plan:
+def plan(study: Study, device: FoundDevice, given: Mapping[str, Sequence[Value]]) -> Plan:
     """Tasks of one study for one device.
 
     ``given`` holds the axes that the user set, parsed. Points that the device cannot hold or do are
     left out, with a reason where the user named them. Where the user names no kind of host memory,
     the device's first kind is measured, and its ``direct_memory`` beside it.
     """
-    usual = {axis.name: axis.usual(quick=quick) for axis in study.axes}
-    chosen = {**{name: values for name, values in usual.items() if values is not None}, **given}
+    usual = {axis.name: axis.default for axis in study.axes if axis.default is not None}
+    chosen = {**usual, **given}
     planner = Plan(study, device, given, chosen)
     description = device.description
     for kind in given.get("memory", ()):
@@ -293,7 +380,7 @@ def plan(
             reason = f": {why}" if why else f"; it has {offers}"
             planner.left_out.append(f"{device.address} has no memory kind '{kind}'{reason}")
     wanted = [str(name) for name in given.get("operation", study.operations_usually)]
-    sizes_by_set = study.sizes(given, quick=quick)
+    sizes_by_set = study.sizes(given)
     seen: list[OperationDescription] = []
     for name in wanted:
         operations = offered(study, description, name)

@@ -116,9 +116,8 @@ class Criterion(msgspec.Struct, frozen=True):
 
 
 class Measure(msgspec.Struct, frozen=True, tag=True):
-    """Measures a block of one series; the first visit begins the series."""
+    """Measures one point, until its criterion is met or its time is up."""
 
-    series: int
     operation: str
     bytes: int
     memory: str

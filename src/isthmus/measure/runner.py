@@ -1,36 +1,30 @@
 """The runner: rounds of fresh workers, until each point is precise enough or the time is up.
 
 In a round each device has one worker, which visits some of its points. One point at a time is
-measured on a machine. Each offload has a worker of its own.
+measured on a machine. Each offload has a worker of its own, as it times the start of a runtime.
 """
 
 from __future__ import annotations
 
 import math
-import random
 import time
+from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext, suppress
 from dataclasses import dataclass
 from functools import partial
-from typing import Protocol
+from typing import NamedTuple, Protocol
 
 import msgspec
 
 from isthmus.measure import offload, protocol
-from isthmus.measure.plan import Task
-from isthmus.measure.schedule import Cost, Job, Schedule, looks, settled
+from isthmus.measure.jobs import Cost, Job, looks, out_of_reach, settled
+from isthmus.measure.plan import Layer
+from isthmus.measure.rounds import Rounds
 from isthmus.measure.supervisor import Responder, WorkerDiedError, WorkerProcess, WorkerRefusedError
 from isthmus.results.journal import Entry
-from isthmus.results.run_file import (
-    FINAL_STATES,
-    ClockName,
-    ClockRecord,
-    Rerun,
-    Samples,
-    Settings,
-    State,
-)
+from isthmus.results.run_file import ClockName, ClockRecord, Rerun, Samples, Settings, State
+from isthmus.statistics import Interval
 from isthmus.system.binding import Binding
 
 _MOST_POINT_S = 20.0
@@ -47,24 +41,44 @@ _DEVICE_TICK_S = 1e-9
 _SIMULATED_TICK_S = 1e-15
 
 
-_Visit = tuple[protocol.Measured, protocol.ClockDescription]
-"""A visit to a job, with its worker's clock."""
+class Standing(NamedTuple):
+    """How far a run has come."""
+
+    answers: int
+    """Headlines that are precise or cannot become precise, of ``all_answers``."""
+    all_answers: int
+    points: int
+    """Tasks that need no more processes, of ``all_points``."""
+    all_points: int
+    left_s: float
+    """Estimated seconds until all are measured, within the run's time limit."""
+
+
+class Answer(NamedTuple):
+    """A headline that a run has measured."""
+
+    device: str
+    says: str
+    """The quantity in words: "copy to device"."""
+    memory: str
+    bytes: int
+    moved_bytes: int
+    seconds: Interval
+    precise: bool
+    """Whether the interval is as narrow as the run asks for."""
+    simulated: bool
+    plateau: bool
+    """False of a rate that larger copies may exceed."""
 
 
 class Watcher(Protocol):
     """Shows the progress of a run and its messages to the user."""
 
-    def begin(self, total: int, done: int, most_s: float) -> None:
-        """The run starts: number of its tasks, and of those that an earlier run has done.
-
-        ``most_s`` is the time limit in seconds: infinite where devices are simulated.
-        """
-
-    def visiting(self, label: str) -> None:
+    def visiting(self, label: str, standing: Standing) -> None:
         """A visit to a task begins."""
 
-    def finished(self, task: Task, rerun: int, state: State) -> None:
-        """A task has ended; ``rerun`` is the number of its last process."""
+    def answered(self, answer: Answer) -> None:
+        """A headline is known: more processes are not needed, or do not make it precise."""
 
     def say(self, message: str) -> None:
         """Shows a message to the user."""
@@ -127,56 +141,61 @@ class Runner:
     binding: Binding
     watcher: Watcher
     record: Callable[[Entry], None]
+    goes_on: bool = False
+    """Whether the run measures every layer, as far as the time goes."""
     group: Responder | None = None
     """The ranks, which measure in place of workers: one process each, for the whole run."""
 
     def __post_init__(self) -> None:
-        self.schedule = Schedule(self.jobs, self.settings)
+        last = Layer.REST if self.goes_on else Layer.CURVE
+        simulated = [job for job in self.jobs if job.simulated]
+        timed = [job for job in self.jobs if not job.simulated]
+        # A simulated point costs no time on a device: the run measures further operations too.
+        self.simulated = Rounds(simulated, self.settings, max(last, Layer.FURTHER))
+        self.timed = Rounds(timed, self.settings, last)
         self.out_of_time = False
+        self._until = math.inf
+        self._answered: set[Job] = set()
         self._deaths: dict[str, int] = {}
         self._ending_workers = ExitStack()
         """Released workers of the previous round, which may not have ended yet."""
 
-    def begin(self, most_s: float) -> None:
-        """Tells the watcher how many tasks there are."""
-        if any(job.simulated for job in self.schedule.unfinished):
-            most_s = math.inf
-        done = len(self.jobs) - len(self.schedule.unfinished)
-        self.watcher.begin(len(self.jobs), done, most_s)
+    @property
+    def unfinished(self) -> bool:
+        """Whether a job needs further processes."""
+        return bool(self.simulated.unfinished or self.timed.unfinished)
+
+    @property
+    def planned(self) -> list[Job]:
+        """The jobs that the run measures."""
+        return [*self.simulated.wanted, *self.timed.wanted]
 
     def run_simulated(self) -> None:
-        """Measures each simulated point once, outside the budget: the host is not timed.
-
-        Points of one size follow one another: an emulated card keeps memory of that size.
-        """
-        simulated = [job for job in self.schedule.unfinished if job.simulated]
-        order = random.Random(self.settings.seed)
-        rank = {size: order.random() for size in sorted({job.task.bytes for job in simulated})}
-        simulated.sort(key=lambda job: rank[job.task.bytes])
-        if simulated:
-            with self._workers_ended():
-                self._round(0, simulated, math.inf)
+        """Measures each simulated point once, outside the budget: the host is not timed."""
+        self._run(self.simulated, math.inf)
 
     def run(self, until: float) -> None:
         """Measures what is timed, until a time of ``time.monotonic``."""
-        if self.settings.reruns == 1:
-            offloads = (job for job in self.schedule.unfinished if job.task.offload)
-            self._run_in_one_process(until - sum(map(self.schedule.visit_s, offloads)))
-        number = 1 + max((n for job in self.jobs for n in job.processes), default=-1)
-        with self._workers_ended():
-            while chosen := self.schedule.next_round(until - time.monotonic()):
-                if not self._round(number, chosen, until):
-                    break
-                number += 1
-        self.out_of_time |= bool(self.schedule.unfinished)
-        for job in self.schedule.unfinished:
-            self.watcher.finished(job.task, len(job.processes) - 1, "budget")
+        self._run(self.timed, until)
+        self.out_of_time = bool(self.timed.unfinished)
         self._report_missed_precision()
 
-    def _round(self, number: int, jobs: Sequence[Job], until: float) -> bool:
+    def _run(self, rounds: Rounds, until: float) -> None:
+        """Measures rounds until no job is left or the time is up."""
+        self._until = until
+        number = 1 + max((n for job in self.jobs for n in job.processes), default=-1)
+        with self._workers_ended():
+            while chosen := rounds.next_round(until - time.monotonic()):
+                if not self._round(number, chosen, rounds):
+                    break
+                number += not chosen[0].simulated and self.settings.reruns != 1
+        for job in rounds.wanted:
+            self._answer(job, last=True)
+
+    def _round(self, number: int, jobs: Sequence[Job], rounds: Rounds) -> bool:
         """Visits jobs with one process of each device; returns whether any was visited."""
         visited = False
-        planned = {job: self.schedule.visit_s(job) for job in jobs}
+        planned = {job: rounds.visit_s(job) for job in jobs}
         usual_s = sum(planned.values()) / len(planned)
         stack = ExitStack()
         workers = _Workers(stack, self._start_worker)
@@ -191,29 +210,69 @@ class Runner:
                 with suppress(WorkerDiedError):  # its first visit meets the same error
                     workers.opened(job)
             overrun_s = 0.0
-            for job in jobs:
+            queue = deque(jobs)
+            while queue:
+                job = queue.popleft()
                 began = time.monotonic()
+                planned_s = planned.get(job) or rounds.visit_s(job)
                 # A visit that cannot end in time is left out. So is an expensive one that is only
                 # estimated, where the visits before it took longer than estimated.
-                estimated = not (job.cost or job.task.offload or job.simulated or job.first)
-                too_late = estimated and planned[job] > usual_s < overrun_s
-                if job.given_up or too_late or began + planned[job] > until:
+                estimated = not (job.cost or job.task.offload or job.simulated)
+                expensive = job.layer > Layer.HEADLINES and planned_s > usual_s < overrun_s
+                if job.given_up or (estimated and expensive) or began + planned_s > self._until:
                     continue
                 visited = True
-                self._attempt(job, workers, partial(self._visit, job, number, workers))
-                overrun_s += time.monotonic() - began - _SLACK * planned[job]
+                share_s = (self._until - began) / (1 + len(queue))
+                self._attempt(
+                    job, workers, partial(self._visit, job, number, workers, rounds, share_s)
+                )
+                self._answer(job)
+                queue.extendleft(rounds.following(job))
+                overrun_s += time.monotonic() - began - _SLACK * planned_s
         finally:
             workers.release()
             self._ending_workers = stack
         for address, own_s in workers.start_s.items():
             seconds = own_s + waited_s / len(workers.start_s)
-            new = address not in self.schedule.start_s
-            if seconds > _SLOW_START_S and new and math.isfinite(until):
+            new = address not in rounds.start_s
+            if seconds > _SLOW_START_S and new and math.isfinite(self._until):
                 self.watcher.say(
                     f"{address} takes {seconds:.0f} s to start: it is measured in fewer processes"
                 )
-            self.schedule.start_s[address] = seconds
+            rounds.start_s[address] = seconds
         return visited
+
+    def _answer(self, job: Job, *, last: bool = False) -> None:
+        """Passes a headline to the watcher once it is known.
+
+        ``last``: the run is over, so that no further process makes it more precise.
+        """
+        headline = job.task.headline
+        if headline is None or job.layer > Layer.HEADLINES or job in self._answered:
+            return
+        seconds = job.seconds(self.settings.confidence)
+        known = settled(job, self.settings) or out_of_reach(job, self.settings) or last
+        if seconds is None or job.given_up or not known:
+            return
+        self._answered.add(job)
+        self.watcher.answered(
+            Answer(
+                job.device.address, headline.says, job.task.memory, job.task.bytes,
+                job.moved_bytes, seconds,
+                job.simulated or seconds.half_width <= self.settings.precision, job.simulated,
+                job.plateau is not False,
+            )
+        )  # fmt: skip
+
+    def _standing(self) -> Standing:
+        """How far the run has come."""
+        both = (self.simulated, self.timed)
+        answers, points = (
+            [sum(numbers) for numbers in zip(*counts, strict=True)]
+            for counts in ([one.answers for one in both], [one.points for one in both])
+        )
+        left_s = min(sum(one.left_s() for one in both), max(self._until - time.monotonic(), 0.0))
+        return Standing(answers[0], answers[1], points[0], points[1], left_s)
 
     @contextmanager
     def _workers_ended(self) -> Iterator[None]:
@@ -230,7 +289,7 @@ class Runner:
 
     def _attempt(self, job: Job, workers: _Workers, work: Callable[[], None]) -> None:
         """Does work for a job; an error ends that job, too many dead workers end its device."""
-        self.watcher.visiting(f"{job.study} {job.label}")
+        self.watcher.visiting(f"{job.study} {job.label}", self._standing())
         try:
             work()
         except WorkerRefusedError as error:
@@ -249,7 +308,6 @@ class Runner:
     def _record_end(self, job: Job) -> None:
         for point in job.task.points.values():
             self.record(Entry(msgspec.structs.replace(point, error=job.error, skipped=job.skipped)))
-        self.watcher.finished(job.task, len(job.processes), "failed")
 
     def _count_death(self, job: Job, workers: _Workers, error: WorkerDiedError) -> None:
         """Discards a dead worker; after a few of them the rest of the device is not measured."""
@@ -261,24 +319,35 @@ class Runner:
         why = str(error) if error.final else f"{_MOST_DEATHS} workers of this device died"
         if not error.final:
             self.watcher.say(f"{address}: given up after {_MOST_DEATHS} dead workers")
-        for other in self.schedule.unfinished:
+        for other in (*self.simulated.unfinished, *self.timed.unfinished):
             if other.device.address == address:
                 other.error = f"not measured: {why}"
                 self._record_end(other)
 
-    def _visit(self, job: Job, number: int, workers: _Workers) -> None:
+    def _visit(
+        self, job: Job, number: int, workers: _Workers, rounds: Rounds, share_s: float
+    ) -> None:
+        """Measures a job in one process; ``share_s``: its share of the time that is left."""
         if job.task.offload:
             began = time.monotonic()
-            self._record_blocks(job, number, [self._offload(job)], "once")
+            answer = self._offload(job)
+            assert answer.clock
+            self._record(job, number, answer, answer.clock, "once")
             job.learn(Cost(time.monotonic() - began, 0.0))
             return
-        most_s = min(max(_LEAST_VISIT_S, 4 * self.schedule.visit_s(job)), _MOST_POINT_S)
-        samples = 0 if job.simulated else self.schedule.samples(job)
-        visit = self._measure(job, workers, most_s, samples)
-        state: State = visit[0].state if job.simulated else "visit"  # type: ignore[assignment]
-        self._record_blocks(job, number, [visit], state)
+        state: State | None = None
+        if job.simulated:
+            most_s, samples = _SIMULATED_MOST_S, 0
+        elif self.settings.reruns == 1:  # this process alone makes the point precise
+            most_s, samples = min(max(_LEAST_VISIT_S, share_s), _MOST_POINT_S), 0
+        else:
+            most_s = min(max(_LEAST_VISIT_S, 4 * rounds.visit_s(job)), _MOST_POINT_S)
+            samples, state = rounds.samples(job), "visit"
+        block, clock = self._measure(job, workers, most_s, samples)
+        ended: State = "budget" if block.state == "open" else block.state  # type: ignore[assignment]
+        self._record(job, number, block, clock, state or ended)
 
-    def _offload(self, job: Job) -> _Visit:
+    def _offload(self, job: Job) -> protocol.Measured:
         reference = offload.reference_of(job, self.jobs)
         for partner in (reference, None) if reference else (None,):
             try:
@@ -290,18 +359,16 @@ class Runner:
             else:
                 break
         assert isinstance(answer, protocol.Measured)
-        assert answer.clock
-        return answer, answer.clock
+        return answer
 
-    def _measure(self, job: Job, workers: _Workers, most_s: float, samples: int) -> _Visit:
+    def _measure(
+        self, job: Job, workers: _Workers, most_s: float, samples: int
+    ) -> tuple[protocol.Measured, protocol.ClockDescription]:
         """Visits a job; ``samples`` 0: until the process by itself is precise enough."""
         task, settings = job.task, self.settings
-        if job.simulated:
-            most_s = _SIMULATED_MOST_S
         worker, opened = workers.opened(job)
         answer = worker.ask(
             protocol.Measure(
-                self.jobs.index(job),
                 task.operation,
                 task.bytes,
                 task.memory,
@@ -323,72 +390,29 @@ class Runner:
             job.learn(Cost(max(answer.block_s - sampled_s, 0.0), sampled_s / taken))
         return answer, opened.clock
 
-    def _run_in_one_process(self, until: float) -> None:
-        """Measures with one process: visits jobs block by block until each is precise enough."""
-        order = random.Random(self.settings.seed)
-        taken: dict[Job, list[_Visit]] = {
-            job: [] for job in self.schedule.unfinished if not job.task.offload
-        }
-        state: State = "interrupted"
-        with ExitStack() as stack:
-            workers = _Workers(stack, self._start_worker)
-
-            def visit(job: Job, most_s: float) -> None:
-                block, clock = self._measure(job, workers, most_s, 0)
-                if taken[job] and taken[job][0][1] is not clock:
-                    taken[job].clear()  # from a worker that has died since
-                taken[job].append((block, clock))
-                if block.state in FINAL_STATES:
-                    self._record_blocks(job, 0, taken.pop(job), block.state)
-
-            try:
-                while taken and time.monotonic() < until:
-                    turn = list(taken)
-                    order.shuffle(turn)
-                    turn.sort(key=lambda job: not job.first)
-                    for visited, job in enumerate(turn):
-                        left_s = until - time.monotonic()
-                        if left_s <= 0:
-                            break
-                        if job.given_up:
-                            self._record_blocks(job, 0, taken.pop(job), "failed")
-                            continue
-                        share_s = max(_LEAST_VISIT_S, left_s / (len(turn) - visited))
-                        self._attempt(
-                            job, workers, partial(visit, job, min(share_s, _MOST_POINT_S))
-                        )
-                state = "budget"
-            finally:
-                self.out_of_time |= bool(taken)
-                for job, blocks in taken.items():
-                    self._record_blocks(job, 0, blocks, "failed" if job.given_up else state)
-
-    def _record_blocks(self, job: Job, number: int, visits: Sequence[_Visit], state: State) -> None:
-        """Records the visits of one process to a job; phases that an offload lacks are left out."""
-        if not visits:
-            return
-        blocks, clock = [block for block, _ in visits], visits[0][1]
+    def _record(
+        self, job: Job, number: int, block: protocol.Measured, clock: protocol.ClockDescription,
+        state: State,
+    ) -> None:  # fmt: skip
+        """Records a visit; phases that an offload lacks are left out."""
         results = {
-            n: _rerun(blocks, n, number, clock, state)
-            for n, part in enumerate(blocks[0].parts)
+            n: _rerun(block, n, number, clock, state)
+            for n, part in enumerate(block.parts)
             if state != "once" or part.ticks or part.simulated_fs
         }
         for n in job.task.points.keys() & results.keys():
-            point = msgspec.structs.replace(
-                job.task.points[n], moved_bytes=blocks[0].parts[n].moved_bytes, error=job.error
-            )
+            moved = block.parts[n].moved_bytes
+            point = msgspec.structs.replace(job.task.points[n], moved_bytes=moved, error=job.error)
             self.record(Entry(point, results[n]))
+        job.moved_bytes = block.parts[job.part].moved_bytes
         job.add(number, results)
-        if settled(job, self.settings) and not job.given_up:
-            precise = job.half_width(self.settings.confidence) <= self.settings.precision
-            self.watcher.finished(job.task, number, "precision" if precise else state)
 
     def _report_missed_precision(self) -> None:
         """Says which precision is possible where processes differ too much for that requested."""
         settings = self.settings
         reached = {
             job: job.reducible_half_width(settings.confidence)
-            for job in self.jobs
+            for job in self.timed.wanted
             if len(job.processes) > 1
             and not (job.simulated or job.given_up)
             and len(looks(job, settings)) > 1
@@ -403,48 +427,44 @@ class Runner:
         apart = 100 * typical.spread
         cure = f"--precision {width:.2g}" if width < 1 else "a larger --budget"
         self.watcher.say(
-            f"{len(short)} of {len(self.jobs)} points can be certain to {100 * width:.0f} % in "
-            f"this time, not to {100 * settings.precision:g} %: the same measurement differs by "
-            f"{apart:.0f} % from one process to the next; pin with --cpus, or ask for {cure}"
+            f"{len(short)} of {len(self.timed.wanted)} points can be certain to "
+            f"{100 * width:.0f} % in this time, not to {100 * settings.precision:g} %: the same "
+            f"measurement differs by {apart:.0f} % from one process to the next; pin with --cpus, "
+            f"or ask for {cure}"
         )
 
 
 def _rerun(
-    blocks: Sequence[protocol.Measured],
-    part: int,
+    block: protocol.Measured,
+    number_of_part: int,
     number: int,
     clock: protocol.ClockDescription,
     state: State,
 ) -> Rerun:
-    parts = [block.parts[part] for block in blocks]
-    cold = next((p.cold for p in parts if p.cold is not None), None)
-    on_host = [t for p in parts for t in p.ticks]
-    on_device = [round(s / _DEVICE_TICK_S) for p in parts for s in p.device_seconds]
-    simulated = [t for p in parts for t in p.simulated_fs]
+    """The results of one part in one process, for the run file."""
+    part = block.parts[number_of_part]
     clocks: dict[ClockName, Samples] = {}
-    if on_host:
-        again, beside, empty = (
-            [t for p in parts for t in getattr(p, name)]
-            for name in ("again", "reference", "empty_ticks")
-        )
-        clocks["host"] = Samples(on_host, clock.seconds_per_tick, cold, again, beside, empty)
-    if on_device:
-        clocks["device"] = Samples(on_device, _DEVICE_TICK_S)
-    if simulated:
-        clocks["simulated"] = Samples(simulated, _SIMULATED_TICK_S)
-    verdicts = {block.verified for block in blocks}
-    noises = (p.noise or block.noise for p, block in zip(parts, blocks, strict=True))
+    if part.ticks:
+        clocks["host"] = Samples(
+            part.ticks, clock.seconds_per_tick, part.cold, part.again, part.reference,
+            part.empty_ticks,
+        )  # fmt: skip
+    if part.device_seconds:
+        ticks = [round(seconds / _DEVICE_TICK_S) for seconds in part.device_seconds]
+        clocks["device"] = Samples(ticks, _DEVICE_TICK_S)
+    if part.simulated_fs:
+        clocks["simulated"] = Samples(part.simulated_fs, _SIMULATED_TICK_S)
     return Rerun(
         rerun=number,
-        batch=blocks[-1].batch,
-        intervals=blocks[-1].intervals,
+        batch=block.batch,
+        intervals=block.intervals,
         clocks=clocks,
-        blocks=[max(len(p.ticks), len(p.simulated_fs)) for p in parts],
+        blocks=[max(len(part.ticks), len(part.simulated_fs))],
         clock=msgspec.convert(clock, ClockRecord, from_attributes=True),
-        verified="false" if "false" in verdicts else "true" if "true" in verdicts else "na",
-        fault=next((block.fault for block in blocks if block.fault), ""),
+        verified=block.verified,  # type: ignore[arg-type]
+        fault=block.fault,
         state=state,
-        noise=sum(noises, protocol.Noise()),
-        measured_s=sum(block.block_s for block in blocks),
-        remarks=list(dict.fromkeys(remark for block in blocks for remark in block.remarks)),
+        noise=part.noise or block.noise,
+        measured_s=block.block_s,
+        remarks=list(dict.fromkeys(block.remarks)),
     )

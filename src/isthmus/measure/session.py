@@ -6,7 +6,7 @@ import contextlib
 import os
 import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime, timezone
 from pathlib import Path
 from types import MappingProxyType
@@ -26,14 +26,16 @@ from isthmus.measure.devices import (
     software_of,
 )
 from isthmus.measure.discovery import FoundDevice
-from isthmus.measure.plan import Task, describe_memory_kinds, has_memory, known_to, plan
+from isthmus.measure.jobs import Job
+from isthmus.measure.plan import Layer, Task, describe_memory_kinds, has_memory, known_to, plan
+from isthmus.measure.rounds import usual_budget_s
 from isthmus.measure.runner import Runner, Watcher
-from isthmus.measure.schedule import Job, usual_budget_s
 from isthmus.results import journal, run_file
 from isthmus.results.journal import Entry, Journal, assemble
-from isthmus.results.run_file import QUICK_PROCESSES, DeviceRecord, Run, Settings, Software
+from isthmus.results.run_file import DeviceRecord, LeftOut, Run, Settings, Software
 from isthmus.studies import by_name
 from isthmus.studies.base import Study, Value
+from isthmus.studies.transfer import LATENCY_BYTES
 from isthmus.system import environment, lock, memory
 from isthmus.system.binding import Binding, binding
 
@@ -44,8 +46,8 @@ QUICK_PRECISION = 0.1
 QUICK_BUDGET_S = 60.0
 """Budget of a quick run over all studies."""
 PRECISION = 0.02
-LEAST_BUDGET_S = 20.0
-"""Least budget of a run without ``--budget``, which gets the time that its points usually need."""
+LEAST_BUDGET_S = 240.0
+"""Least time limit of a run without ``--budget``, which ends before when its points are precise."""
 
 
 @dataclass
@@ -69,10 +71,16 @@ class Request:
     binding: Binding = field(default_factory=Binding)
     group: RankGroup | None = None
     """The ranks that measure together, where a launcher started them."""
-    keeps: Callable[[Task], bool] | None = None
-    """Which of the planned tasks are measured; None: all."""
-    first: Callable[[Task], bool] | None = None
-    """Which of these come before all others, in case time runs out."""
+    layer_of: Callable[[Task], Layer | None] | None = None
+    """The layer of each planned task, None for a task that is not measured; by default the plan's
+    own."""
+
+    def layered(self, task: Task) -> Task | None:
+        """A planned task with its layer; None where the request leaves it out."""
+        if self.layer_of is None:
+            return task
+        layer = self.layer_of(task)
+        return None if layer is None else replace(task, layer=layer, headline=None)
 
 
 def _now() -> str:
@@ -106,7 +114,7 @@ def _open(request: Request, watcher: Watcher) -> tuple[list[FoundDevice], list[D
     if request.group:
         return joint_device(request.group, request.options, watcher)
     axes = [(study, _parsed_axes(request, study)) for study in request.studies]
-    wanted = any(study.of_software(given, quick=request.quick) for study, given in axes)
+    wanted = any(study.of_software(given) for study, given in axes)
     added = software_of(request.devices) if wanted else ()
     return devices_of(request.devices, request.options, watcher, added)
 
@@ -117,7 +125,6 @@ def _jobs(
     records: Sequence[DeviceRecord],
     watcher: Watcher,
 ) -> list[Job]:
-    quick = request.quick
     jobs: list[Job] = []
     left_out: list[str] = []
     added = {record.address for record in records if record.added}
@@ -131,16 +138,22 @@ def _jobs(
                 what = f"no memory kind '{kind}' on these devices; they have {offers}"
                 refuse_or_warn(what, records, watcher)
         named = [one for one in devices if one.address not in added]
-        plans = [plan(study, one, given, quick=quick) for one in named]
+        plans = [plan(study, one, given) for one in named]
         for one, planned in zip(named, plans, strict=True):
-            wanted = filter(request.keeps, planned.tasks) if request.keeps else planned.tasks
-            first = request.first or (lambda _: False)
-            jobs += [Job(one, task, first=first(task)) for task in wanted]
+            tasks = map(request.layered, planned.tasks)
+            begins = first_layer(one, devices)
+            if study.between and not request.group:  # one rank alone crosses no network
+                begins = Layer.CURVE
+            jobs += [
+                Job(one, task, headline_layer=begins)
+                for task in tasks
+                if task and (not one.beside or compares_apis(task, one))
+            ]
             left_out += planned.left_out
-        software = study.of_software(given, quick=quick)
+        software = study.of_software(given)
         for one in devices:
             if software and one.address in added:
-                planned = plan(study, one, software, quick=quick)
+                planned = plan(study, one, software)
                 jobs += [Job(one, task) for task in planned.tasks]
         if request.group and not any(planned.tasks or planned.left_out for planned in plans):
             raise UsageError(
@@ -156,6 +169,25 @@ def _jobs(
     return jobs
 
 
+def first_layer(device: FoundDevice, devices: Sequence[FoundDevice]) -> Layer:
+    """The layer in which a device's headlines are measured.
+
+    The processor's own copies and other APIs of a card are comparisons. So they come later, unless
+    nothing else is measured.
+    """
+    alone = not any(one.backend.has_runtime for one in devices)
+    compared = device.beside or not device.backend.has_runtime
+    return Layer.CURVE if compared and not alone else Layer.HEADLINES
+
+
+def compares_apis(task: Task, device: FoundDevice) -> bool:
+    """Whether a task shows by how much an API differs from the card's own: rates and latency."""
+    fastest = device.direct_memory
+    in_fastest = not fastest or task.memory == fastest
+    in_pages = task.bytes >= LATENCY_BYTES
+    return bool(task.headline) and in_fastest and in_pages and not task.offload
+
+
 def _unmet_needs(request: Request, devices: Sequence[FoundDevice]) -> str:
     """Why there is no point to measure: what the studies need of a device."""
     addresses = ", ".join(one.address for one in devices)
@@ -169,7 +201,7 @@ def settings_of(request: Request, jobs: Sequence[Job]) -> Settings:
     settings = Settings(
         precision=request.precision or (QUICK_PRECISION if quick else PRECISION),
         confidence=0.95,
-        reruns=1 if request.group else request.reruns or (QUICK_PROCESSES if quick else 0),
+        reruns=1 if request.group else request.reruns or 0,
         budget_s=request.budget_s or QUICK_BUDGET_S,
         seed=request.seed,
         quick=quick,
@@ -181,8 +213,8 @@ def settings_of(request: Request, jobs: Sequence[Job]) -> Settings:
     )
     if request.budget_s or quick:
         return settings
-    usual = max(LEAST_BUDGET_S, usual_budget_s(jobs, settings))
-    return msgspec.structs.replace(settings, budget_s=usual)
+    usual = usual_budget_s((job for job in jobs if job.layer <= Layer.CURVE), settings)
+    return msgspec.structs.replace(settings, budget_s=max(LEAST_BUDGET_S, usual))
 
 
 def measure(request: Request, watcher: Watcher) -> Run:
@@ -290,6 +322,7 @@ def resume(
         out,
         before.software.command,
         quick=settings.quick,
+        budget_s=budget_s,
         no_wait=no_wait,
         options={**harmless, **permissions},
         binding=binding(",".join(map(str, settings.cpus)) or None, settings.numa_node),
@@ -348,7 +381,6 @@ def _run_jobs(
     """Measures jobs and writes the run file; the budget counts from ``began`` (monotonic)."""
     out = request.out
     kept = list(entries)
-    planned = [point for job in jobs for point in job.task.points.values()]
     with Journal(journal.path_of(out), run) as log, contextlib.ExitStack() as held:
         for entry in kept:
             log.add(entry)
@@ -364,7 +396,13 @@ def _run_jobs(
                 finished=_now(),
                 duration_s=run.duration_s + time.monotonic() - began,
                 status=status,
-                points=assemble(planned, kept),
+                points=assemble(
+                    (point for job in runner.planned for point in job.task.points.values()), kept
+                ),
+                left_out=[
+                    LeftOut(study=study, points=points, seconds=round(seconds, 1))
+                    for study, (points, seconds) in runner.timed.left_out().items()
+                ],
                 environment={**run.environment, **environment.counters("after")},
                 devices=[read_again(device) for device in run.devices],
             )
@@ -372,13 +410,17 @@ def _run_jobs(
             return whole
 
         left_s = run.settings.budget_s - (time.monotonic() - began)
-        runner = Runner(jobs, run.settings, request.binding, watcher, record, request.group)
+        for job in jobs:
+            job.open_ended = request.budget_s is None
+        runner = Runner(
+            jobs, run.settings, request.binding, watcher, record,
+            goes_on=request.budget_s is not None and not run.settings.quick, group=request.group,
+        )  # fmt: skip
         try:
-            runner.begin(left_s)
-            if not runner.schedule.unfinished:
+            if not runner.unfinished:
                 watcher.say("nothing is left to measure: every point was done before")
             runner.run_simulated()
-            if runner.schedule.unfinished:
+            if runner.timed.unfinished:
                 # Also while devices are read again, which starts their runtimes.
                 held.enter_context(lock.exclusive(watcher.say, no_wait=request.no_wait))
                 before = environment.counters("before")

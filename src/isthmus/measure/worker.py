@@ -64,7 +64,6 @@ class DeviceServer:
         self._communicator = communicator
         self._backends: dict[str, _core.Backend] = {}
         self._device: _core.Device | None = None
-        self._series: dict[int, _core.Series | _core.JointSeries] = {}
 
     def answer(self, request: protocol.Request) -> protocol.Answer:
         """Carries out one request; what the backend throws becomes a Failed."""
@@ -163,12 +162,7 @@ class DeviceServer:
     def _measure(self, request: protocol.Measure) -> protocol.Answer:
         if self._device is None:
             return protocol.Failed("no device is open")
-        if request.series not in self._series:
-            self._series[request.series] = self._begin(self._device, request)
-        series = self._series[request.series]
-        block = series.measure(request.most_seconds)
-        if block.state != "open":
-            del self._series[request.series]
+        block = self._begin(self._device, request).measure(request.most_seconds)
         return _message(
             protocol.Measured,
             block,

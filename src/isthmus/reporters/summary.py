@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import textwrap
-from collections.abc import Iterator, Sequence
+from collections.abc import Container, Iterator, Sequence
 from pathlib import Path
 
 from isthmus import backends, studies
 from isthmus.analysis import wording
 from isthmus.analysis.context import studies_in
 from isthmus.analysis.findings import Finding, findings
+from isthmus.analysis.findings.devices import beside
 from isthmus.analysis.flags import DISTURBED
 from isthmus.analysis.reproduction import rows_of_card
 from isthmus.analysis.sentences import shortened
@@ -30,6 +31,8 @@ _FIGURE = 10
 _STUDY = 10
 _COMMAND = 10
 _MINUTES_FROM_S = 120
+_MOST_ADDRESSES = 3
+"""Addresses of alike devices that the title lists; of more, the first and the last."""
 
 
 def text(run: Run) -> str:
@@ -51,6 +54,7 @@ def lines(
     sentences = dict.fromkeys((_title(run), main_sentence(results), _all_clear(results)))
     top = [line for sentence in sentences for line in _wrapped(sentence, 2)]
     bottom = ["", *_wrapped(unmeasured(run, rows, results), 2), *_wrapped(_state(run, rows), 2)]
+    bottom += _wrapped(left_out(run), 1)
     if any(one.clock == "hybrid" for one in results):
         bottom += _wrapped(HYBRID, 2)
     if path is not None:
@@ -69,19 +73,30 @@ def _wrapped(text: str, most: int) -> list[str]:
 
 
 def _title(run: Run) -> str:
-    """Devices, accelerators first; addresses of the same device are joined."""
-    named: dict[str, list[str]] = {}
+    """Devices, accelerators first; those of one name are counted, their addresses joined."""
+    named: dict[str, list[DeviceRecord]] = {}
     known = list(filter(has_runtime, run.devices))
     for device in sorted(known or run.devices, key=lambda device: not accelerates(device)):
         if "+" not in device.address or len(run.devices) == 1:
-            named.setdefault(_name(device), []).append(device.address)
-    devices = "; ".join(f"{name} ({', '.join(addresses)})" for name, addresses in named.items())
+            named.setdefault(_name(device), []).append(device)
+    others = beside(run)
+    devices = "; ".join(_counted(name, of_name, others) for name, of_name in named.items())
     if run.origin:
         return f"Isthmus: imported from {wording.origin(run)}: {devices or 'no device'}"
     real = [device for device in run.devices if device.real]
     if real and devices and not any(map(accelerates, run.devices)):
         return f"Isthmus: no accelerator found; the processor stands in: {devices}"
     return f"Isthmus: {devices or 'no device'}"
+
+
+def _counted(name: str, devices: Sequence[DeviceRecord], beside: Container[str]) -> str:
+    """``2 x H100, PCIe gen5 x16 (cuda:0, cuda:1)``: each card is counted once."""
+    own = [device.address for device in devices if device.address not in beside]
+    addresses = own + [device.address for device in devices if device.address in beside]
+    if len(addresses) > _MOST_ADDRESSES:
+        addresses = [f"{(own or addresses)[0]} to {(own or addresses)[-1]}"]
+    count = f"{len(own)} x " if len(own) > 1 else ""
+    return f"{count}{name} ({', '.join(addresses)})"
 
 
 def accelerates(device: DeviceRecord) -> bool:
@@ -147,15 +162,20 @@ def _row(one: Finding, of_study: Sequence[Finding], study: str) -> str:
     of = f" of {one.reference.name}" if one.reference and one.figure else ""  # else in the label
     notes = [one.percent + of] if one.reference and one.percent else []
     notes += [one.remark] if one.remark and (one.causes or not notes) else []
+    notes += [f"{one.devices} devices"] if one.devices > 1 else []
     notes += [one.certainty.replace(" to ", "-")] if one.span else []
-    for i, note in enumerate(notes):
-        if len(row) + (2 if i else 0) + len(note) <= COLUMNS:
-            row += f", {note}" if i else note
+    joint = ""
+    for note in notes:
+        if len(row) + len(joint) + len(note) <= COLUMNS:
+            row += joint + note
+            joint = ", "
     return row
 
 
 def _whose(one: Finding, of_study: Sequence[Finding]) -> str:
     """Text that distinguishes a finding from the others of its study: device or kind of memory."""
+    if one.devices > 1:
+        return ""
     subjects = {other.subject for other in of_study if other.unit != "1"}
     if len(subjects) == 1:
         return ""
@@ -195,6 +215,16 @@ def unmeasured(run: Run, rows: Frame, results: Sequence[Finding]) -> str:
     wrong = sum(any(r.verified == "false" for r in point.reruns) for point in run.points)
     texts += [f"{wrong} points (their data did not arrive)"] if wrong else []
     return f"Not measured: {'; '.join(texts)}" if texts else ""
+
+
+def left_out(run: Run) -> str:
+    """Points that the run leaves for one with more time, and the time they need."""
+    if not run.left_out:
+        return ""
+    points = sum(one.points for one in run.left_out)
+    seconds = sum(one.seconds for one in run.left_out)
+    takes = f"{seconds:.0f} s" if seconds < _MINUTES_FROM_S else f"{seconds / 60:.0f} min"
+    return f"{points:,} further points (other operations and sizes) would take {takes}."
 
 
 def _state(run: Run, rows: Frame) -> str:
@@ -242,9 +272,10 @@ def _commands(run: Run, results: Sequence[Finding], path: Path) -> list[str]:
         ("Page:", invocation("report", file, "--force", "--open")),
         ("Points:", invocation("show", file, "--points")),
     ]
-    if run.status != "complete":
-        ranks, budget_s = len(ranks_of(run)), run.settings.budget_s
-        commands.append(("Go on:", resumed(run.studies, path, ranks, budget_s)))
+    if run.status != "complete" or run.left_out:
+        left_s = sum(one.seconds for one in run.left_out)
+        budget_s = left_s if run.status == "complete" else 2 * run.settings.budget_s
+        commands.append(("Go on:", resumed(run.studies, path, len(ranks_of(run)), budget_s)))
     actions = [one.action for one in results if one.headline]
     decide = (one for one in actions if isinstance(one, Invocation) and one.words[0] == "run")
     commands.append(("Try:", next(decide, None)))

@@ -23,8 +23,6 @@ from isthmus.studies import Study
 MOST_RANKS = 4096
 """Most ranks that a command starts: more than any run of Isthmus had."""
 _LEAST_BUDGET_S = 60
-_LONGER = 2
-"""Times the budget of a run that ran out of it."""
 _OF_ONE_COMMAND = ("--resume", "--no-wait", "--verbose", "--per-node")
 """Switches that say nothing about what is measured."""
 _LAUNCHER = ("mpirun", "-n")
@@ -60,14 +58,14 @@ def resumed(
 ) -> Invocation | None:
     """The command that goes on with a run of these studies, kept in a file.
 
-    ``budget_s``: of the run so far. None where a study is unknown.
+    ``budget_s``: what is left needs so long. None where a study is unknown.
     """
     if not chosen or not set(chosen) <= studies.registry().keys():
         return None
     study = chosen[0] if len(chosen) == 1 else "all"
     words = ["run", study, "--resume", *option_words("--out", shorter(file))]
     if budget_s is not None:
-        words += ["--budget", str(max(_LEAST_BUDGET_S, round(_LONGER * budget_s)))]
+        words += ["--budget", str(max(_LEAST_BUDGET_S, round(budget_s)))]
     return invocation(*words, before=launched_by(ranks))
 
 
@@ -174,7 +172,9 @@ def _planned(run: Run) -> Iterator[str]:
         if name in known and not known[name].permission:
             yield from option_words(flag(name), value)
     yield from ["--quick"] if settings.quick else []
-    yield from ("--precision", f"{settings.precision:g}", "--budget", f"{settings.budget_s:g}")
+    yield from ("--precision", f"{settings.precision:g}")
+    if not run.left_out:  # with a time limit the run would measure what it left
+        yield from ("--budget", f"{settings.budget_s:g}")
     yield from ("--reruns", str(settings.reruns)) if settings.reruns else ()
     yield from option_words("--seed", settings.seed)
     yield from _binding(run)

@@ -268,6 +268,15 @@ class Origin(msgspec.Struct, frozen=True, kw_only=True):
     """Line of the file for each point."""
 
 
+class LeftOut(msgspec.Struct, frozen=True, kw_only=True):
+    """Points of a study that a run leaves for a run with more time."""
+
+    study: str
+    points: Count
+    seconds: Seconds
+    """Estimated time that they need."""
+
+
 class Run(msgspec.Struct, frozen=True, kw_only=True):
     """A whole run."""
 
@@ -287,6 +296,8 @@ class Run(msgspec.Struct, frozen=True, kw_only=True):
     points: list[Point]
     origin: Origin | None = None
     """None: Isthmus itself measured."""
+    left_out: list[LeftOut] = []
+    """What the run did not measure because the user set no ``--budget``."""
 
     @property
     def took_s(self) -> float:

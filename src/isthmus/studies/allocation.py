@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from isthmus import _core
-from isthmus.studies.base import Axis, Study, words
+from isthmus.studies.base import Axis, Headline, Size, Study, words
 from isthmus.units import parse_counts, parse_positive
 
 ACCELERATOR = (
@@ -20,7 +20,7 @@ MEMORY = (
     "svm", "host_only", "pinned", "write_combined", "registered", "mapped", "managed", "p2p",
     *(f"node{node}" for node in _NODES if len(_NODES) > 1),
 )  # fmt: skip
-QUICK_MEMORY = ("pageable", "aligned", "offset16", "alloc_host", "host_only", "pinned")
+COARSE_MEMORY = ("pageable", "aligned", "offset16", "alloc_host", "host_only", "pinned")
 
 STUDY = Study(
     name="allocation",
@@ -36,7 +36,7 @@ STUDY = Study(
         Axis("operation", "phase", words, OPERATIONS),
         Axis(
             "memory", "how the vectors' host memory was asked for", words, MEMORY,
-            quick=QUICK_MEMORY, reference="aligned",
+            coarse=COARSE_MEMORY, reference="aligned",
         ),
         Axis(
             "relative_offset",
@@ -47,6 +47,9 @@ STUDY = Study(
             "handover", "user_pointer: the runtime is given the memory; copy: it copies", words,
             reference="user_pointer",
         ),
+    ),
+    headlines=(
+        Headline("first offload", "total", Size.ANY, ("pageable", "pinned")),
     ),
     columns=("elements", "handover", "relative_offset"),
     offload=True,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from enum import Enum
 from pkgutil import resolve_name
 from typing import Any
 
@@ -31,8 +32,8 @@ class Axis:
     selects: bool = False
     """Whether an operation that lacks the value asked for is left out; else it is measured without
     the axis."""
-    quick: Sequence[Value] | None = None
-    """Values of a quick run; None: ``default``."""
+    coarse: Sequence[Value] | None = None
+    """The default values that a run measures before all others; None: every default value."""
     unit_bytes: int = 0
     """Bytes of one unit, for the axis that decides the sizes of points; 0 for others."""
     sets: Mapping[str, Sequence[int]] = field(default_factory=dict)
@@ -41,9 +42,38 @@ class Axis:
     """Of a study of offloads: the value of the reference offload, which is timed in the same
     processes as the others of its device and size; None: any."""
 
-    def usual(self, *, quick: bool) -> Sequence[Value] | None:
-        """Values of a run that does not set the axis; None: those of device and operation."""
-        return self.default if self.quick is None or not quick else self.quick
+    @property
+    def first(self) -> Sequence[Value] | None:
+        """Values that a run measures first; None: those of device and operation."""
+        return self.default if self.coarse is None else self.coarse
+
+
+class Size(Enum):
+    """Sizes of a headline that are not a number of bytes."""
+
+    PLATEAU = "plateau"
+    """The size from which a larger copy is not faster: the run finds it."""
+    ANY = "any"
+    """Every size that the study measures."""
+
+
+@dataclass(frozen=True)
+class Headline:
+    """A question that a study answers before all others, on each device that can answer it."""
+
+    says: str
+    """The quantity in words: "copy to device"."""
+    operation: str
+    bytes: int | Size = Size.PLATEAU
+    memory: Sequence[str] = ()
+    """Kinds of host memory that the question is about; empty: every kind that the run measures."""
+    axes: Mapping[str, Value] = field(default_factory=dict)
+    """Values of the study's further axes that the question is about."""
+
+    @property
+    def on_plateau(self) -> bool:
+        """Whether it asks for a rate that no larger size exceeds."""
+        return self.bytes is Size.PLATEAU
 
 
 def words(text: str) -> list[str]:
@@ -81,6 +111,11 @@ class Study:
     """Above its part of the page; empty: its name."""
     needs: str = "other devices"
     """What a device must have for it, in words."""
+    headlines: Sequence[Headline] = ()
+    """The questions that a run answers first, until each answer is precise."""
+    curve: Sequence[str] = ()
+    """Operations that a run measures after the headlines, over all sizes; empty: every operation
+    of a run that names none."""
     place: int = 99
     """Place in the order in which findings are shown: the most used study first."""
     analysed_by: str = ""
@@ -91,6 +126,8 @@ class Study:
     plotted_by: str = ""
     """A function that draws it on the page, ``reporters.html.charts.Plots``, as ``module:object``;
     empty: rates over size."""
+    between: bool = False
+    """Whether it is about the network between devices, which takes several ranks."""
     offload: bool = False
     """Whether its operations are offloads, each in a fresh process: ``measure.offload``."""
 
@@ -159,7 +196,7 @@ class Study:
         return parsed
 
     def of_software(
-        self, given: Mapping[str, Sequence[Value]], *, quick: bool
+        self, given: Mapping[str, Sequence[Value]]
     ) -> dict[str, Sequence[Value]] | None:
         """Axes of the points at which software is measured alone; None where the run has none.
 
@@ -167,13 +204,13 @@ class Study:
         """
         wanted = dict(given)
         for name, values in self.software.items():
-            requested = given.get(name, self.axis(name).usual(quick=quick)) or values
+            requested = given.get(name, self.axis(name).first) or values
             wanted[name] = [value for value in requested if value in values]
         has_points = self.software and all(wanted[name] for name in self.software)
         return wanted if has_points else None
 
     def sizes(
-        self, given: Mapping[str, Sequence[Value]], *, quick: bool
+        self, given: Mapping[str, Sequence[Value]]
     ) -> list[tuple[dict[str, Value], list[int]]]:
         """Bytes of the points' buffers, and the column that says from which set they come, if any.
 
@@ -189,4 +226,4 @@ class Study:
         if named:
             chosen = given.get(named.name, named.default or ())
             return [({named.name: name}, in_bytes(named.sets[str(name)])) for name in chosen]
-        return [({}, in_bytes(axis.usual(quick=quick) or ()))]
+        return [({}, in_bytes(axis.default or ()))]

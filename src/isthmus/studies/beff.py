@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from isthmus.models.serial import SIZES
-from isthmus.studies.base import Axis, Study, words
+from isthmus.studies.base import Axis, Headline, Study, words
 from isthmus.units import parse_counts, parse_positive, parse_sizes
 
 EXCHANGES = ("exchange", "exchange_rank")
@@ -18,6 +18,7 @@ STUDY = Study(
     question="What is the network between the devices worth, at which message size?",
     needs="channels to other devices",
     place=4,
+    between=True,
     operations=EXCHANGES + ON_REQUEST,
     axes=(
         Axis("bytes", "size of a message", parse_sizes, SIZES["definition"], unit_bytes=1),
@@ -32,6 +33,10 @@ STUDY = Study(
         Axis("depth", "what a channel holds on its way", parse_positive),
     ),
     columns=("channel", "ranks", "rank", "looplength", "sizes", "topology", "depth"),
+    headlines=(
+        Headline("message", "exchange", 1),
+        Headline("message", "exchange", 1 << 20),
+    ),
     analysed_by="isthmus.analysis.findings.beff:ANALYSIS",
     plotted_by="isthmus.reporters.html.charts.beff:plots",
 )

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from isthmus.studies.base import Axis, Study, words
-from isthmus.studies.transfer import every_eighth
+from isthmus.studies.base import Axis, Headline, Study, words
+from isthmus.studies.transfer import coarse
 from isthmus.units import parse_positive, parse_sizes
 
 KERNELS = ("read_bandwidth", "write_bandwidth", "bandwidth")
@@ -26,7 +26,7 @@ STUDY = Study(
             "size of the buffer",
             parse_sizes,
             SIZES,
-            quick=every_eighth(SIZES),
+            coarse=coarse(SIZES),
             unit_bytes=1,
         ),
         Axis("operation", "kernel that is timed", words, KERNELS),
@@ -46,6 +46,14 @@ STUDY = Study(
         Axis("page_bytes", "page of host memory that the card knows", parse_sizes, None, "", True),
     ),
     columns=("target", "implementation", "iterations", "outstanding", "burst_bytes", "page_bytes"),
+    headlines=tuple(
+        Headline(says, kernel, axes={"target": "host"})
+        for kernel, says in (
+            ("read_bandwidth", "kernels read host memory"),
+            ("write_bandwidth", "kernels write host memory"),
+            ("bandwidth", "kernels read and write at once"),
+        )
+    ),
     analysed_by="isthmus.analysis.hostmem:ANALYSIS",
     plotted_by="isthmus.reporters.html.charts.hostmem:plots",
 )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from isthmus.studies.base import Axis, Study, words
+from isthmus.studies.base import Axis, Headline, Size, Study, words
 from isthmus.units import parse_positive, parse_sizes
 
 OPERATIONS = (
@@ -32,6 +32,12 @@ STUDY = Study(
         Axis("pipelined", "no: each waits for the one before it", words, selects=True),
     ),
     columns=("width", "instruction", "fence", "pipelined"),
+    headlines=(
+        Headline("load of a register", "register_load", 4),
+        Headline("load of device memory", "bar_memory_load", 8),
+        Headline("load by a system call", "syscall_load", 4),
+        Headline("polled round trip", "poll", Size.ANY),
+    ),
     analysed_by="isthmus.analysis.mmio:ANALYSIS",
     plotted_by="isthmus.reporters.html.charts.mmio:plots",
 )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from isthmus.studies.base import Axis, Study, words
+from isthmus.studies.base import Axis, Headline, Study, words
 from isthmus.units import parse_counts, parse_positive, parse_sizes
 
 OPERATIONS = (
@@ -15,20 +15,28 @@ ON_REQUEST = (
     "graph_launch", "copy_sm_write", "copy_sm_read", "pointer_chase", "peer_write", "peer_read",
 )  # fmt: skip
 """Further operations of some devices, measured where ``--axis operation`` names them."""
-_THIN = 8
-_QUICK_MOST = 128 << 20
+PLATEAU_FROM = 1 << 20
+"""Least bytes of a copy whose rate may be a plateau: 1 MiB takes 20 us on PCIe gen5 x16, where a
+start-up time of 6 us (CUDA, H100) still costs a quarter of the rate."""
+_COARSE_MOST = 64 << 20
+"""Bytes up to which the curve begins; larger copies are measured where the rate still changes."""
+_STEP_BELOW, _STEP_ABOVE = 16, 4
+"""Factors between the first sizes of a curve, below and above ``PLATEAU_FROM``."""
 
 
-def every_eighth(sizes: Sequence[int]) -> Sequence[int]:
-    """Each size at least eight times the one before, up to 128 MiB: larger ones take seconds."""
+def coarse(sizes: Sequence[int]) -> Sequence[int]:
+    """The sizes at which a curve begins: about eight, closer together where rates settle."""
     kept: list[int] = []
     for size in sizes:
-        if size <= _QUICK_MOST and (not kept or size >= _THIN * kept[-1]):
+        step = _STEP_ABOVE if kept and kept[-1] >= PLATEAU_FROM else _STEP_BELOW
+        if size <= _COARSE_MOST and (not kept or size >= step * kept[-1]):
             kept.append(size)
     return kept
 
 
 SIZES = parse_sizes("1:2Gi")
+LATENCY_BYTES = 4 << 10
+"""Size of the copy whose time is called the latency: a page."""
 
 STUDY = Study(
     name="transfer",
@@ -43,7 +51,7 @@ STUDY = Study(
             "size of one transfer",
             parse_sizes,
             SIZES,
-            quick=every_eighth(SIZES),
+            coarse=coarse(SIZES),
             unit_bytes=1,
         ),
         Axis("operation", "what is timed", words, OPERATIONS),
@@ -52,6 +60,16 @@ STUDY = Study(
         Axis("bank", "memory of the card, counted from 0", parse_counts, (0,), 0, True),
     ),
     columns=("depth", "bank"),
+    headlines=(
+        Headline("copy to device", "write"),
+        Headline("copy to host", "read"),
+        Headline("both ways at once", "bidirectional"),
+        Headline("copy to device", "write", LATENCY_BYTES),
+        Headline("copy to host", "read", LATENCY_BYTES),
+        Headline("copy to device", "write", 1),
+        Headline("copy to host", "read", 1),
+    ),
+    curve=("write", "read", "bidirectional", "launch"),
     software={"operation": ("read", "write"), "bytes": parse_sizes("1:64Ki")},
     analysed_by="isthmus.analysis.findings.transfer:ANALYSIS",
     plotted_by="isthmus.reporters.html.charts.transfer:plots",

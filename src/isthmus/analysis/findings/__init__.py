@@ -44,7 +44,8 @@ def _headed_by(first: Sequence[Finding], others: Sequence[Finding]) -> list[Find
     results: list[Finding] = []
     for study in dict.fromkeys(one.study for one in (*others, *first)):
         of_study = [one for one in (*first, *others) if one.study == study]
-        headlines = [one for one in of_study if one.headline][:MOST_HEADLINES]
+        most = max(MOST_HEADLINES, sum(one.headline for one in others if one.study == study))
+        headlines = [one for one in of_study if one.headline][:most]
         results += headlines
         results += [
             msgspec.structs.replace(one, headline=False) for one in of_study if one not in headlines

@@ -68,8 +68,9 @@ def copies_of(rows: Frame) -> Frame:
 
 
 def large_of(copies: Frame) -> Frame:
-    """Copies that show the rate of a link that is known."""
-    return copies[copies["limit"].eq("link") & copies["bytes"].ge(LARGE)]
+    """Copies that show the rate of a link that is known: no larger copy is faster."""
+    large = copies["limit"].eq("link") & copies["bytes"].ge(LARGE)
+    return copies[large & copies["plateau"].eq(True)]
 
 
 def best_of(copies: Frame) -> Iterator[Any]:

@@ -84,8 +84,8 @@ def to_decide(context: AnalysisContext, *devices: str) -> Invocation | str:
 
 
 def reference_of(row: Any) -> Reference | None:
-    """The limit of a row's rate; None where none is known."""
-    if not row.limit_Bps > 0:
+    """The limit of a row's rate; None where none is known, and below the rate's plateau."""
+    if not (row.limit_Bps > 0 and row.limit_share > 0):
         return None
     kind: ReferenceKind = "memcpy" if row.limit == "memcpy" else "limit"
     return Reference(
@@ -120,6 +120,18 @@ def at_largest(rows: Frame) -> Any:
     known = rows[rows["ci_low_s"].notna()]
     rows = rows if known.empty else known
     return pick(rows, rows["bytes"].idxmax())
+
+
+def at_plateau(rows: Frame) -> Any:
+    """The row whose rate is the headline of a curve: on the plateau, at the most certain size.
+
+    Without a plateau the row of the largest size.
+    """
+    settled = rows[rows["plateau"].eq(True)]
+    if settled.empty:
+        return at_largest(rows)
+    most = settled[settled["reruns"] == settled["reruns"].max()]
+    return at_largest(most)
 
 
 def at_small(rows: Frame) -> Any:
@@ -173,8 +185,10 @@ def tell(
     )  # fmt: skip
 
 
-def headed(head: Sequence[Finding], others: Iterable[Finding]) -> list[Finding]:
-    """``head`` as headlines, at most ``MOST_HEADLINES``, then the other findings."""
-    first = head[:MOST_HEADLINES]
+def headed(
+    head: Sequence[Finding], others: Iterable[Finding], most: int = MOST_HEADLINES
+) -> list[Finding]:
+    """``head`` as headlines, at most ``most``, then the other findings."""
+    first = head[:most]
     headlines = [msgspec.structs.replace(one, headline=True) for one in first]
     return [*headlines, *(one for one in others if one not in first)]

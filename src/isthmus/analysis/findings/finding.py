@@ -73,7 +73,9 @@ class Finding(msgspec.Struct, frozen=True, kw_only=True):
     evidence: str = ""
     """Name of the answer with the figures (``Answer.name``); empty: the operation's points."""
     headline: bool = False
-    """Whether it stands on the first screen; at most four of a study do."""
+    """Whether it stands on the first screen; at most four of a study and kind of device do."""
+    devices: int = 1
+    """Number of alike devices whose range the interval spans."""
     device: str = ""
     """This and the next four identify the figure's point in the run; empty for several points."""
     operation: str = ""

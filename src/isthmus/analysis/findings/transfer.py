@@ -11,6 +11,7 @@ from isthmus.analysis import hybrid, transfer, wording
 from isthmus.analysis.context import AnalysisContext, each, rate_of, time_of
 from isthmus.analysis.findings import common
 from isthmus.analysis.findings.curves import of_curves, of_splits
+from isthmus.analysis.findings.devices import beside, kinds, of_alike, of_other_apis
 from isthmus.analysis.findings.finding import MOST_HEADLINES, Finding, Verdict, shown
 from isthmus.analysis.hybrid import Share
 from isthmus.analysis.ratios import SMALL, groups
@@ -41,36 +42,57 @@ _LATENCY_MOST = 1 << 20
 _WORTH = 1.2
 """Least ratio for which a change is a headline."""
 _CACHE_BYTES = 64 << 20
+_PLATEAU_BYTES = 256 << 20
+"""Size in bytes up to which a run is advised that shows a plateau: H100 have theirs at 64 MiB."""
+_STEP = 4
+"""Factor by which that run goes beyond the largest size so far, at least."""
 
 
 def findings(context: AnalysisContext) -> Sequence[Finding]:
-    """At most four headlines: a rate in each direction, latency, and the largest gain."""
+    """Headlines for each kind of device: rates, latency and the largest gain; then the rest."""
     series = dict(_series(context))
     rates = [_rate(context, rows) for rows in series.values()]
+    others_of_card = beside(context.run)
     contending = [one for one in rates if context.is_reported(one.device)] or rates
+    contending = [one for one in contending if one.device not in others_of_card] or contending
     first = [
-        max(of_way, key=_usable)
-        for way in ("write", "read")
-        if (of_way := [one for one in contending if one.operation == way])
+        one
+        for way in ("write", "read", "bidirectional")
+        for one in of_alike(context, list(_best(contending, way)))
     ] or sorted(contending, key=_usable, reverse=True)[:2]
     changes = sorted(
         _changes(context, series),
         key=lambda one: one.device not in {of.device for of in first},
     )
-    latency = list(_latencies(context, series))
+    latency = [one for one in _latencies(context, series) if one.device not in others_of_card]
+    reported = [one for one in latency if context.is_reported(one.device)] or latency
+    small = of_alike(context, reported) or reported
     estimates = list(of_apis(context, WAYS))
-    head = [*(one for one in estimates if not one.bytes), *first, *latency[:1], *changes[:1]]
-    both = [one for one in contending if one.operation == "bidirectional"]
-    if len(head) < MOST_HEADLINES and both:
-        head.append(max(both, key=_usable))
+    others = list(of_other_apis(context, ("write", "read")))
+    both = [one for one in first if one.operation == "bidirectional"]
+    alone = [one for one in first if one not in both]
+    head = [*(one for one in estimates if not one.bytes), *alone, *small[: len(kinds(context.run))]]
+    head += [*changes[:1], *others[:1]]
+    most = MOST_HEADLINES * max(len({one.device for one in alone}), 1)
+    head += both if len(head) < most else []
     rest = [*estimates, *rates, *latency, *changes, *_launches(context), *_peaks(context, series)]
-    rest += [*of_splits(context, WAYS), *of_curves(context, WAYS), *_left_out(context)]
-    return common.headed(head, rest)
+    rest += [*others, *of_splits(context, WAYS), *of_curves(context, WAYS), *_left_out(context)]
+    return common.headed(head, rest, most)
+
+
+def _best(rates: Sequence[Finding], way: str) -> Iterator[Finding]:
+    """The highest rate of an operation on each device."""
+    of_way = [one for one in rates if one.operation == way]
+    for device in dict.fromkeys(one.device for one in of_way):
+        yield max((one for one in of_way if one.device == device), key=_usable)
 
 
 def _usable(one: Finding) -> tuple[bool, float]:
-    """Sort key of rates, best last: sizes below the others' largest rank lower."""
-    return one.bytes >= 1 << 20, one.interval.value if one.interval else 0.0
+    """Sort key of rates, best last: those below a plateau rank lower."""
+    return (
+        one.verdict != "none" or one.bytes >= 1 << 20,
+        one.interval.value if one.interval else 0.0,
+    )
 
 
 def _series(context: AnalysisContext) -> Iterator[tuple[tuple[str, ...], Frame]]:
@@ -83,8 +105,11 @@ def _series(context: AnalysisContext) -> Iterator[tuple[tuple[str, ...], Frame]]
 
 
 def _rate(context: AnalysisContext, rows: Frame) -> Finding:
-    """The rate at the largest size, compared with the link's limit or with a memory copy."""
-    row = common.at_largest(rows)
+    """The rate on the plateau, compared with the link's limit or with a memory copy.
+
+    A rate below the plateau is compared with no link; the finding says which run shows the plateau.
+    """
+    row = common.at_plateau(rows)
     reference, rate = common.reference_of(row), rate_of(row, context.confidence)
     verdict = common.verdict_of(rate.value / reference.value if reference else None)
     of_link = reference is not None and reference.kind == "limit"
@@ -93,19 +118,23 @@ def _rate(context: AnalysisContext, rows: Frame) -> Finding:
     other = common.backend_of(context, str(row.device)).fastest_memory
     crosses = str(row.operation) not in {"kernel_read", "kernel_write", "stream"}
     worth = crosses and one_kind and verdict == "poor" and other not in {"", row.memory}
-    action = (
-        worth
-        and of_link
-        and again(context.run, "transfer", [str(row.device)], {"memory": f"{row.memory},{other}"})
-    )
     who = named = common.who(context, row)
     if row.direction and row.memory and row.memory not in named:
         who += f", {row.memory}"
+    remark = common.REMARKS.get(verdict, "") if of_link else ""
+    template = "rate_of_limit" if reference else "rate_alone"
+    axes: dict[str, str] = {}
+    if worth and of_link:
+        axes = {"memory": f"{row.memory},{other}"}
+    elif not row.plateau and row.limit == "link":
+        largest = format_size(max(_PLATEAU_BYTES, _STEP * int(row.bytes)))
+        axes = {"operation": str(row.operation), "bytes": f"{format_size(row.bytes)}:{largest}"}
+        remark, template = "still grows", "rate_grows"
+    action = again(context.run, "transfer", [str(row.device)], axes) if axes else None
     return common.tell(
-        context, row, "rate_of_limit" if reference else "rate_alone", "{what}, {size}", rate, "B/s",
+        context, row, template, "{what}, {size}", rate, "B/s",
         ways=WAYS, who=who, subject=named, reference=reference, verdict=verdict,
-        remark=common.REMARKS.get(verdict, "") if of_link else "", evidence="peaks",
-        action=action or "",
+        remark=remark, evidence="peaks", action=action or "",
     )  # fmt: skip
 
 

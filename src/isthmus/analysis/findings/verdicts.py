@@ -42,7 +42,6 @@ from isthmus.program import Invocation, invocation
 from isthmus.results.commands import again, is_address, points_of
 from isthmus.results.run_file import DeviceRecord, Run
 from isthmus.text import counted
-from isthmus.units import format_size
 
 _WORST = ("impossible", "below", "unknown", "normal")
 _NOT_TRUE = "above_link_limit|zero_copy"
@@ -138,7 +137,7 @@ def _without_large(
     unchecked: Sequence[Cause],
 ) -> Finding:  # fmt: skip
     """The verdict without a large copy that was seen to arrive: from the checks alone."""
-    why = f"no copy of {format_size(causes.LARGE)} or more"
+    why = "no copy is so large that a larger one is no faster"
     if not copies["limit"].eq("link").any():
         why = "its speed or width is hidden"
     command = again(run, str(rows["study"].iloc[0]), [device.address]) or ""

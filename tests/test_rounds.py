@@ -1,4 +1,4 @@
-"""Whom the next processes visit, and how long. Results are built; no worker is started."""
+"""Which jobs the next processes visit, and how long. Results are built; no worker is started."""
 
 from __future__ import annotations
 
@@ -14,19 +14,13 @@ import pytest
 
 import synthetic
 from isthmus.analysis.summary import summarise
-from isthmus.measure.plan import Task
+from isthmus.measure.jobs import GIVE_UP_AFTER, OFFLOAD_LOOKS, Cost, Job, needed, settled
+from isthmus.measure.plan import Layer, Task
+from isthmus.measure.rounds import Rounds, usual_budget_s
 from isthmus.measure.runner import Runner
-from isthmus.measure.schedule import (
-    OFFLOAD_LOOKS,
-    Cost,
-    Job,
-    Schedule,
-    needed,
-    settled,
-    usual_budget_s,
-)
 from isthmus.results.run_file import Settings
 from isthmus.statistics import LOOKS, over_processes
+from isthmus.studies.base import Headline
 from isthmus.system.binding import Binding
 
 SMALL = 4096
@@ -48,9 +42,22 @@ def job(
     fresh: bool = False,
     memory: str = "aligned",
 ) -> Job:
-    found_device = SimpleNamespace(address=device, description=SimpleNamespace(simulated=False))
+    found_device = SimpleNamespace(
+        address=device, description=SimpleNamespace(simulated=False), direct_memory=""
+    )
     point = synthetic.point(device, operation, size, [])
     return Job(found_device, Task(operation, size, memory, {}, {0: point}, fresh))  # type: ignore[arg-type]
+
+
+def rounds(jobs: list[Job], of: Settings | None = None, last: Layer = Layer.REST) -> Rounds:
+    return Rounds(jobs, of or settings(), last)
+
+
+def at_size(size: int, says: str = "copy", layer: Layer = Layer.CURVE, device: str = "host") -> Job:
+    """A job that answers a headline if its size is on the plateau."""
+    one = job(size, device=device)
+    task = replace(one.task, headline=Headline(says, "read"), layer=layer)
+    return Job(one.device, task)
 
 
 def visit(one: Job, *medians: float, noise: float = 0.0) -> None:
@@ -65,11 +72,11 @@ def visit(one: Job, *medians: float, noise: float = 0.0) -> None:
 def test_the_first_round_visits_all_and_what_is_compared_comes_together() -> None:
     jobs = [job(SMALL, f"op{n}", device) for device in ("host", "null") for n in range(8)]
     jobs += [job(SMALL, f"op{n}", "null", memory="pageable") for n in range(8)]
-    chosen = Schedule(jobs, settings()).next_round(60.0)
+    chosen = rounds(jobs).next_round(60.0)
     assert sorted(map(id, chosen)) == sorted(map(id, jobs))
     operations = [one.task.operation for one in chosen]
     assert all(len(set(operations[n : n + 3])) == 1 for n in range(0, 24, 3))
-    again = Schedule(jobs, settings()).next_round(60.0)
+    again = rounds(jobs).next_round(60.0)
     assert [id(one) for one in again] == [id(one) for one in chosen]
     assert operations != sorted(operations)
 
@@ -77,23 +84,14 @@ def test_the_first_round_visits_all_and_what_is_compared_comes_together() -> Non
 def test_the_first_round_leaves_out_what_leaves_no_time_for_the_rounds_after_it() -> None:
     jobs = [job(SMALL, f"op{n}") for n in range(10)]
     expensive = [job(LARGE, f"expensive{n}") for n in range(10)]
-    chosen = Schedule([*expensive, *jobs], settings()).next_round(9.0)
+    chosen = rounds([*expensive, *jobs]).next_round(9.0)
     assert set(jobs) < set(chosen)
     assert 0 < len(set(expensive) & set(chosen)) < len(expensive)
 
 
-def test_what_comes_first_is_in_the_first_round_and_leads_it() -> None:
-    jobs = [job(SMALL, f"op{n}") for n in range(10)]
-    wanted = [job(LARGE, f"wanted{n}") for n in range(2)]
-    for one in wanted:
-        one.first = True
-    chosen = Schedule([*jobs, *wanted], settings()).next_round(0.1)
-    assert set(chosen[:2]) == set(wanted), "dearer than the others, and yet not left out"
-
-
 def test_each_gets_six_processes_and_then_those_that_it_needs() -> None:
     steady, apart, hopeless = job(), job(SMALL, "apart"), job(SMALL, "hopeless")
-    plan = Schedule([steady, apart, hopeless], settings())
+    plan = rounds([steady, apart, hopeless])
     for one in (steady, apart, hopeless):
         visit(one, 1.0)
         assert needed(one, settings()) == LOOKS[0]
@@ -112,53 +110,12 @@ def test_each_gets_six_processes_and_then_those_that_it_needs() -> None:
     assert plan.next_round(60.0) == []
 
 
-def test_what_a_start_costs_is_spent_on_others_as_well() -> None:
-    apart, hopeless = job(), job(SMALL, "hopeless")
-    visit(apart, *[1.06, 0.95] * 3)
-    visit(hopeless, *[2.0, 0.5] * 3)
-    plan = Schedule([apart, hopeless], settings())
-    plan.start_s["host"] = 0.5
-    assert set(plan.next_round(60.0)) == {apart, hopeless}
-
-
-def test_what_takes_longer_waits() -> None:
-    cheap, expensive = job(), job(LARGE, "expensive")
-    for one in (cheap, expensive):
-        visit(one, *[1.06, 0.95] * 3)
-    expensive.cost = Cost(50.0, 0.1)
-    plan = Schedule([cheap, expensive], settings())
-    plan.start_s["host"] = 1e-6
-    assert plan.next_round(500.0) == [cheap]
-    plan.start_s["host"] = 1.0
-    assert plan.next_round(500.0) == [cheap]
-    expensive.cost = Cost(0.1, 0.1)
-    plan.visit_s(expensive)
-    assert set(plan.next_round(500.0)) == {cheap, expensive}
-
-
-def test_of_what_nobody_makes_certain_the_dear_get_fewer_processes_but_enough() -> None:
-    """Twelve points of 4 ms and four of 150 ms, whose processes differ by 30 %: 15 s."""
-    random = Random(1)
-    cheap = [job(SMALL, f"cheap{n}") for n in range(12)]
-    expensive = [job(LARGE, f"expensive{n}") for n in range(4)]
-    plan, now, number = Schedule([*cheap, *expensive], settings()), 0.0, 0
-    while chosen := plan.next_round(15.0 - now):
-        now += plan.start_s.setdefault("host", 0.5)
-        for one in chosen:
-            now += 0.004 if one in cheap else 0.15
-            one.add(number, {0: synthetic.rerun(number, [math.exp(random.gauss(0.0, 0.3))] * 5)})
-            one.learn(Cost(0.004 if one in cheap else 0.15, 0.0))
-        number += 1
-    least, most = (min(len(one.processes) for one in jobs) for jobs in (expensive, cheap))
-    assert LOOKS[0] <= least < 0.8 * most
-
-
 def test_a_short_run_makes_most_points_certain() -> None:
     """Processes that differ by 6 %: 60 s for 60 small and 20 large points."""
     random = Random(1)
     jobs = [job(size, f"op{n}") for size in (SMALL, SMALL, SMALL, LARGE) for n in range(20)]
     costs = {one: Cost(2e-3 + 1.5e-9 * one.task.bytes, 2e-5) for one in jobs}
-    plan, now, number = Schedule(jobs, settings()), 0.0, 0
+    plan, now, number = rounds(jobs), 0.0, 0
     while chosen := plan.next_round(60.0 - now):
         now += plan.start_s.setdefault("host", 0.5)
         for one in chosen:
@@ -169,7 +126,10 @@ def test_a_short_run_makes_most_points_certain() -> None:
         number += 1
     small = [one for one in jobs if one.task.bytes == SMALL]
     assert sum(one.half_width(0.95) <= 0.05 for one in small) >= 0.9 * len(small)
-    assert all(one.processes for one in jobs)
+    begun = [one for one in jobs if one.processes]
+    whole = [one for one in begun if len(one.processes) >= LOOKS[0]]
+    assert len(whole) >= 0.9 * len(begun), "few points are left with too few processes"
+    assert len(begun) > len(small)
 
 
 def test_the_number_that_is_needed_gives_the_interval_that_is_wanted() -> None:
@@ -250,7 +210,7 @@ def test_what_is_judged_is_what_is_shown_on_a_coarse_clock_as_well() -> None:
 def test_samples_take_as_long_as_what_is_beside_them() -> None:
     cheap, expensive, costliest = job(), job(LARGE), job(LARGE, "costliest")
     cheap.cost, expensive.cost, costliest.cost = Cost(2e-3, 1e-5), Cost(1.0, 2e-3), Cost(0.1, 1.0)
-    plan = Schedule([cheap, expensive, costliest], settings())
+    plan = rounds([cheap, expensive, costliest])
     assert plan.samples(cheap) == 200
     assert plan.samples(expensive) == 25  # 50 ms
     assert plan.samples(costliest) == 5
@@ -261,7 +221,7 @@ def test_samples_take_as_long_as_what_is_beside_them() -> None:
 
 
 def test_nothing_begins_that_would_have_no_time_after_its_start() -> None:
-    plan = Schedule([job()], settings())
+    plan = rounds([job()])
     plan.start_s["host"] = 2.0
     assert plan.next_round(1.0) == []
     assert plan.next_round(0.0) == []
@@ -283,8 +243,10 @@ def test_what_processes_cannot_give_is_said_with_a_cure_that_works(apart: float)
     visit(wide, 1e-3, apart * 1e-3)
     visit(once, 1e-3)
     once.processes.add(1)  # a process that brought no sample: there is no interval
-    watcher = SimpleNamespace(say=messages.append, finished=lambda *_: None)
-    runner = Runner([wide, once], settings(), Binding(), watcher, messages.append)  # type: ignore[arg-type]
+    watcher = SimpleNamespace(say=messages.append)
+    runner = Runner(  # type: ignore[arg-type]
+        [wide, once], settings(), Binding(), watcher, messages.append
+    )
     runner.run(until=0.0)
     (message,) = messages
     width = wide.half_width(0.95)
@@ -304,8 +266,129 @@ def test_where_time_is_short_each_study_gets_its_share() -> None:
         point = msgspec.structs.replace(one.task.points[0], study="allocation")
         one.task = replace(one.task, points={0: point})
         one.learn(Cost(1.0, 0.0))
-    plan = Schedule([*copies, *offloads], settings(3, quick=True))
+    plan = rounds([*copies, *offloads], settings(3))
     whole = sum(map(plan.visit_s, copies)) + sum(map(plan.visit_s, offloads))
     chosen = plan.next_round(3 * whole * 0.7)
     assert 0 < len(set(chosen) & set(offloads)) < len(offloads)
     assert 0 < len(set(chosen) & set(copies)) < len(copies)
+
+
+def test_headlines_come_first_and_the_curve_waits_until_they_are_precise() -> None:
+    head, curve = job(), job(SMALL, "other")
+    head.layer = Layer.HEADLINES
+    plan = rounds([curve, head])
+    for _ in range(LOOKS[0]):
+        assert plan.next_round(60.0) == [head]
+        visit(head, 1.0)
+    assert plan.next_round(60.0) == [curve]
+
+
+def test_the_curve_begins_where_a_headline_cannot_become_precise() -> None:
+    head, curve = job(), job(SMALL, "other")
+    head.layer = Layer.HEADLINES
+    visit(head, 2.0, 0.5, 2.0, 0.5, 1.0, 1.5)
+    plan = rounds([head, curve])
+    assert plan.next_round(60.0) == [curve]
+    visit(curve, *[1.0] * LOOKS[0])
+    assert plan.next_round(60.0) == [head], "the time that is left narrows the interval"
+    head.open_ended = True
+    visit(head, *[2.0, 0.5] * (GIVE_UP_AFTER // 2))
+    assert plan.next_round(60.0) == [], "a run without a time limit gives it up"
+
+
+def test_a_quick_run_leaves_time_for_the_curve() -> None:
+    head, curve = job(), job(SMALL, "other")
+    head.layer = Layer.HEADLINES
+    visit(head, 1.0, 1.03)
+    quick = settings(quick=True)
+    assert rounds([head, curve], quick).next_round(50.0) == [head]
+    assert rounds([head, curve], quick).next_round(10.0) == [curve]
+
+
+@pytest.mark.parametrize(
+    ("rates", "chosen", "plateau"),
+    [
+        ((10.0, 19.0, 20.0, 20.1, 20.1), 3, True),
+        ((10.0, 20.0, 15.0, 9.0, 9.05), 4, True),  # a cache holds the first two sizes
+        ((1.0, 2.0, 4.0, 8.0, 16.0), 4, False),
+    ],
+)
+def test_the_headline_is_at_the_size_from_which_the_rate_stays(
+    rates: tuple[float, ...], chosen: int, plateau: bool
+) -> None:
+    jobs = [at_size((1 << 20) << 2 * n) for n in range(5)]
+    plan = rounds(jobs)
+    (first,) = plan.next_round(60.0)
+    assert first is jobs[0]
+    queue, visited = [first], []
+    while queue:
+        one = queue.pop()
+        visited.append(one)
+        visit(one, one.task.bytes / rates[jobs.index(one)] / 1e9)
+        queue += plan.following(one)
+    assert visited == jobs[: chosen + 1]
+    assert [one.layer for one in jobs].count(Layer.HEADLINES) == 1
+    assert jobs[chosen].layer == Layer.HEADLINES
+    assert jobs[chosen].plateau is plateau
+
+
+def test_an_earlier_session_has_found_the_plateau() -> None:
+    jobs = [at_size((1 << 20) << 2 * n) for n in range(4)]
+    for one, rate in zip(jobs[:3], (10.0, 20.0, 20.05), strict=True):
+        visit(one, *[one.task.bytes / rate / 1e9] * 2)
+    plan = rounds(jobs)
+    assert jobs[2].layer == Layer.HEADLINES
+    assert plan.next_round(60.0) == [jobs[2]]
+
+
+def test_the_search_for_a_plateau_ends_before_a_copy_takes_too_long() -> None:
+    jobs = [at_size((1 << 20) << 2 * n) for n in range(5)]
+    plan = rounds(jobs, settings(quick=True))
+    visit(jobs[0], 0.1)
+    jobs[0].cost = Cost(1.0, 0.0)  # four times as much is more than 5 % of 60 s
+    assert plan.following(jobs[0]) == []
+    assert jobs[0].layer == Layer.HEADLINES
+    assert jobs[0].plateau is False
+
+
+def curve(times: dict[int, float], unknown: tuple[int, ...]) -> tuple[list[Job], list[Job]]:
+    known = [job(size) for size in times]
+    for one in known:
+        visit(one, *[times[one.task.bytes]] * LOOKS[0])
+    rest = [job(size) for size in unknown]
+    for one in rest:
+        one.layer = Layer.REST
+    return known, rest
+
+
+def test_sizes_are_added_where_the_curve_bends_and_nowhere_else() -> None:
+    """Latency 10 us, then 10 GB/s: the curve bends at 100 KB."""
+    law = {size: 1e-5 + size / 1e10 for size in (1, 256, 65536, 1 << 24, 1 << 28)}
+    known, rest = curve(law, (16, 4096, 1 << 18, 1 << 20, 1 << 26))
+    added = rounds([*known, *rest], last=Layer.CURVE).next_round(60.0)
+    assert {one.task.bytes for one in added} == {4096, 1 << 20}
+    straight, between = curve({1 << n: 1e-9 * (1 << n) for n in (4, 12, 20)}, (1 << 8, 1 << 16))
+    assert rounds([*straight, *between], last=Layer.CURVE).next_round(60.0) == []
+
+
+def test_what_a_run_leaves_is_counted_with_the_time_it_needs() -> None:
+    done, left = job(), job(SMALL, "other")
+    left.layer = Layer.FURTHER
+    visit(done, *[1.0] * LOOKS[0])
+    plan = rounds([done, left], last=Layer.CURVE)
+    assert plan.next_round(60.0) == []
+    ((count, seconds),) = plan.left_out().values()
+    assert count == 1
+    assert seconds == pytest.approx(LOOKS[0] * plan.visit_s(left))
+
+
+def test_an_early_look_needs_a_quarter_of_the_precision() -> None:
+    quick = settings(quick=True, precision=0.1)
+    sure, unsure = job(), job()
+    for one in (sure, unsure):
+        one.layer = Layer.HEADLINES
+    visit(sure, 1.0, 1.001, 0.999)
+    visit(unsure, 1.0, 1.01, 0.99)
+    assert sure.half_width(0.95) < 0.05 / 4 < unsure.half_width(0.95) < 0.05
+    assert settled(sure, quick)
+    assert not settled(unsure, quick)

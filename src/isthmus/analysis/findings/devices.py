@@ -1,0 +1,174 @@
+"""Devices of a run that are alike, and cards that several APIs reach.
+
+Alike devices share one finding with their range; a device that differs from them is named. A card
+that is measured by its own API has one finding for each other API: by how much it differs.
+"""
+
+from __future__ import annotations
+
+import statistics
+from collections.abc import Iterator, Sequence
+
+import msgspec
+
+from isthmus import backends
+from isthmus.analysis.context import AnalysisContext, rate_of, time_of
+from isthmus.analysis.findings import common
+from isthmus.analysis.findings.finding import Finding, shown
+from isthmus.frames import Frame
+from isthmus.models.pcie import link_of
+from isthmus.results.run_file import DeviceRecord, Run
+from isthmus.statistics import Interval
+
+APART = 0.05
+"""Share by which a figure differs from the median of alike devices for the device to be named.
+
+Pinned copies of eight H100 of one node differ by 1 %, of two by 0.2 %."""
+
+
+def kind_of(device: DeviceRecord) -> tuple[str, ...]:
+    """What alike devices have in common: backend, model, link and memory node."""
+    link = link_of(device.link)
+    node = device.link.get("numa_node", "")
+    return device.backend, device.name, link.name if link else "", node
+
+
+def beside(run: Run) -> dict[str, str]:
+    """Addresses of APIs that reach a card beside its own API, each with the address of that API."""
+    own: dict[str, DeviceRecord] = {}
+    reached = [one for one in run.devices if one.real and not one.added]
+    by_api = sorted(reached, key=lambda one: not backends.of(one.backend).own_api)
+    for device in by_api:
+        if function := _function(device):
+            own.setdefault(function, device)
+    pairs = ((one, own.get(_function(one))) for one in reached)
+    return {one.address: first.address for one, first in pairs if first and first is not one}
+
+
+def _function(device: DeviceRecord) -> str:
+    """PCIe function of a device with a runtime; empty for others, and where it is not known."""
+    if device.simulated or not backends.of(device.backend).has_runtime:
+        return ""
+    return (device.link.get("address") or device.properties.get("pci_address", "")).lower()
+
+
+def kinds(run: Run) -> dict[tuple[str, ...], list[DeviceRecord]]:
+    """The devices that a run measures fully, by kind."""
+    result: dict[tuple[str, ...], list[DeviceRecord]] = {}
+    others = beside(run)
+    for device in run.devices:
+        if not (device.address in others or device.added):
+            result.setdefault(kind_of(device), []).append(device)
+    return result
+
+
+def of_alike(context: AnalysisContext, each: Sequence[Finding]) -> list[Finding]:
+    """The findings, with those of alike devices on one quantity joined.
+
+    ``each``: findings on the same quantity, one of each device.
+    """
+    of_device = {one.device: one for one in each}
+    result: list[Finding] = []
+    for devices in kinds(context.run).values():
+        found = [of_device[one.address] for one in devices if one.address in of_device]
+        result += _joined(devices[0].name, [one for one in found if one.interval])
+        result += [one for one in found if not one.interval]
+    return result
+
+
+def _joined(name: str, found: Sequence[Finding]) -> list[Finding]:
+    """One finding on those that agree, and one on each that does not."""
+    values = {one.device: one.interval.value for one in found if one.interval}
+    if len(values) < 2:
+        return list(found)
+    middle = statistics.median(values.values())
+    apart = [one for one in found if abs(values[one.device] / middle - 1) > APART]
+    agree = [one for one in found if one not in apart]
+    if len(agree) < 2:
+        return list(found)
+    intervals = [one.interval for one in agree if one.interval]
+    near = min(agree, key=lambda one: abs(values[one.device] - middle))
+    least, most = (choose(values[one.device] for one in agree) for choose in (min, max))
+    unit = near.unit
+    span = (
+        shown(least, unit) if shown(least, unit) == shown(most, unit) else _range(least, most, unit)
+    )
+    common_interval = Interval(
+        middle,
+        min(one.low for one in intervals),
+        max(one.high for one in intervals),
+        intervals[0].confidence,
+    )
+    share = near.reference and middle / near.reference.value
+    joined = msgspec.structs.replace(
+        near,
+        subject=f"{len(agree)} x {name}",
+        interval=common_interval,
+        share=share,
+        devices=len(agree),
+        sentence=f"{len(agree)} x {name}: {near.quantity} {span}.",
+    )
+    return [joined, *apart]
+
+
+def _range(least: float, most: float, unit: str) -> str:
+    """``55.0 to 55.1 GB/s``."""
+    return f"{shown(least, unit).split()[0]} to {shown(most, unit)}"
+
+
+def of_other_apis(context: AnalysisContext, ways: Sequence[str]) -> Iterator[Finding]:
+    """A finding for each API that reaches a card beside the card's own API."""
+    names = backends.api_names()
+    known = {one.address: one for one in context.run.devices}
+    for address, first in beside(context.run).items():
+        device = known[address]
+        own = context.rows[context.rows["device"] == first]
+        rows = context.rows[context.rows["device"] == device.address]
+        rates = [pair for way in ways if (pair := _rates(context, own, rows, way))]
+        later = _latency(context, own, rows)
+        if not rates and later is None:
+            continue
+        api = names.get(device.api, device.api)
+        texts = []
+        if rates:
+            least = min(rates, key=lambda ratio: ratio.value)
+            same = all(_is_same(ratio) for ratio in rates)
+            texts.append("same rate" if same else f"{100 * least.value:.0f} % of the rate")
+        if later is not None:
+            more = "more" if later.value > 0 else "less"
+            texts.append(f"{shown(abs(later.value), 's')} {more} latency")
+        yield Finding(
+            study=context.study, subject=f"{address} beside {first}",
+            quantity=f"by {api}: {', '.join(texts)}", interval=later, unit="s",
+            sentence=f"{api} on {first}: {', '.join(texts)}.", remark="more latency",
+            device=device.address,
+        )  # fmt: skip
+
+
+def _is_same(ratio: Interval) -> bool:
+    return 1 - APART <= ratio.value <= 1 + APART
+
+
+def _best_rate(context: AnalysisContext, rows: Frame, way: str) -> Interval | None:
+    """The highest rate of an operation on its plateau, over the kinds of memory."""
+    settled = rows[(rows["operation"] == way) & rows["plateau"]]
+    return None if settled.empty else rate_of(common.at_peak(settled), context.confidence)
+
+
+def _rates(context: AnalysisContext, own: Frame, rows: Frame, way: str) -> Interval | None:
+    """The rate by another API over the rate by the card's own."""
+    before, after = _best_rate(context, own, way), _best_rate(context, rows, way)
+    return after.over(before) if before and after and before.known and after.known else None
+
+
+def _latency(context: AnalysisContext, own: Frame, rows: Frame) -> Interval | None:
+    """By how much a small write takes longer than by the card's own API, each at its best."""
+    times = []
+    for part in (own, rows):
+        small = part[(part["operation"] == "write") & (part["bytes"] == common.LATENCY_BYTES)]
+        if small.empty:
+            return None
+        times.append(
+            time_of(next(iter(small.sort_values("median_s").itertuples())), context.confidence)
+        )
+    return times[1].minus(times[0]) if all(one.known for one in times) else None

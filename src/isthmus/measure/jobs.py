@@ -1,0 +1,302 @@
+"""Jobs: tasks on a device, with the results of the processes that measured them.
+
+Processes are the sample: a process adds one median to each row of a job (T. Kalibera and R. Jones,
+"Rigorous benchmarking in reasonable time", ISMM 2013).
+"""
+
+from __future__ import annotations
+
+import math
+import statistics as stdlib
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from itertools import combinations
+from typing import TYPE_CHECKING, NamedTuple
+
+from isthmus.measure.plan import Layer, Task
+from isthmus.results.journal import Entry, key_of
+from isthmus.results.run_file import FINAL_STATES, QUICK_PROCESSES, ClockName, Rerun, Settings
+from isthmus.statistics import LOOKS, Interval, enough, exact, over_processes
+from isthmus.student import student
+from isthmus.units import format_size
+
+if TYPE_CHECKING:
+    from isthmus.measure.discovery import FoundDevice
+
+OFFLOAD_LOOKS = (12, 16, 24, 30)
+"""As ``LOOKS``, of offloads, whose processes give one repetition each."""
+QUICK_LOOKS = (3, *LOOKS)
+"""As ``LOOKS``, of the headlines of a quick run. See ``_EARLY_SHARE``."""
+QUICK_OFFLOAD_LOOKS = (3, 6, 8, 12)
+"""As ``QUICK_LOOKS``, of offloads, whose processes start the runtime anew: up to seconds each."""
+_EARLY_SHARE = 0.25
+"""Share of the precision within which an interval must be for fewer than six processes to do.
+
+Three processes often agree by chance. Where they may have the whole precision, 91 to 95 % of the
+95 % intervals hold the true value; with a quarter of it, 93 to 95 % (``benchmarks/coverage.py``).
+"""
+QUICK_HEADLINES = 0.5
+"""Share of a quick run's precision to which its headlines are measured: 5 % of 10 %."""
+LEAST_TO_GIVE_UP = LOOKS[0]
+"""Processes that tell whether more of them make a job precise: the scatter of fewer says little."""
+GIVE_UP_AFTER = 12
+"""Processes after which a run without ``--budget`` ends a job that 30 processes do not make
+precise. A further process narrows its interval by less than a twentieth."""
+_OF_NORMAL = 1.0483
+"""Ratio of a normal distribution's standard deviation to the median difference of two values."""
+
+
+class Cost(NamedTuple):
+    """Seconds of a visit: all but its samples, and each sample."""
+
+    overhead_s: float
+    sample_s: float
+
+
+@dataclass(eq=False)
+class Job:
+    """A task that workers measure; each process that measured it adds a median to each row."""
+
+    device: FoundDevice
+    task: Task
+    layer: Layer = field(init=False)
+    """When it is measured: the task's layer, until the run changes it."""
+    headline_layer: Layer = Layer.HEADLINES
+    """The first layer of its device: later for a device that is measured for comparison only."""
+    plateau: bool | None = None
+    """Of a job that answers a headline about the plateau: whether the rate no longer grows."""
+    open_ended: bool = False
+    """Whether the user set no time limit, so that precision alone decides when it ends."""
+    error: str = ""
+    skipped: str = ""
+    """Why this machine does not allow the task."""
+    processes: set[int] = field(default_factory=set)
+    """Numbers of the processes that have measured it."""
+    medians: dict[tuple[int, ClockName], list[float]] = field(default_factory=dict)
+    """Seconds of each process, by part and clock: the rows that are judged."""
+    resolution_s: dict[tuple[int, ClockName], float] = field(default_factory=dict)
+    """Resolution in seconds of the coarsest clock among the processes."""
+    cost: Cost | None = None
+    """Estimate from visits: the mean of the newest visit and the previous estimate.
+
+    The whole process of an offload is overhead."""
+    spread: float = 0.0
+    """Scatter of the processes: the largest standard deviation of logarithms over all rows.
+
+    Estimated by the median difference of two processes, which outliers hardly change, as they
+    hardly change the interval over many (Shamos's estimator; Rousseeuw and Croux,
+    "Alternatives to the median absolute deviation", JASA 88 (1993), 1273).
+    """
+    moved_bytes: int = 0
+    """Bytes that a repetition of ``part`` moves."""
+    scatter: float = 0.0
+    """Relative half-width of the newest process's median, by its samples, of ``part``.
+
+    1.57 interquartile ranges over the root of their number (McGill, Tukey and Larsen, "Variations
+    of box plots", The American Statistician 32 (1978), 12).
+    """
+    _widths: dict[float, tuple[float, float]] = field(default_factory=dict)
+    """What ``_half_widths`` computed since the latest process, by confidence."""
+
+    def __post_init__(self) -> None:
+        self.layer = max(self.task.layer, self.headline_layer)
+
+    @property
+    def simulated(self) -> bool:
+        """Whether times are those of an emulated card, so that one process is enough."""
+        return self.device.description.simulated
+
+    @property
+    def given_up(self) -> bool:
+        """Whether it has failed or is skipped, and is not visited again."""
+        return bool(self.error or self.skipped)
+
+    @property
+    def study(self) -> str:
+        """Name of the study that asks for it."""
+        return next(iter(self.task.points.values())).study
+
+    @property
+    def label(self) -> str:
+        """Device, operation and size, as messages name them."""
+        size = f" {format_size(self.task.bytes)}" if self.task.bytes else ""
+        memory = f" {self.task.memory}" if self.task.offload else ""
+        return f"{self.device.address} {self.task.operation}{memory}{size}"
+
+    @property
+    def series(self) -> tuple[object, ...]:
+        """What it has in common with the jobs that differ from it in size only."""
+        task = self.task
+        axes = tuple(sorted(task.axes.items()))
+        return self.study, self.device.address, task.operation, task.memory, axes
+
+    @property
+    def part(self) -> int:
+        """The part that answers its headline; the first deciding one where it has no headline."""
+        headline = self.task.headline
+        if headline is None:
+            return min(self.deciding)
+        points = self.task.points.items()
+        return next(n for n, point in points if point.operation == headline.operation)
+
+    def seconds(self, confidence: float) -> Interval | None:
+        """The time of its part over all processes so far; None before the first process.
+
+        Of several clocks the first: the host's, else the simulated one.
+        """
+        rows = [medians for (part, _), medians in self.medians.items() if part == self.part]
+        return over_processes(rows[0], confidence) if rows else None
+
+    @property
+    def deciding(self) -> set[int]:
+        """Parts whose intervals decide when the job is precise enough.
+
+        For an offload the total, for a joint operation the slowest rank's part, the first.
+        """
+        parts = set(self.task.points)
+        if self.task.offload:
+            whole = {n for n, p in self.task.points.items() if p.operation == "total"}
+            return whole or {max(parts)}
+        return {0} if self.task.joint and 0 in parts else parts
+
+    def add(self, number: int, results: Mapping[int, Rerun]) -> None:
+        """Adds the results of a process, by part."""
+        self.processes.add(number)
+        self._widths.clear()
+        self.scatter = _scatter(results.get(self.part))
+        for part in self.deciding & results.keys():
+            for clock in results[part].clocks:
+                seconds = results[part].seconds(clock).tolist()
+                if seconds:
+                    row = part, clock
+                    self.medians.setdefault(row, []).append(stdlib.median(seconds))
+                    step_s = results[part].resolution_s(clock)
+                    self.resolution_s[row] = max(step_s, self.resolution_s.get(row, 0.0))
+        rows = [[*map(math.log, row)] for row in self._judged().values() if len(row) > 1]
+        apart = (stdlib.median(abs(x - y) for x, y in combinations(row, 2)) for row in rows)
+        self.spread = _OF_NORMAL * max(apart, default=0.0)
+
+    @property
+    def usual_cost(self) -> Cost:
+        """Cost of a visit; before the first, memory is filled at 1 GB/s and copied at 5 GB/s."""
+        size = self.task.bytes
+        if self.task.offload:
+            return self.cost or Cost(0.7 + 2e-8 * size, 0.0)
+        return self.cost or Cost(2e-3 + 1e-9 * size, 1e-5 + 2e-10 * size)
+
+    def learn(self, cost: Cost) -> None:
+        """Updates the estimate of the cost by that of a visit."""
+        before = self.cost or cost
+        self.cost = Cost(*((a + b) / 2 for a, b in zip(before, cost, strict=True)))
+
+    def add_before(self, entries: Iterable[Entry]) -> None:
+        """Adds the results of processes of an earlier session."""
+        parts = {key_of(point): part for part, point in self.task.points.items()}
+        results: dict[int, dict[int, Rerun]] = {}
+        for entry in entries:
+            part = parts.get(key_of(entry.point))
+            if part is not None and entry.rerun and entry.rerun.state in FINAL_STATES:
+                results.setdefault(entry.rerun.rerun, {})[part] = entry.rerun
+        for number in sorted(results):
+            if self.deciding <= results[number].keys():
+                self.add(number, results[number])
+
+    def _judged(self) -> dict[tuple[int, ClockName], list[float]]:
+        """Rows with a relative precision: those whose medians are all above 0."""
+        return {row: medians for row, medians in self.medians.items() if min(medians) > 0}
+
+    def half_width(self, confidence: float) -> float:
+        """Relative half-width of the widest interval, as it is shown."""
+        return self._half_widths(confidence)[0]
+
+    def reducible_half_width(self, confidence: float) -> float:
+        """As ``half_width``, of intervals that more processes can narrow.
+
+        0 where each is as narrow as the resolution of the clock allows.
+        """
+        return self._half_widths(confidence)[1]
+
+    def _half_widths(self, confidence: float) -> tuple[float, float]:
+        if confidence not in self._widths:
+            widest = narrowing = 0.0
+            for row, medians in self._judged().items():
+                step_s = self.resolution_s[row]
+                interval = over_processes(medians, confidence, step_s)
+                widest = max(widest, interval.half_width)
+                if interval.half_width > exact(interval.value).spanning(step_s).half_width:
+                    narrowing = max(narrowing, interval.half_width)
+            self._widths[confidence] = widest, narrowing
+        return self._widths[confidence]
+
+
+def _scatter(rerun: Rerun | None) -> float:
+    """Relative half-width of the median of one process's samples; 0 of fewer than four."""
+    if rerun is None or not rerun.clocks:
+        return 0.0
+    seconds: list[float] = rerun.seconds(next(iter(rerun.clocks))).tolist()
+    middle = stdlib.median(seconds) if len(seconds) >= 4 else 0.0
+    if not middle:
+        return 0.0
+    low, _, high = stdlib.quantiles(seconds)
+    return float(1.57 * (high - low) / math.sqrt(len(seconds)) / middle)
+
+
+def looks(job: Job, settings: Settings) -> Sequence[int]:
+    """Numbers of processes after which a job may end; the last is the maximum."""
+    offload = job.task.offload
+    if job.simulated:
+        return (1,)
+    if fixed := settings.processes(offload=offload):
+        return (fixed,)
+    if not settings.quick:
+        return OFFLOAD_LOOKS if offload else LOOKS
+    if job.layer > Layer.HEADLINES:
+        return (QUICK_PROCESSES,)
+    return QUICK_OFFLOAD_LOOKS if offload else QUICK_LOOKS
+
+
+def wanted_precision(job: Job, settings: Settings) -> float:
+    """The relative half-width that a job's interval needs, after so many processes as it has."""
+    early = 1 < len(job.processes) < LOOKS[0] <= looks(job, settings)[-1]
+    return _final_precision(job, settings) * (_EARLY_SHARE if early else 1.0)
+
+
+def _final_precision(job: Job, settings: Settings) -> float:
+    """The relative half-width that a job's interval needs in the end."""
+    of_headline = settings.quick and job.layer == Layer.HEADLINES
+    return settings.precision * (QUICK_HEADLINES if of_headline else 1.0)
+
+
+def settled(job: Job, settings: Settings) -> bool:
+    """Whether a job needs no more processes, or gets no more."""
+    if job.given_up or enough(
+        len(job.processes),
+        lambda: job.reducible_half_width(settings.confidence),
+        wanted_precision(job, settings),
+        looks(job, settings),
+    ):
+        return True
+    enough_tried = len(job.processes) >= GIVE_UP_AFTER
+    return job.open_ended and enough_tried and out_of_reach(job, settings)
+
+
+def needed(job: Job, settings: Settings) -> int:
+    """Processes after which a job should be precise enough, by its spread, or the maximum."""
+    at, have = looks(job, settings), len(job.processes)
+    if have < at[0]:
+        return at[0]
+    return next((n for n in at if n > have and _reaches_precision(n, job, settings)), at[-1])
+
+
+def out_of_reach(job: Job, settings: Settings) -> bool:
+    """Whether a job's processes differ so much that the maximum number is not enough."""
+    at = looks(job, settings)
+    known = len(job.processes) >= min(LEAST_TO_GIVE_UP, at[-1])
+    return known and len(job.processes) > 1 and not _reaches_precision(at[-1], job, settings)
+
+
+def _reaches_precision(processes: int, job: Job, settings: Settings) -> bool:
+    """Whether ``processes`` are enough, by Student's interval: t(n-1) spread / sqrt(n)."""
+    quantile = student(processes - 1, 0.5 + settings.confidence / 2)
+    half_width = quantile * job.spread / math.sqrt(processes)
+    return half_width <= math.log1p(_final_precision(job, settings))

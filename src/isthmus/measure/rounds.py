@@ -1,0 +1,405 @@
+"""Rounds: which jobs the next process of each device visits, and how long.
+
+The layers of the plan are measured one after the other. A layer is done when each of its jobs is
+precise or cannot become precise. Within a round, jobs that are compared follow one another.
+"""
+
+from __future__ import annotations
+
+import math
+import random
+from collections.abc import Callable, Iterable, Sequence
+from itertools import accumulate, pairwise
+from statistics import fmean
+
+from isthmus.measure.jobs import Job, looks, needed, out_of_reach, settled
+from isthmus.measure.plan import Layer
+from isthmus.results.run_file import Settings
+from isthmus.studies import by_name
+
+START_S = 0.5
+"""Assumed time of a worker's start, until the first has started."""
+_LEAST_SAMPLES = 5
+_MOST_SAMPLES = 1000
+_LONG_ENOUGH_S = 0.05
+"""Samples that take this long in total average over short disturbances of the machine."""
+_FLAT = 0.01
+"""Largest change of a rate over a factor of four in size that is called a plateau.
+
+Pinned copies of 64 MiB on H100 (gen5 x16) still have 1 % less than nvbandwidth's of 256 MiB."""
+_FLAT_AT_MOST = 0.05
+"""The same where the samples scatter: the change that their intervals allow, up to this."""
+_STEP_SHARE = 0.01
+"""Share of the run's time that a visit to a further size may take while a plateau is looked for.
+
+0.6 s of a quick run: a headline has up to 30 visits."""
+_HEADLINES_SHARE = 0.6
+"""Share of a quick run's time after which the curve begins, precise headlines or not."""
+_ROUND_S = 2.0
+"""Seconds of visits in a round of a curve, at least: more points would become precise later."""
+_STARTS = 4
+"""The same in starts of workers: then starting workers takes at most a fifth of the time."""
+ORDINARY = ("pageable", "aligned")
+"""Kinds of host memory that a driver copies once more before a device with a link reaches them."""
+_BEND = 0.05
+"""Relative error of a time read off the curve between two sizes for which a size is added."""
+
+
+class Rounds:
+    """Chooses the jobs of each round, from the results so far."""
+
+    def __init__(self, jobs: Sequence[Job], settings: Settings, last: Layer) -> None:
+        """``last``: the last layer that the run measures."""
+        self._jobs = jobs
+        self._settings = settings
+        self._last = last
+        self._order = random.Random(settings.seed)
+        self._searches = {job: search for search in _searches(jobs) for job in search.steps}
+        for search in dict.fromkeys(self._searches.values()):
+            while search.next and search.next.processes:  # measured in an earlier session
+                search.advance(0.0, math.inf, settings.confidence)
+        self.start_s: dict[str, float] = {}
+        """Seconds that workers took to start, by address."""
+        self._shared_s: dict[str, float] = {}
+
+    @property
+    def wanted(self) -> list[Job]:
+        """Jobs that the run measures, as far as is known now."""
+        return [job for job in self._jobs if job.layer <= self._last]
+
+    @property
+    def unfinished(self) -> list[Job]:
+        """Jobs that the run measures and that need more processes."""
+        open_jobs = [job for job in self._jobs if not settled(job, self._settings)]
+        return [job for job in open_jobs if self._turn(job) <= self._last]
+
+    @property
+    def answers(self) -> tuple[int, int]:
+        """Number of headlines that are known or cannot become precise, and of all."""
+        heads = [job for job in self._jobs if job.layer == Layer.HEADLINES]
+        searches = dict.fromkeys(self._searches.values())
+        searched = sum(not s.ended and s.layer == Layer.HEADLINES for s in searches)
+        ended = (settled(job, self._settings) or out_of_reach(job, self._settings) for job in heads)
+        return sum(ended), len(heads) + searched
+
+    @property
+    def points(self) -> tuple[int, int]:
+        """Number of jobs that are settled, and of all that the run measures."""
+        wanted = self.wanted
+        return sum(settled(job, self._settings) for job in wanted), len(wanted)
+
+    def left_out(self) -> dict[str, tuple[int, float]]:
+        """Points that the run does not measure, and estimated seconds for them, by study."""
+        result: dict[str, tuple[int, float]] = {}
+        for job in self._jobs:
+            if job.layer > self._last and not job.processes and not job.given_up:
+                count, seconds = result.get(job.study, (0, 0.0))
+                own_s = looks(job, self._settings)[0] * self.visit_s(job)
+                result[job.study] = count + len(job.task.points), seconds + own_s
+        return result
+
+    def next_round(self, left_s: float) -> list[Job]:
+        """The jobs that the next process of each device visits, in order; empty: none is left.
+
+        ``left_s``: seconds that the run still has.
+        """
+        unfinished = self.unfinished
+        self._shared_s = self._shared_start_s(unfinished)
+        left_s -= max(
+            (self.start_s.get(job.device.address, 0.0) for job in unfinished), default=0.0
+        )
+        if left_s <= 0:
+            return []
+        if all(job.simulated for job in unfinished) and unfinished:
+            return sorted(unfinished, key=lambda job: (job.task.bytes, job.study))
+        for layer in Layer:
+            if chosen := self._of_layer(layer, unfinished, left_s):
+                return self._ordered(chosen)
+            if layer == Layer.CURVE and self._refine():
+                return self.next_round(left_s)
+        # Precision is out of reach for all that is left: the time goes to the first layer of it.
+        first = min((job.layer for job in unfinished), default=Layer.HEADLINES)
+        rest = [job for job in unfinished if job.layer == first]
+        return self._ordered(self._fitting(_by_cost(rest, self.visit_s), left_s, rounds=1))
+
+    def _of_layer(self, layer: Layer, unfinished: Sequence[Job], left_s: float) -> list[Job]:
+        """The jobs of one layer that the next round visits."""
+        waiting = [job for job in unfinished if self._turn(job) == layer]
+        begun = [job for job in waiting if job.processes and not out_of_reach(job, self._settings)]
+        spent_s = self._settings.budget_s - left_s
+        if layer == Layer.HEADLINES and spent_s > _HEADLINES_SHARE * self._settings.budget_s:
+            begun = []
+        fresh = [job for job in waiting if not job.processes]
+        if layer > Layer.HEADLINES:
+            return self._batch([*begun, *fresh], left_s)
+        # The first answers are those of the most used study with the fastest memory. The next
+        # ones wait for their first looks.
+        if any(len(job.processes) < looks(job, self._settings)[0] for job in begun):
+            fresh = []
+        first = min(map(_place, fresh), default=())
+        fresh = [job for job in fresh if _place(job) == first]
+        left_s -= sum(map(self.visit_s, begun))
+        return [*begun, *self._fitting(_by_cost(fresh, self.visit_s), left_s)]
+
+    def _batch(self, jobs: Sequence[Job], left_s: float) -> list[Job]:
+        """The jobs of a curve that the next round visits: those that are done soonest.
+
+        Few jobs at a time become precise, so that a run whose time ends has whole points.
+        """
+        starts_s = sum(self.start_s.get(one, START_S) for one in {j.device.address for j in jobs})
+        most_s = max(_ROUND_S, _STARTS * starts_s)
+        chosen: list[Job] = []
+        ends_s = visits_s = 0.0
+        for job in _by_cost(jobs, self._finish_s):
+            ends_s += self._finish_s(job)
+            visits_s += self.visit_s(job)
+            if ends_s > left_s or (chosen and visits_s > most_s):
+                break
+            chosen.append(job)
+        return chosen or self._fitting(jobs, left_s)
+
+    def _finish_s(self, job: Job) -> float:
+        """Estimated seconds of the visits until a job is precise enough."""
+        return (needed(job, self._settings) - len(job.processes)) * self.visit_s(job)
+
+    def _turn(self, job: Job) -> Layer:
+        """The layer in which a job's next process is due.
+
+        A size at which a plateau is looked for is visited with the headlines for the first time.
+        """
+        search = self._searches.get(job)
+        return search.layer if search and search.next is job else job.layer
+
+    def _fitting(self, jobs: Sequence[Job], seconds: float, rounds: int | None = None) -> list[Job]:
+        """The first of these jobs whose first processes fit into this time.
+
+        If there is not time enough for a single one, the cheapest job.
+        """
+        if not jobs:
+            return []
+        each_s = [self.visit_s(job) * (rounds or looks(job, self._settings)[0]) for job in jobs]
+        kept = [
+            job for job, spent in zip(jobs, accumulate(each_s), strict=True) if spent <= seconds
+        ]
+        cheapest = min(jobs, key=self.visit_s)
+        return kept or [cheapest] * (self.visit_s(cheapest) <= seconds)
+
+    def following(self, job: Job) -> list[Job]:
+        """The job that the same process visits next, after ``job``: a larger size of a search."""
+        search = self._searches.get(job)
+        if search is None or search.next is not job:
+            return []
+        limit_s = math.inf if job.simulated else _STEP_SHARE * self._settings.budget_s
+        search.advance(self.visit_s(job), limit_s, self._settings.confidence)
+        return [search.next] if search.next else []
+
+    def _refine(self) -> bool:
+        """Adds sizes to curves between which a time cannot be read off; whether it added any.
+
+        A curve is a line between neighbouring sizes, both axes logarithmic. Where its slope changes
+        between two neighbours, the size in the middle of them decides where it bends.
+        """
+        if self._settings.quick:
+            return False
+        curves: dict[tuple[object, ...], list[Job]] = {}
+        for job in self._jobs:
+            if not job.task.offload and not job.given_up:
+                curves.setdefault(job.series, []).append(job)
+        bends = [
+            job
+            for jobs in curves.values()
+            if any(job.layer <= Layer.CURVE for job in jobs)
+            for job in _bends(jobs, self._settings.confidence)
+        ]
+        for job in bends:
+            job.layer = Layer.CURVE
+        return bool(bends)
+
+    def left_s(self) -> float:
+        """Estimated seconds that the unfinished jobs need."""
+        unfinished = [job for job in self.unfinished if not out_of_reach(job, self._settings)]
+        processes = {job: needed(job, self._settings) - len(job.processes) for job in unfinished}
+        starts: dict[str, float] = {}
+        for job, count in processes.items():
+            address = job.device.address
+            start_s = self.start_s.get(address, START_S) * count * (not job.task.offload)
+            starts[address] = max(starts.get(address, 0.0), start_s)
+        visits = sum(count * self.visit_s(job) for job, count in processes.items())
+        return visits + max(starts.values(), default=0.0)
+
+    def visit_s(self, job: Job) -> float:
+        """Estimated seconds of a visit."""
+        overhead_s, sample_s = job.usual_cost
+        return overhead_s + self.samples(job) * sample_s
+
+    def samples(self, job: Job) -> int:
+        """Samples of a visit: they take as long as its overhead, the start of the worker included.
+
+        Where processes differ fewer samples would do, but that would halve the visit at most, and
+        in short visits a moment of load looks like a difference between processes.
+        """
+        if job.task.offload:
+            return 1
+        overhead_s, sample_s = job.usual_cost
+        overhead_s += self._shared_s.get(job.device.address, 0.0)
+        sampling_s = min(overhead_s, _LONG_ENOUGH_S)
+        return round(min(max(sampling_s / max(sample_s, 1e-7), _LEAST_SAMPLES), _MOST_SAMPLES))
+
+    def _shared_start_s(self, jobs: Sequence[Job]) -> dict[str, float]:
+        """The time of a worker's start, divided by the points that it visits; by address."""
+        visits: dict[str, int] = {}
+        for job in jobs:
+            if not job.task.offload:
+                visits[job.device.address] = visits.get(job.device.address, 0) + 1
+        return {address: self.start_s.get(address, START_S) / n for address, n in visits.items()}
+
+    def _ordered(self, jobs: Sequence[Job]) -> list[Job]:
+        """Jobs in seeded random order; those that are compared stay next to each other."""
+        groups = _groups(jobs)
+        self._order.shuffle(groups)
+        for group in groups:
+            self._order.shuffle(group)
+        return [job for group in groups for job in group]
+
+
+def _place(job: Job) -> tuple[bool, int]:
+    """Place of a headline in the order in which a run answers them.
+
+    Ordinary memory comes last: a driver copies it once more, so that its times scatter the most.
+    """
+    fastest = job.device.direct_memory
+    ordinary = bool(fastest) and job.task.memory in ORDINARY
+    return ordinary, by_name(job.study).place
+
+
+def usual_budget_s(jobs: Iterable[Job], settings: Settings) -> float:
+    """Seconds in which these jobs become precise on most machines; simulated jobs need none.
+
+    A tenth of a second for each visit's start, and 1 GB/s for memory that is filled and checked.
+    """
+    budget = 0.0
+    for job in jobs:
+        if job.task.offload and not job.simulated:
+            budget += 2 * looks(job, settings)[0] * job.usual_cost.overhead_s
+        elif not job.simulated:
+            processes = 2 * looks(job, settings)[0]
+            budget += processes * (0.1 * len(job.task.points) + 1e-9 * job.task.bytes)
+    return budget
+
+
+class _Search:
+    """Looks for the plateau of one series: it visits rising sizes until the rate stays the same."""
+
+    def __init__(self, steps: Sequence[Job]) -> None:
+        self.steps = steps
+        self.layer = steps[0].headline_layer
+        self._at = 0
+        self.ended = False
+
+    @property
+    def next(self) -> Job | None:
+        """The job to visit next; None where the search has ended."""
+        return None if self.ended else self.steps[self._at]
+
+    def advance(self, took_s: float, limit_s: float, confidence: float) -> None:
+        """Goes to the next size after a visit, or ends at a plateau or at the last size.
+
+        ``limit_s``: most seconds of a visit to a further size; ``took_s``: of the last visit.
+        """
+        job = self.steps[self._at]
+        if self._at and _is_flat(self.steps[self._at - 1], job, confidence):
+            self._end(job, plateau=True)
+            return
+        larger = self.steps[self._at + 1 :][:1]
+        grows = larger[0].task.bytes / job.task.bytes if larger else 1.0
+        if not larger or job.given_up or took_s * grows > limit_s:
+            self._end(job, plateau=False)
+            return
+        self._at += 1
+
+    def _end(self, job: Job, *, plateau: bool) -> None:
+        self.ended = True
+        measured = [one for one in self.steps if one.processes]
+        if not job.processes and measured:
+            job = measured[-1]
+        job.layer, job.plateau = self.layer, plateau
+        for one in measured:  # sizes on the way are part of the curve
+            one.layer = min(one.layer, max(self.layer, Layer.CURVE))
+
+
+def _searches(jobs: Iterable[Job]) -> list[_Search]:
+    """A search for each series whose headline is about the plateau, of at least two sizes."""
+    series: dict[tuple[object, ...], list[Job]] = {}
+    for job in jobs:
+        if job.task.headline and job.task.headline.on_plateau:
+            series.setdefault(job.series, []).append(job)
+    rising = (sorted(steps, key=lambda job: job.task.bytes) for steps in series.values())
+    return [_Search(steps) for steps in rising if len(steps) > 1]
+
+
+def _rate(job: Job, confidence: float) -> tuple[float, float] | None:
+    """Logarithm of the bytes per second of a job, and the half-width of its interval.
+
+    The half-width of a single process is that of its samples.
+    """
+    seconds = job.seconds(confidence)
+    if seconds is None or seconds.value <= 0:
+        return None
+    width = seconds.half_width if seconds.known else job.scatter
+    return math.log(job.task.bytes / seconds.value), width
+
+
+def _is_flat(smaller: Job, larger: Job, confidence: float) -> bool:
+    """Whether the rate hardly changes between two sizes."""
+    before, after = _rate(smaller, confidence), _rate(larger, confidence)
+    if before is None or after is None:
+        return False
+    allowed = min(max(_FLAT, before[1] + after[1]), _FLAT_AT_MOST)
+    return abs(after[0] - before[0]) <= allowed
+
+
+def _bends(jobs: Sequence[Job], confidence: float) -> list[Job]:
+    """Jobs of one series whose sizes decide where its curve bends.
+
+    Between sizes a and b, a cubic with slopes s and t at the two lies (s - t) log(b/a) / 8 off the
+    straight line in the middle (Hermite interpolation). The slope at a size is the mean of the
+    slopes on both sides.
+    """
+    known = {}
+    for job in jobs:
+        if job.task.bytes and job.processes and (rate := _rate(job, confidence)):
+            known[job.task.bytes] = rate
+    at = sorted(known)
+    slopes = [(known[b][0] - known[a][0]) / math.log(b / a) for a, b in pairwise(at)]
+    found: list[Job] = []
+    for i, (a, b) in enumerate(pairwise(at)):
+        start, end = (fmean(slopes[max(j - 1, 0) : j + 1]) for j in (i, i + 1))
+        error = abs(end - start) * math.log(b / a) / 8
+        unknown = [job for job in jobs if a < job.task.bytes < b and not job.processes]
+        if unknown and error > _BEND + known[a][1] + known[b][1]:
+            middle = math.sqrt(a * b)
+            found.append(min(unknown, key=lambda job: abs(math.log(job.task.bytes / middle))))
+    return found
+
+
+def _by_cost(jobs: Iterable[Job], cost_s: Callable[[Job], float]) -> list[Job]:
+    """Jobs that are compared stay together, the cheapest first, evenly mixed over the studies."""
+    by_study: dict[str, list[list[Job]]] = {}
+    for group in _groups(jobs):
+        by_study.setdefault(group[0].study, []).append(group)
+    ranked: list[tuple[float, list[Job]]] = []
+    for groups in by_study.values():
+        groups.sort(key=lambda group: sum(map(cost_s, group)) / len(group))
+        ranked += [((i + 0.5) / len(groups), group) for i, group in enumerate(groups)]
+    return [job for _, group in sorted(ranked, key=lambda pair: pair[0]) for job in group]
+
+
+def _groups(jobs: Iterable[Job]) -> list[list[Job]]:
+    """Groups of jobs that are compared: they differ only in the device and the kind of memory."""
+    groups: dict[object, list[Job]] = {}
+    for job in jobs:
+        task = job.task
+        axes = () if task.offload else tuple(sorted(task.axes.items()))
+        key = task.offload, task.operation, task.bytes, axes
+        groups.setdefault(key, []).append(job)
+    return list(groups.values())
