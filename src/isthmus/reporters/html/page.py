@@ -27,7 +27,8 @@ from isthmus.reporters.html.change import Changed, Tile, changed
 from isthmus.reporters.html.charts import Palette, Source, figures
 from isthmus.reporters.html.drawing import Figure
 from isthmus.reporters.html.method import Folded, method_of
-from isthmus.reporters.html.rendering import Drawing, drawing, files
+from isthmus.reporters.html.rendering import Drawing, Renderer
+from isthmus.reporters.html.vega import Vega
 from isthmus.reporters.summary import accelerates, has_runtime, main_sentence, unmeasured
 from isthmus.results.run_file import DeviceRecord, Run
 from isthmus.units import format_seconds, printable
@@ -56,17 +57,22 @@ class _Study(NamedTuple):
 
 def write(runs: Sequence[tuple[str, Run]], folder: Path) -> Path:
     """See ``write_page``."""
+    with Vega() as vega:  # it starts while the runs are analysed
+        return _write(runs, folder, Renderer(vega))
+
+
+def _write(runs: Sequence[tuple[str, Run]], folder: Path, renderer: Renderer) -> Path:
     page = folder / "index.html"
     sources = _sources(runs)
     palette = Palette()
     plots = {name: figures(name, sources, palette) for name in _in_order(sources)}
-    text = _render(sources, plots)
+    text = _render(sources, plots, renderer)
     try:
         if page.exists() and _GENERATOR not in page.read_text("utf-8", errors="replace")[:2000]:
             raise UsageError(f"{page} is no page of Isthmus; choose another folder with --out")
         (folder / "plots").mkdir(parents=True, exist_ok=True)
         for figure in (figure for plot_list in plots.values() for figure in plot_list):
-            for ending, content in files(figure).items():
+            for ending, content in renderer.files(figure).items():
                 (folder / "plots" / f"{figure.name}.{ending}").write_bytes(content)
         page.write_text(text, encoding="utf-8")
     except OSError as error:
@@ -102,7 +108,9 @@ def _in_order(sources: Sequence[Source]) -> list[str]:
     return [*known, *sorted(held.difference(known))]
 
 
-def _render(sources: Sequence[Source], plots: Mapping[str, list[Figure]]) -> str:
+def _render(
+    sources: Sequence[Source], plots: Mapping[str, list[Figure]], renderer: Renderer
+) -> str:
     results = [(source, one) for source in sources for one in findings(source.run, source.summary)]
     rank = {name: i for i, name in enumerate(_in_order(sources))}
     results.sort(key=lambda pair: (not pair[1].headline, rank[pair[1].study]))
@@ -129,7 +137,7 @@ def _render(sources: Sequence[Source], plots: Mapping[str, list[Figure]]) -> str
         tiles=(known and known.tiles) or _tiles(results),
         change=known,
         not_compared=change if isinstance(change, str) else "",
-        first=drawing(first, first=True) if first else None,
+        first=renderer.drawing(first, first=True) if first else None,
         advice=_advice(results),
         imported=any(source.run.origin for source in sources),
         missing=[
@@ -139,7 +147,7 @@ def _render(sources: Sequence[Source], plots: Mapping[str, list[Figure]]) -> str
         ],
         most_listed=_MOST_LISTED,
         studies=[
-            _study(name, sources, results, plots[name], first)
+            _study(name, sources, results, plots[name], first, renderer)
             for name in rank  # what could not be measured has no section
             if not all(source.rows(name).empty for source in sources)
         ],
@@ -282,6 +290,7 @@ def _study(
     results: Sequence[tuple[Source, Finding]],
     plots: Sequence[Figure],
     first: Figure | None,
+    renderer: Renderer,
 ) -> _Study:
     of_study = [(source, one) for source, one in results if one.study == name]
     known = studies.registry().get(name)
@@ -300,7 +309,7 @@ def _study(
             if one.headline
         ],
         # What stands alone on the first screen is not repeated.
-        [drawing(figure) for figure in plots if figure is not first or figure.panels > 1],
+        [renderer.drawing(figure) for figure in plots if figure is not first or figure.panels > 1],
         _filled(rows),
         [folded for source in sources for folded in _answers(name, source)],
     )

@@ -1,15 +1,17 @@
-"""Renders specifications: SVG in the page's colours, and files in several formats."""
+"""Renders specifications: SVG in the page's colours, and files in several formats.
+
+A plot that the library cannot draw is missing alone, with the reason.
+"""
 
 from __future__ import annotations
 
+import contextlib
 import re
 import textwrap
 from collections.abc import Iterator
-from functools import cache
 from html import escape
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
-import vl_convert
 from markupsafe import Markup
 
 from isthmus.reporters.html.drawing import (
@@ -19,6 +21,8 @@ from isthmus.reporters.html.layout import (
     LIGHT,
     THEME,
 )
+from isthmus.reporters.html.vega import NotDrawnError, Vega
+from isthmus.units import printable
 from isthmus.written import csv_text
 
 _NARROW = 360
@@ -54,32 +58,110 @@ class Drawing(NamedTuple):
     """For other screens: scale and SVG; empty where they are equal."""
     linear: bool
     """Whether the plot has a linear scale as well as a logarithmic one."""
+    endings: list[str]
+    """Of its files, ``Renderer.files``."""
+    missing: str = ""
+    """Why there is no drawing."""
 
 
-@cache
-def _svg(figure: Figure, panel: int, width: int, log: bool) -> str:
-    spec = figure.draw(panel, width, log)
-    return vl_convert.vegalite_to_svg(spec, config=THEME)
+class Renderer:
+    """Draws the plots of a page, each once."""
+
+    def __init__(self, vega: Vega) -> None:
+        self._vega = vega
+        self._known: dict[tuple[Figure, int, int, bool], str] = {}
+        self._failed: dict[Figure, str] = {}
+        self._files: dict[Figure, dict[str, bytes]] = {}
+
+    def _svg(self, figure: Figure, panel: int, width: int, log: bool) -> str:
+        """A panel as SVG. Raises NotDrawnError, for a plot that failed before at once."""
+        if figure in self._failed:
+            raise NotDrawnError(self._failed[figure])
+        key = (figure, panel, width, log)
+        if key not in self._known:
+            try:
+                self._known[key] = self._vega.svg(_clean(figure.draw(panel, width, log)), THEME)
+            except NotDrawnError as error:
+                self._failed[figure] = str(error)
+                raise
+        return self._known[key]
+
+    def drawing(self, figure: Figure, *, first: bool = False) -> Drawing:
+        """The drawing of a plot; with ``first`` only its first panel, at full width."""
+        wide = _FIRST if first else _WIDE[min(figure.panels, 3)]
+        panels = range(1 if first else figure.panels)
+        name = f"{figure.name}-first" if first else figure.name
+
+        def drawn(width: int) -> list[tuple[str, Markup]]:
+            scales = (("log", True), ("linear", False)) if figure.log else (("log", False),)
+            return [
+                (scale, _inline(self._svg(figure, panel, width, log)))
+                for panel in panels
+                for scale, log in scales
+            ]
+
+        endings = list(self.files(figure))
+        try:
+            return Drawing(
+                name, figure.title, figure.note, drawn(_NARROW),
+                drawn(wide) if wide != _NARROW else [], figure.log, endings,
+            )  # fmt: skip
+        except NotDrawnError as error:
+            return Drawing(
+                name, figure.title, figure.note, [], [], linear=False, endings=endings,
+                missing=str(error),
+            )  # fmt: skip
+
+    def files(self, figure: Figure) -> dict[str, bytes]:
+        """Files of a plot by their ending: one column wide, with panels below one another.
+
+        Of a plot that cannot be drawn there are its values alone.
+        """
+        if figure not in self._files:
+            self._files[figure] = dict(self._made(figure))
+        return self._files[figure]
+
+    def _made(self, figure: Figure) -> Iterator[tuple[str, bytes]]:
+        with contextlib.suppress(NotDrawnError):  # the drawing says why
+            svg = "".join(self._stacked(figure))
+            yield "svg", svg.encode()
+            yield "pdf", self._vega.pdf(svg)
+            yield "png", self._vega.png(svg, _PNG_SCALE)
+        values = figure.frame.astype(object).where(figure.frame.notna(), "")
+        yield "csv", csv_text(figure.frame.columns, values.itertuples(index=False)).encode()
+
+    def _stacked(self, figure: Figure) -> Iterator[str]:
+        heads = textwrap.wrap(printable(figure.title), 54)
+        panels = [self._svg(figure, panel, _NARROW, figure.log) for panel in range(figure.panels)]
+        heights = [int(match[1]) for p in panels if (match := re.search(r'height="(\d+)"', p))]
+        top = 14 * len(heads) + 10
+        width, height = _NARROW + 16, top + sum(heights) + 8
+        yield (
+            f'<svg xmlns="http://www.w3.org/2000/svg" xmlns:xlink="http://www.w3.org/1999/xlink" '
+            f'width="{width}" height="{height}" viewBox="0 0 {width} {height}">'
+            f'<rect width="{width}" height="{height}" fill="white"/>'
+        )
+        for i, line in enumerate(heads):
+            yield (
+                f'<text x="8" y="{14 * i + 16}" font-family="sans-serif" font-size="12" '
+                f'font-weight="600" fill="{LIGHT["ink"]}">{escape(line)}</text>'
+            )
+        for panel, down in zip(panels, heights, strict=True):
+            yield panel.replace("<svg ", f'<svg x="8" y="{top}" ', 1)
+            top += down
+        yield "</svg>\n"
 
 
-def drawing(figure: Figure, *, first: bool = False) -> Drawing:
-    """The drawing of a plot; with ``first`` only its first panel, at full width."""
-    wide = _FIRST if first else _WIDE[min(figure.panels, 3)]
-    panels = range(1 if first else figure.panels)
+def _clean(part: Any) -> Any:
+    """A part of a specification whose texts have no control characters.
 
-    def drawn(width: int) -> list[tuple[str, Markup]]:
-        scales = (("log", True), ("linear", False)) if figure.log else (("log", False),)
-        return [
-            (scale, _inline(_svg(figure, panel, width, log)))
-            for panel in panels
-            for scale, log in scales
-        ]
-
-    name = f"{figure.name}-first" if first else figure.name
-    return Drawing(
-        name, figure.title, figure.note, drawn(_NARROW),
-        drawn(wide) if wide != _NARROW else [], figure.log,
-    )  # fmt: skip
+    The library that measures texts aborts at them.
+    """
+    if isinstance(part, str):
+        return printable(part)
+    if isinstance(part, dict):
+        return {name: _clean(value) for name, value in part.items()}
+    return [_clean(value) for value in part] if isinstance(part, list) else part
 
 
 def _inline(svg: str) -> Markup:
@@ -95,43 +177,3 @@ def _inline(svg: str) -> Markup:
     width = re.search(r'width="(\d+)"', svg)
     style = f'aria-hidden="true" style="max-width:{width[1] if width else _FIRST}px"'
     return Markup(re.sub(r' width="\d+" height="\d+"', f" {style}", svg, count=1))
-
-
-def files(figure: Figure) -> dict[str, bytes]:
-    """Files of a plot by their ending: one column wide, with panels below one another."""
-    svg = _column(figure)
-    return {
-        "svg": svg.encode(),
-        "pdf": vl_convert.svg_to_pdf(svg),
-        "png": vl_convert.svg_to_png(svg, scale=_PNG_SCALE),
-        "csv": csv_text(
-            figure.frame.columns,
-            figure.frame.astype(object).where(figure.frame.notna(), "").itertuples(index=False),
-        ).encode(),
-    }
-
-
-def _column(figure: Figure) -> str:
-    return "".join(_stacked(figure))
-
-
-def _stacked(figure: Figure) -> Iterator[str]:
-    heads = textwrap.wrap(figure.title, 54)
-    panels = [_svg(figure, panel, _NARROW, figure.log) for panel in range(figure.panels)]
-    heights = [int(match[1]) for p in panels if (match := re.search(r'height="(\d+)"', p))]
-    top = 14 * len(heads) + 10
-    width, height = _NARROW + 16, top + sum(heights) + 8
-    yield (
-        f'<svg xmlns="http://www.w3.org/2000/svg" xmlns:xlink="http://www.w3.org/1999/xlink" '
-        f'width="{width}" height="{height}" viewBox="0 0 {width} {height}">'
-        f'<rect width="{width}" height="{height}" fill="white"/>'
-    )
-    for i, line in enumerate(heads):
-        yield (
-            f'<text x="8" y="{14 * i + 16}" font-family="sans-serif" font-size="12" '
-            f'font-weight="600" fill="{LIGHT["ink"]}">{escape(line)}</text>'
-        )
-    for panel, down in zip(panels, heights, strict=True):
-        yield panel.replace("<svg ", f'<svg x="8" y="{top}" ', 1)
-        top += down
-    yield "</svg>\n"
