@@ -94,6 +94,7 @@ TEST_CASE("fast forward changes no time where pages miss, are translated, or gap
                  {"host.cache_read_bytes", "0"},
                  {"host.cache_write_bytes", "0"}},
       Parameters{{"dma.h2d_descriptor_ns", "24"}, {"dma.d2h_descriptor_ns", "31"}},
+      Parameters{{"dma.h2d_bandwidth_Bps", "7e9"}},
       Parameters{{"link.generation", "2"}, {"link.lanes", "8"}, {"dma.engines", "2"}});
   const bool up = GENERATE(false, true);
   CAPTURE(changes, up);
@@ -143,6 +144,43 @@ TEST_CASE("posted writes go at credits / return time") {
   const Time round =
       link.bus_time(Packet::write, 256) + 2 * link.latency() + from_nanoseconds(780 + 50);
   CHECK(time == static_cast<Time>(more / (std::size_t{16} * 256)) * round);
+}
+
+TEST_CASE("a channel's thread waits for its transfer before it takes the next") {
+  Card card(u250_with({{"dma.engines", "2"}}));
+  HostMemoryForTest destination(64);
+  const auto device = card.allocate(0, 64);
+  const auto time = [&](std::size_t count) {
+    card.reset();
+    return card.transfer(std::vector<Transfer>(
+        count, Transfer{Direction::d2h, destination.data(), device.get(), 0, 64}));
+  };
+  const Time one = time(1);
+  const Time packets = from_nanoseconds(100);  // those of others on link and bank
+  CHECK(time(2) <= one + packets);
+  CHECK(time(3) >= 2 * one);
+  CHECK(time(4) <= 2 * one + 2 * packets);
+}
+
+TEST_CASE("channels together keep a limit of the card, and a gap rests the bus") {
+  constexpr std::size_t bytes = std::size_t{8} << 20U;
+  const auto rate = [&](bool up, std::size_t count, Parameters changes) {
+    changes["dma.engines"] = "2";
+    changes["dma.tags"] = "128";
+    Card card(u250_with(changes));
+    HostMemoryForTest memory(bytes);
+    fill(memory.data(), bytes, 1);
+    const auto device = card.allocate(0, bytes);
+    const Transfer one{up ? Direction::d2h : Direction::h2d, memory.data(), device.get(), 0, bytes};
+    const Time time = card.transfer(std::vector<Transfer>(count, one));
+    return static_cast<double>(count * bytes) / (1e-15 * static_cast<double>(time));
+  };
+  CHECK(rate(false, 1, {{"dma.h2d_bandwidth_Bps", "7e9"}}) == Approx(7e9).epsilon(0.01));
+  CHECK(rate(false, 2, {{"dma.h2d_bandwidth_Bps", "7e9"}}) == Approx(7e9).epsilon(0.01));
+  // A descriptor of 4 KiB is 16 packets of 20 ns on the bus.
+  CHECK(rate(true, 1, {{"dma.d2h_descriptor_ns", "80"}}) == Approx(4096 / 400e-9).epsilon(0.01));
+  CHECK(rate(true, 2, {{"dma.d2h_descriptor_ns", "80"}}) >
+        1.1 * rate(true, 1, {{"dma.d2h_descriptor_ns", "80"}}));
 }
 
 TEST_CASE("work that cannot be is refused") {
