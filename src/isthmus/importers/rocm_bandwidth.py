@@ -27,7 +27,7 @@ _PROCESSOR = re.compile(
 )
 
 
-def read(text: str) -> Log:
+def read(text: str) -> Log:  # noqa: PLR0912 - a branch for each kind of line
     """Each cell of the matrices that is a copy between two devices."""
     names, processors = dict[str, str](), set[str]()
     rows, problems, version = list[Row](), Problems(), ""

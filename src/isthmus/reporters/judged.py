@@ -180,7 +180,7 @@ def _nothing(judged: Judged) -> str:
 
 def _table(ordered: Sequence[Judgement]) -> Iterator[str]:
     if ordered:
-        yield f"{'what':31} {'printed':>22} {'rate':>9} {'limit':>5} verdict"
+        yield f"{'what':31} {'printed':>21} {'rate':>9} {'limit':>5} verdict"
     for one in ordered[:_MOST_ROWS]:
         label, figure = what(one), printed(one.row)
         found = objects(one)
@@ -191,7 +191,7 @@ def _table(ordered: Sequence[Judgement]) -> Iterator[str]:
             label += f", {_sizes(one.group.rows)}"
         rate = shown(one.seconds, "s") if one.seconds else shown(one.rate, "B/s")
         share = percent(one.share) if one.share is not None and not one.seconds else ""
-        yield (f"{_cut(label, 31):31} {_cut(figure, 22):>22} {rate:>9} {share:>5} "
+        yield (f"{_cut(label, 31):31} {_cut(figure, 21):>21} {rate:>9} {share:>5} "
                f"{_VERDICT[one.verdict]}")  # fmt: skip
     if len(ordered) > _MOST_ROWS:
         yield f"  and {len(ordered) - _MOST_ROWS} more"
