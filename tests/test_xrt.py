@@ -26,6 +26,7 @@ from isthmus.system import emulation, xrt
 NATIVE = "xrt:0@noop"
 OPENCL = "xocl:0@noop"
 BESIDE = "null:1us"
+SOURCES = Path(__file__).parents[1] / "src"
 ENDINGS = {
     "SIGKILL": "os.kill(os.getpid(), signal.SIGKILL)",
     "SIGSEGV": "ctypes.string_at(0)",
@@ -188,8 +189,10 @@ def test_a_dying_device_process_takes_nobody_with_it(
         "if os.environ.get('XCL_EMULATION_MODE') == 'noop':\n"
         "    threading.Thread(target=strike, daemon=True).start()\n"
     )
+    # Workers read PYTHONPATH where Isthmus itself comes from it.
+    where = {"PYTHONPATH": f"{tmp_path}:{SOURCES}"}
     code, said = run(isthmus, "--device", address, "--device", BESIDE, "--axis", "bytes=1:64Ki",
-                     "--axis", "operation=write", env={"PYTHONPATH": str(tmp_path)})  # fmt: skip
+                     "--axis", "operation=write", env=where)  # fmt: skip
     assert (tmp_path / "struck").exists()
     assert code == 1
     assert said.count(f"died by {ending}") == 1

@@ -37,7 +37,8 @@ def isthmus(*arguments: str) -> str:
 def printed(*arguments: str) -> str:
     """A command and what it prints, but for the files that it wrote."""
     with TemporaryDirectory() as folder:
-        out = isthmus(*arguments, "--out", folder).partition("\n\nPage with the plots")[0].rstrip()
+        kept = ("--out", folder) if len(arguments) > 1 else ()  # a list of figures writes no file
+        out = isthmus(*arguments, *kept).partition("\n\nPage with the plots")[0].rstrip()
     return f"```\n$ isthmus {' '.join(arguments)}\n{out}\n```\n"
 
 
