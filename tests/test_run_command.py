@@ -210,9 +210,9 @@ def test_corrupted_data_fail_the_run(isthmus: Command) -> None:
 
 
 def test_drift_is_flagged_unstable(isthmus: Command) -> None:
-    isthmus("run", "transfer", "--device", "null:20us,drift=3", "--device", "null:20us",
+    isthmus("run", "transfer", "--device", "null:20us,drift=20", "--device", "null:20us",
             "--axis", "operation=write", "--axis", "bytes=1", "--reruns", "1",
-            "--precision", "0.0005", "--budget", "5", "--out", "run.json")  # fmt: skip
+            "--precision", "0.01", "--budget", "5", "--out", "run.json")  # fmt: skip
     drifting = rows(isthmus)[0]
     assert "unstable" in drifting["flags"].split(";")
 
