@@ -19,6 +19,7 @@ from scipy.stats import binom
 
 from isthmus import statistics
 from isthmus.analysis.summary import measured_on
+from isthmus.measure.jobs import EARLY_SHARE, QUICK_LOOKS
 from isthmus.results.run_file import Run
 from isthmus.statistics import Interval, enough, judge, over_processes, simultaneous
 
@@ -152,8 +153,23 @@ def stopping(trials: int, named: str) -> None:
     def looked(medians: Sequence[float], precision: float) -> bool:
         return enough(len(medians), lambda: over_processes(medians).half_width, precision)
 
+    def early(share: float) -> Callable[[Sequence[float], float], bool]:
+        """As a quick run's headlines: before six processes, within a share of the precision."""
+
+        def ends(medians: Sequence[float], precision: float) -> bool:
+            wanted = precision * (share if len(medians) < statistics.LOOKS[0] else 1.0)
+            half_width = over_processes(medians).half_width
+            return enough(len(medians), lambda: half_width, wanted, QUICK_LOOKS)
+
+        return ends
+
     for name, (logs, centre) in shapes(named).items():
-        for title, ends in (("after each", each), (f"{statistics.LOOKS}", looked)):
+        for title, ends in (
+            ("after each", each),
+            (f"{statistics.LOOKS}", looked),
+            (f"{QUICK_LOOKS}", early(1.0)),
+            (f"{QUICK_LOOKS}, {EARLY_SHARE:g} of the precision before 6", early(EARLY_SHARE)),
+        ):
             cells = []
             for precision in precisions:
                 random = np.random.default_rng(11)

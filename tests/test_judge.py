@@ -20,7 +20,7 @@ DATA = Path(__file__).parent / "data" / "judge"
 FILES = sorted(
     [*DATA.glob("*.txt"), *(path for path in IMPORTED.iterdir() if path.suffix != ".md")]
 )
-VERDICTS = {  # of the first figure; docs/judging.md has what each thread found in the end
+VERDICTS = {  # of the first figure
     "clpeak-117.txt": "unknown", "clpeak-121.txt": "below", "clpeak-68.txt": "unknown",
     "nccl_tests-1453.txt": "below", "nccl_tests-22.txt": "unknown", "nccl_tests-340.txt": "unknown",
     "nccl_tests-65.txt": "unknown", "nvbandwidth-15.txt": "normal", "nvbandwidth-24.txt": "unknown",

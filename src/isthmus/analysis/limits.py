@@ -31,8 +31,9 @@ _KNOWN = 2.0
 PLATEAU = 0.05
 """Most gain over the next larger sizes of a rate that is called a plateau.
 
-On H100 and H200 (gen5 x16), pinned copies of 16 MiB have 0.98 of the rate of 1 GiB, those of 1 MiB
-0.86, those of 256 KiB a third (``benchmarks/RESULTS.md``)."""
+On H100 and H200 (gen5 x16), pinned copies of 16 MiB have 0.97 to 0.99 of the rate of the largest,
+those of 1 MiB 0.58 to 0.73, those of 256 KiB 0.31 to 0.39 (runs stored in ``benchmarks/results``).
+"""
 _STEP = 8
 """Largest factor between two sizes of which the larger shows whether the smaller is on the plateau.
 Sizes of a run lie this far apart, or less."""

@@ -26,14 +26,15 @@ if TYPE_CHECKING:
 OFFLOAD_LOOKS = (12, 16, 24, 30)
 """As ``LOOKS``, of offloads, whose processes give one repetition each."""
 QUICK_LOOKS = (3, *LOOKS)
-"""As ``LOOKS``, of the headlines of a quick run. See ``_EARLY_SHARE``."""
+"""As ``LOOKS``, of the headlines of a quick run. See ``EARLY_SHARE``."""
 QUICK_OFFLOAD_LOOKS = (3, 6, 8, 12)
 """As ``QUICK_LOOKS``, of offloads, whose processes start the runtime anew: up to seconds each."""
-_EARLY_SHARE = 0.25
+EARLY_SHARE = 0.25
 """Share of the precision within which an interval must be for fewer than six processes to do.
 
-Three processes often agree by chance. Where they may have the whole precision, 91 to 95 % of the
-95 % intervals hold the true value; with a quarter of it, 93 to 95 % (``benchmarks/coverage.py``).
+Three processes often agree by chance. Where three normal ones may have the whole precision, 91 to
+95 % of the 95 % intervals hold the true value; with a quarter of it, 93 to 95 %
+(``benchmarks/coverage.py``).
 """
 QUICK_HEADLINES = 0.5
 """Share of a quick run's precision to which its headlines are measured: 5 % of 10 %."""
@@ -258,7 +259,7 @@ def looks(job: Job, settings: Settings) -> Sequence[int]:
 def wanted_precision(job: Job, settings: Settings) -> float:
     """The relative half-width that a job's interval needs, after so many processes as it has."""
     early = 1 < len(job.processes) < LOOKS[0] <= looks(job, settings)[-1]
-    return _final_precision(job, settings) * (_EARLY_SHARE if early else 1.0)
+    return _final_precision(job, settings) * (EARLY_SHARE if early else 1.0)
 
 
 def _final_precision(job: Job, settings: Settings) -> float:

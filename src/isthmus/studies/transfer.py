@@ -16,8 +16,10 @@ ON_REQUEST = (
 )  # fmt: skip
 """Further operations of some devices, measured where ``--axis operation`` names them."""
 PLATEAU_FROM = 1 << 20
-"""Least bytes of a copy whose rate may be a plateau: 1 MiB takes 20 us on PCIe gen5 x16, where a
-start-up time of 6 us (CUDA, H100) still costs a quarter of the rate."""
+"""Least bytes of a copy whose rate may be a plateau.
+
+On H100 (gen5 x16) a pinned copy of 1 MiB has 0.6 to 0.7 of the rate of 256 MiB (stored runs in
+``benchmarks/results``), and slower links need less."""
 _COARSE_MOST = 64 << 20
 """Bytes up to which the curve begins; larger copies are measured where the rate still changes."""
 _STEP_BELOW, _STEP_ABOVE = 16, 4

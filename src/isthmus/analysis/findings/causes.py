@@ -26,7 +26,7 @@ import numpy as np
 from isthmus import backends, checks
 from isthmus.analysis import wording
 from isthmus.analysis.context import each
-from isthmus.analysis.findings.common import FAIR, GOOD, LATENCY_BYTES, pick
+from isthmus.analysis.findings.common import FAIR, GOOD, pick
 from isthmus.analysis.findings.finding import Cause, shown
 from isthmus.analysis.findings.reached import TOLERANCE, known_of
 from isthmus.analysis.summary import measured_on
@@ -36,6 +36,7 @@ from isthmus.frames import Frame, Series
 from isthmus.program import Invocation
 from isthmus.results.commands import again
 from isthmus.results.run_file import DeviceRecord, Point, Run
+from isthmus.studies.transfer import LATENCY_BYTES
 from isthmus.units import format_size
 
 LARGE = 1 << 20

@@ -27,11 +27,11 @@ from isthmus.program import Invocation, quoted
 from isthmus.results.commands import again
 from isthmus.results.run_file import DeviceRecord
 from isthmus.statistics import Interval
+from isthmus.studies.transfer import LATENCY_BYTES
 from isthmus.units import format_size
 
 GOOD, FAIR = 0.85, 0.6
 """Least share of a limit that is called good, and that is called fair."""
-LATENCY_BYTES = 4096
 BEST_FIRST = ("pinned", "alloc_host", "host_only", "use_host_ptr", "registered", "aligned")
 """Which of several equally fast kinds of memory to advise: the first here."""
 

@@ -19,11 +19,12 @@ from isthmus.frames import Frame
 from isthmus.models.pcie import link_of
 from isthmus.results.run_file import DeviceRecord, Run
 from isthmus.statistics import Interval
+from isthmus.studies.transfer import LATENCY_BYTES
 
 APART = 0.05
 """Share by which a figure differs from the median of alike devices for the device to be named.
 
-Pinned copies of eight H100 of one node differ by 1 %, of two by 0.2 %."""
+Pinned copies of two H100 of one node differ by 0.4 % at most (``benchmarks/RESULTS.md``)."""
 
 
 def kind_of(device: DeviceRecord) -> tuple[str, ...]:
@@ -165,7 +166,7 @@ def _latency(context: AnalysisContext, own: Frame, rows: Frame) -> Interval | No
     """By how much a small write takes longer than by the card's own API, each at its best."""
     times = []
     for part in (own, rows):
-        small = part[(part["operation"] == "write") & (part["bytes"] == common.LATENCY_BYTES)]
+        small = part[(part["operation"] == "write") & (part["bytes"] == LATENCY_BYTES)]
         if small.empty:
             return None
         times.append(

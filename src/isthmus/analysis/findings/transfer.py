@@ -43,7 +43,8 @@ _WORTH = 1.2
 """Least ratio for which a change is a headline."""
 _CACHE_BYTES = 64 << 20
 _PLATEAU_BYTES = 256 << 20
-"""Size in bytes up to which a run is advised that shows a plateau: H100 have theirs at 64 MiB."""
+"""Size in bytes up to which a run is advised that shows a plateau: on H100 (gen5 x16) pinned copies
+of 64 MiB are within 1 % of those of 256 MiB (``benchmarks/RESULTS.md``)."""
 _STEP = 4
 """Factor by which that run goes beyond the largest size so far, at least."""
 
