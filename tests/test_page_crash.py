@@ -65,7 +65,7 @@ def test_control_characters_are_drawn_as_escapes(run_isthmus: Command, tmp_path:
 def kill_what_draws() -> None:
     """Ends the process that draws as a crash does."""
     for child in psutil.Process().children():
-        if "vega.serve" in " ".join(child.cmdline()):
+        if "isthmus.reporters.html.vega" in child.cmdline():
             child.send_signal(signal.SIGABRT)
 
 

@@ -16,6 +16,7 @@ from isthmus.measure.jobs import Job, looks, needed, out_of_reach, settled
 from isthmus.measure.plan import Layer
 from isthmus.results.run_file import Settings
 from isthmus.studies import by_name
+from isthmus.studies.transfer import ORDINARY
 
 START_S = 0.5
 """Assumed time of a worker's start, until the first has started."""
@@ -39,8 +40,6 @@ _ROUND_S = 2.0
 """Seconds of visits in a round of a curve, at least: more points would become precise later."""
 _STARTS = 4
 """The same in starts of workers: then starting workers takes at most a fifth of the time."""
-ORDINARY = ("pageable", "aligned")
-"""Kinds of host memory that a driver copies once more before a device with a link reaches them."""
 _BEND = 0.05
 """Relative error of a time read off the curve between two sizes for which a size is added."""
 

@@ -37,6 +37,8 @@ def coarse(sizes: Sequence[int]) -> Sequence[int]:
 
 
 SIZES = parse_sizes("1:2Gi")
+ORDINARY = ("pageable", "aligned")
+"""Kinds of host memory that a driver may copy once more on the way to a device with a link."""
 LATENCY_BYTES = 4 << 10
 """Size of the copy whose time is called the latency: a page."""
 

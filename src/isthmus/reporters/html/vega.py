@@ -20,6 +20,7 @@ from typing import IO, Any
 
 import msgspec
 
+from isthmus import interpreter
 from isthmus.errors import IsthmusError
 
 ANSWER_S = 120.0
@@ -29,9 +30,6 @@ _END_S = 5.0
 """Time in which the process ends once nobody asks any more; then it is killed."""
 _LENGTH = struct.Struct("!Q")
 _PIECE_BYTES = 1 << 20
-_PROGRAM = (
-    "import sys; sys.path[:] = {path!r}; from isthmus.reporters.html import vega; vega.serve()"
-)
 _SMALLEST = '{"data": {"values": [{}]}, "mark": "point"}'
 
 
@@ -42,8 +40,7 @@ class NotDrawnError(IsthmusError):
 class Vega:
     """The process that draws. It starts when this is made, and again after a crash.
 
-    It imports what this process would, and nothing from the working folder. Raises
-    ModuleNotFoundError where the library is not installed.
+    Raises ModuleNotFoundError where the library is not installed.
     """
 
     def __init__(self) -> None:
@@ -93,9 +90,8 @@ class Vega:
         return result
 
     def _started(self) -> subprocess.Popen[bytes]:
-        path = [os.path.abspath(folder) for folder in sys.path if folder]
         return subprocess.Popen(
-            [sys.executable, "-c", _PROGRAM.format(path=path)],
+            interpreter.command("isthmus.reporters.html.vega"),
             stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, cwd="/",
         )  # fmt: skip
 
@@ -150,3 +146,7 @@ def serve() -> None:
         message = msgspec.msgpack.encode(answer)
         answers.write(_LENGTH.pack(len(message)) + message)
         answers.flush()
+
+
+if __name__ == "__main__":
+    serve()

@@ -12,7 +12,6 @@ from isthmus.analysis.ratios import groups
 from isthmus.frames import Frame
 from isthmus.reporters.html.charts.series import (
     MOST_ROWS,
-    ORDINARY,
     Palette,
     Source,
     beside_published,
@@ -20,6 +19,7 @@ from isthmus.reporters.html.charts.series import (
     timed_dot,
 )
 from isthmus.reporters.html.drawing import Dot, Figure, Stack, stacks
+from isthmus.studies.transfer import ORDINARY
 from isthmus.units import format_seconds
 
 _PHASES = {

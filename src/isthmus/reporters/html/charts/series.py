@@ -38,8 +38,6 @@ from isthmus.reporters.html.layout import (
 from isthmus.results.run_file import DeviceRecord, Run
 from isthmus.units import format_rate, format_seconds, format_size
 
-ORDINARY = ("aligned", "pageable")
-"""Kinds of memory that are drawn hollow: a transfer from them may be copied on its way."""
 MOST_LINES = 6
 MOST_ROWS = 12
 _DECADE = 10

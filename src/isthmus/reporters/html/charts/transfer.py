@@ -10,7 +10,6 @@ from isthmus.frames import Frame
 from isthmus.reporters.html.charts.series import (
     MOST_LINES,
     MOST_ROWS,
-    ORDINARY,
     Palette,
     Source,
     diamonds,
@@ -32,6 +31,7 @@ from isthmus.reporters.html.drawing import (
 from isthmus.reporters.html.layout import (
     size_text,
 )
+from isthmus.studies.transfer import ORDINARY
 
 _DIRECTIONS = {
     "to device": ("write", ("write", "unmap")),
