@@ -301,8 +301,30 @@ def test_a_quick_run_leaves_time_for_the_curve() -> None:
     head.layer = Layer.HEADLINES
     visit(head, 1.0, 1.03)
     quick = settings(quick=True)
+    assert rounds([head, curve], quick).next_round(10.0) == [head], "an interval needs a third"
+    visit(head, 0.97)
     assert rounds([head, curve], quick).next_round(50.0) == [head]
     assert rounds([head, curve], quick).next_round(10.0) == [curve]
+
+
+def test_the_first_device_answers_first_and_offloads_come_last() -> None:
+    first, second = (job(SMALL, "read", device) for device in ("cuda:0", "cuda:1"))
+    ordinary = job(SMALL, "read", "cuda:0", memory="pageable")
+    for one in (first, second, ordinary):
+        one.device.direct_memory = "pinned"
+    offload = job(SMALL, "total", "cuda:0", fresh=True)
+    jobs = [offload, ordinary, first, second]
+    for one in jobs:
+        one.layer = Layer.HEADLINES
+    plan = rounds(jobs, settings(quick=True))
+    first.task = replace(first.task, memory="pinned")
+    second.task = replace(second.task, memory="pinned")
+    order = []
+    while chosen := plan.next_round(60.0):
+        order.append(set(chosen))
+        for one in chosen:
+            visit(one, 1.0)
+    assert order == [{first}] * 3 + [{second, ordinary}] * 3 + [{offload}] * 3
 
 
 @pytest.mark.parametrize(

@@ -142,6 +142,8 @@ def _jobs(
         named = [one for one in devices if one.address not in added]
         plans = [plan(study, one, given) for one in named]
         for one, planned in zip(named, plans, strict=True):
+            if not one.beside:  # another API of a card is measured at the headlines it can do
+                left_out += planned.left_out
             tasks = map(request.layered, planned.tasks)
             begins = first_layer(one, devices)
             if study.between and not request.group:  # one rank alone crosses no network
@@ -151,7 +153,6 @@ def _jobs(
                 for task in tasks
                 if task and (not one.beside or compares_apis(task, one))
             ]
-            left_out += planned.left_out
         software = study.of_software(given)
         for one in devices:
             if software and one.address in added:
