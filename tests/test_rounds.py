@@ -17,7 +17,7 @@ from isthmus.analysis.summary import summarise
 from isthmus.measure.jobs import GIVE_UP_AFTER, OFFLOAD_LOOKS, Cost, Job, needed, settled
 from isthmus.measure.plan import Layer, Task
 from isthmus.measure.rounds import Rounds, usual_budget_s
-from isthmus.measure.runner import Runner
+from isthmus.measure.runner import Answer, Runner, Standing
 from isthmus.results.run_file import Settings
 from isthmus.statistics import LOOKS, over_processes
 from isthmus.studies.base import Headline
@@ -43,7 +43,7 @@ def job(
     memory: str = "aligned",
 ) -> Job:
     found_device = SimpleNamespace(
-        address=device, description=SimpleNamespace(simulated=False), direct_memory=""
+        address=device, description=SimpleNamespace(simulated=False), direct_memory="", like=""
     )
     point = synthetic.point(device, operation, size, [])
     return Job(found_device, Task(operation, size, memory, {}, {0: point}, fresh))  # type: ignore[arg-type]
@@ -256,6 +256,63 @@ def test_what_processes_cannot_give_is_said_with_a_cure_that_works(apart: float)
     assert (advised is not None) == (width < 1)
     assert advised is None or width <= float(advised[1]) < 1
     assert advised or "--budget" in message
+
+
+class Noted:
+    """A watcher that keeps its messages and answers."""
+
+    def __init__(self) -> None:
+        self.messages: list[str] = []
+        self.answers: list[Answer] = []
+
+    def visiting(self, label: str, standing: Standing) -> None:
+        pass
+
+    def answered(self, answer: Answer) -> None:
+        self.answers.append(answer)
+
+    def say(self, message: str) -> None:
+        self.messages.append(message)
+
+
+@pytest.mark.parametrize(("slow", "lines"), [(1.0, [8]), (1.02, [8]), (2.0, [7, 1])])
+def test_alike_devices_are_answered_together_and_one_that_differs_is_named(
+    slow: float, lines: list[int]
+) -> None:
+    jobs = [at_size(SMALL, layer=Layer.HEADLINES, device=f"cuda:{n}") for n in range(9)]
+    for one in jobs[1:]:
+        one.device.like = "cuda:0"
+    noted = Noted()
+    runner = Runner(jobs, settings(quick=True), Binding(), noted, lambda _: None)
+    visit(jobs[0], 1e-3, 1e-3, 1e-3)
+    for one in jobs[1:]:
+        visit(one, *[slow * 1e-3 if one is jobs[5] else 1e-3] * 2)
+    runner.run(until=0.0)
+    own, *others = noted.answers
+    assert own.devices == ["cuda:0"]
+    assert [len(one.devices) for one in others] == lines
+    assert len(lines) == 1 or others[1].devices == ["cuda:5"]
+
+
+def test_an_error_of_many_devices_is_said_once_and_counted() -> None:
+    noted = Noted()
+    jobs = [job(device=f"cuda:{n}") for n in range(8)]
+    runner = Runner(jobs, settings(), Binding(), noted, lambda _: None)
+    for one in jobs:
+        runner._fail(one, "CUDA_ERROR (801)")
+    runner.run(until=0.0)
+    assert noted.messages == [
+        "cuda:0 read 4Ki: CUDA_ERROR (801)", "read: 7 further points: CUDA_ERROR (801)",
+    ]  # fmt: skip
+
+
+def test_the_curve_of_an_alike_device_comes_after_that_of_the_first() -> None:
+    first, like = at_size(SMALL), at_size(SMALL, device="cuda:1")
+    later = Job(like.device, like.task, curve_layer=Layer.FURTHER)
+    head = Job(like.device, replace(like.task, layer=Layer.HEADLINES), curve_layer=Layer.FURTHER)
+    assert [one.layer for one in (first, later, head)] == [
+        Layer.CURVE, Layer.FURTHER, Layer.HEADLINES,
+    ]  # fmt: skip
 
 
 def test_where_time_is_short_each_study_gets_its_share() -> None:

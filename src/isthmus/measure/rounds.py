@@ -228,7 +228,7 @@ class Rounds:
             for job in _bends(jobs, self._settings.confidence)
         ]
         for job in bends:
-            job.layer = Layer.CURVE
+            job.layer = job.curve_layer
         return bool(bends)
 
     def left_s(self) -> float:
@@ -330,7 +330,7 @@ class _Search:
             job = measured[-1]
         job.layer, job.plateau = self.layer, plateau
         for one in measured:  # sizes on the way are part of the curve
-            one.layer = min(one.layer, max(self.layer, Layer.CURVE))
+            one.layer = min(one.layer, max(self.layer, one.curve_layer))
 
 
 def _searches(jobs: Iterable[Job]) -> list[_Search]:
