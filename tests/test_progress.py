@@ -89,10 +89,11 @@ def test_an_answer_says_how_certain_it_is(
 def test_alike_devices_answer_in_one_line_with_their_range(shown: Shown) -> None:
     seconds = [Interval(value, 0.999 * value, 1.001 * value) for value in (1.2e-3, 1.21e-3)]
     shown.display.answered(RATE._replace(devices=["cuda:1", "cuda:2"], seconds=seconds))
-    shown.display.answered(RATE._replace(devices=["cuda:1", "cuda:2"], seconds=2 * seconds[:1]))
+    seven = [f"cuda:{number}" for number in range(1, 8)]
+    shown.display.answered(RATE._replace(devices=seven, seconds=7 * seconds[:1]))
     assert shown.lines() == [
-        "cuda:1 to cuda:2 copy to device, 64Mi pinned: 55.9 GB/s to 55.5 GB/s +-0.1 %",
-        "cuda:1 to cuda:2 copy to device, 64Mi pinned: 55.9 GB/s +-0.1 %",
+        "cuda:1, cuda:2 copy to device, 64Mi pinned: 55.9 GB/s to 55.5 GB/s +-0.1 %",
+        "7 devices, cuda:1 to cuda:7, copy to device, 64Mi pinned: 55.9 GB/s +-0.1 %",
     ]
 
 

@@ -22,6 +22,10 @@ _LEAST_WIDTH = 0.001
 """Half-widths below this share are shown as it: the figures beside them have three digits."""
 
 
+_MOST_NAMED = 2
+"""Devices in one answer that are all named; of more, the first and the last."""
+
+
 class Progress:
     """Shows a line for each answer, and progress.
 
@@ -81,8 +85,8 @@ class Progress:
 def answer_line(answer: Answer) -> str:
     """A headline in one line: ``cuda:0 copy to device, 64Mi pinned: 55.1 GB/s +-0.2 %``.
 
-    Devices that are alike have their range: ``cuda:1 to cuda:7 copy to device, 64Mi pinned: 55.0 to
-    55.1 GB/s``.
+    Devices that are alike have their range: ``7 devices, cuda:1 to cuda:7, copy to device, 64Mi
+    pinned: 55.1 GB/s to 55.0 GB/s``.
     """
     size = format_size(answer.bytes) if answer.bytes else ""
     what = " ".join(filter(None, (size, answer.memory)))
@@ -94,7 +98,10 @@ def answer_line(answer: Answer) -> str:
         )
     )
     figure = " to ".join(dict.fromkeys((shown[0], shown[-1])))
-    devices = " to ".join(dict.fromkeys((answer.devices[0], answer.devices[-1])))
+    devices = ", ".join(answer.devices)
+    if len(answer.devices) > _MOST_NAMED:
+        count = len(answer.devices)
+        devices = f"{count} devices, {answer.devices[0]} to {answer.devices[-1]},"
     grows = "" if answer.plateau else "; larger copies may be faster"
     return f"{devices} {answer.says}{what and f', {what}'}: {figure}{_certainty(answer)}{grows}"
 
