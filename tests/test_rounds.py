@@ -14,7 +14,15 @@ import pytest
 
 import synthetic
 from isthmus.analysis.summary import summarise
-from isthmus.measure.jobs import GIVE_UP_AFTER, OFFLOAD_LOOKS, Cost, Job, needed, settled
+from isthmus.measure.jobs import (
+    GIVE_UP_AFTER,
+    OFFLOAD_LOOKS,
+    Cost,
+    Job,
+    answered,
+    needed,
+    settled,
+)
 from isthmus.measure.plan import Layer, Task
 from isthmus.measure.rounds import Rounds, usual_budget_s
 from isthmus.measure.runner import Answer, Runner, Standing
@@ -409,6 +417,45 @@ def test_the_headline_is_at_the_size_from_which_the_rate_stays(
     assert [one.layer for one in jobs].count(Layer.HEADLINES) == 1
     assert jobs[chosen].layer == Layer.HEADLINES
     assert jobs[chosen].plateau is plateau
+
+
+def test_an_alike_device_is_measured_at_the_size_that_was_found_for_the_first() -> None:
+    sizes = [(1 << 20) << 2 * n for n in range(5)]
+    first = [at_size(size, device="cuda:0") for size in sizes]
+    like = [at_size(size, device="cuda:1") for size in sizes]
+    for one in like:
+        one.device.like = "cuda:0"
+    plan = rounds([*like, *first])
+    assert plan.next_round(60.0) == first[:1]
+    for one, rate in zip(first, (10.0, 19.0, 20.0, 20.1), strict=False):
+        assert plan.turn(one) == Layer.HEADLINES
+        visit(one, one.task.bytes / rate)
+        plan.following(one)
+    visit(first[3], *[first[3].task.bytes / 20.1] * (LOOKS[0] - 1))
+    assert plan.next_round(60.0) == [like[3]]
+    visit(like[3], like[3].task.bytes / 20.0)
+    assert plan.following(like[3]) == []
+    assert (like[3].layer, like[3].plateau) == (Layer.HEADLINES, True)
+
+
+def test_a_first_look_at_a_size_is_as_urgent_as_a_headline() -> None:
+    steps = [at_size((1 << 20) << 2 * n, layer=Layer.REST) for n in range(3)]
+    assert [rounds(steps).turn(one) for one in steps] == [Layer.HEADLINES, Layer.REST, Layer.REST]
+
+
+def test_an_answer_is_shown_at_the_first_look_and_measured_on() -> None:
+    one = job()
+    one.layer = Layer.HEADLINES
+    of = settings(quick=True, precision=0.1)
+    visit(one, 1.0, 1.01)
+    assert not answered(one, of)
+    visit(one, 0.99)
+    assert answered(one, of)
+    assert not settled(one, of)
+    wide = job()
+    wide.layer = Layer.HEADLINES
+    visit(wide, 1.0, 1.1, 0.9)
+    assert not answered(wide, of)
 
 
 def test_an_earlier_session_has_found_the_plateau() -> None:

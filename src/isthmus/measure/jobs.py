@@ -284,6 +284,18 @@ def settled(job: Job, settings: Settings) -> bool:
     return job.open_ended and enough_tried and out_of_reach(job, settings)
 
 
+def answered(job: Job, settings: Settings) -> bool:
+    """Whether the answer to a headline can be shown: precise enough, or never to be so.
+
+    Further processes may follow, for few processes agree by chance: see ``EARLY_SHARE``.
+    """
+    if settled(job, settings) or out_of_reach(job, settings):
+        return True
+    enough_processes = len(job.processes) >= looks(job, settings)[0]
+    width = job.half_width(settings.confidence)
+    return enough_processes and width <= _final_precision(job, settings)
+
+
 def needed(job: Job, settings: Settings) -> int:
     """Processes after which a job should be precise enough, by its spread, or the maximum."""
     at, have = looks(job, settings), len(job.processes)

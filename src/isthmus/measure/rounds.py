@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterable, Sequence
 from itertools import accumulate, pairwise
 from statistics import fmean
 
-from isthmus.measure.jobs import Job, looks, needed, out_of_reach, settled
+from isthmus.measure.jobs import Job, answered, looks, needed, out_of_reach, settled
 from isthmus.measure.plan import Layer
 from isthmus.results.run_file import Settings
 from isthmus.studies import by_name
@@ -30,11 +30,14 @@ _FLAT = 0.01
 Pinned copies of 64 MiB on H100 (gen5 x16) still have 1 % less than nvbandwidth's of 256 MiB."""
 _FLAT_AT_MOST = 0.05
 """The same where the samples scatter: the change that their intervals allow, up to this."""
-_STEP_SHARE = 0.03
+_STEP_SHARE = 0.02
 """Share of the run's time that a visit to a further size may take while a plateau is looked for.
 
-1.8 s of a quick run. On an H100 a visit to 256 MiB of pinned memory takes 0.45 s, most of it for
-the allocation."""
+1.2 s of a quick run, for copies from and to the memory that a device reaches fastest. On an H100
+(gen5 x16) a visit to 256 MiB of pinned memory takes 0.33 to 0.45 s, and a visit to 1 GiB 1.1 to
+1.4 s; most of it allocates the memory."""
+_OTHER_STEP_SHARE = 0.005
+"""The same for other memory and for kernels: 0.3 s of a quick run, 64 MiB on that machine."""
 _HEADLINES_SHARE = 0.6
 """Share of a quick run's time after which the curve begins, precise headlines or not."""
 _ROUND_S = 2.0
@@ -73,7 +76,7 @@ class Rounds:
     def unfinished(self) -> list[Job]:
         """Jobs that the run measures and that need more processes."""
         open_jobs = [job for job in self._jobs if not settled(job, self._settings)]
-        return [job for job in open_jobs if self._turn(job) <= self._last]
+        return [job for job in open_jobs if self.turn(job) <= self._last]
 
     @property
     def answers(self) -> tuple[int, int]:
@@ -81,7 +84,7 @@ class Rounds:
         heads = [job for job in self._jobs if job.layer == Layer.HEADLINES]
         searches = dict.fromkeys(self._searches.values())
         searched = sum(not s.ended and s.layer == Layer.HEADLINES for s in searches)
-        ended = (settled(job, self._settings) or out_of_reach(job, self._settings) for job in heads)
+        ended = (answered(job, self._settings) for job in heads)
         return sum(ended), len(heads) + searched
 
     @property
@@ -126,7 +129,7 @@ class Rounds:
 
     def _of_layer(self, layer: Layer, unfinished: Sequence[Job], left_s: float) -> list[Job]:
         """The jobs of one layer that the next round visits."""
-        waiting = [job for job in unfinished if self._turn(job) == layer]
+        waiting = [job for job in unfinished if self.turn(job) == layer]
         begun = [job for job in waiting if job.processes and not out_of_reach(job, self._settings)]
         spent_s = self._settings.budget_s - left_s
         if layer == Layer.HEADLINES and spent_s > _HEADLINES_SHARE * self._settings.budget_s:
@@ -145,17 +148,24 @@ class Rounds:
         """Whether a job has fewer processes than the first interval needs."""
         return len(job.processes) < looks(job, self._settings)[0]
 
-    def _place(self, job: Job) -> tuple[bool, bool]:
+    def _place(self, job: Job) -> int:
         """Place of a headline in the order in which a run answers headlines.
 
         The first device's fastest copies come first, so that a user reads a rate after three short
-        processes. Offloads come last: each needs a process that starts the runtime.
+        processes. Devices that are like an earlier one follow it, at the sizes that were found for
+        it. Offloads come last: each needs a process that starts the runtime.
         """
-        fastest = job.device.direct_memory
-        ordinary = bool(fastest) and job.task.memory in ORDINARY
-        transfers = by_name(job.study).place == 1
-        first = transfers and not ordinary and job.device.address == self._first_device
-        return job.task.offload, not first
+        if job.task.offload:
+            return 3
+        if job.device.like:
+            return 2
+        first = job.device.address == self._first_device
+        return 0 if first and self._is_fastest_copy(job) else 1
+
+    def _is_fastest_copy(self, job: Job) -> bool:
+        """Whether a job copies from or to the memory that its device reaches fastest."""
+        ordinary = bool(job.device.direct_memory) and job.task.memory in ORDINARY
+        return by_name(job.study).place == 1 and not ordinary
 
     def _batch(self, jobs: Sequence[Job], left_s: float) -> list[Job]:
         """The jobs of a curve that the next round visits: those that are done soonest.
@@ -178,7 +188,7 @@ class Rounds:
         """Estimated seconds of the visits until a job is precise enough."""
         return (needed(job, self._settings) - len(job.processes)) * self.visit_s(job)
 
-    def _turn(self, job: Job) -> Layer:
+    def turn(self, job: Job) -> Layer:
         """The layer in which a job's next process is due.
 
         A size at which a plateau is looked for is visited with the headlines for the first time.
@@ -205,7 +215,8 @@ class Rounds:
         search = self._searches.get(job)
         if search is None or search.next is not job:
             return []
-        limit_s = math.inf if job.simulated else _STEP_SHARE * self._settings.budget_s
+        share = _STEP_SHARE if self._is_fastest_copy(job) else _OTHER_STEP_SHARE
+        limit_s = math.inf if job.simulated else share * self._settings.budget_s
         search.advance(self.visit_s(job), limit_s, self._settings.confidence)
         return [search.next] if search.next else []
 
@@ -294,24 +305,43 @@ def usual_budget_s(jobs: Iterable[Job], settings: Settings) -> float:
 
 
 class _Search:
-    """Looks for the plateau of one series: it visits rising sizes until the rate stays the same."""
+    """Looks for the plateau of one series: it visits rising sizes until the rate stays the same.
 
-    def __init__(self, steps: Sequence[Job]) -> None:
+    The series of a device that is like an earlier one has the size that was found for that device.
+    """
+
+    def __init__(self, steps: Sequence[Job], leader: _Search | None = None) -> None:
         self.steps = steps
         self.layer = steps[0].headline_layer
+        self._leader = leader
         self._at = 0
         self.ended = False
+        self.found: Job | None = None
+        """The job on the plateau, or the largest, where the search has ended."""
 
     @property
     def next(self) -> Job | None:
-        """The job to visit next; None where the search has ended."""
-        return None if self.ended else self.steps[self._at]
+        """The job to visit next; None where the search has ended or waits for another device's."""
+        if self.ended:
+            return None
+        return self.steps[self._at] if self._leader is None else self._led()
+
+    def _led(self) -> Job | None:
+        """The job at the size that was found for the device that this device is like."""
+        found = self._leader.found if self._leader else None
+        if found is None:
+            return None
+        sizes = (step for step in self.steps if step.task.bytes <= found.task.bytes)
+        return max(sizes, key=lambda step: step.task.bytes, default=self.steps[0])
 
     def advance(self, took_s: float, limit_s: float, confidence: float) -> None:
         """Goes to the next size after a visit, or ends at a plateau or at the last size.
 
         ``limit_s``: most seconds of a visit to a further size; ``took_s``: of the last visit.
         """
+        if self._leader and (led := self._led()) and self._leader.found:
+            self._end(led, plateau=bool(self._leader.found.plateau))
+            return
         job = self.steps[self._at]
         if self._at and _is_flat(self.steps[self._at - 1], job, confidence):
             self._end(job, plateau=True)
@@ -329,6 +359,7 @@ class _Search:
         if not job.processes and measured:
             job = measured[-1]
         job.layer, job.plateau = self.layer, plateau
+        self.found = job
         for one in measured:  # sizes on the way are part of the curve
             one.layer = min(one.layer, max(self.layer, one.curve_layer))
 
@@ -339,8 +370,13 @@ def _searches(jobs: Iterable[Job]) -> list[_Search]:
     for job in jobs:
         if job.task.headline and job.task.headline.on_plateau:
             series.setdefault(job.series, []).append(job)
-    rising = (sorted(steps, key=lambda job: job.task.bytes) for steps in series.values())
-    return [_Search(steps) for steps in rising if len(steps) > 1]
+    found: dict[tuple[object, ...], _Search] = {}
+    for name, steps in sorted(series.items(), key=lambda of: bool(of[1][0].device.like)):
+        study, _, *rest = name
+        leader = found.get((study, steps[0].device.like, *rest))
+        if len(steps) > 1:
+            found[name] = _Search(sorted(steps, key=lambda job: job.task.bytes), leader)
+    return list(found.values())
 
 
 def _rate(job: Job, confidence: float) -> tuple[float, float] | None:

@@ -19,7 +19,7 @@ import msgspec
 
 from isthmus.measure import offload, protocol
 from isthmus.measure.alike import apart
-from isthmus.measure.jobs import Cost, Job, looks, out_of_reach, settled
+from isthmus.measure.jobs import Cost, Job, answered, looks
 from isthmus.measure.plan import Layer
 from isthmus.measure.rounds import Rounds
 from isthmus.measure.supervisor import Responder, WorkerDiedError, WorkerProcess, WorkerRefusedError
@@ -228,7 +228,7 @@ class Runner:
                 # A visit that cannot end in time is left out. So is an expensive one that is only
                 # estimated, where the visits before it took longer than estimated.
                 estimated = not (job.cost or job.task.offload or job.simulated)
-                expensive = job.layer > Layer.HEADLINES and planned_s > usual_s < overrun_s
+                expensive = rounds.turn(job) > Layer.HEADLINES and planned_s > usual_s < overrun_s
                 if job.given_up or (estimated and expensive) or began + planned_s > self._until:
                     continue
                 visited = True
@@ -281,7 +281,7 @@ class Runner:
         """Whether a headline is measured, and needs no further process or gets none."""
         if not job.processes or job.given_up or job.layer > Layer.HEADLINES:
             return False
-        return last or settled(job, self.settings) or out_of_reach(job, self.settings)
+        return last or answered(job, self.settings)
 
     def _same_question(self, job: Job) -> list[Job]:
         """The jobs that answer the headline of ``job``, on all devices that are like its device."""
