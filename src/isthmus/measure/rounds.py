@@ -40,6 +40,9 @@ _OTHER_STEP_SHARE = 0.005
 """The same for other memory and for kernels: 0.3 s of a quick run, 64 MiB on that machine."""
 _HEADLINES_SHARE = 0.6
 """Share of a quick run's time after which the curve begins, precise headlines or not."""
+_CHEAP_S = 0.05
+"""Most seconds of a visit to a headline in a round of a later layer. On an H100 a visit to copies
+of 4 KiB takes 0.01 s."""
 _ROUND_S = 2.0
 """Seconds of visits in a round of a curve, at least: more points would become precise later."""
 _STARTS = 4
@@ -119,7 +122,7 @@ class Rounds:
             return sorted(unfinished, key=lambda job: (job.task.bytes, job.study))
         for layer in Layer:
             if chosen := self._of_layer(layer, unfinished, left_s):
-                return self._ordered(chosen)
+                return self._ordered([*chosen, *self._cheap_headlines(chosen, unfinished)])
             if layer == Layer.CURVE and self._refine():
                 return self.next_round(left_s)
         # Precision is out of reach for all that is left: the time goes to the first layer of it.
@@ -143,6 +146,27 @@ class Rounds:
         fresh = [job for job in fresh if self._place(job) == first]
         left_s -= sum(map(self.visit_s, begun))
         return [*begun, *self._fitting(_by_cost(fresh, self.visit_s), left_s)]
+
+    def _cheap_headlines(self, chosen: Sequence[Job], unfinished: Sequence[Job]) -> list[Job]:
+        """Headlines that become more precise in a round of later layers, for hardly any time.
+
+        Args:
+            chosen: Jobs of the round, whose workers start anyway.
+            unfinished: All jobs that need more processes.
+
+        """
+        started = {job.device.address for job in chosen if not job.task.offload}
+        return [
+            job
+            for job in unfinished
+            if job.layer == Layer.HEADLINES
+            and job not in chosen
+            and job.processes
+            and job.device.address in started
+            and not job.task.offload
+            and self.visit_s(job) <= _CHEAP_S
+            and not out_of_reach(job, self._settings)
+        ]
 
     def _lacks_first_looks(self, job: Job) -> bool:
         """Whether a job has fewer processes than the first interval needs."""
@@ -315,6 +339,8 @@ class _Search:
         self.layer = steps[0].headline_layer
         self._leader = leader
         self._at = 0
+        self._took: list[tuple[int, float]] = []
+        """Bytes of each visited size, and seconds of the visit."""
         self.ended = False
         self.found: Job | None = None
         """The job on the plateau, or the largest, where the search has ended."""
@@ -343,15 +369,26 @@ class _Search:
             self._end(led, plateau=bool(self._leader.found.plateau))
             return
         job = self.steps[self._at]
-        if self._at and _is_flat(self.steps[self._at - 1], job, confidence):
+        flat = self._at and _is_flat(self.steps[self._at - 1], job, confidence)
+        if flat and _start_share(self.steps[0], job, confidence) <= _FLAT:
             self._end(job, plateau=True)
             return
+        self._took.append((job.task.bytes, took_s))
         larger = self.steps[self._at + 1 :][:1]
-        grows = larger[0].task.bytes / job.task.bytes if larger else 1.0
-        if not larger or job.given_up or took_s * grows > limit_s:
+        if not larger or job.given_up or self._expected_s(larger[0].task.bytes) > limit_s:
             self._end(job, plateau=False)
             return
         self._at += 1
+
+    def _expected_s(self, size: int) -> float:
+        """Expected seconds of a visit to a larger size, by the line through the last two visits.
+
+        The first visit loads kernels as well, so that a single visit predicts no growth.
+        """
+        (before, before_s), (last, last_s) = [*self._took[:1], *self._took][-2:]
+        if last == before:
+            return last_s
+        return last_s + max(last_s - before_s, 0.0) * (size - last) / (last - before)
 
     def _end(self, job: Job, *, plateau: bool) -> None:
         self.ended = True
@@ -398,6 +435,19 @@ def _is_flat(smaller: Job, larger: Job, confidence: float) -> bool:
         return False
     allowed = min(max(_FLAT, before[1] + after[1]), _FLAT_AT_MOST)
     return abs(after[0] - before[0]) <= allowed
+
+
+def _start_share(smallest: Job, job: Job, confidence: float) -> float:
+    """Share of a job's time that is start-up time, as far as the smallest size shows it.
+
+    Time is start-up time plus bytes over the rate of ``job``; negative where a cache makes the
+    smallest size faster.
+    """
+    least, most = smallest.seconds(confidence), job.seconds(confidence)
+    if least is None or most is None or smallest is job or most.value <= 0:
+        return 0.0
+    start_s = least.value - smallest.task.bytes * most.value / job.task.bytes
+    return start_s / most.value
 
 
 def _bends(jobs: Sequence[Job], confidence: float) -> list[Job]:
