@@ -461,6 +461,8 @@ def test_an_answer_is_shown_at_the_first_look_and_measured_on() -> None:
     wide.layer = Layer.HEADLINES
     visit(wide, 1.0, 1.1, 0.9)
     assert not answered(wide, of)
+    visit(wide, 1.0, 1.1, 0.9)
+    assert answered(wide, of), "the interval of six processes is shown as it is"
 
 
 def test_an_earlier_session_has_found_the_plateau() -> None:

@@ -285,15 +285,16 @@ def settled(job: Job, settings: Settings) -> bool:
 
 
 def answered(job: Job, settings: Settings) -> bool:
-    """Whether the answer to a headline can be shown: precise enough, or never to be so.
+    """Whether the answer to a headline can be shown, with its interval.
 
-    Further processes may follow, for few processes agree by chance: see ``EARLY_SHARE``.
+    After the first look, it can where the interval is within the run's precision; after
+    ``LEAST_TO_GIVE_UP`` processes always. Further processes may follow, for few processes agree by
+    chance: see ``EARLY_SHARE``.
     """
-    if settled(job, settings) or out_of_reach(job, settings):
+    if settled(job, settings) or len(job.processes) >= LEAST_TO_GIVE_UP:
         return True
-    enough_processes = len(job.processes) >= looks(job, settings)[0]
-    width = job.half_width(settings.confidence)
-    return enough_processes and width <= _final_precision(job, settings)
+    looked = len(job.processes) >= looks(job, settings)[0]
+    return looked and job.half_width(settings.confidence) <= settings.precision
 
 
 def needed(job: Job, settings: Settings) -> int:
