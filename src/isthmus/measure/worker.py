@@ -64,6 +64,7 @@ class DeviceServer:
         self._communicator = communicator
         self._backends: dict[str, _core.Backend] = {}
         self._device: _core.Device | None = None
+        self._references: _core.HostReferences | None = None
 
     def answer(self, request: protocol.Request) -> protocol.Answer:
         """Carries out one request; what the backend throws becomes a Failed."""
@@ -98,6 +99,9 @@ class DeviceServer:
                 return self._measure(request)
             case protocol.Offload():
                 return self._offload(request)
+            case protocol.ReadHostSpeed():
+                self._references = self._references or _core.HostReferences()
+                return _message(protocol.HostSpeed, self._references.read())
 
     def _load(self, library: str) -> _core.Backend:
         if library not in self._backends:

@@ -1,0 +1,53 @@
+"""When workers time the references of the host's own speed, so that it costs little time."""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Callable
+from contextlib import suppress
+from dataclasses import dataclass, field
+
+from isthmus.measure import protocol
+from isthmus.measure.supervisor import Responder, WorkerRefusedError
+from isthmus.results.run_file import HostReading
+
+SHARE = 0.015
+"""Most of the time that readings take. A reading of c seconds is the last for c / SHARE seconds, so
+that readings are spread evenly and stay below 2 %, the last of a run included, once a run takes
+three times as long as that."""
+
+
+@dataclass
+class HostSpeed:
+    """Reads the host's speed after visits, through the worker that has just measured."""
+
+    run_began: float
+    """Start of the run (``Run.started``) in the clock's seconds."""
+    clock: Callable[[], float] = time.monotonic
+    spent_s: float = field(default=0.0, init=False)
+    """Seconds that all readings took."""
+    _next: float = field(default=-math.inf, init=False)
+
+    def since_start(self) -> float:
+        """Seconds from the start of the run to now, in whole microseconds."""
+        return round(max(self.clock() - self.run_began, 0.0), 6)
+
+    def readings(self, worker: Responder) -> list[HostReading]:
+        """A reading by a worker; none before it is time for one, or where memory is short.
+
+        Raises WorkerDiedError.
+        """
+        began = self.clock()
+        if began < self._next:
+            return []
+        speed = None
+        with suppress(WorkerRefusedError):  # no memory for the copy: the point is measured anyway
+            speed = worker.ask(protocol.ReadHostSpeed())
+        took_s = self.clock() - began
+        self.spent_s += took_s
+        self._next = began + took_s / SHARE
+        if not isinstance(speed, protocol.HostSpeed):
+            return []
+        at_s = self.since_start()
+        return [HostReading(at_s, speed.system_call_s, speed.copy_s, speed.arithmetic_s)]
