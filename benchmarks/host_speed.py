@@ -21,7 +21,7 @@ from pathlib import Path
 
 import msgspec
 import numpy as np
-from common import BUILD, build_bare, heading, ratio_text
+from common import ROOT, heading, ratio_text
 from load import busy
 from numpy.typing import NDArray
 
@@ -31,6 +31,7 @@ from isthmus.measure.discovery import FoundDevice, resolve
 from isthmus.measure.supervisor import WorkerProcess
 from isthmus.results.run_file import HostReading, Point, Run
 
+SOURCE = ROOT / "benchmarks" / "bare" / "host_references.cpp"
 OWN = ("system_call_s", "copy_s", "arithmetic_s")
 ROWS = (("write", 1, "aligned"), ("read", 1, "aligned"), ("write", 4 << 10, "aligned"),
         ("write", 4 << 20, "pageable"), ("write", 64 << 20, "pinned"))  # fmt: skip
@@ -148,9 +149,13 @@ class Candidates:
     """The program with references that Isthmus does not read."""
 
     def __init__(self, stack: ExitStack) -> None:
+        program = Path(stack.enter_context(tempfile.TemporaryDirectory())) / "host_references"
+        compiler = os.environ.get("CXX", "c++")
+        options = ("-std=c++20", "-O2", "-pthread")
+        subprocess.run([compiler, *options, SOURCE, "-o", program], check=True)
         self._program = stack.enter_context(
             subprocess.Popen(
-                [BUILD / "host_references"],
+                [program],
                 stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, bufsize=1,
             )
         )  # fmt: skip
@@ -171,7 +176,6 @@ class Candidates:
 
 def candidates(devices: Sequence[str], seconds: float, loops: int) -> None:
     """Prints correlations of rows with references, measured in turn."""
-    build_bare()
     for address in devices:
         beside = f", {loops} busy loops half of the time" if loops else ""
         heading(f"References beside rows of {address}{beside}")
