@@ -33,8 +33,10 @@ from isthmus.results.run_file import HostReading, Point, Run
 
 SOURCE = ROOT / "benchmarks" / "bare" / "host_references.cpp"
 OWN = ("system_call_s", "copy_s", "arithmetic_s")
-ROWS = (("write", 1, "aligned"), ("read", 1, "aligned"), ("write", 4 << 10, "aligned"),
-        ("write", 4 << 20, "pageable"), ("write", 64 << 20, "pinned"))  # fmt: skip
+SIZES = (1, 4 << 10, 4 << 20, 64 << 20)
+KINDS = ("aligned", "pageable", "pinned")
+ROWS = (("read", 1, "aligned"), ("read", 1, "pinned"),
+        *(("write", size, kind) for size in SIZES for kind in KINDS))  # fmt: skip
 """Rows beside candidates, as far as a device has them."""
 WINDOW_S = 0.5
 """Means over so long are correlated: most of the variation is slower than a visit."""
@@ -83,17 +85,18 @@ def disturbance(address: str, size: int, pairs: int) -> None:
     ratios: dict[str, list[float]] = {"first sample": [], "median": []}
     with visitor(address) as device:
         device.reading()
+        kind = next(kind for kind in KINDS if has(device, ("write", size, kind)))
         for pair in range(pairs):
             seen: dict[bool, list[float]] = {}
             for after_reading in (True, False) if pair % 2 else (False, True):
-                device.visit("write", size, "aligned")
+                device.visit("write", size, kind)
                 if after_reading:
                     device.reading()
-                seen[after_reading] = device.visit("write", size, "aligned")
+                seen[after_reading] = device.visit("write", size, kind)
             ratios["first sample"].append(seen[True][0] / seen[False][0])
             ratios["median"].append(float(np.median(seen[True]) / np.median(seen[False])))
     texts = " | ".join(ratio_text(one) for one in ratios.values())
-    print(f"| {address} | {size} | {texts} |", flush=True)
+    print(f"| {address} | {size} {kind} | {texts} |", flush=True)
 
 
 def cost(devices: Sequence[str], pairs: int) -> None:

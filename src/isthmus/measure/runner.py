@@ -305,7 +305,11 @@ class Runner:
     def _start_worker(self, job: Job) -> AbstractContextManager[Responder]:
         if self.group:
             return nullcontext(self.group)
-        return WorkerProcess(job.device.candidate.environment, binding=self.binding)
+        return WorkerProcess(
+            job.device.candidate.environment,
+            binding=self.binding,
+            references=self.host_speed.memory(),
+        )
 
     def _attempt(self, job: Job, workers: _Workers, work: Callable[[], None]) -> None:
         """Does work for a job; an error ends that job, too many dead workers end its device."""

@@ -425,10 +425,12 @@ def _run_jobs(
         left_s = run.settings.budget_s - (time.monotonic() - began)
         for job in jobs:
             job.open_ended = request.budget_s is None
+        host_speed = HostSpeed(time.monotonic() - _seconds_since(run.started))
+        held.callback(host_speed.close)
         runner = Runner(
             jobs, run.settings, request.binding, watcher, record,
             goes_on=request.budget_s is not None and not run.settings.quick, group=request.group,
-            host_speed=HostSpeed(time.monotonic() - _seconds_since(run.started)),
+            host_speed=host_speed,
         )  # fmt: skip
         try:
             if not runner.unfinished:
