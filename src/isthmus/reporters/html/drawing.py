@@ -19,6 +19,7 @@ from isthmus.reporters.html.layout import (
     LIGHT,
     LINE,
     PERCENT,
+    PLAIN,
     RATE,
     SIZE,
     TICK,
@@ -170,12 +171,12 @@ def over_time(series: Sequence[Line], title: str) -> Callable[[int, int, bool], 
         right, most = room_for([line.label for line in series], width)
         inner, height = width - LEFT - right, _OVER_TIME
         domain, ticks = ends_of(ys, log=False, zero=False)
-        seconds = [at for at in ends_of(xs, log=False)[1] if min(xs) <= at <= max(xs)]
+        span, seconds = ends_of(xs, log=False, zero=False)
         x = quantity(
             "x",
             title="seconds from the start of the run",
-            scale={"type": "linear", "domain": [min(xs), max(xs)], "nice": False, "zero": False},
-            axis={"values": fitting(seconds, inner)},
+            scale=scale(span, log=False),
+            axis={"values": fitting(seconds, inner), "labelExpr": PLAIN},
         )
         y: Options = {
             "title": None,
