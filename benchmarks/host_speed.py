@@ -3,7 +3,7 @@
 ``cost``: time of a reading, its share of a run, and a 4 KiB copy right after a reading against one
 without. ``candidates``: rows of a device beside the references that Isthmus reads and some that it
 does not, in turn; with ``--load`` beside busy loops half of the time. ``correlations``: the same
-from the readings of run files.
+from the readings of run files. Spread is the interquartile range.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ ROWS = (("read", 1, "aligned"), ("read", 1, "pinned"),
         *(("write", size, kind) for size in SIZES for kind in KINDS))  # fmt: skip
 """Rows beside candidates, as far as a device has them."""
 WINDOW_S = 0.5
-"""Means over so long are correlated: most of the variation is slower than a visit."""
+"""Medians over so long are correlated: most of the variation is slower than a visit."""
 LOADED_S = 3.0
 """Busy loops run for so long, then pause for as long."""
 SAMPLES = 25
@@ -189,7 +189,7 @@ def candidates(devices: Sequence[str], seconds: float, loops: int) -> None:
 
 
 def in_turn(address: str, seconds: float, loops: int) -> dict[str, NDArray[np.float64]]:
-    """Logarithms of rows and references, of means over windows."""
+    """Logarithms of rows and references, of medians over windows."""
     windows: dict[int, dict[str, list[float]]] = {}
     with ExitStack() as stack, ExitStack() as load:
         more = Candidates(stack)
@@ -213,7 +213,7 @@ def in_turn(address: str, seconds: float, loops: int) -> dict[str, NDArray[np.fl
                 window.setdefault(row, []).append(float(np.median(samples)))
     names = dict.fromkeys(itertools.chain.from_iterable(windows.values()))
     whole = [window for window in windows.values() if len(window) == len(names)]
-    return {name: np.log([np.mean(window[name]) for window in whole]) for name in names}
+    return {name: np.log([np.median(window[name]) for window in whole]) for name in names}
 
 
 def has(device: Visitor, row: tuple[str, int, str]) -> bool:
@@ -276,17 +276,24 @@ def show(rows: Mapping[str, tuple[NDArray[np.float64], Mapping[str, NDArray[np.f
     print(f"|---|{'--:|' * (2 + len(names))}")
     for row, (values, references) in rows.items():
         texts = [correlation(values, reference) for reference in references.values()]
-        print(f"| {row} | {len(values)} | {100 * np.std(values):.1f} % | {' | '.join(texts)} |")
+        print(f"| {row} | {len(values)} | {100 * spread(values):.1f} % | {' | '.join(texts)} |")
     first = next(iter(rows.values()))[1]
-    spreads = (f"{100 * np.std(reference):.1f} %" for reference in first.values())
+    spreads = (f"{100 * spread(reference):.1f} %" for reference in first.values())
     print(f"| spread of the reference | | | {' | '.join(spreads)} |\n", flush=True)
 
 
+def spread(logarithms: NDArray[np.float64]) -> float:
+    """Interquartile range of logarithms."""
+    low, high = np.percentile(logarithms, [25, 75])
+    return float(high - low)
+
+
 def correlation(one: NDArray[np.float64], other: NDArray[np.float64]) -> str:
-    """Pearson's correlation; a dash where one does not vary."""
+    """Spearman's rank correlation, which single interruptions hardly change; a dash where none."""
     if len(one) < FEWEST or not (np.std(one) and np.std(other)):
         return "-"
-    return f"{np.corrcoef(one, other)[0, 1]:+.2f}"
+    ranks = [np.argsort(np.argsort(values)) for values in (one, other)]
+    return f"{np.corrcoef(*ranks)[0, 1]:+.2f}"
 
 
 def main() -> None:
