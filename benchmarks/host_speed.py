@@ -21,6 +21,7 @@ from pathlib import Path
 
 import msgspec
 import numpy as np
+import pandas as pd
 from common import ROOT, heading, ratio_text
 from load import busy
 from numpy.typing import NDArray
@@ -292,7 +293,7 @@ def correlation(one: NDArray[np.float64], other: NDArray[np.float64]) -> str:
     """Spearman's rank correlation, which single interruptions hardly change; a dash where none."""
     if len(one) < FEWEST or not (np.std(one) and np.std(other)):
         return "-"
-    ranks = [np.argsort(np.argsort(values)) for values in (one, other)]
+    ranks = [pd.Series(values).rank() for values in (one, other)]
     return f"{np.corrcoef(*ranks)[0, 1]:+.2f}"
 
 
