@@ -16,7 +16,7 @@ from isthmus.results.run_file import HostReading
 SHARE = 0.015
 """Most of the time that readings take. A reading of c seconds is the last for c / SHARE seconds, so
 that readings are spread evenly and stay below 2 %, the last of a run included, once a run takes
-three times as long as that."""
+three times as long as that. The first of a run, which takes the memory for the copy, is beside."""
 
 
 @dataclass
