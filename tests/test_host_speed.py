@@ -22,7 +22,7 @@ from isthmus.results.run_file import HostReading, Rerun, Run, load, save
 BYTES = 8 << 20
 """Both buffers of the copy."""
 STORED = Path(__file__).parent / "data" / "runs"
-QUICK = ("--operation=write,read", "--bytes=4Ki", "--reruns=3")
+QUICK = ("--operation=write,read_rw,write_rw", "--bytes=4Ki", "--reruns=3")
 
 
 def measured(isthmus: Command, folder: Path, device: str, *options: str) -> Run:
