@@ -10,6 +10,7 @@ void bind_stopping(nanobind::module_& module);
 void bind_buffer(nanobind::module_& module);
 void bind_backend(nanobind::module_& module);
 void bind_engine(nanobind::module_& module);
+void bind_host_speed(nanobind::module_& module);
 void bind_communicator(nanobind::module_& module);
 void bind_joint(nanobind::module_& module);
 void bind_offload(nanobind::module_& module);

@@ -8,6 +8,7 @@ NB_MODULE(_core, module) {
   isthmus::bindings::bind_buffer(module);
   isthmus::bindings::bind_backend(module);
   isthmus::bindings::bind_engine(module);
+  isthmus::bindings::bind_host_speed(module);
   isthmus::bindings::bind_communicator(module);
   isthmus::bindings::bind_joint(module);
   isthmus::bindings::bind_offload(module);

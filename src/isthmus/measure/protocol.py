@@ -152,7 +152,11 @@ class Offload(msgspec.Struct, frozen=True, tag=True):
     reference: tuple[str, dict[str, str]] | None = None
 
 
-Request = ListDevices | OpenDevice | Measure | Offload
+class ReadHostSpeed(msgspec.Struct, frozen=True, tag=True):
+    """Times the references of the host's own speed: see the engine's HostReferences."""
+
+
+Request = ListDevices | OpenDevice | Measure | Offload | ReadHostSpeed
 
 
 class Devices(msgspec.Struct, frozen=True, tag=True):
@@ -226,6 +230,14 @@ class Measured(msgspec.Struct, frozen=True, tag=True):
     """Of an offload's process, which opens no device before."""
 
 
+class HostSpeed(msgspec.Struct, frozen=True, tag=True):
+    """Answer to ReadHostSpeed: seconds of one operation of each reference."""
+
+    system_call_s: float
+    copy_s: float
+    arithmetic_s: float
+
+
 class Failed(msgspec.Struct, frozen=True, tag=True):
     """The request could not be carried out; the worker still runs."""
 
@@ -237,7 +249,7 @@ class Failed(msgspec.Struct, frozen=True, tag=True):
     """The device cannot be used any more in this process."""
 
 
-Answer = Devices | Opened | Measured | Failed
+Answer = Devices | Opened | Measured | HostSpeed | Failed
 
 _encoder = msgspec.msgpack.Encoder()
 _requests: msgspec.msgpack.Decoder[Request] = msgspec.msgpack.Decoder(Request)

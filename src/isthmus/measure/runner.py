@@ -11,7 +11,7 @@ import time
 from collections import Counter, deque
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext, suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import partial
 from typing import NamedTuple, Protocol
 
@@ -19,12 +19,21 @@ import msgspec
 
 from isthmus.measure import offload, protocol
 from isthmus.measure.alike import apart
+from isthmus.measure.host_speed import HostSpeed
 from isthmus.measure.jobs import Cost, Job, answered, looks
 from isthmus.measure.plan import Layer
 from isthmus.measure.rounds import Rounds
 from isthmus.measure.supervisor import Responder, WorkerDiedError, WorkerProcess, WorkerRefusedError
 from isthmus.results.journal import Entry
-from isthmus.results.run_file import ClockName, ClockRecord, Rerun, Samples, Settings, State
+from isthmus.results.run_file import (
+    ClockName,
+    ClockRecord,
+    HostReading,
+    Rerun,
+    Samples,
+    Settings,
+    State,
+)
 from isthmus.statistics import Interval
 from isthmus.system.binding import Binding
 
@@ -150,6 +159,7 @@ class Runner:
     """Whether the run measures every layer, as far as the time goes."""
     group: Responder | None = None
     """The ranks, which measure in place of workers: one process each, for the whole run."""
+    host_speed: HostSpeed = field(default_factory=lambda: HostSpeed(time.monotonic()))
 
     def __post_init__(self) -> None:
         last = Layer.REST if self.goes_on else Layer.CURVE
@@ -341,7 +351,11 @@ class Runner:
     def _start_worker(self, job: Job) -> AbstractContextManager[Responder]:
         if self.group:
             return nullcontext(self.group)
-        return WorkerProcess(job.device.candidate.environment, binding=self.binding)
+        return WorkerProcess(
+            job.device.candidate.environment,
+            binding=self.binding,
+            references=self.host_speed.memory(),
+        )
 
     def _attempt(self, job: Job, workers: _Workers, work: Callable[[], None]) -> None:
         """Does work for a job; an error ends that job, too many dead workers end its device."""
@@ -393,11 +407,12 @@ class Runner:
         self, job: Job, number: int, workers: _Workers, rounds: Rounds, share_s: float
     ) -> None:
         """Measures a job in one process; ``share_s``: its share of the time that is left."""
+        at_s = None if job.simulated else self.host_speed.since_start()
         if job.task.offload:
             began = time.monotonic()
-            answer = self._offload(job)
+            answer, readings = self._offload(job)
             assert answer.clock
-            self._record(job, number, answer, answer.clock, "once")
+            self._record(job, number, answer, answer.clock, "once", at_s, readings)
             job.learn(Cost(time.monotonic() - began, 0.0))
             return
         state: State | None = None
@@ -409,22 +424,28 @@ class Runner:
             most_s = min(max(_LEAST_VISIT_S, 4 * rounds.visit_s(job)), _MOST_POINT_S)
             samples, state = rounds.samples(job), "visit"
         block, clock = self._measure(job, workers, most_s, samples)
+        readings = self._readings(job, workers.opened(job)[0])
         ended: State = "budget" if block.state == "open" else block.state  # type: ignore[assignment]
-        self._record(job, number, block, clock, state or ended)
+        self._record(job, number, block, clock, state or ended, at_s, readings)
 
-    def _offload(self, job: Job) -> protocol.Measured:
+    def _readings(self, job: Job, worker: Responder) -> list[HostReading]:
+        """Readings of the host's speed after a visit: none where time is simulated."""
+        return [] if job.simulated else self.host_speed.readings(worker)
+
+    def _offload(self, job: Job) -> tuple[protocol.Measured, list[HostReading]]:
         reference = offload.reference_of(job, self.jobs)
         for partner in (reference, None) if reference else (None,):
             try:
                 with self._start_worker(job) as worker:
                     answer = worker.ask(offload.request(job, partner), allowed_s=offload.MOST_S)
+                    readings = self._readings(job, worker)
             except (WorkerRefusedError, WorkerDiedError):
                 if not partner:
                     raise  # with a reference, it may be the reference that failed
             else:
                 break
         assert isinstance(answer, protocol.Measured)
-        return answer
+        return answer, readings
 
     def _measure(
         self, job: Job, workers: _Workers, most_s: float, samples: int
@@ -457,18 +478,23 @@ class Runner:
 
     def _record(
         self, job: Job, number: int, block: protocol.Measured, clock: protocol.ClockDescription,
-        state: State,
+        state: State, at_s: float | None, readings: list[HostReading],
     ) -> None:  # fmt: skip
-        """Records a visit; phases that an offload lacks are left out."""
+        """Records a visit; phases that an offload lacks are left out.
+
+        ``at_s``: when the visit began. ``readings`` of the host's speed are recorded once.
+        """
         results = {
             n: _rerun(block, n, number, clock, state)
             for n, part in enumerate(block.parts)
             if state != "once" or part.ticks or part.simulated_fs
         }
-        for n in job.task.points.keys() & results.keys():
+        for n in sorted(job.task.points.keys() & results.keys()):
             moved = block.parts[n].moved_bytes
             point = msgspec.structs.replace(job.task.points[n], moved_bytes=moved, error=job.error)
-            self.record(Entry(point, results[n]))
+            once, readings = readings, []
+            rerun = msgspec.structs.replace(results[n], at_s=at_s, host_speed=once)
+            self.record(Entry(point, rerun))
         job.moved_bytes = block.parts[job.part].moved_bytes
         job.add(number, results)
 

@@ -27,6 +27,7 @@ from isthmus.measure.devices import (
     software_of,
 )
 from isthmus.measure.discovery import FoundDevice
+from isthmus.measure.host_speed import HostSpeed
 from isthmus.measure.jobs import Job
 from isthmus.measure.plan import Layer, Task, describe_memory_kinds, has_memory, known_to, plan
 from isthmus.measure.rounds import usual_budget_s
@@ -87,6 +88,13 @@ class Request:
 
 def _now() -> str:
     return datetime.now(timezone.utc).isoformat(timespec="seconds")
+
+
+def _seconds_since(started: str) -> float:
+    """Seconds from a run's start to now; 0 where its file does not say when that was."""
+    began = run_file.moment(started)
+    now = datetime.now(timezone.utc)
+    return (now - began).total_seconds() if began and began.tzinfo else 0.0
 
 
 def _parsed_axes(request: Request, study: Study) -> Mapping[str, Sequence[Value]]:
@@ -424,9 +432,12 @@ def _run_jobs(
         left_s = run.settings.budget_s - (time.monotonic() - began)
         for job in jobs:
             job.open_ended = request.budget_s is None
+        host_speed = HostSpeed(time.monotonic() - _seconds_since(run.started))
+        held.callback(host_speed.close)
         runner = Runner(
             jobs, run.settings, request.binding, watcher, record,
             goes_on=request.budget_s is not None and not run.settings.quick, group=request.group,
+            host_speed=host_speed,
         )  # fmt: skip
         try:
             if not runner.unfinished:

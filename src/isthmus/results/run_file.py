@@ -91,6 +91,19 @@ class Samples(msgspec.Struct, frozen=True):
             raise ValueError("as many empty_ticks as ticks, or none")
 
 
+class HostReading(msgspec.Struct, frozen=True):
+    """How fast the host itself was at a time: seconds of fixed work without any device."""
+
+    at_s: Seconds
+    """Seconds from the start of the run (``Run.started``)."""
+    system_call_s: Seconds
+    """One system call that does nothing (getppid)."""
+    copy_s: Seconds
+    """One copy of 4 MiB between buffers of the process (memcpy)."""
+    arithmetic_s: Seconds
+    """5000 multiplications and additions, each of which waits for the one before."""
+
+
 class Rerun(msgspec.Struct, frozen=True, kw_only=True, dict=True):
     """The results of one worker for one point."""
 
@@ -113,6 +126,11 @@ class Rerun(msgspec.Struct, frozen=True, kw_only=True, dict=True):
     """What the backend says of it, e.g. ``fast_forward``; they become flags."""
     measured_s: Seconds
     """Wall time spent on the point, set-up and verification included."""
+    at_s: Seconds | None = None
+    """Seconds from the start of the run to the visit; None: not known, or a simulated point."""
+    host_speed: list[HostReading] = []
+    """Readings right after the visit. Most visits have none: readings take less than 2 % of the
+    time. A reading is stored once, with the first part of the operation."""
 
     @cached_property
     def _known(self) -> dict[ClockName, NDArray[np.float64]]:
@@ -277,6 +295,14 @@ class LeftOut(msgspec.Struct, frozen=True, kw_only=True):
     """Estimated time that they need."""
 
 
+def moment(text: str) -> datetime | None:
+    """The time that ISO 8601 text says; None where it says none."""
+    try:
+        return datetime.fromisoformat(text.replace("Z", "+00:00"))  # Python before 3.11 knows no Z
+    except ValueError:
+        return None
+
+
 class Run(msgspec.Struct, frozen=True, kw_only=True):
     """A whole run."""
 
@@ -300,17 +326,20 @@ class Run(msgspec.Struct, frozen=True, kw_only=True):
     """What the run did not measure because the user set no ``--budget``."""
 
     @property
+    def host_readings(self) -> list[HostReading]:
+        """All readings of the host's speed, in order of time; none in files of older versions."""
+        found = (one for p in self.points for rerun in p.reruns for one in rerun.host_speed)
+        return sorted(found, key=lambda one: one.at_s)
+
+    @property
     def took_s(self) -> float:
         """Seconds that the run took; 0 where it has not finished."""
         if self.duration_s or not self.finished:
             return self.duration_s
-        try:  # Python before 3.11 knows no Z
-            began, ended = (
-                datetime.fromisoformat(time.replace("Z", "+00:00"))
-                for time in (self.started, self.finished)
-            )
-            return (ended - began).total_seconds()
-        except (ValueError, TypeError):  # TypeError: only one has a time zone
+        began, ended = moment(self.started), moment(self.finished)
+        try:
+            return (ended - began).total_seconds() if began and ended else 0.0
+        except TypeError:  # only one has a time zone
             return 0.0
 
 
