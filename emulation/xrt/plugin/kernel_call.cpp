@@ -20,6 +20,7 @@
 
 #include "hls/hls_stream.h"  // not AMD's of the name
 #include "isthmus/card/kernel_plugin.h"
+#include "isthmus/card/unset_arguments.hpp"
 #include "kernel_window.hpp"
 
 namespace isthmus::card::plugin {
@@ -35,8 +36,12 @@ Window* latest = nullptr;
 std::uint64_t lowest = 0;  ///< address of all of them
 std::uint64_t beside = 0;  ///< from there to the end of the highest
 
-void watch(std::vector<Window>* those) {
+/// Of the same run: arguments that were never set, as texts.
+const std::vector<std::string>* unset = nullptr;
+
+void watch(std::vector<Window>* those, const std::vector<std::string>* without) {
   windows = those;
+  unset = without;
   latest = nullptr;
   lowest = ~std::uint64_t{0};
   std::uint64_t end = 0;
@@ -93,9 +98,13 @@ void on_fault(int number, siginfo_t* what, void* context) {
       return;
     }
   }
-  std::snprintf(reason.data(), reason.size(),
-                "it %s 0x%llx, where nothing is: a null pointer, or the end of an array of its own",
-                write ? "writes to" : "reads from", static_cast<unsigned long long>(address));
+  // From a null pointer as far as from a buffer, on both sides.
+  const bool by_unset = !unset->empty() && address + guard_bytes < 2 * guard_bytes;
+  const std::string why =
+      by_unset ? unset_arguments(*unset) : "a null pointer, or the end of an array of its own";
+  std::snprintf(reason.data(), reason.size(), "it %s 0x%llx, where nothing is: %s",
+                write ? "writes to" : "reads from", static_cast<unsigned long long>(address),
+                why.c_str());
   leave();
 }
 
@@ -165,7 +174,11 @@ class Run {
       std::memcpy(&value(n), run_.registers + argument.offset,
                   std::min(argument.bytes, run_.register_bytes - argument.offset));
       if (argument.kind == Kind::buffer) {
-        buffers.push_back(n);
+        if (value(n) == 0) {  // never set, or null: the kernel may ask which, as on a board
+          unset_.push_back(std::to_string(n) + " (" + argument.name + ')');
+        } else {
+          buffers.push_back(n);
+        }
       } else if (argument.kind == Kind::stream) {
         hls::isthmus_outside& outside = ends_.emplace_back(*this, static_cast<std::uint32_t>(n));
         value(n) = reinterpret_cast<std::uint64_t>(&outside);
@@ -180,7 +193,7 @@ class Run {
       }
       value(n) = window.begin + (value(n) - window.card_address);
     }
-    watch(&windows_);
+    watch(&windows_, &unset_);
     call_kernel(values.data());
     ignore();
     for (Window& window : windows_) {
@@ -236,7 +249,7 @@ class Run {
     bool moves(decltype(isthmus_kernel_run::stream_read) call, const isthmus_stream_word& word,
                how wait) {
       const int answer = call(run_->run_.card, argument_, &word, run_->cycles(), wait);
-      watch(&run_->windows_);
+      watch(&run_->windows_, &run_->unset_);
       if (answer == ISTHMUS_STREAM_FAILED) {
         check(answer);
       }
@@ -305,6 +318,7 @@ class Run {
 
   isthmus_kernel_run& run_;
   std::vector<Window> windows_;
+  std::vector<std::string> unset_;
   std::deque<End> ends_;  // which stay where they are
 };
 
