@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import msgspec
 import pytest
 from on_cards import OPENCL, SOURCES, Run, card_exec, compiled, emulated
 
@@ -92,6 +93,33 @@ def test_kernels_of_several_files_run_where_the_linker_was_told(
     }  # fmt: skip
     assert ran.figures == expected
     assert "warning" not in "".join(ran.errors)
+
+
+BESIDE = """
+[connectivity]
+sp=copy_1.in:HBM[3]
+sp=copy_1.out:DDR[1]
+"""
+COPY = """
+extern "C" void copy(const int* in, int* out, int n) {
+  for (int i = 0; i < n; ++i) out[i] = in[i] + 3;
+}
+"""
+
+
+def test_ddr_is_numbered_behind_hbm(isthmus: Command, card_exec: Run, tmp_path: Path) -> None:
+    (tmp_path / "copy.cpp").write_text(COPY)
+    (tmp_path / "link.cfg").write_text(BESIDE)
+    built = isthmus("card", "kernel", "build", "copy.cpp", "--config", "link.cfg")
+    assert built.returncode == 0, built.stderr
+    program = compiled(SOURCES / "brought.cpp", tmp_path / "program")
+    command = ["--kernels", tmp_path, "--", program, "beside", tmp_path / "link.xclbin"]
+    ran = card_exec("--board", "u250,memory.hbm=true,memory.banks=34", *command)
+    assert ran.code == 0, ran.errors
+    assert ran.figures == {"in_group": 3, "out_group": 33, "wrong": 0}
+    few = card_exec("--board", "u250,memory.hbm=true,memory.banks=33", *command)
+    assert few.code != 0
+    assert any("uses bank 33" in line and "memory.banks" in line for line in few.errors)
 
 
 FEATURES = """
@@ -245,7 +273,17 @@ def test_configurations_of_the_linker_are_read(tmp_path: Path) -> None:
     }
     assert design.stream_connect == ("k_1.x:k_2.y:64",)
     names = [bank.name for bank in design.memories]
-    assert names == [*(f"HBM[{n}]" for n in range(32)), *(f"DDR[{n}]" for n in range(4))]
+    assert names == [*(f"HBM[{n}]" for n in range(32)), "DDR[0]", "DDR[1]"]
+    alone = msgspec.structs.replace(design, stream_connect=())
+    rows = [memory.name for memory in alone.build().memories]
+    assert [rows.index(name) for name in ("HBM[0]", "HBM[31]", "DDR[0]", "DDR[1]")] == [
+        0,
+        31,
+        32,
+        33,
+    ]
+    short = applied("[connectivity]\nsp=k_1.a:PLRAM3\nsp=k_1.b:DDR0\n", tmp_path)
+    assert short.connect == {"k_1.a": ("PLRAM[3]",), "k_1.b": ("DDR[0]",)}
     assert (
         applied("connectivity.nk=other:1:mine\n", tmp_path).kernels[1].instances[0].name == "mine"
     )

@@ -12,16 +12,20 @@ import msgspec
 from isthmus.errors import UsageError
 from isthmus.units import parse_size
 from isthmus.xclbin import Bank, Design, Instance, Kernel
+from isthmus.xclbin.design import HBM_BANKS
 
 _GROUP = re.compile(r"([A-Za-z]+)\[(\d+)(?::(\d+))?\](?:\.\S*)?")
-_OLD_BANK = re.compile(r"bank(\d+)")
+_WITHOUT_BRACKETS = re.compile(r"(bank|HBM|DDR|PLRAM|HOST)(\d+)")
 _KINDS = {
-    "HBM": ("hbm", "256Mi", 32),
+    "HBM": ("hbm", "256Mi", HBM_BANKS),
     "DDR": ("ddr4", "16Gi", 4),
     "PLRAM": ("bram", "128Ki", 0),
     "HOST": ("host", "16Gi", 0),
 }
-"""Of each kind of memory: its type, the size of one, and how many a board has at least."""
+"""Of each kind of memory, in the order of their numbers: its type, the size of one, and how many a
+board has at least."""
+_DDR_BESIDE_HBM = 2
+"""Of a U280: programs made for it name memories 32 and 33, behind its HBM, as DDR[0] and DDR[1]."""
 _MOST = 64
 _SECTIONS = {
     "advanced", "aie", "clock", "connectivity", "debug", "emconfig", "hls", "linkhook", "package",
@@ -178,9 +182,9 @@ def _take(found: Connectivity, key: str, value: str) -> None:
 
 
 def _named(memory: str) -> list[str]:
-    """``HBM[0:3]`` are four; ``bank1`` is what DDR[1] was called before."""
-    if old := _OLD_BANK.fullmatch(memory):
-        memory = f"DDR[{old[1]}]"
+    """``HBM[0:3]`` are four; ``PLRAM3`` is PLRAM[3], ``bank1`` what DDR[1] was called before."""
+    if old := _WITHOUT_BRACKETS.fullmatch(memory):
+        memory = f"{'DDR' if old[1] == 'bank' else old[1]}[{old[2]}]"
     group = _GROUP.fullmatch(memory)
     if group is None:
         return [memory]
@@ -193,9 +197,10 @@ def _named(memory: str) -> list[str]:
 def _banks(most: dict[str, int]) -> list[Bank]:
     """So many of each kind at least, numbered as a board numbers its own: from the first on."""
     counts = most if {"HBM", "DDR"} & most.keys() else {"DDR": 1, **most}
+    hbm = "HBM" in counts
     return [
         msgspec.convert({"name": f"{kind}[{n}]", "type": type_name, "size": parse_size(size)}, Bank)
         for kind, (type_name, size, least) in _KINDS.items()
         if kind in counts
-        for n in range(max(counts[kind], least))
+        for n in range(max(counts[kind], _DDR_BESIDE_HBM if kind == "DDR" and hbm else least))
     ]
