@@ -60,7 +60,7 @@ void redirect_scheduler(void* library, std::span<unsigned char> code);
 /// kernels that wait, and waits for the others; whether all have ended.
 bool end_kernels(void* handle, unsigned card);
 /// The device process that this thread has started last, and that of the card to which it has
-/// written last; -1: none that is known.
+/// written last, as places of `DeviceProcesses`.
 int newest_device();
 int device_of_last_write();
 /// In the child of a fork: it is in no call, and has no card, scheduler or device process.
