@@ -232,6 +232,65 @@ def test_tasks_of_a_kernel_without_control_pass_on_what_comes(
     assert "warning" not in "".join(ran.errors)
 
 
+WRAPPED = """
+#include <hls_stream.h>
+template <class T>
+class Named : public hls::stream<T> {
+ public:
+  Named() : hls::stream<T>("named") {}
+  T next() { return this->read(); }
+};
+struct Port {
+  hls::stream<int> data;
+};
+template <class T>
+class Own {
+ public:
+  explicit Own(const char* name) : inner_(name) { inner_.set_name("renamed"); }
+  void push(T value) { inner_.write(value); }
+  T pop() { return inner_.read(); }
+
+ private:
+  hls::stream<T> inner_;
+};
+extern "C" void source(const int* in, Port& out, int n) {
+  for (int i = 0; i < n; ++i) out.data << in[i];
+}
+extern "C" void sink(Named<int>& in, int* out, int n) {
+  static Own<int> own("own");
+  hls::stream<int> two[2] = {"one", "two"};
+  for (int i = 0; i < n; ++i) own.push(in.next());
+  for (int i = 0; i < n; ++i) two[i % 2] << own.pop();
+  for (int i = 0; i < n; ++i) out[i] = two[i % 2].read();
+}
+"""
+
+
+@pytest.mark.slow
+def test_streams_that_a_class_wraps_lead_to_other_kernels(
+    isthmus: Command, card_exec: Run, tmp_path: Path
+) -> None:
+    (tmp_path / "wrapped.cpp").write_text(WRAPPED)
+    (tmp_path / "link.cfg").write_text("[connectivity]\nstream_connect=source_1.out:sink_1.in:4\n")
+    tops = ("--top", "source", "--top", "sink")
+    built = isthmus("card", "kernel", "build", "wrapped.cpp", *tops, "--config", "link.cfg")
+    assert built.returncode == 0, built.stderr
+    program = compiled(SOURCES / "features.cpp", tmp_path / "program")
+    ran = card_exec("--kernels", tmp_path, "--", program, "streams", tmp_path / "link.xclbin")
+    assert ran.code == 0, ran.errors
+    assert ran.figures == {"first": sum(range(100)), "second": sum(range(100))}
+
+
+def test_a_structure_of_more_than_a_stream_is_refused(isthmus: Command, tmp_path: Path) -> None:
+    (tmp_path / "two.cpp").write_text(
+        "#include <hls_stream.h>\nstruct Two { hls::stream<int> a; int b; };\n"
+        "void two(Two& in, int* out) { *out = in.a.read() + in.b; }\n"
+    )
+    built = isthmus("card", "kernel", "build", "two.cpp")
+    assert built.returncode == 1
+    assert "two.cpp does not compile" in built.stderr
+
+
 @pytest.mark.slow
 def test_values_that_do_not_fill_their_registers_arrive_by_opencl(
     isthmus: Command, card_exec: Run, tmp_path: Path
@@ -288,6 +347,55 @@ def test_configurations_of_the_linker_are_read(tmp_path: Path) -> None:
         applied("connectivity.nk=other:1:mine\n", tmp_path).kernels[1].instances[0].name == "mine"
     )
     assert applied("[connectivity]\nslr=k_1:SLR0\n", tmp_path).memories == Design().memories
+
+
+TWO = "void k(const int* a, int* b, const int* c, int* d, int n) {\n%s}\n"
+BUNDLED = "#pragma HLS INTERFACE m_axi port=c bundle=mine\n"
+
+
+@pytest.mark.parametrize(
+    ("pragmas", "lines", "reached"),
+    [
+        # By AMD's document UG1399, chapter MAXI: the default bundle is gmem0.
+        ("", "sp=k_1.m_axi_gmem0:DDR[1]", {"a": 1, "b": 1, "c": 1, "d": 1}),
+        (BUNDLED, "sp=k_1.m_axi_gmem0:DDR[1]", {"a": 1, "b": 1, "d": 1}),
+        # Ports of pointers without a bundle, where each has one.
+        ("", "sp=k_1.m_axi_gmem0:DDR[1]\nsp=k_1.m_axi_gmem3:DDR[2]", {"a": 1, "d": 2}),
+        (BUNDLED, "sp=k_1.m_axi_gmem2:DDR[2]\nsp=k_1.m_axi_mine:DDR[1]", {"d": 2, "c": 1}),
+        *(
+            ("", f"sp=k_1.m_axi_gmem0:DDR[1]\n{said}", {"a": 1})
+            for said in (
+                "[hls]\nsyn.interface.m_axi_auto_max_ports=1",
+                "[hls]\nm_axi_auto_max_ports=true",
+                "[hls]\nmax_memory_ports=all",
+            )
+        ),
+        (
+            "",
+            "sp=k_1.m_axi_gmem0:DDR[1]\n[hls]\nsyn.interface.m_axi_auto_max_ports=0",
+            {"a": 1, "b": 1, "c": 1, "d": 1},
+        ),
+    ],
+)
+def test_ports_to_memory_are_named_as_vitis_names_them(
+    tmp_path: Path, pragmas: str, lines: str, reached: dict[str, int]
+) -> None:
+    found = defined_in(TWO % pragmas, "k")
+    assert found is not None
+    file = tmp_path / "link.cfg"
+    file.write_text(f"[connectivity]\n{lines}\n")
+    design = connectivity.load([file]).applied(Design(kernels=(found.kernel,)))
+    expected = {f"k_1.{name}": (f"DDR[{bank}]",) for name, bank in reached.items()}
+    assert design.connect == expected
+
+
+def test_a_port_that_no_pointer_has_is_refused(tmp_path: Path) -> None:
+    file = tmp_path / "link.cfg"
+    file.write_text("[connectivity]\nsp=k_1.m_axi_gmem4:DDR[0]\n")
+    found = defined_in(TWO % "", "k")
+    assert found is not None
+    with pytest.raises(UsageError, match="no argument or port m_axi_gmem4 that reaches memory"):
+        connectivity.load([file]).applied(Design(kernels=(found.kernel,)))
 
 
 @pytest.mark.parametrize(

@@ -25,9 +25,9 @@
 
 namespace isthmus::card::plugin {
 
-extern const Kernel kernel;
-
 namespace {
+
+const Kernel& kernel = isthmus_described;
 
 /// Those of the run that goes on: of a kernel's process one does at a time. One that waits at a
 /// stream puts its own back.

@@ -32,6 +32,8 @@ _SECTIONS = {
     "profile", "vivado",
 }  # fmt: skip
 """Of such files (UG1702, configuration file)."""
+_PORT_EACH = {"m_axi_auto_max_ports", "max_memory_ports"}
+"""Keys of ``[hls]`` by which each pointer has a port to memory: of Vitis HLS, and of v++."""
 _OF_HARDWARE = {"connect", "noc.connect", "noc.read_bw", "noc.write_bw", "slr"}
 """Keys of ``[connectivity]`` that change nothing here."""
 
@@ -46,6 +48,8 @@ class Connectivity:
     """``sp``: memories, by ``INSTANCE.ARGUMENT`` or ``INSTANCE.m_axi_BUNDLE``."""
     streams: list[str] = field(default_factory=list)
     """``stream_connect``."""
+    port_each: bool = False
+    """``m_axi_auto_max_ports``: each pointer without a bundle has a port to memory."""
 
     def applied(self, design: Design) -> Design:
         """The design with these instances, connections and memories; raises UsageError."""
@@ -73,6 +77,29 @@ class Connectivity:
         banks = _banks(most) if most else []
         return with_memories(changed, banks, dict(self._connections(kernels)))
 
+    def _behind(self, port: str, kernel: Kernel) -> list[str]:
+        """The kernel's arguments behind a port to memory.
+
+        Arguments without a bundle share M_AXI_GMEM, which Vitis HLS calls M_AXI_GMEM0 since 2021.1
+        (UG1399, MAXI); with ``m_axi_auto_max_ports`` each has a port, M_AXI_GMEM0, M_AXI_GMEM1 and
+        so on. So it has where a configuration says so, or names one of the latter.
+        """
+        pointers = [a for a in kernel.arguments if a.type.endswith("*")]
+        if named := [a.name for a in pointers if (a.port or _GMEM) == port]:
+            return named
+        shared = [a.name for a in pointers if a.port in {None, _GMEM}]
+        numbered = {f"{_GMEM}{n}": name for n, name in enumerate(shared)}
+        instances = {i.name for i in self._with_instances(kernel).instances}
+        asked = {
+            place.partition(".")[2].upper()
+            for place in self.memories
+            if place.partition(".")[0] in instances
+        }
+        apart = self.port_each or any(name in asked for name in list(numbered)[1:])
+        if not apart:
+            return shared if port == f"{_GMEM}0" else []
+        return [numbered[port]] if port in numbered else []
+
     def _with_instances(self, kernel: Kernel) -> Kernel:
         names = self.instances.get(kernel.name)
         made = tuple(map(Instance, names)) if names else kernel.instances
@@ -85,11 +112,10 @@ class Connectivity:
             if instance not in kernel_of:
                 known = ", ".join(kernel_of)
                 raise UsageError(f"sp={place}: no instance {instance}; there are {known}")
-            arguments = kernel_of[instance].arguments
-            port = argument.upper()
-            reached = [a.name for a in arguments if a.name == argument] or [
-                a.name for a in arguments if a.type.endswith("*") and (a.port or _GMEM) == port
-            ]
+            kernel = kernel_of[instance]
+            arguments = kernel.arguments
+            reached = [a.name for a in arguments if a.name == argument]
+            reached = reached or self._behind(argument.upper(), kernel)
             if not reached:
                 there = [a for a in arguments if a.type.endswith("*")]
                 ports = [(a.port or _GMEM).lower() for a in there]
@@ -158,6 +184,8 @@ def _read(found: Connectivity, section: str, text: str) -> None:
         return
     if section == "connectivity" or key.startswith("connectivity."):
         _take(found, key.removeprefix("connectivity."), value)
+    elif key.rpartition(".")[2] in _PORT_EACH:
+        found.port_each = value.lower() in {"1", "true", "all", "kernel"}
     elif not section and key in {"nk", "sp", "sc", "stream_connect"}:
         raise UsageError(f"'{text}' stands in no section: write [connectivity] above it")
 

@@ -175,7 +175,7 @@ def _memories(banks: Iterable[Bank]) -> list[Memory]:
     return sorted(memories, key=lambda memory: _NUMBERED.get(memory.type, memory.type))
 
 
-_NUMBERED = {MemoryType.HBM: -1}
+_NUMBERED: Mapping[int, int] = {MemoryType.HBM: -1}
 """Places in the order of types; the others are ordered by their numbers in ``xclbin.h``."""
 
 
