@@ -56,6 +56,9 @@ void redirect_shim(void* library, std::span<unsigned char> code);
 /// Leads XRT's calls of its software scheduler, by the program's threads, to what leaves its
 /// computing out (`scheduler.cpp`).
 void redirect_scheduler(void* library, std::span<unsigned char> code);
+/// Leads calls in XRT's OpenCL of what a buffer is that a kernel is given, which would follow a
+/// null pointer where it is given none (`handles.cpp`).
+void redirect_opencl(void* library, std::span<unsigned char> code);
 /// Another bitstream is loaded to a card, the shim's `handle` and XRT's device `card`: ends its
 /// kernels that wait, and waits for the others; whether all have ended.
 bool end_kernels(void* handle, unsigned card);

@@ -6,7 +6,18 @@ from itertools import pairwise
 from pathlib import Path
 
 import pytest
-from on_cards import IN_VERILOG, OPENCL, SOURCES, Made, Run, card_exec, compiled, emulated, programs
+from on_cards import (
+    IN_VERILOG,
+    OPENCL,
+    SOURCES,
+    Made,
+    Ran,
+    Run,
+    card_exec,
+    compiled,
+    emulated,
+    programs,
+)
 
 from conftest import Command, made_once
 from isthmus import xclbin
@@ -50,9 +61,12 @@ def unset(run_isthmus: Command) -> Path:
 @pytest.mark.parametrize(
     ("given", "said"),
     [
-        ("yny", "it reads from 0x0, where nothing is: argument 1 (right) was never set"),
-        ("yyn", "it writes to 0x0, where nothing is: argument 2 (out) was never set"),
-        ("nny", "arguments 0 (left) and 1 (right) were never set"),
+        (
+            "yny",
+            "it reads from 0x0, where nothing is: argument 1 (right) was never set, or is null",
+        ),
+        ("yyn", "it writes to 0x0, where nothing is: argument 2 (out) was never set, or is null"),
+        ("nny", "arguments 0 (left) and 1 (right) were never set, or are null"),
     ],
 )
 def test_an_access_through_an_argument_that_was_never_set_names_it(
@@ -69,7 +83,7 @@ def test_the_cards_own_kernels_name_it(card_exec: Run, unset: Path, programs: Ma
     card = programs("hw_emu.xclbin")
     ran = card_exec("--", unset / "program", "native", card, "yny", EVERY, "vadd")
     assert ran.code != 0
-    expected = "kernel vadd_1 reads 256 bytes at 0x0: argument 1 (in2) was never set"
+    expected = "kernel vadd_1 reads 256 bytes at 0x0: argument 1 (in2) was never set, or is null"
     assert any(expected in line for line in ran.errors), ran.errors
 
 
@@ -83,7 +97,25 @@ def test_opencl_says_it_before_the_kernel_runs(card_exec: Run, unset: Path) -> N
 
 
 @pytest.mark.usefixtures("emulated")
-def test_what_the_kernel_leaves_alone_may_be_null(card_exec: Run, unset: Path) -> None:
+@pytest.mark.parametrize("clock", ["virtual", "wall"])
+def test_a_buffer_of_opencl_may_be_null_where_the_kernel_leaves_it_alone(
+    card_exec: Run, unset: Path, clock: str
+) -> None:
+    def ran(touched: int) -> Ran:
+        command = ["opencl", unset / "pick.xclbin", "yny", touched, "pick", "null"]
+        return card_exec("--clock", clock, "--kernels", unset, "--", unset / "program", *command)
+
+    alone = ran(5)
+    assert alone.code == 0, alone.errors
+    assert alone.figures == {"enqueued": 0, "out": 1}
+    touched = ran(EVERY)
+    assert touched.code != 0
+    expected = "kernel 'pick' failed: it reads from 0x0, where nothing is: argument 1 (right) was"
+    assert any(expected in line for line in touched.errors), touched.errors
+
+
+@pytest.mark.usefixtures("emulated")
+def test_what_the_kernel_leaves_alone_may_be_unset(card_exec: Run, unset: Path) -> None:
     command = ["native", unset / "pick.xclbin", "yny", 5, "pick"]
     ran = card_exec("--kernels", unset, "--", unset / "program", *command)
     assert ran.code == 0, ran.errors
@@ -118,7 +150,7 @@ def test_a_module_in_verilog_names_it(
     command = ["native", tmp_path / "rtl/rtl.xclbin", "nyy", EVERY, "rtl"]
     ran = card_exec("--kernels", tmp_path / "rtl", "--", unset / "program", *command)
     assert ran.code != 0
-    expected = "kernel rtl_1 reads 4 bytes at 0x0: argument 0 (left) was never set"
+    expected = "kernel rtl_1 reads 4 bytes at 0x0: argument 0 (left) was never set, or is null"
     assert any(expected in line for line in ran.errors), ran.errors
 
 
