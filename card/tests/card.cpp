@@ -412,9 +412,13 @@ TEST_CASE("a kernel's argument that was never set is named") {
   refused({.kernel = Kernel::bandwidth,
            .target = Target::host,
            .bytes = 64,
-           .host_input = given->data()},
+           .host_input = given->data(),
+           .inputs = {}},
           "kernel bandwidth: argument 1 (output0) was never set, or is null");
-  refused({.kernel = Kernel::write_bandwidth, .implementation = Implementation::rtl, .bytes = 64},
+  refused({.kernel = Kernel::write_bandwidth,
+           .implementation = Implementation::rtl,
+           .bytes = 64,
+           .inputs = {}},
           "kernel write_bandwidth: argument 0 (output0) was never set, or is null");
   refused({.kernel = Kernel::read_bandwidth, .bytes = 64, .inputs = {given, given}},
           "kernel read_bandwidth has 1 inputs, it was given 2");
