@@ -9,8 +9,8 @@ import pytest
 from on_cards import OPENCL, SOURCES, Run, card_exec, compiled, emulated
 
 from conftest import Command
-from isthmus import xclbin
-from isthmus.emulation import connectivity
+from isthmus import boards, xclbin
+from isthmus.emulation import connectivity, kernels
 from isthmus.emulation.prototype import defined_in
 from isthmus.errors import UsageError
 from isthmus.xclbin import Argument, Bank, Design, Kernel
@@ -510,3 +510,19 @@ def test_what_is_missing_is_said_when_a_kernel_is_built(
     assert what in ended.stderr
     assert not list(tmp_path.glob("*.so"))
     assert not list(tmp_path.glob("*.xclbin"))
+
+
+@pytest.mark.parametrize(
+    ("count", "expected"),
+    [
+        (34, [*(f"HBM[{n}]" for n in range(32)), "DDR[0]", "DDR[1]", "HOST[0]"]),
+        (4, ["HBM[0]", "HBM[1]", "HBM[2]", "HBM[3]", "HOST[0]"]),
+    ],
+)
+def test_the_cards_own_xclbin_has_ddr_behind_the_boards_hbm(
+    count: int, expected: list[str]
+) -> None:
+    board = boards.named(f"u250,memory.hbm=true,memory.banks={count}")
+    design = kernels.design(["read_bandwidth"], board)
+    assert [memory.name for memory in design.build().memories] == expected
+    assert design.connect == {"read_bandwidth_1.input0": ("HBM[0]", "HOST[0]")}
