@@ -3,7 +3,11 @@
 #include <algorithm>
 #include <array>
 #include <cstring>
+#include <string>
+#include <string_view>
 #include <utility>
+
+#include "isthmus/card/unset_arguments.hpp"
 
 namespace isthmus::card {
 namespace {
@@ -28,14 +32,51 @@ void add(std::byte* out, const std::byte* a, const std::byte* b, std::size_t byt
   std::copy(a + at, a + bytes, out + at);
 }
 
-std::size_t inputs_of(Kernel kernel) {
+/// Names of a kernel and of its buffers, in the order of its arguments.
+struct Signature {
+  std::string_view kernel;
+  std::vector<std::string_view> inputs;
+  std::string_view output;  ///< empty: it has none
+};
+
+Signature signature_of(Kernel kernel) {
   switch (kernel) {
+    case Kernel::read_bandwidth:
+      return {.kernel = "read_bandwidth", .inputs = {"input0"}, .output = {}};
     case Kernel::write_bandwidth:
-      return 0;
-    case Kernel::vadd:
-      return 2;
+      return {.kernel = "write_bandwidth", .inputs = {}, .output = "output0"};
+    case Kernel::bandwidth:
+      return {.kernel = "bandwidth", .inputs = {"input0"}, .output = "output0"};
     default:
-      return 1;
+      return {.kernel = "vadd", .inputs = {"in1", "in2"}, .output = "out"};
+  }
+}
+
+/// Throws CardError for a buffer that the kernel needs and was not given, or has no place for.
+void check_arguments(const KernelCall& call) {
+  const Signature signature = signature_of(call.kernel);
+  const bool host = call.target == Target::host;
+  const std::string kernel = "kernel " + std::string(signature.kernel);
+  if (host && signature.inputs.size() > 1) {
+    throw CardError(kernel + " has no buffers in host memory");
+  }
+  if (!host && call.inputs.size() > signature.inputs.size()) {
+    throw CardError(kernel + " has " + std::to_string(signature.inputs.size()) +
+                    " inputs, it was given " + std::to_string(call.inputs.size()));
+  }
+  const auto require = [&](bool is_set, std::size_t index, std::string_view name) {
+    if (!is_set) {
+      throw CardError(kernel + ": " +
+                      unset_arguments({std::to_string(index) + " (" + std::string(name) + ')'}));
+    }
+  };
+  for (std::size_t n = 0; n < signature.inputs.size(); ++n) {
+    const bool on_card = n < call.inputs.size() && call.inputs[n] != nullptr;
+    require(host ? call.host_input != nullptr : on_card, n, signature.inputs[n]);
+  }
+  if (!signature.output.empty()) {
+    require(host ? call.host_output != nullptr : call.output != nullptr, signature.inputs.size(),
+            signature.output);
   }
 }
 
@@ -183,21 +224,12 @@ KernelJob Card::job_of(const KernelCall& call) const {
                 .page_offsets = {page_offset(call.host_input), page_offset(call.host_output)},
                 .read_banks = {},
                 .write_banks = {}};
-  const std::size_t inputs = inputs_of(call.kernel);
-  const bool writes = call.kernel != Kernel::read_bandwidth;
-  if (call.target == Target::host) {
-    if (inputs == 2 || (inputs == 1 && call.host_input == nullptr) ||
-        (writes && call.host_output == nullptr)) {
-      throw CardError("this kernel does not find its arguments in host memory");
-    }
-  } else {
-    if (call.inputs.size() != inputs || (writes && call.output == nullptr)) {
-      throw CardError("this kernel does not find its arguments in card memory");
-    }
+  check_arguments(call);
+  if (call.target == Target::device) {
     for (const CardBuffer* buffer : call.inputs) {
       job.read_banks.push_back(buffer->bank());
     }
-    if (writes) {
+    if (call.kernel != Kernel::read_bandwidth) {
       job.write_banks.push_back(call.output->bank());
     }
   }

@@ -396,6 +396,37 @@ TEST_CASE("a reset card answers the same again") {
   CHECK(later != first);
 }
 
+TEST_CASE("a kernel's argument that was never set is named") {
+  Card card(Board::from(u250()));
+  const auto buffer = card.allocate(0, 4096);
+  const CardBuffer* const given = buffer.get();
+  const auto refused = [&card](const KernelCall& call, const std::string& said) {
+    CHECK_THROWS_WITH(card.run_kernel(call), said);
+  };
+  refused({.kernel = Kernel::vadd, .bytes = 64, .inputs = {given}, .output = given},
+          "kernel vadd: argument 1 (in2) was never set, or is null");
+  refused({.kernel = Kernel::vadd, .bytes = 64, .inputs = {nullptr, given}, .output = given},
+          "kernel vadd: argument 0 (in1) was never set, or is null");
+  refused({.kernel = Kernel::vadd, .bytes = 64, .inputs = {given, given}},
+          "kernel vadd: argument 2 (out) was never set, or is null");
+  refused({.kernel = Kernel::bandwidth,
+           .target = Target::host,
+           .bytes = 64,
+           .host_input = given->data(),
+           .inputs = {}},
+          "kernel bandwidth: argument 1 (output0) was never set, or is null");
+  refused({.kernel = Kernel::write_bandwidth,
+           .implementation = Implementation::rtl,
+           .bytes = 64,
+           .inputs = {}},
+          "kernel write_bandwidth: argument 0 (output0) was never set, or is null");
+  refused({.kernel = Kernel::read_bandwidth, .bytes = 64, .inputs = {given, given}},
+          "kernel read_bandwidth has 1 inputs, it was given 2");
+  CHECK_NOTHROW(card.run_kernel({.kernel = Kernel::read_bandwidth,
+                                 .bytes = 64,
+                                 .inputs = {given}}));  // which has no output to be set
+}
+
 TEST_CASE("what a card lacks is refused") {
   Parameters parameters = u250();
   std::erase_if(parameters, [](const auto& entry) {

@@ -44,6 +44,7 @@ struct Code {
 };
 constinit Code shim;
 constinit Code scheduler;
+constinit Code opencl;
 
 /// A card that this process has open.
 struct Connection {
@@ -200,14 +201,15 @@ void redirect(const Code& code, void (*how)(void* library, std::span<unsigned ch
   }
 }
 
-/// Enters where the shim is, and the library with XRT's scheduler.
+/// Enters where the shim is, the library with XRT's scheduler, and XRT's OpenCL.
 int find_code(dl_phdr_info* object, std::size_t /*size*/, void* /*none*/) {
   const std::string_view name = file_of(object->dlpi_name);
   const bool of_shim = name.starts_with("libxrt_core.so") || name.starts_with("libxrt_hwemu.so");
-  if (!of_shim && !name.starts_with("libxrt_coreutil.so")) {
+  const bool of_opencl = name.starts_with("libxilinxopencl.so");
+  if (!of_shim && !of_opencl && !name.starts_with("libxrt_coreutil.so")) {
     return 0;
   }
-  Code& code = of_shim ? shim : scheduler;
+  Code& code = of_shim ? shim : of_opencl ? opencl : scheduler;
   for (unsigned index = 0; index < object->dlpi_phnum; ++index) {
     const auto& segment = object->dlpi_phdr[index];
     if (segment.p_type == PT_LOAD && (segment.p_flags & PF_X) != 0) {
@@ -307,6 +309,7 @@ bool learn_shim(const void* code) {
       dl_iterate_phdr(find_code, nullptr);
       redirect(shim, redirect_shim);
       redirect(scheduler, redirect_scheduler);
+      redirect(opencl, redirect_opencl);
     }
   }
   return shim.has(code);

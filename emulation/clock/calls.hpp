@@ -56,11 +56,14 @@ void redirect_shim(void* library, std::span<unsigned char> code);
 /// Leads XRT's calls of its software scheduler, by the program's threads, to what leaves its
 /// computing out (`scheduler.cpp`).
 void redirect_scheduler(void* library, std::span<unsigned char> code);
+/// Leads calls in XRT's OpenCL of what a buffer is that a kernel is given, which would follow a
+/// null pointer where it is given none (`handles.cpp`).
+void redirect_opencl(void* library, std::span<unsigned char> code);
 /// Another bitstream is loaded to a card, the shim's `handle` and XRT's device `card`: ends its
 /// kernels that wait, and waits for the others; whether all have ended.
 bool end_kernels(void* handle, unsigned card);
 /// The device process that this thread has started last, and that of the card to which it has
-/// written last; -1: none that is known.
+/// written last, as places of `DeviceProcesses`.
 int newest_device();
 int device_of_last_write();
 /// In the child of a fork: it is in no call, and has no card, scheduler or device process.

@@ -1,6 +1,8 @@
 // The calls by which programs read clocks.
 #include <sys/syscall.h>
 #include <sys/time.h>
+#include <sys/timeb.h>
+#include <sys/times.h>
 #include <unistd.h>
 
 #include <ctime>
@@ -14,6 +16,7 @@ using namespace isthmus::card::clock;
 
 constexpr Nanoseconds second = 1'000'000'000;
 constinit Real<int(clockid_t, timespec*)> real_clock_gettime("clock_gettime");
+constinit Real<clock_t(tms*)> real_times("times");
 
 timespec as_timespec(Nanoseconds time) {
   return {.tv_sec = time / second, .tv_nsec = time % second};
@@ -35,10 +38,19 @@ ISTHMUS_INTERPOSED int clock_gettime(clockid_t clock, timespec* time) noexcept {
   return 0;
 }
 
-ISTHMUS_INTERPOSED int gettimeofday(timeval* time, void* /*zone*/) noexcept {
+/// The zone becomes zeros, as glibc has it since 2.31.
+ISTHMUS_INTERPOSED int gettimeofday(timeval* time, void* zone) noexcept {
+  if (zone != nullptr) {
+    *static_cast<struct timezone*>(zone) = {};
+  }
   const timespec now = wall_clock();
   *time = {.tv_sec = now.tv_sec, .tv_usec = now.tv_nsec / 1000};
   return 0;
+}
+
+// NOLINTNEXTLINE(bugprone-reserved-identifier,cert-dcl*)
+ISTHMUS_INTERPOSED int __gettimeofday(timeval* time, void* zone) noexcept {
+  return gettimeofday(time, zone);
 }
 
 ISTHMUS_INTERPOSED std::time_t time(std::time_t* into) noexcept {
@@ -47,6 +59,26 @@ ISTHMUS_INTERPOSED std::time_t time(std::time_t* into) noexcept {
     *into = now;
   }
   return now;
+}
+
+ISTHMUS_INTERPOSED int ftime(timeb* time) noexcept {
+  const timespec now = wall_clock();
+  constexpr long nanoseconds_of_a_millisecond = 1'000'000;
+  *time = {.time = now.tv_sec,
+           .millitm = static_cast<unsigned short>(now.tv_nsec / nanoseconds_of_a_millisecond),
+           .timezone = 0,
+           .dstflag = 0};
+  return 0;
+}
+
+/// Ticks since some time in the past: that time stays, and the program's own time is added.
+ISTHMUS_INTERPOSED clock_t times(tms* used) noexcept {
+  const clock_t real = real_times(used);
+  if (!has_card() || real == -1) {
+    return real;
+  }
+  const Nanoseconds tick = second / sysconf(_SC_CLK_TCK);
+  return real + (clock_now(CLOCK_MONOTONIC) - real_time(CLOCK_MONOTONIC)) / tick;
 }
 
 ISTHMUS_INTERPOSED int timespec_get(timespec* time, int base) noexcept {

@@ -138,9 +138,25 @@ int load_bitstream(void* handle, const unsigned char* xclbin) {
   return result;
 }
 
+constinit void* original_assign = nullptr;
+
+/// XRT's OpenCL notes with a buffer that it is a kernel's argument. A null one is no buffer: OpenCL
+/// gives the kernel a null pointer (clSetKernelArg).
+void assign_buffer(void* kernel, void* buffer, unsigned long argument) {
+  if (buffer != nullptr) {
+    as<decltype(assign_buffer)>(original_assign)(kernel, buffer, argument);
+  }
+}
+
 constinit Real<int(void (*)(void*), void*, void*)> real_atexit("__cxa_atexit");
 
 }  // namespace
+
+void redirect_opencl(void* library, std::span<unsigned char> code) {
+  const std::array all = {Redirection{"_ZN4xocl6kernel23assign_buffer_to_argidxEPNS_6memoryEm",
+                                      address_of(assign_buffer), &original_assign}};
+  redirect_calls(library, code, all);
+}
 
 void redirect_shim(void* library, std::span<unsigned char> code) {
   const std::array all = {

@@ -21,7 +21,7 @@
 #include <utility>
 
 #include "calls.hpp"
-#include "isthmus/card/process/page.hpp"
+#include "device_processes.hpp"
 #include "library.hpp"
 #include "real.hpp"
 
@@ -39,13 +39,7 @@ constexpr std::size_t most_path = 4096;
 constexpr const char* folder_variable = "ISTHMUS_CARD_SESSION";
 constexpr const char* script = "simulate.sh";
 
-/// Device processes that were started and that nobody has waited for; descriptors of processes,
-/// -1: free.
-struct Started {
-  std::atomic<int> file = -1;
-  pid_t process = 0;
-};
-constinit std::array<Started, process::most_cards> device_processes{};
+constinit DeviceProcesses device_processes;
 
 /// In a copy of the program that runs only this: no function of libc that keeps a state.
 [[noreturn]] void become_device_process(const char* folder, const char* command) {
@@ -98,19 +92,22 @@ pid_t start_device_process(const char* session) {
 constexpr int most_for_an_end = 10'000;  // ms
 
 /// The one that this thread has started last.
-thread_local constinit int newest = -1;
+thread_local constinit int newest = DeviceProcesses::unknown;
 
 /// Waits until the process of the card that this thread has just closed has ended; where that is
 /// not known, any that the shim started. 0 where there is none, for at an error the shim would ask
 /// again without end.
 pid_t wait_for_device_process() {
-  std::array<pollfd, process::most_cards> ends{};
+  std::array<pollfd, DeviceProcesses::size()> ends{};
   const int closed = device_of_last_write();
-  const bool known = closed >= 0 && device_processes[closed].file >= 0;
+  if (closed == DeviceProcesses::unwatched) {
+    return 0;  // the end of another is not the end of this one
+  }
+  const bool known = closed >= 0 && device_processes.descriptor(closed) >= 0;
   bool any = false;
   for (std::size_t index = 0; index < ends.size(); ++index) {
     const bool wanted = !known || std::cmp_equal(index, closed);
-    const int file = wanted ? device_processes[index].file.load() : -1;
+    const int file = wanted ? device_processes.descriptor(index) : -1;
     ends[index] = {.fd = file, .events = POLLIN, .revents = 0};
     any = any || file >= 0;
   }
@@ -118,13 +115,13 @@ pid_t wait_for_device_process() {
          errno == EINTR) {
   }
   for (std::size_t index = 0; index < ends.size(); ++index) {
-    int file = ends[index].fd;
-    if (ends[index].revents != 0 &&
-        device_processes[index].file.compare_exchange_strong(file, -1)) {
+    const int file = ends[index].fd;
+    const pid_t ended = ends[index].revents != 0 ? device_processes.remove(index, file) : 0;
+    if (ended > 0) {
       if ((ends[index].revents & POLLNVAL) == 0) {  // else the program has closed it
         close(file);
       }
-      return device_processes[index].process;
+      return ended;
     }
   }
   return 0;
@@ -137,9 +134,9 @@ namespace isthmus::card::clock {
 int newest_device() { return newest; }
 
 void forget_device_processes() {
-  newest = -1;
-  for (Started& started : device_processes) {
-    if (const int file = started.file.exchange(-1); file >= 0) {
+  newest = DeviceProcesses::unknown;
+  for (std::size_t place = 0; place < DeviceProcesses::size(); ++place) {
+    if (const int file = device_processes.forget(place); file >= 0) {
       close(file);
     }
   }
@@ -154,15 +151,9 @@ ISTHMUS_INTERPOSED pid_t fork() noexcept {
   }
   const pid_t device = start_device_process(session);
   if (device > 0) {
-    newest = -1;
-    for (Started& started : device_processes) {
-      int free = -1;
-      const auto file = static_cast<int>(syscall(SYS_pidfd_open, device, 0U));
-      if (file < 0 || started.file.compare_exchange_strong(free, file)) {
-        started.process = device;
-        newest = file < 0 ? -1 : static_cast<int>(&started - device_processes.data());
-        break;
-      }
+    const auto file = static_cast<int>(syscall(SYS_pidfd_open, device, 0U));
+    newest = device_processes.enter(device, file);
+    if (newest == DeviceProcesses::unwatched && file >= 0) {
       close(file);
     }
   }

@@ -1,10 +1,6 @@
-// The calls by which programs wait for a while: they end when the program's time says so.
+// The calls by which programs sleep, and wait for conditions and futexes.
 #include <linux/futex.h>
-#include <poll.h>
 #include <pthread.h>
-#include <semaphore.h>
-#include <sys/epoll.h>
-#include <sys/select.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -17,20 +13,12 @@
 #include <cstdint>
 #include <cstring>
 
-#include "calls.hpp"
-#include "library.hpp"
 #include "real.hpp"
+#include "waiting.hpp"
 
 namespace {
 
 using namespace isthmus::card::clock;
-
-constexpr Nanoseconds second = 1'000'000'000;
-constexpr Nanoseconds millisecond = 1'000'000;
-/// How long a wait goes on before it looks at the program's time again.
-constexpr Nanoseconds slice = 2 * millisecond;
-constexpr Nanoseconds slice_with_kernel = 100'000;
-constexpr Nanoseconds shortest_slice = 20'000;
 
 constinit Real<int(const timespec*, timespec*)> real_nanosleep("nanosleep");
 constinit Real<int(clockid_t, int, const timespec*, timespec*)> real_clock_nanosleep(
@@ -38,92 +26,9 @@ constinit Real<int(clockid_t, int, const timespec*, timespec*)> real_clock_nanos
 constinit Real<int(pthread_cond_t*, pthread_mutex_t*, clockid_t, const timespec*)> real_cond_wait(
     "pthread_cond_clockwait");
 constinit Real<int(pthread_cond_t*, pthread_mutex_t*)> real_untimed_wait("pthread_cond_wait");
-constinit Real<int(sem_t*)> real_post("sem_post");
-constinit Real<int(sem_t*)> real_untimed_sem_wait("sem_wait");
 constinit Real<int(pthread_cond_t*)> real_signal("pthread_cond_signal");
 constinit Real<int(pthread_cond_t*)> real_broadcast("pthread_cond_broadcast");
-constinit Real<int(pthread_mutex_t*, const timespec*)> real_timed_lock("pthread_mutex_timedlock");
-constinit Real<int(pthread_mutex_t*, clockid_t, const timespec*)> real_clock_lock(
-    "pthread_mutex_clocklock");
-constinit Real<int(sem_t*, clockid_t, const timespec*)> real_sem_wait("sem_clockwait");
-constinit Real<int(pollfd*, nfds_t, const timespec*, const sigset_t*)> real_ppoll("ppoll");
-constinit Real<int(int, fd_set*, fd_set*, fd_set*, const timespec*, const sigset_t*)> real_pselect(
-    "pselect");
-constinit Real<int(int, epoll_event*, int, int, const sigset_t*)> real_epoll("epoll_pwait");
 constinit Real<long(long, ...)> real_syscall("syscall");
-
-/// Longer than any program runs, and far from where sums of times overflow.
-constexpr Nanoseconds longest = Nanoseconds{1} << 62;
-
-Nanoseconds from(const timespec& time) {
-  return time.tv_sec >= longest / second ? longest : time.tv_sec * second + time.tv_nsec;
-}
-
-timespec as_timespec(Nanoseconds time) {
-  return {.tv_sec = time / second, .tv_nsec = time % second};
-}
-
-timespec in_real_time(Nanoseconds duration, clockid_t clock = CLOCK_MONOTONIC) {
-  return as_timespec(real_time(clock) + duration);
-}
-
-/// Whether a wait has to follow the program's time: nothing else is there before a card is open,
-/// and the shim waits for the device process, which is real.
-bool follows(const void* caller) {
-  return has_card() && !in_shim(caller) && VirtualTime::role() != Role::shim;
-}
-
-bool is_time(const timespec* time) {
-  return time != nullptr && time->tv_sec >= 0 && time->tv_nsec >= 0 && time->tv_nsec < second;
-}
-
-/// Deadline for a time on one of the program's clocks.
-Nanoseconds deadline_of(clockid_t clock, const timespec& time) {
-  return program_time.now() + from(time) - clock_now(clock);
-}
-
-void give_back(void* place) {
-  if (place != nullptr) {
-    deadlines.remove(*static_cast<Deadlines::Wait*>(place));
-  }
-  program_time.abandon();
-}
-
-/// Whether the program's time may go to a deadline now. Where nobody of the program waits for that,
-/// it takes as long in real time: what is waited for may come from elsewhere.
-bool may_end(Nanoseconds deadline, Nanoseconds left_in_real_time) {
-  return (left_in_real_time <= 0 || kernel_runs() || program_time.others_leave()) &&
-         is_next(deadline);
-}
-
-template <class Wait>
-void wait_in_slices(Nanoseconds began, Nanoseconds deadline, Wait& wait) {
-  const Nanoseconds end = real_time(CLOCK_MONOTONIC) + std::max<Nanoseconds>(deadline - began, 0);
-  for (bool first = true;; first = false) {
-    const Nanoseconds left = std::max<Nanoseconds>(end - real_time(CLOCK_MONOTONIC), 0);
-    const bool past = program_time.now() >= deadline;
-    const bool hurried = kernel_runs() || program_time.others_leave();
-    const Nanoseconds part = hurried ? slice_with_kernel : slice;
-    if (wait(past ? 0 : std::clamp<Nanoseconds>(left, shortest_slice, part)) || past) {
-      return;
-    }
-    if (!first && may_end(deadline, end - real_time(CLOCK_MONOTONIC))) {
-      program_time.leave(deadline);
-      return;
-    }
-  }
-}
-
-/// Waits in slices until `wait(duration)` says that it is over, or the program's time is there; at
-/// least once, for that gives a mutex up, or sees files that are ready. `mutex`: locked at its end.
-template <class Wait>
-void wait_until(Nanoseconds deadline, Wait wait, const pthread_mutex_t* mutex = nullptr) {
-  const Nanoseconds began = program_time.enter(Doing::waiting);
-  // The thread may be cancelled; destructors would need the C++ library then.
-  pthread_cleanup_push(give_back, deadlines.add(deadline, mutex));
-  wait_in_slices(began, deadline, wait);
-  pthread_cleanup_pop(1);
-}
 
 int sleep_until(Nanoseconds deadline, timespec* rest) {
   int result = 0;
@@ -139,6 +44,13 @@ int sleep_until(Nanoseconds deadline, timespec* rest) {
     *rest = as_timespec(std::max<Nanoseconds>(deadline - program_time.now(), 0));
   }
   return result;
+}
+
+int sleep_for(const timespec* time, timespec* rest, const void* caller) {
+  if (!is_time(time) || !follows(caller)) {
+    return real_nanosleep(time, rest);
+  }
+  return sleep_until(program_time.now() + from(*time), rest);
 }
 
 /// How often conditions were signalled, by address: a signal between two slices is not lost.
@@ -206,81 +118,6 @@ int wait_for_condition(pthread_cond_t* condition, pthread_mutex_t* mutex, Nanose
   return result;
 }
 
-int wait_for_mutex(pthread_mutex_t* mutex, clockid_t clock, const timespec* time) {
-  int result = ETIMEDOUT;
-  wait_until(deadline_of(clock, *time), [&](Nanoseconds duration) {
-    // The clock that mutexes of every kind can wait by.
-    const timespec end = in_real_time(duration, CLOCK_REALTIME);
-    result = real_timed_lock(mutex, &end);
-    return result != ETIMEDOUT;
-  });
-  if (result == 0) {
-    follow_others(mutex);
-  }
-  return result;
-}
-
-int wait_for_semaphore(sem_t* semaphore, clockid_t clock, const timespec* time) {
-  int result = sem_trywait(semaphore);
-  if (result == 0) {
-    follow_others(semaphore);
-    return 0;
-  }
-  errno = ETIMEDOUT;
-  wait_until(deadline_of(clock, *time), [&](Nanoseconds duration) {
-    const timespec end = in_real_time(duration);
-    result = real_sem_wait(semaphore, CLOCK_MONOTONIC, &end);
-    return result == 0 || errno != ETIMEDOUT;
-  });
-  if (result == 0) {
-    follow_others(semaphore);
-  }
-  return result;
-}
-
-int wait_for_files(pollfd* files, nfds_t count, Nanoseconds duration, const sigset_t* mask) {
-  int result = 0;
-  wait_until(program_time.now() + duration, [&](Nanoseconds part) {
-    const timespec time = as_timespec(part);
-    result = real_ppoll(files, count, &time, mask);
-    return result != 0;
-  });
-  return result;
-}
-
-int wait_for_sets(int count, const std::array<fd_set*, 3>& sets, Nanoseconds duration,
-                  const sigset_t* mask) {
-  std::array<fd_set, 3> wanted{};
-  for (std::size_t index = 0; index < sets.size(); ++index) {
-    if (sets[index] != nullptr) {
-      wanted[index] = *sets[index];
-    }
-  }
-  int result = 0;
-  wait_until(program_time.now() + duration, [&](Nanoseconds part) {
-    for (std::size_t index = 0; index < sets.size(); ++index) {
-      if (sets[index] != nullptr) {
-        *sets[index] = wanted[index];
-      }
-    }
-    const timespec time = as_timespec(part);
-    result = real_pselect(count, sets[0], sets[1], sets[2], &time, mask);
-    return result != 0;
-  });
-  return result;
-}
-
-int wait_for_events(int epoll, epoll_event* events, int most, Nanoseconds duration,
-                    const sigset_t* mask) {
-  int result = 0;
-  wait_until(program_time.now() + duration, [&](Nanoseconds part) {
-    const auto whole = static_cast<int>((part + millisecond - 1) / millisecond);
-    result = real_epoll(epoll, events, most, whole, mask);
-    return result != 0;
-  });
-  return result;
-}
-
 /// An argument of a system call, which comes as a number.
 const timespec* as_time(long address) {
   return reinterpret_cast<const timespec*>(address);  // NOLINT(*-no-int-to-ptr)
@@ -309,10 +146,20 @@ long wait_for_futex(const std::array<long, 6>& given) {
 }  // namespace
 
 ISTHMUS_INTERPOSED int nanosleep(const timespec* time, timespec* rest) {
-  if (!is_time(time) || !follows(__builtin_return_address(0))) {
-    return real_nanosleep(time, rest);
-  }
-  return sleep_until(program_time.now() + from(*time), rest);
+  return sleep_for(time, rest, __builtin_return_address(0));
+}
+
+// NOLINTNEXTLINE(bugprone-reserved-identifier,cert-dcl*)
+ISTHMUS_INTERPOSED int __nanosleep(const timespec* time, timespec* rest) {
+  return sleep_for(time, rest, __builtin_return_address(0));
+}
+
+/// -1 where a signal ended it, another negative number for any other error (C11, 7.26.5.7).
+ISTHMUS_INTERPOSED int thrd_sleep(const timespec* time, timespec* rest) {
+  const int before = errno;
+  const int result = sleep_for(time, rest, __builtin_return_address(0)) == 0 ? 0 : errno;
+  errno = before;
+  return result == 0 ? 0 : result == EINTR ? -1 : -2;
 }
 
 ISTHMUS_INTERPOSED int clock_nanosleep(clockid_t clock, int flags, const timespec* time,
@@ -385,112 +232,6 @@ ISTHMUS_INTERPOSED int pthread_cond_timedwait(pthread_cond_t* condition, pthread
     return real_cond_wait(condition, mutex, clock, time);
   }
   return wait_for_condition(condition, mutex, deadline_of(clock, *time));
-}
-
-ISTHMUS_INTERPOSED int pthread_mutex_timedlock(pthread_mutex_t* mutex,
-                                               const timespec* time) noexcept {
-  if (!is_time(time) || !follows(__builtin_return_address(0))) {
-    return real_timed_lock(mutex, time);
-  }
-  return wait_for_mutex(mutex, CLOCK_REALTIME, time);
-}
-
-ISTHMUS_INTERPOSED int pthread_mutex_clocklock(pthread_mutex_t* mutex, clockid_t clock,
-                                               const timespec* time) noexcept {
-  const bool known = clock == CLOCK_REALTIME || clock == CLOCK_MONOTONIC;
-  if (!known || !is_time(time) || !follows(__builtin_return_address(0))) {
-    return real_clock_lock(mutex, clock, time);
-  }
-  return wait_for_mutex(mutex, clock, time);
-}
-
-ISTHMUS_INTERPOSED int sem_post(sem_t* semaphore) noexcept {
-  tell_others(semaphore);
-  return real_post(semaphore);
-}
-
-ISTHMUS_INTERPOSED int sem_wait(sem_t* semaphore) {
-  const int result = real_untimed_sem_wait(semaphore);
-  follow_others(semaphore);
-  return result;
-}
-
-ISTHMUS_INTERPOSED int sem_clockwait(sem_t* semaphore, clockid_t clock, const timespec* time) {
-  if (!is_time(time) || !follows(__builtin_return_address(0))) {
-    return real_sem_wait(semaphore, clock, time);
-  }
-  return wait_for_semaphore(semaphore, clock, time);
-}
-
-ISTHMUS_INTERPOSED int sem_timedwait(sem_t* semaphore, const timespec* time) {
-  if (!is_time(time) || !follows(__builtin_return_address(0))) {
-    return real_sem_wait(semaphore, CLOCK_REALTIME, time);
-  }
-  return wait_for_semaphore(semaphore, CLOCK_REALTIME, time);
-}
-
-ISTHMUS_INTERPOSED int poll(pollfd* files, nfds_t count, int milliseconds) {
-  const Nanoseconds duration = milliseconds * millisecond;
-  if (milliseconds <= 0 || !follows(__builtin_return_address(0))) {
-    const timespec time = as_timespec(std::max<Nanoseconds>(duration, 0));
-    return real_ppoll(files, count, milliseconds < 0 ? nullptr : &time, nullptr);
-  }
-  return wait_for_files(files, count, duration, nullptr);
-}
-
-ISTHMUS_INTERPOSED int ppoll(pollfd* files, nfds_t count, const timespec* time,
-                             const sigset_t* mask) {
-  if (!is_time(time) || from(*time) == 0 || !follows(__builtin_return_address(0))) {
-    return real_ppoll(files, count, time, mask);
-  }
-  return wait_for_files(files, count, from(*time), mask);
-}
-
-ISTHMUS_INTERPOSED int pselect(int count, fd_set* read, fd_set* write, fd_set* except,
-                               const timespec* time, const sigset_t* mask) {
-  const bool known = count >= 0 && count <= FD_SETSIZE;
-  if (!known || !is_time(time) || from(*time) == 0 || !follows(__builtin_return_address(0))) {
-    return real_pselect(count, read, write, except, time, mask);
-  }
-  return wait_for_sets(count, {read, write, except}, from(*time), mask);
-}
-
-ISTHMUS_INTERPOSED int select(int count, fd_set* read, fd_set* write, fd_set* except,
-                              timeval* time) {
-  if (time == nullptr) {
-    return real_pselect(count, read, write, except, nullptr, nullptr);
-  }
-  const timespec given = {.tv_sec = time->tv_sec, .tv_nsec = time->tv_usec * 1000};
-  const Nanoseconds duration = from(given);
-  const bool known = count >= 0 && count <= FD_SETSIZE && duration > 0;
-  const bool follow = known && follows(__builtin_return_address(0));
-  const auto now = [follow] { return follow ? program_time.now() : real_time(CLOCK_MONOTONIC); };
-  const Nanoseconds began = now();
-  int result = 0;
-  if (follow) {
-    result = wait_for_sets(count, {read, write, except}, duration, nullptr);
-  } else {
-    result = real_pselect(count, read, write, except, &given, nullptr);
-  }
-  // Linux leaves there what is left.
-  const Nanoseconds left = std::max<Nanoseconds>(began + duration - now(), 0);
-  *time = {.tv_sec = left / second, .tv_usec = (left % second) / 1000};
-  return result;
-}
-
-ISTHMUS_INTERPOSED int epoll_pwait(int epoll, epoll_event* events, int most, int milliseconds,
-                                   const sigset_t* mask) {
-  if (milliseconds <= 0 || !follows(__builtin_return_address(0))) {
-    return real_epoll(epoll, events, most, milliseconds, mask);
-  }
-  return wait_for_events(epoll, events, most, milliseconds * millisecond, mask);
-}
-
-ISTHMUS_INTERPOSED int epoll_wait(int epoll, epoll_event* events, int most, int milliseconds) {
-  if (milliseconds <= 0 || !follows(__builtin_return_address(0))) {
-    return real_epoll(epoll, events, most, milliseconds, nullptr);
-  }
-  return wait_for_events(epoll, events, most, milliseconds * millisecond, nullptr);
 }
 
 ISTHMUS_INTERPOSED long syscall(long number, ...) noexcept {

@@ -27,6 +27,7 @@ LIBRARIES = {
     "crossing": NATIVE,
     "streams": NATIVE,
     "verilog": NATIVE,
+    "entry_points": NATIVE,
     "graphs": NATIVE,
     "queues": OPENCL,
     "opencl_c": OPENCL,

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import msgspec
 import pytest
 from on_cards import OPENCL, SOURCES, Run, card_exec, compiled, emulated
 
 from conftest import Command
-from isthmus import xclbin
-from isthmus.emulation import connectivity
+from isthmus import boards, xclbin
+from isthmus.emulation import connectivity, kernels
 from isthmus.emulation.prototype import defined_in
 from isthmus.errors import UsageError
 from isthmus.xclbin import Argument, Bank, Design, Kernel
@@ -92,6 +93,33 @@ def test_kernels_of_several_files_run_where_the_linker_was_told(
     }  # fmt: skip
     assert ran.figures == expected
     assert "warning" not in "".join(ran.errors)
+
+
+BESIDE = """
+[connectivity]
+sp=copy_1.in:HBM[3]
+sp=copy_1.out:DDR[1]
+"""
+COPY = """
+extern "C" void copy(const int* in, int* out, int n) {
+  for (int i = 0; i < n; ++i) out[i] = in[i] + 3;
+}
+"""
+
+
+def test_ddr_is_numbered_behind_hbm(isthmus: Command, card_exec: Run, tmp_path: Path) -> None:
+    (tmp_path / "copy.cpp").write_text(COPY)
+    (tmp_path / "link.cfg").write_text(BESIDE)
+    built = isthmus("card", "kernel", "build", "copy.cpp", "--config", "link.cfg")
+    assert built.returncode == 0, built.stderr
+    program = compiled(SOURCES / "brought.cpp", tmp_path / "program")
+    command = ["--kernels", tmp_path, "--", program, "beside", tmp_path / "link.xclbin"]
+    ran = card_exec("--board", "u250,memory.hbm=true,memory.banks=34", *command)
+    assert ran.code == 0, ran.errors
+    assert ran.figures == {"in_group": 3, "out_group": 33, "wrong": 0}
+    few = card_exec("--board", "u250,memory.hbm=true,memory.banks=33", *command)
+    assert few.code != 0
+    assert any("uses bank 33" in line and "memory.banks" in line for line in few.errors)
 
 
 FEATURES = """
@@ -204,6 +232,65 @@ def test_tasks_of_a_kernel_without_control_pass_on_what_comes(
     assert "warning" not in "".join(ran.errors)
 
 
+WRAPPED = """
+#include <hls_stream.h>
+template <class T>
+class Named : public hls::stream<T> {
+ public:
+  Named() : hls::stream<T>("named") {}
+  T next() { return this->read(); }
+};
+struct Port {
+  hls::stream<int> data;
+};
+template <class T>
+class Own {
+ public:
+  explicit Own(const char* name) : inner_(name) { inner_.set_name("renamed"); }
+  void push(T value) { inner_.write(value); }
+  T pop() { return inner_.read(); }
+
+ private:
+  hls::stream<T> inner_;
+};
+extern "C" void source(const int* in, Port& out, int n) {
+  for (int i = 0; i < n; ++i) out.data << in[i];
+}
+extern "C" void sink(Named<int>& in, int* out, int n) {
+  static Own<int> own("own");
+  hls::stream<int> two[2] = {"one", "two"};
+  for (int i = 0; i < n; ++i) own.push(in.next());
+  for (int i = 0; i < n; ++i) two[i % 2] << own.pop();
+  for (int i = 0; i < n; ++i) out[i] = two[i % 2].read();
+}
+"""
+
+
+@pytest.mark.slow
+def test_streams_that_a_class_wraps_lead_to_other_kernels(
+    isthmus: Command, card_exec: Run, tmp_path: Path
+) -> None:
+    (tmp_path / "wrapped.cpp").write_text(WRAPPED)
+    (tmp_path / "link.cfg").write_text("[connectivity]\nstream_connect=source_1.out:sink_1.in:4\n")
+    tops = ("--top", "source", "--top", "sink")
+    built = isthmus("card", "kernel", "build", "wrapped.cpp", *tops, "--config", "link.cfg")
+    assert built.returncode == 0, built.stderr
+    program = compiled(SOURCES / "features.cpp", tmp_path / "program")
+    ran = card_exec("--kernels", tmp_path, "--", program, "streams", tmp_path / "link.xclbin")
+    assert ran.code == 0, ran.errors
+    assert ran.figures == {"first": sum(range(100)), "second": sum(range(100))}
+
+
+def test_a_structure_of_more_than_a_stream_is_refused(isthmus: Command, tmp_path: Path) -> None:
+    (tmp_path / "two.cpp").write_text(
+        "#include <hls_stream.h>\nstruct Two { hls::stream<int> a; int b; };\n"
+        "void two(Two& in, int* out) { *out = in.a.read() + in.b; }\n"
+    )
+    built = isthmus("card", "kernel", "build", "two.cpp")
+    assert built.returncode == 1
+    assert "two.cpp does not compile" in built.stderr
+
+
 @pytest.mark.slow
 def test_values_that_do_not_fill_their_registers_arrive_by_opencl(
     isthmus: Command, card_exec: Run, tmp_path: Path
@@ -245,11 +332,70 @@ def test_configurations_of_the_linker_are_read(tmp_path: Path) -> None:
     }
     assert design.stream_connect == ("k_1.x:k_2.y:64",)
     names = [bank.name for bank in design.memories]
-    assert names == [*(f"HBM[{n}]" for n in range(32)), *(f"DDR[{n}]" for n in range(4))]
+    assert names == [*(f"HBM[{n}]" for n in range(32)), "DDR[0]", "DDR[1]"]
+    alone = msgspec.structs.replace(design, stream_connect=())
+    rows = [memory.name for memory in alone.build().memories]
+    assert [rows.index(name) for name in ("HBM[0]", "HBM[31]", "DDR[0]", "DDR[1]")] == [
+        0,
+        31,
+        32,
+        33,
+    ]
+    short = applied("[connectivity]\nsp=k_1.a:PLRAM3\nsp=k_1.b:DDR0\n", tmp_path)
+    assert short.connect == {"k_1.a": ("PLRAM[3]",), "k_1.b": ("DDR[0]",)}
     assert (
         applied("connectivity.nk=other:1:mine\n", tmp_path).kernels[1].instances[0].name == "mine"
     )
     assert applied("[connectivity]\nslr=k_1:SLR0\n", tmp_path).memories == Design().memories
+
+
+TWO = "void k(const int* a, int* b, const int* c, int* d, int n) {\n%s}\n"
+BUNDLED = "#pragma HLS INTERFACE m_axi port=c bundle=mine\n"
+
+
+@pytest.mark.parametrize(
+    ("pragmas", "lines", "reached"),
+    [
+        # By AMD's document UG1399, chapter MAXI: the default bundle is gmem0.
+        ("", "sp=k_1.m_axi_gmem0:DDR[1]", {"a": 1, "b": 1, "c": 1, "d": 1}),
+        (BUNDLED, "sp=k_1.m_axi_gmem0:DDR[1]", {"a": 1, "b": 1, "d": 1}),
+        # Ports of pointers without a bundle, where each has one.
+        ("", "sp=k_1.m_axi_gmem0:DDR[1]\nsp=k_1.m_axi_gmem3:DDR[2]", {"a": 1, "d": 2}),
+        (BUNDLED, "sp=k_1.m_axi_gmem2:DDR[2]\nsp=k_1.m_axi_mine:DDR[1]", {"d": 2, "c": 1}),
+        *(
+            ("", f"sp=k_1.m_axi_gmem0:DDR[1]\n{said}", {"a": 1})
+            for said in (
+                "[hls]\nsyn.interface.m_axi_auto_max_ports=1",
+                "[hls]\nm_axi_auto_max_ports=true",
+                "[hls]\nmax_memory_ports=all",
+            )
+        ),
+        (
+            "",
+            "sp=k_1.m_axi_gmem0:DDR[1]\n[hls]\nsyn.interface.m_axi_auto_max_ports=0",
+            {"a": 1, "b": 1, "c": 1, "d": 1},
+        ),
+    ],
+)
+def test_ports_to_memory_are_named_as_vitis_names_them(
+    tmp_path: Path, pragmas: str, lines: str, reached: dict[str, int]
+) -> None:
+    found = defined_in(TWO % pragmas, "k")
+    assert found is not None
+    file = tmp_path / "link.cfg"
+    file.write_text(f"[connectivity]\n{lines}\n")
+    design = connectivity.load([file]).applied(Design(kernels=(found.kernel,)))
+    expected = {f"k_1.{name}": (f"DDR[{bank}]",) for name, bank in reached.items()}
+    assert design.connect == expected
+
+
+def test_a_port_that_no_pointer_has_is_refused(tmp_path: Path) -> None:
+    file = tmp_path / "link.cfg"
+    file.write_text("[connectivity]\nsp=k_1.m_axi_gmem4:DDR[0]\n")
+    found = defined_in(TWO % "", "k")
+    assert found is not None
+    with pytest.raises(UsageError, match="no argument or port m_axi_gmem4 that reaches memory"):
+        connectivity.load([file]).applied(Design(kernels=(found.kernel,)))
 
 
 @pytest.mark.parametrize(
@@ -364,3 +510,19 @@ def test_what_is_missing_is_said_when_a_kernel_is_built(
     assert what in ended.stderr
     assert not list(tmp_path.glob("*.so"))
     assert not list(tmp_path.glob("*.xclbin"))
+
+
+@pytest.mark.parametrize(
+    ("count", "expected"),
+    [
+        (34, [*(f"HBM[{n}]" for n in range(32)), "DDR[0]", "DDR[1]", "HOST[0]"]),
+        (4, ["HBM[0]", "HBM[1]", "HBM[2]", "HBM[3]", "HOST[0]"]),
+    ],
+)
+def test_the_cards_own_xclbin_has_ddr_behind_the_boards_hbm(
+    count: int, expected: list[str]
+) -> None:
+    board = boards.named(f"u250,memory.hbm=true,memory.banks={count}")
+    design = kernels.design(["read_bandwidth"], board)
+    assert [memory.name for memory in design.build().memories] == expected
+    assert design.connect == {"read_bandwidth_1.input0": ("HBM[0]", "HOST[0]")}

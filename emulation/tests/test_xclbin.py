@@ -207,14 +207,14 @@ def test_connections_follow_the_order_of_addresses() -> None:
     late = Kernel("late", (Argument("p", "int*"),), (Instance("late_1", 0x2000000),))
     soon = Kernel("soon", (Argument("p", "int*"),), (Instance("soon_1", 0x1000000),))
     built = Design(
-        memories=(Bank("hbm0", "hbm"), Bank("ddr0")),
+        memories=(Bank("ddr0"), Bank("hbm0", "hbm")),
         kernels=(late, soon),
-        connect={"late_1.p": ("hbm0", "HOST[0]")},
+        connect={"late_1.p": ("ddr0", "HOST[0]")},
     ).build()
     ips, memories = built.ips, built.memories
-    assert [m.name for m in memories] == ["ddr0", "hbm0", "HOST[0]"]
+    assert [m.name for m in memories] == ["hbm0", "ddr0", "HOST[0]"]
     reached = [(ips[c.ip].name, memories[c.memory].name) for c in built.connections]
-    assert reached == [("soon:soon_1", "ddr0"), ("late:late_1", "hbm0"), ("late:late_1", "HOST[0]")]
+    assert reached == [("soon:soon_1", "hbm0"), ("late:late_1", "ddr0"), ("late:late_1", "HOST[0]")]
 
 
 P = Argument("p", "int*")
@@ -230,7 +230,7 @@ P = Argument("p", "int*")
         (Design(memories=(Bank("b", size=1000),)), "multiple of 1 Ki"),
         (Design(memories=(Bank("b", size=0),)), "multiple of 1 Ki"),
         (Design(memories=(Bank("b"), Bank("b"))), "twice"),
-        (Design(memories=(Bank("a"), Bank("b", address=4096))), "inside memory 'a'"),
+        (Design(memories=(Bank("a", address=1024), Bank("b", address=4096))), "inside memory 'a'"),
         (Design(memories=(Bank("b", address=-4096),)), "does not fit"),
         (Design(memories=(Bank("b", size=1 << 80),)), "does not fit"),
         (Design(memories=(Bank("bank9", "host"),)), "HOST"),

@@ -55,6 +55,19 @@ void all(const Arguments& arguments) {
   tell("pairs", std::accumulate(out.map<long*>(), out.map<long*>() + elements, 0.0));
 }
 
+void beside(const Arguments& arguments) {
+  Card card(arguments[0]);
+  xrt::kernel copy(card.device, card.uuid, "copy");
+  xrt::bo in = made(card, copy, 0, false);
+  xrt::bo out = made(card, copy, 1, false);
+  copy(in, out, elements).wait();
+  tell("in_group", copy.group_id(0));
+  tell("out_group", copy.group_id(1));
+  tell("wrong", wrong(out));
+}
+
 }  // namespace
 
-int main(int count, char** given) { return act(count, given, {{"all", all}}); }
+int main(int count, char** given) {
+  return act(count, given, {{"all", all}, {"beside", beside}});
+}

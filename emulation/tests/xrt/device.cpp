@@ -5,6 +5,7 @@
 #include <cstring>
 #include <numeric>
 #include <sstream>
+#include <utility>
 
 #include "../../../card/tests/u250.hpp"
 #include "isthmus/card/card.hpp"
@@ -190,6 +191,65 @@ TEST_CASE("Memory that the board lacks is refused by name", "[card][process]") {
   };
   allocate(196'608);
   CHECK_THROWS_WITH(allocate(262'144), Catch::Contains("bank 4") && Catch::Contains("4 banks"));
+}
+
+TEST_CASE("Access through an argument that was never set names it", "[card][process]") {
+  constexpr std::uint64_t bank = 274'877'906'944;  // as isthmus.xclbin.design places it
+  Bench bench(
+      "isthmus.card/1\nmemory card 274877906944 1073741824 bank0\n"
+      "kernel vadd vadd_1 25165824 65536\nargument buffer 16 8 in1\nargument buffer 28 8 in2\n"
+      "argument buffer 40 8 out\nargument value 52 4 size\n"
+      "kernel bandwidth bandwidth_1 25231360 65536\nargument buffer 16 8 input0\n"
+      "argument buffer 28 8 output0\nargument value 40 8 bytes\nargument value 52 8 sweeps\n"
+      "argument stream 0 0 beside\nargument buffer 64 8 unused\nend\n");
+  bench.allocate(bank, 4096);
+  std::vector<std::uint32_t> map(18);
+  const auto set = [&map](std::size_t word) { map[word + 1] = bank >> 32U; };
+  map[0] = 1;
+  map[13] = 8;  // elements; for bandwidth, sweeps
+
+  SECTION("it alone, by its index and name") {
+    set(4);
+    set(10);
+    CHECK_THROWS_WITH(
+        bench.write_registers(vadd_at, map),
+        "kernel vadd_1 reads 32 bytes at 0x0: argument 1 (in2) was never set, or is null");
+  }
+  SECTION("all that may have led there, and no value nor stream is counted in vain") {
+    set(4);
+    map[10] = 64;  // bytes
+    CHECK_THROWS_WITH(bench.write_registers(read_at, map),
+                      "kernel bandwidth_1 writes 64 bytes at 0x0: arguments 1 (output0) and 5 "
+                      "(unused) were never set, or are null");
+  }
+  SECTION("one that the kernel leaves alone may be null") {
+    set(4);
+    set(7);
+    map[10] = 64;
+    CHECK_NOTHROW(bench.write_registers(read_at, map));
+  }
+}
+
+TEST_CASE("DDR is numbered behind HBM, memory within the FPGA apart", "[card][process]") {
+  std::string text = "isthmus.card/1\n";
+  std::uint64_t address = 4096;
+  const auto add = [&](const std::string& kind, const std::string& name) {
+    text += "memory " + kind + ' ' + std::to_string(address) + " 4096 " + name + '\n';
+    return std::exchange(address, address + 4096);
+  };
+  std::uint64_t last_hbm = 0;
+  for (int n = 0; n < 32; ++n) {
+    last_hbm = add("hbm", "HBM[" + std::to_string(n) + ']');
+  }
+  const std::uint64_t first_ddr = add("card", "DDR[0]");
+  const std::uint64_t last_ddr = add("card", "DDR[1]");
+  const std::uint64_t chip = add("chip", "PLRAM[0]");
+  const Description found = described(text + "end\n");
+  CHECK(found.bank_of(4096) == 0);
+  CHECK(found.bank_of(last_hbm) == 31);
+  CHECK(found.bank_of(first_ddr) == 32);
+  CHECK(found.bank_of(last_ddr) == 33);
+  CHECK(found.bank_of(chip) == 0);
 }
 
 TEST_CASE("Kernels compute, and are done when their time has come", "[card][process]") {

@@ -20,13 +20,14 @@
 
 #include "hls/hls_stream.h"  // not AMD's of the name
 #include "isthmus/card/kernel_plugin.h"
+#include "isthmus/card/unset_arguments.hpp"
 #include "kernel_window.hpp"
 
 namespace isthmus::card::plugin {
 
-extern const Kernel kernel;
-
 namespace {
+
+const Kernel& kernel = isthmus_described;
 
 /// Those of the run that goes on: of a kernel's process one does at a time. One that waits at a
 /// stream puts its own back.
@@ -35,8 +36,12 @@ Window* latest = nullptr;
 std::uint64_t lowest = 0;  ///< address of all of them
 std::uint64_t beside = 0;  ///< from there to the end of the highest
 
-void watch(std::vector<Window>* those) {
+/// Of the same run: arguments that were never set, as texts.
+const std::vector<std::string>* unset = nullptr;
+
+void watch(std::vector<Window>* those, const std::vector<std::string>* without) {
   windows = those;
+  unset = without;
   latest = nullptr;
   lowest = ~std::uint64_t{0};
   std::uint64_t end = 0;
@@ -93,9 +98,13 @@ void on_fault(int number, siginfo_t* what, void* context) {
       return;
     }
   }
-  std::snprintf(reason.data(), reason.size(),
-                "it %s 0x%llx, where nothing is: a null pointer, or the end of an array of its own",
-                write ? "writes to" : "reads from", static_cast<unsigned long long>(address));
+  // From a null pointer as far as from a buffer, on both sides.
+  const bool by_unset = !unset->empty() && address + guard_bytes < 2 * guard_bytes;
+  const std::string why =
+      by_unset ? unset_arguments(*unset) : "a null pointer, or the end of an array of its own";
+  std::snprintf(reason.data(), reason.size(), "it %s 0x%llx, where nothing is: %s",
+                write ? "writes to" : "reads from", static_cast<unsigned long long>(address),
+                why.c_str());
   leave();
 }
 
@@ -165,7 +174,11 @@ class Run {
       std::memcpy(&value(n), run_.registers + argument.offset,
                   std::min(argument.bytes, run_.register_bytes - argument.offset));
       if (argument.kind == Kind::buffer) {
-        buffers.push_back(n);
+        if (value(n) == 0) {  // never set, or null: the kernel may ask which, as on a board
+          unset_.push_back(std::to_string(n) + " (" + argument.name + ')');
+        } else {
+          buffers.push_back(n);
+        }
       } else if (argument.kind == Kind::stream) {
         hls::isthmus_outside& outside = ends_.emplace_back(*this, static_cast<std::uint32_t>(n));
         value(n) = reinterpret_cast<std::uint64_t>(&outside);
@@ -180,7 +193,7 @@ class Run {
       }
       value(n) = window.begin + (value(n) - window.card_address);
     }
-    watch(&windows_);
+    watch(&windows_, &unset_);
     call_kernel(values.data());
     ignore();
     for (Window& window : windows_) {
@@ -236,7 +249,7 @@ class Run {
     bool moves(decltype(isthmus_kernel_run::stream_read) call, const isthmus_stream_word& word,
                how wait) {
       const int answer = call(run_->run_.card, argument_, &word, run_->cycles(), wait);
-      watch(&run_->windows_);
+      watch(&run_->windows_, &run_->unset_);
       if (answer == ISTHMUS_STREAM_FAILED) {
         check(answer);
       }
@@ -305,6 +318,7 @@ class Run {
 
   isthmus_kernel_run& run_;
   std::vector<Window> windows_;
+  std::vector<std::string> unset_;
   std::deque<End> ends_;  // which stay where they are
 };
 
@@ -336,6 +350,8 @@ __attribute__((visibility("default"))) int isthmus_kernel(isthmus_kernel_run* ru
   }                                                                                   \
   void __tsan_volatile_read##size(void* at) { __tsan_read##size(at); }                \
   void __tsan_volatile_write##size(void* at) { __tsan_write##size(at); }              \
+  void __tsan_unaligned_volatile_read##size(void* at) { __tsan_read##size(at); }      \
+  void __tsan_unaligned_volatile_write##size(void* at) { __tsan_write##size(at); }    \
   void __tsan_unaligned_read##size(void* at) { __tsan_read##size(at); }               \
   void __tsan_unaligned_write##size(void* at) { __tsan_write##size(at); }             \
   void __tsan_unaligned_read_write##size(void* at) { __tsan_read_write##size(at); }
@@ -345,54 +361,72 @@ ISTHMUS_ACCESS(4)
 ISTHMUS_ACCESS(8)
 ISTHMUS_ACCESS(16)
 
-// What std::atomic and std::shared_ptr do.
-#define ISTHMUS_ATOMIC_CHANGE(bits, name)                                                      \
-  std::uint##bits##_t __tsan_atomic##bits##_##name(volatile std::uint##bits##_t* at,           \
-                                                   std::uint##bits##_t value, int /*order*/) { \
-    isthmus::card::plugin::count(at, sizeof(*at), false);                                      \
-    isthmus::card::plugin::count(at, sizeof(*at), true);                                       \
-    return __atomic_##name(at, value, __ATOMIC_SEQ_CST);                                       \
+// What std::atomic and std::shared_ptr do. Of a kernel's process one thread computes at a time: no
+// operation needs to be atomic, and of 128 bits none is without a further library.
+#define ISTHMUS_BITS(bits) isthmus_bits_##bits
+using isthmus_bits_8 = std::uint8_t;
+using isthmus_bits_16 = std::uint16_t;
+using isthmus_bits_32 = std::uint32_t;
+using isthmus_bits_64 = std::uint64_t;
+__extension__ using isthmus_bits_128 = unsigned __int128;
+// `operation` makes a new value of `was` and `value`.
+#define ISTHMUS_ATOMIC_CHANGE(bits, name, operation)                                       \
+  ISTHMUS_BITS(bits)                                                                       \
+  __tsan_atomic##bits##_##name(volatile ISTHMUS_BITS(bits) * at, ISTHMUS_BITS(bits) value, \
+                               int /*order*/) {                                            \
+    isthmus::card::plugin::count(at, sizeof(*at), false);                                  \
+    isthmus::card::plugin::count(at, sizeof(*at), true);                                   \
+    const ISTHMUS_BITS(bits) was = *at;                                                    \
+    *at = static_cast<ISTHMUS_BITS(bits)>(operation);                                      \
+    return was;                                                                            \
   }
-#define ISTHMUS_ATOMICS(bits)                                                                     \
-  std::uint##bits##_t __tsan_atomic##bits##_load(const volatile std::uint##bits##_t* at,          \
-                                                 int /*order*/) {                                 \
-    isthmus::card::plugin::count(at, sizeof(*at), false);                                         \
-    return __atomic_load_n(at, __ATOMIC_SEQ_CST);                                                 \
-  }                                                                                               \
-  void __tsan_atomic##bits##_store(volatile std::uint##bits##_t* at, std::uint##bits##_t value,   \
-                                   int /*order*/) {                                               \
-    isthmus::card::plugin::count(at, sizeof(*at), true);                                          \
-    __atomic_store_n(at, value, __ATOMIC_SEQ_CST);                                                \
-  }                                                                                               \
-  std::uint##bits##_t __tsan_atomic##bits##_exchange(volatile std::uint##bits##_t* at,            \
-                                                     std::uint##bits##_t value, int /*order*/) {  \
-    isthmus::card::plugin::count(at, sizeof(*at), false);                                         \
-    isthmus::card::plugin::count(at, sizeof(*at), true);                                          \
-    return __atomic_exchange_n(at, value, __ATOMIC_SEQ_CST);                                      \
-  }                                                                                               \
-  int __tsan_atomic##bits##_compare_exchange_strong(                                              \
-      volatile std::uint##bits##_t* at, std::uint##bits##_t* expected, std::uint##bits##_t value, \
-      int /*order*/, int /*else*/) {                                                              \
-    isthmus::card::plugin::count(at, sizeof(*at), false);                                         \
-    isthmus::card::plugin::count(at, sizeof(*at), true);                                          \
-    return static_cast<int>(__atomic_compare_exchange_n(at, expected, value, false,               \
-                                                        __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST));     \
-  }                                                                                               \
-  int __tsan_atomic##bits##_compare_exchange_weak(                                                \
-      volatile std::uint##bits##_t* at, std::uint##bits##_t* expected, std::uint##bits##_t value, \
-      int order, int otherwise) {                                                                 \
-    return __tsan_atomic##bits##_compare_exchange_strong(at, expected, value, order, otherwise);  \
-  }                                                                                               \
-  ISTHMUS_ATOMIC_CHANGE(bits, fetch_add)                                                          \
-  ISTHMUS_ATOMIC_CHANGE(bits, fetch_sub)                                                          \
-  ISTHMUS_ATOMIC_CHANGE(bits, fetch_and)                                                          \
-  ISTHMUS_ATOMIC_CHANGE(bits, fetch_or)                                                           \
-  ISTHMUS_ATOMIC_CHANGE(bits, fetch_xor)
+#define ISTHMUS_ATOMICS(bits)                                                                    \
+  ISTHMUS_BITS(bits)                                                                             \
+  __tsan_atomic##bits##_load(const volatile ISTHMUS_BITS(bits) * at, int /*order*/) {            \
+    isthmus::card::plugin::count(at, sizeof(*at), false);                                        \
+    return *at;                                                                                  \
+  }                                                                                              \
+  void __tsan_atomic##bits##_store(volatile ISTHMUS_BITS(bits) * at, ISTHMUS_BITS(bits) value,   \
+                                   int /*order*/) {                                              \
+    isthmus::card::plugin::count(at, sizeof(*at), true);                                         \
+    *at = value;                                                                                 \
+  }                                                                                              \
+  /* What clang calls. */                                                                        \
+  ISTHMUS_BITS(bits)                                                                             \
+  __tsan_atomic##bits##_compare_exchange_val(                                                    \
+      volatile ISTHMUS_BITS(bits) * at, ISTHMUS_BITS(bits) expected, ISTHMUS_BITS(bits) value,   \
+      int /*order*/, int /*else*/) {                                                             \
+    isthmus::card::plugin::count(at, sizeof(*at), false);                                        \
+    isthmus::card::plugin::count(at, sizeof(*at), true);                                         \
+    const ISTHMUS_BITS(bits) was = *at;                                                          \
+    *at = was == expected ? value : was;                                                         \
+    return was;                                                                                  \
+  }                                                                                              \
+  int __tsan_atomic##bits##_compare_exchange_strong(                                             \
+      volatile ISTHMUS_BITS(bits) * at, ISTHMUS_BITS(bits) * expected, ISTHMUS_BITS(bits) value, \
+      int order, int otherwise) {                                                                \
+    const ISTHMUS_BITS(bits) wanted = *expected;                                                 \
+    *expected = __tsan_atomic##bits##_compare_exchange_val(at, wanted, value, order, otherwise); \
+    return static_cast<int>(*expected == wanted);                                                \
+  }                                                                                              \
+  int __tsan_atomic##bits##_compare_exchange_weak(                                               \
+      volatile ISTHMUS_BITS(bits) * at, ISTHMUS_BITS(bits) * expected, ISTHMUS_BITS(bits) value, \
+      int order, int otherwise) {                                                                \
+    return __tsan_atomic##bits##_compare_exchange_strong(at, expected, value, order, otherwise); \
+  }                                                                                              \
+  ISTHMUS_ATOMIC_CHANGE(bits, exchange, value)                                                   \
+  ISTHMUS_ATOMIC_CHANGE(bits, fetch_add, was + value)                                            \
+  ISTHMUS_ATOMIC_CHANGE(bits, fetch_sub, was - value)                                            \
+  ISTHMUS_ATOMIC_CHANGE(bits, fetch_and, was& value)                                             \
+  ISTHMUS_ATOMIC_CHANGE(bits, fetch_or, was | value)                                             \
+  ISTHMUS_ATOMIC_CHANGE(bits, fetch_xor, was ^ value)                                            \
+  ISTHMUS_ATOMIC_CHANGE(bits, fetch_nand, ~(was & value))
 // NOLINTBEGIN(*-non-const-parameter): what was there is written to `expected`
 ISTHMUS_ATOMICS(8)
 ISTHMUS_ATOMICS(16)
 ISTHMUS_ATOMICS(32)
 ISTHMUS_ATOMICS(64)
+ISTHMUS_ATOMICS(128)
 // NOLINTEND(*-non-const-parameter)
 void __tsan_atomic_thread_fence(int /*order*/) {}
 void __tsan_atomic_signal_fence(int /*order*/) {}
@@ -404,6 +438,8 @@ void __tsan_write_range(void* at, std::size_t bytes) {
   isthmus::card::plugin::count(at, bytes, true);
 }
 void __tsan_init() {}
+void __tsan_ignore_thread_begin() {}
+void __tsan_ignore_thread_end() {}
 void __tsan_func_entry(void* /*caller*/) {}
 void __tsan_func_exit() {}
 void __tsan_vptr_update(void** /*at*/, void* /*value*/) {}

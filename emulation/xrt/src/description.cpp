@@ -55,7 +55,11 @@ class Words {
 
 ArgumentPlace argument(Words& words, const ComputeUnit& unit, const std::string& line) {
   ArgumentPlace found;
-  found.buffer = words.either("buffer", "value");
+  const std::string kind = words.word();
+  if (kind != "buffer" && kind != "value" && kind != "stream") {
+    refuse(line);
+  }
+  found.buffer = kind == "buffer";
   found.offset = words.number();
   found.bytes = words.number();
   found.name = words.rest();
@@ -155,8 +159,7 @@ std::size_t Description::bank_of(std::uint64_t address) const {
     if (&other == memory) {
       break;
     }
-    const bool of_its_kind =
-        memory == nullptr || (memory->chip == other.chip && memory->hbm == other.hbm);
+    const bool of_its_kind = memory == nullptr || memory->chip == other.chip;
     bank += !other.host && of_its_kind ? 1 : 0;
   }
   return bank;

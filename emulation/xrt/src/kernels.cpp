@@ -11,6 +11,7 @@
 #include <sstream>
 #include <string_view>
 
+#include "isthmus/card/unset_arguments.hpp"
 #include "plugin.hpp"
 
 namespace isthmus::card::process {
@@ -148,9 +149,10 @@ constexpr std::array known_kernels = {
 Reach::Reach(const Description& description, CardMemory& card, ProgramMemory& host,
              Warnings& warnings, const ComputeUnit& unit, std::span<const std::byte> registers)
     : description_(&description), card_(&card), host_(&host), warnings_(&warnings), unit_(&unit) {
-  for (const ArgumentPlace& place : unit.arguments) {
+  for (std::size_t index = 0; index < unit.arguments.size(); ++index) {
+    const ArgumentPlace& place = unit.arguments[index];
     if (place.buffer) {
-      buffers_.push_back({value_at(registers, place), &place.name});
+      buffers_.push_back({value_at(registers, place), &place.name, index});
     }
   }
   std::ranges::stable_sort(buffers_, {}, &Buffer::begin);
@@ -237,11 +239,25 @@ void Reach::warn(std::uint64_t address, std::uint64_t bytes, const char* does) {
   warnings_->tell(unit_->instance + '/' + argument + '/' + does, text.str());
 }
 
-void Reach::check_range(std::uint64_t address, std::uint64_t bytes) const {
+void Reach::check_range(std::uint64_t address, std::uint64_t bytes, const char* does) const {
   const MemoryRange* memory = description_->memory_of(address);
-  if (memory == nullptr || bytes > memory->bytes - (address - memory->address)) {
-    throw MemoryError(address, bytes, "kernel " + unit_->instance + " reached for no memory");
+  if (memory != nullptr && bytes <= memory->bytes - (address - memory->address)) {
+    return;
   }
+  const Buffer* nearest = buffer_of(address);
+  if (memory == nullptr && nearest != nullptr && nearest->begin == 0) {
+    std::vector<std::string> unset;
+    for (const Buffer& buffer : buffers_) {
+      if (buffer.begin == 0) {
+        unset.push_back(std::to_string(buffer.index) + " (" + *buffer.name + ')');
+      }
+    }
+    std::ostringstream text;
+    text << "kernel " << unit_->instance << ' ' << does << ' ' << bytes << " bytes at 0x"
+         << std::hex << address << ": " << unset_arguments(unset);
+    throw UnsetArgumentError(text.str());
+  }
+  throw MemoryError(address, bytes, "kernel " + unit_->instance + " reached for no memory");
 }
 
 /// In halves, down to what cannot be reached: that is zero.
@@ -294,7 +310,7 @@ void Reach::get(std::uint64_t address, std::span<std::byte> to, bool warns) {
     return;
   }
   if (!card_->holds(address, to.size())) {
-    check_range(address, to.size());
+    check_range(address, to.size(), "reads");
     if (warns) {
       warn(address, to.size(), "reads");
     }
@@ -313,7 +329,7 @@ void Reach::put(std::uint64_t address, std::span<const std::byte> from, bool war
     return;
   }
   if (!card_->holds(address, from.size())) {
-    check_range(address, from.size());
+    check_range(address, from.size(), "writes");
     if (warns) {
       warn(address, from.size(), "writes");
     }

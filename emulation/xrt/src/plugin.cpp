@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <cstdio>
+#include <exception>
 #include <filesystem>
 #include <fstream>
 
@@ -22,12 +23,17 @@ struct Bridge {
   Reach* reach;
   StreamAccess* streams;
   std::string wrong;
+  std::exception_ptr unset;  ///< an UnsetArgumentError, which names the kernel already
 
   template <class Action>
   int guarded(const Action& action) {
     try {
       action();
       return 0;
+    } catch (const UnsetArgumentError& error) {
+      wrong = error.what();
+      unset = std::current_exception();
+      return 1;
     } catch (const std::exception& error) {
       wrong = error.what();
       return 1;
@@ -147,7 +153,8 @@ class Plugin final : public KernelModel {
   explicit Plugin(Function function) : function_(function) {}
 
   KernelOutcome run(const KernelRun& run) override {
-    Bridge bridge{.run = &run, .reach = run.reach, .streams = run.streams, .wrong = {}};
+    Bridge bridge{
+        .run = &run, .reach = run.reach, .streams = run.streams, .wrong = {}, .unset = {}};
     isthmus_kernel_run call{};
     call.abi = ISTHMUS_KERNEL_ABI;
     call.kernel = run.unit->kernel.c_str();
@@ -171,6 +178,9 @@ class Plugin final : public KernelModel {
     call.warn = &warn;
     const int failed = function_(&call);
     std::fflush(stdout);  // what it printed
+    if (bridge.unset) {
+      std::rethrow_exception(bridge.unset);
+    }
     if (failed != 0 || !bridge.wrong.empty()) {
       call.error[sizeof(call.error) - 1] = '\0';
       const std::string own = call.error[0] != '\0' ? std::string(&call.error[0]) : bridge.wrong;

@@ -171,7 +171,9 @@ _PARAMETERS = (
     _float("memory.write_to_read_ns", "a bank's data lines rest where a kernel's read follows a "
            "write", "ns", default=0.0),
     _float("memory.read_to_write_ns", "the same where a write follows a read", "ns", default=0.0),
-    Parameter("memory", "hbm", bool, "", "banks are high-bandwidth memory (HBM)", default=False),
+    Parameter("memory", "hbm", bool, "",
+              "banks 0 to 31 are high-bandwidth memory (HBM), those behind are DDR",
+              default=False),
     _float("kernel.clock_MHz", "clock of the kernels", "MHz", 1e-3),
     _int("kernel.width_bytes", "width of a kernel's port", "B", allowed=(4, 8, 16, 32, 64, 128)),
     _int("kernel.burst_beats", "beats of a burst", high=256),

@@ -52,7 +52,8 @@ def build(
     UsageError where these do not fit, IsthmusError with the compiler's words.
     """
     _check_sources(sources, defines)
-    options = [*(f"-I{path}" for path in folders), *(f"-D{macro}" for macro in defines)]
+    code = _Code([f"-I{path}" for path in folders], [_macro(each) for each in defines])
+    options = [*code.folders, *(f"-D{macro}" for macro in defines)]
     in_opencl = {s: _translated(s, options) for s in sources if s.suffix == opencl_c.SUFFIX}
     texts = {
         s: in_opencl[s].text if s in in_opencl else _text(s, options)
@@ -73,7 +74,7 @@ def build(
     sides: dict[tuple[str, str], Side] = {}
     for name, source in kernel_sources.items():
         if source in texts:
-            found = _prototype(source, texts[source], name, in_opencl.get(source), options)
+            found = _prototype(source, texts[source], name, in_opencl.get(source), code)
             sides |= {(found.name, a.name): Side(None, word_bytes(a.type)) for a in found.arguments}
             design = _with_prototype(design, found, source, described, alone=alone)
         elif not alone and description is None:
@@ -88,8 +89,7 @@ def build(
         by = kernel_sources[missing].with_suffix(".toml") if description is None else description
         raise UsageError(f"{by} describes no kernel {missing}")
     by_source = first.with_name(f"{first_name}.so") if tops else first
-    named_by = description or (configs[0] if configs else by_source)
-    described_by = out or named_by.with_suffix(".xclbin")
+    described_by = out or (description or [*configs, by_source][0]).with_suffix(".xclbin")
     if described_by.exists() and not _is_ours(described_by):
         raise UsageError(f"{described_by} was not made by Isthmus: move it away")
     kernels = {name: completed(there[name]) for name in kernel_sources}
@@ -108,7 +108,7 @@ def build(
             sides |= model.sides
         built = design.build(sides=sides, unconnected=unconnected)
         made = _compiled(
-            Path(folder), kernel_sources, _Cpp(parts, in_opencl, options), kernels, models
+            Path(folder), kernel_sources, _Cpp(parts, in_opencl, code), kernels, models
         )
         for name, source in kernel_sources.items():
             library = source.with_name(f"{name}.so")
@@ -174,7 +174,7 @@ def _kernel_sources(
             source
             for source in sources
             if (
-                prototype.defined_in(texts[source], name)
+                prototype.defines_kernel(texts[source], name)
                 if source in texts
                 else source.stem == name
             )
@@ -247,7 +247,7 @@ def _prototype(
     text: str,
     name: str,
     opencl: opencl_c.Translation | None,
-    options: Sequence[str],
+    code: _Code,
 ) -> Kernel:
     """The kernel that a source in C++ defines, or in OpenCL C."""
     found = prototype.defined_in(text, name)
@@ -257,7 +257,7 @@ def _prototype(
     if found is None or (opencl is not None and group is None):
         raise UsageError(f"{source} defines no function {name}(...): name the kernel's with --top")
     if opencl is None:
-        return _sized(found.kernel, source, options)
+        return _sized(found.kernel, source, code)
     return msgspec.structs.replace(found.kernel, work_group=group)
 
 
@@ -265,7 +265,7 @@ _KINDS = ("value", "buffer", "stream", "result")
 """Kinds of arguments, in the order of kernel_call.hpp."""
 
 
-def _sized(kernel: Kernel, source: Path, options: Sequence[str]) -> Kernel:
+def _sized(kernel: Kernel, source: Path, code: _Code) -> Kernel:
     """The kernel with what the compiler knows of arguments whose types' names tell no size."""
 
     def unknown(argument: Argument) -> bool:
@@ -276,9 +276,9 @@ def _sized(kernel: Kernel, source: Path, options: Sequence[str]) -> Kernel:
         return kernel
     with tempfile.TemporaryDirectory(prefix="isthmus-kernel-") as folder:
         asked = Path(folder) / "sizes.cpp"
-        facts = {"source": source.resolve(), "name": kernel.name, "count": len(kernel.arguments)}
+        facts = code.before(source) | {"name": kernel.name, "count": len(kernel.arguments)}
         asked.write_text(filled_template("sizes.cpp", facts), "utf-8")
-        done = compiler.ended([*_dialect(source, options), "-w", "-fsyntax-only", asked])
+        done = compiler.ended([*_dialect(source, code.options), "-w", "-fsyntax-only", asked])
     found = re.search(r"isthmus_sizes<([-\d, ]+)>", done.stderr)
     if found is None:
         raise compiler.failure(source, done)
@@ -332,6 +332,47 @@ def _shown(kernel: Kernel) -> str:
     return f"{kernel.name}({', '.join(f'{a.type} {a.name}' for a in kernel.arguments)})"
 
 
+def _macro(text: str) -> tuple[str, str]:
+    """Name and value of ``NAME`` or ``NAME=VALUE``, as the compiler takes it behind ``-D``."""
+    name, equals, value = text.partition("=")
+    return name, value if equals else "1"
+
+
+@dataclass(frozen=True)
+class _Code:
+    """How C++ of kernels is read: folders of headers, and macros.
+
+    Headers of Isthmus are read before the macros, of which any name may be: ``T``, ``bits``. A
+    macro whose name is reserved, as ``_GLIBCXX_DEBUG``, is for the C++ library, and comes first.
+    """
+
+    folders: Sequence[str]
+    macros: Sequence[tuple[str, str]]
+
+    @property
+    def options(self) -> list[str]:
+        """Of the compiler, for a file that defines the other macros itself."""
+        return [*self.folders, *(f"-D{n}={v}" for n, v in self.macros if n.startswith("_"))]
+
+    def before(self, source: Path) -> dict[str, object]:
+        """What such a file has: the source, the headers of HLS that it needs, and macros."""
+        own = [f"-D{n}={v}" for n, v in self.macros]
+        return {
+            "source": source.resolve(),
+            "headers": _headers_of_hls(source, [*self.folders, *own]),
+            "macros": [(n, v) for n, v in self.macros if not n.startswith("_")],
+        }
+
+
+def _headers_of_hls(source: Path, options: Sequence[str]) -> list[str]:
+    """Headers in place of AMD's that a source includes, also by others; none of AMD's own."""
+    dialect = [*_dialect(source, options), "-w", "-M", source]
+    done = compiler.ended(dialect)
+    ours = PARTS / "include" / "hls"
+    words = done.stdout.replace("\\\n", " ").split()
+    return sorted({Path(word).name for word in words if Path(word).parent == ours})
+
+
 @dataclass(frozen=True)
 class _Cpp:
     """What kernels in C++ and OpenCL C are compiled with."""
@@ -339,7 +380,7 @@ class _Cpp:
     parts: Sequence[Path]
     """Sources without a kernel."""
     in_opencl: Mapping[Path, opencl_c.Translation]
-    options: Sequence[str]
+    code: _Code
 
 
 # Without the checks that some systems add: they replace memcpy, and know one stack alone.
@@ -350,28 +391,34 @@ def _compile(source: Path, cpp: _Cpp, kernel: Kernel, folder: Path) -> Path:
     """The plug-in: the kernel's code, instrumented, and what counts its accesses."""
     call = folder / "call.cpp"
     facts: dict[str, object] = {
-        "source": source.resolve(), "name": kernel.name, "arguments": kernel.arguments,
-        "work": work_arguments(kernel), "opencl": source in cpp.in_opencl,
+        "name": kernel.name, "arguments": kernel.arguments, "work": work_arguments(kernel),
+        "opencl": source in cpp.in_opencl,
     }  # fmt: skip
     if opencl := cpp.in_opencl.get(source):
         translated = folder / "source.cpp"
         translated.write_text(opencl.text, "utf-8")
         facts |= {
-            "source": translated,
+            "source": translated, "headers": (), "macros": (),  # all macros are replaced
             "parts": {length: opencl.parts(length) for length in opencl_c.LENGTHS},
             "required": kernel.work_group,
             "waits": "true" if opencl.waits else "false",
-        }
+        }  # fmt: skip
+    else:
+        facts |= cpp.code.before(source)
     call.write_text(filled_template("call.cpp", facts), "utf-8")
-    common = [*_dialect(source, cpp.options), *_OPTIONS]
+    common = [*_dialect(source, cpp.code.options), *_OPTIONS]
     # A local static object is made once, by the one thread there is, without a lock.
     alone = "-fno-threadsafe-statics"
     instrumented = ["-g", "-fsanitize=thread", alone, *(f"-fno-builtin-{one}" for one in _WRAPPED)]
     quiet = ["-Wno-unknown-pragmas", "-Wno-unused-label"]
     if opencl:  # C allows more than C++
         quiet += ["-w", "-fpermissive", "-Wno-narrowing"]
+    wrapped = [call]
+    for number, part in enumerate(cpp.parts):
+        wrapped.append(folder / f"part{number}.cpp")
+        wrapped[-1].write_text(filled_template("part.cpp", cpp.code.before(part)), "utf-8")
     objects = []
-    for number, one in enumerate((call, *(part.resolve() for part in cpp.parts))):
+    for number, one in enumerate(wrapped):
         objects.append(folder / f"kernel{number}.o")
         compiler.run([*common, *instrumented, *quiet, "-c", one, "-o", objects[-1]], source)
     library = folder / f"{kernel.name}.so"

@@ -12,22 +12,28 @@ import msgspec
 from isthmus.errors import UsageError
 from isthmus.units import parse_size
 from isthmus.xclbin import Bank, Design, Instance, Kernel
+from isthmus.xclbin.design import HBM_BANKS
 
 _GROUP = re.compile(r"([A-Za-z]+)\[(\d+)(?::(\d+))?\](?:\.\S*)?")
-_OLD_BANK = re.compile(r"bank(\d+)")
+_WITHOUT_BRACKETS = re.compile(r"(bank|HBM|DDR|PLRAM|HOST)(\d+)")
 _KINDS = {
-    "HBM": ("hbm", "256Mi", 32),
+    "HBM": ("hbm", "256Mi", HBM_BANKS),
     "DDR": ("ddr4", "16Gi", 4),
     "PLRAM": ("bram", "128Ki", 0),
     "HOST": ("host", "16Gi", 0),
 }
-"""Of each kind of memory: its type, the size of one, and how many a board has at least."""
+"""Of each kind of memory, in the order of their numbers: its type, the size of one, and how many a
+board has at least."""
+_DDR_BESIDE_HBM = 2
+"""Of a U280: programs made for it name memories 32 and 33, behind its HBM, as DDR[0] and DDR[1]."""
 _MOST = 64
 _SECTIONS = {
     "advanced", "aie", "clock", "connectivity", "debug", "emconfig", "hls", "linkhook", "package",
     "profile", "vivado",
 }  # fmt: skip
 """Of such files (UG1702, configuration file)."""
+_PORT_EACH = {"m_axi_auto_max_ports", "max_memory_ports"}
+"""Keys of ``[hls]`` by which each pointer has a port to memory: of Vitis HLS, and of v++."""
 _OF_HARDWARE = {"connect", "noc.connect", "noc.read_bw", "noc.write_bw", "slr"}
 """Keys of ``[connectivity]`` that change nothing here."""
 
@@ -42,6 +48,8 @@ class Connectivity:
     """``sp``: memories, by ``INSTANCE.ARGUMENT`` or ``INSTANCE.m_axi_BUNDLE``."""
     streams: list[str] = field(default_factory=list)
     """``stream_connect``."""
+    port_each: bool = False
+    """``m_axi_auto_max_ports``: each pointer without a bundle has a port to memory."""
 
     def applied(self, design: Design) -> Design:
         """The design with these instances, connections and memories; raises UsageError."""
@@ -69,6 +77,29 @@ class Connectivity:
         banks = _banks(most) if most else []
         return with_memories(changed, banks, dict(self._connections(kernels)))
 
+    def _behind(self, port: str, kernel: Kernel) -> list[str]:
+        """The kernel's arguments behind a port to memory.
+
+        Arguments without a bundle share M_AXI_GMEM, which Vitis HLS calls M_AXI_GMEM0 since 2021.1
+        (UG1399, MAXI); with ``m_axi_auto_max_ports`` each has a port, M_AXI_GMEM0, M_AXI_GMEM1 and
+        so on. So it has where a configuration says so, or names one of the latter.
+        """
+        pointers = [a for a in kernel.arguments if a.type.endswith("*")]
+        if named := [a.name for a in pointers if (a.port or _GMEM) == port]:
+            return named
+        shared = [a.name for a in pointers if a.port in {None, _GMEM}]
+        numbered = {f"{_GMEM}{n}": name for n, name in enumerate(shared)}
+        instances = {i.name for i in self._with_instances(kernel).instances}
+        asked = {
+            place.partition(".")[2].upper()
+            for place in self.memories
+            if place.partition(".")[0] in instances
+        }
+        apart = self.port_each or any(name in asked for name in list(numbered)[1:])
+        if not apart:
+            return shared if port == f"{_GMEM}0" else []
+        return [numbered[port]] if port in numbered else []
+
     def _with_instances(self, kernel: Kernel) -> Kernel:
         names = self.instances.get(kernel.name)
         made = tuple(map(Instance, names)) if names else kernel.instances
@@ -81,11 +112,10 @@ class Connectivity:
             if instance not in kernel_of:
                 known = ", ".join(kernel_of)
                 raise UsageError(f"sp={place}: no instance {instance}; there are {known}")
-            arguments = kernel_of[instance].arguments
-            port = argument.upper()
-            reached = [a.name for a in arguments if a.name == argument] or [
-                a.name for a in arguments if a.type.endswith("*") and (a.port or _GMEM) == port
-            ]
+            kernel = kernel_of[instance]
+            arguments = kernel.arguments
+            reached = [a.name for a in arguments if a.name == argument]
+            reached = reached or self._behind(argument.upper(), kernel)
             if not reached:
                 there = [a for a in arguments if a.type.endswith("*")]
                 ports = [(a.port or _GMEM).lower() for a in there]
@@ -154,6 +184,8 @@ def _read(found: Connectivity, section: str, text: str) -> None:
         return
     if section == "connectivity" or key.startswith("connectivity."):
         _take(found, key.removeprefix("connectivity."), value)
+    elif key.rpartition(".")[2] in _PORT_EACH:
+        found.port_each = value.lower() in {"1", "true", "all", "kernel"}
     elif not section and key in {"nk", "sp", "sc", "stream_connect"}:
         raise UsageError(f"'{text}' stands in no section: write [connectivity] above it")
 
@@ -178,9 +210,9 @@ def _take(found: Connectivity, key: str, value: str) -> None:
 
 
 def _named(memory: str) -> list[str]:
-    """``HBM[0:3]`` are four; ``bank1`` is what DDR[1] was called before."""
-    if old := _OLD_BANK.fullmatch(memory):
-        memory = f"DDR[{old[1]}]"
+    """``HBM[0:3]`` are four; ``PLRAM3`` is PLRAM[3], ``bank1`` what DDR[1] was called before."""
+    if old := _WITHOUT_BRACKETS.fullmatch(memory):
+        memory = f"{'DDR' if old[1] == 'bank' else old[1]}[{old[2]}]"
     group = _GROUP.fullmatch(memory)
     if group is None:
         return [memory]
@@ -193,9 +225,10 @@ def _named(memory: str) -> list[str]:
 def _banks(most: dict[str, int]) -> list[Bank]:
     """So many of each kind at least, numbered as a board numbers its own: from the first on."""
     counts = most if {"HBM", "DDR"} & most.keys() else {"DDR": 1, **most}
+    hbm = "HBM" in counts
     return [
         msgspec.convert({"name": f"{kind}[{n}]", "type": type_name, "size": parse_size(size)}, Bank)
         for kind, (type_name, size, least) in _KINDS.items()
         if kind in counts
-        for n in range(max(counts[kind], least))
+        for n in range(max(counts[kind], _DDR_BESIDE_HBM if kind == "DDR" and hbm else least))
     ]

@@ -12,7 +12,7 @@ from types import MappingProxyType
 from isthmus.boards import Board
 from isthmus.errors import UsageError
 from isthmus.xclbin import Argument, Bank, Design, Kernel
-from isthmus.xclbin.design import EMPTY, VADD, ModeName
+from isthmus.xclbin.design import EMPTY, HBM_BANKS, VADD, ModeName
 
 HOST = "HOST[0]"
 _HOST_BYTES = 16 << 30
@@ -35,11 +35,21 @@ KERNELS: Mapping[str, Kernel] = MappingProxyType(
 
 
 def banks(board: Board | None) -> tuple[Bank, ...]:
-    """The card's memories: as the board has them, else two."""
+    """The card's memories: as the board has them, else two.
+
+    Those of a board with HBM are HBM[0] to HBM[31], then DDR[0] and so on.
+    """
     if board is None or not board.has("memory"):
         return (Bank("bank0"), Bank("bank1"))
     size = min(board.whole("memory.bank_bytes"), _LARGEST_BANK)
-    return tuple(Bank(f"bank{n}", size=size) for n in range(board.whole("memory.banks")))
+    count = board.whole("memory.banks")
+    if not board.value("memory.hbm"):
+        return tuple(Bank(f"bank{n}", size=size) for n in range(count))
+    hbm = min(count, HBM_BANKS)
+    return (
+        *(Bank(f"HBM[{n}]", "hbm", size) for n in range(hbm)),
+        *(Bank(f"DDR[{n}]", size=size) for n in range(count - hbm)),
+    )
 
 
 def design(names: Iterable[str], board: Board | None = None, mode: ModeName = "hw") -> Design:
@@ -55,8 +65,10 @@ def design(names: Iterable[str], board: Board | None = None, mode: ModeName = "h
         if name not in KERNELS:
             raise UsageError(f"no kernel '{name}'; the emulated card has {', '.join(KERNELS)}")
         chosen.append(KERNELS[name])
+    memories = banks(board)
+    first = memories[0].name
     connect: dict[str, tuple[str, ...]] = {
-        f"{kernel.name}_1.{argument.name}": ("bank0", HOST) if reaches else ("bank0",)
+        f"{kernel.name}_1.{argument.name}": (first, HOST) if reaches else (first,)
         for kernel in chosen
         for argument in kernel.arguments
         if argument in {_INPUT, _OUTPUT}
@@ -65,7 +77,7 @@ def design(names: Iterable[str], board: Board | None = None, mode: ModeName = "h
     return Design(
         name="card",
         platform=f"isthmus_{board.name if board else 'any'}_1".replace("-", ""),
-        memories=(*banks(board), host),
+        memories=(*memories, host),
         kernels=tuple(chosen),
         connect=connect,
         mode=mode,

@@ -134,19 +134,33 @@ def defined_in(source: str, name: str) -> Prototype | None:
 
     With what its pragmas say of its interface: ``ap_ctrl_none``, and the bundles of pointers.
     """
-    text = _code(source)
-    found: list[tuple[str, str, str]] = []
-    for head in re.finditer(rf"([\w:<>]+)\s+({re.escape(name)})\s*\(", text):
-        inside = _body(text[head.end() :], "()")
-        rest = text[head.end() + len(inside) + 1 :].lstrip()
-        if rest.startswith("{"):
-            found.append((head[1], inside, rest))
+    found = _definitions(source, name)
     if not found:
         return None
     # Headers come before it, and may define others of the name.
     result, inside, rest = next((one for one in reversed(found) if one[0] == "void"), found[-1])
     prototype = parse(f"{result} {name}({_folded(inside)})")
     return _with_interfaces(prototype, _body(rest[1:], "{}"))
+
+
+def defines_kernel(source: str, name: str) -> bool:
+    """Whether a C++ source defines a function of that name as a kernel is: it returns nothing.
+
+    Headers may define others, as the C++ library's ``copy``.
+    """
+    return any(result == "void" for result, _, _ in _definitions(source, name))
+
+
+def _definitions(source: str, name: str) -> list[tuple[str, str, str]]:
+    """Of each function of that name: its result, its arguments, and what comes from ``{`` on."""
+    text = _code(source)
+    found = []
+    for head in re.finditer(rf"([\w:<>]+)\s+({re.escape(name)})\s*\(", text):
+        inside = _body(text[head.end() :], "()")
+        rest = text[head.end() + len(inside) + 1 :].lstrip()
+        if rest.startswith("{"):
+            found.append((head[1], inside, rest))
+    return found
 
 
 def _with_interfaces(prototype: Prototype, body: str) -> Prototype:

@@ -7,7 +7,7 @@ This is the section BITSTREAM, which on a board holds the bitstream. Lines of wo
     kernel KERNEL INSTANCE ADDRESS RANGE
     free                                            the kernel above has no control register
     restarts                                        it has a count of how often it is to run
-    argument buffer|value OFFSET BYTES NAME        of the kernel above
+    argument buffer|value|stream OFFSET BYTES NAME  of the kernel above, in their order
     stream INSTANCE N INSTANCE N DEPTH NAME         from one's argument N (from 0) to another's
     end
 
@@ -29,7 +29,8 @@ _MEMORIES: dict[int, str] = {
     MemoryType.BRAM: "chip",
     MemoryType.URAM: "chip",
 }
-_MEMORY_QUALIFIERS = {"global", "constant"}
+_ARGUMENTS = {"global": "buffer", "constant": "buffer", "stream": "stream"}
+"""By the argument's qualifier; any other is a value."""
 
 
 def describe(
@@ -55,10 +56,9 @@ def _lines(
             if kernel.auto_restart:
                 yield "restarts"
             for argument in kernel.arguments:
-                if argument.qualifier == "stream":
-                    continue
-                kind = "buffer" if argument.qualifier in _MEMORY_QUALIFIERS else "value"
-                yield f"argument {kind} {argument.offset} {argument.size} {argument.name}"
+                kind = _ARGUMENTS.get(argument.qualifier or "", "value")
+                place = "0 0" if kind == "stream" else f"{argument.offset} {argument.size}"
+                yield f"argument {kind} {place} {argument.name}"
     for stream in streams:
         ends = (
             f"{stream.producer} {stream.producer_argument} "

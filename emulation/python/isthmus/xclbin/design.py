@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import pairwise
 from typing import Literal
 
@@ -31,8 +31,14 @@ _MEMORY_PORT = "M_AXI_GMEM"
 _FIRST_ARGUMENT = 0x10
 _FIRST_BEHIND_COUNTERS = 0x1C
 _FIRST_INSTANCE = 0x180_0000
+_CARD_ADDRESS = 0x40_0000_0000
+"""Where the card's memory begins, as that of a U200 and a U250 does. Above 0: an argument that was
+never set is 0 in the kernel's registers, and must not lead to a buffer."""
 _HOST_ADDRESS = 0x20_0000_0000
+HBM_BANKS = 32
+"""Of a U50, U55C and U280: AMD's example ``hbm_bandwidth`` has buffers in ``HBM[0:31]``."""
 _GI = 1 << 30
+_HOST_BYTES = 16 * _GI
 _ADDRESS_BYTES = 8
 MADE_BY = b'{"build_metadata":{"xclbin":{"generated_by":{"name":"isthmus"}}}}'
 """Build metadata of every xclbin made here."""
@@ -47,7 +53,7 @@ class Bank(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     size: int = 4 * _GI
     """Bytes."""
     address: int | None = None
-    """First byte; None: behind the bank before."""
+    """First byte, above 0; None: behind the bank before."""
 
 
 class Timer(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -107,6 +113,8 @@ class Design(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=Tr
         """
         _refuse_control_characters([self.name, self.platform, *(c.name for c in self.clocks)])
         memories = _memories(self.memories)
+        if bitstream is None:
+            _refuse_address_zero(memories)
         kernels = _placed([completed(kernel) for kernel in self.kernels])
         flows = streams.connected(self.stream_connect, kernels, sides)
         if bitstream is None and not unconnected:
@@ -145,8 +153,8 @@ class Design(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=Tr
 
 
 def _memories(banks: Iterable[Bank]) -> list[Memory]:
+    """The memories, in the order of their numbers, with host memory where none is named."""
     memories: list[Memory] = []
-    end = 0
     for bank in banks:
         if bank.size <= 0 or bank.size % 1024:
             raise UsageError(f"memory {bank.name!r} has {bank.size} bytes: no multiple of 1 Ki")
@@ -155,18 +163,38 @@ def _memories(banks: Iterable[Bank]) -> list[Memory]:
             raise UsageError(f"memory {bank.name!r}: host memory, and no other, is named HOST[0]")
         address = bank.address
         if address is None:
-            address = max(end, _HOST_ADDRESS) if bank.type == "host" else end
-        end = max(end, address + bank.size)
+            address = _free_address(memories, bank.size, host=bank.type == "host")
         kind = MemoryType[bank.type.upper()]
         memories.append(Memory(bank.name, kind, bank.size // 1024, address))
     if not any(memory.type == MemoryType.HOST for memory in memories):
-        memories.append(
-            Memory("HOST[0]", MemoryType.HOST, 16 * _GI // 1024, max(end, _HOST_ADDRESS))
-        )
+        address = _free_address(memories, _HOST_BYTES, host=True)
+        memories.append(Memory("HOST[0]", MemoryType.HOST, _HOST_BYTES // 1024, address))
     _refuse_doubles("memory", [memory.name for memory in memories])
     _refuse_overlap((m.address, m.size, f"memory {m.name!r}") for m in memories)
-    # The format wants memories sorted by type: host memory comes behind the card's.
-    return sorted(memories, key=lambda memory: memory.type)
+    # As boards number theirs: 0 to 31 is the HBM of a U280, 32 and 33 its DDR.
+    return sorted(memories, key=lambda memory: _NUMBERED.get(memory.type, memory.type))
+
+
+_NUMBERED: Mapping[int, int] = {MemoryType.HBM: -1}
+"""Places in the order of types; the others are ordered by their numbers in ``xclbin.h``."""
+
+
+def _refuse_address_zero(memories: Iterable[Memory]) -> None:
+    """Of the emulated card; a vendor's simulation has its memories where it has them."""
+    if zero := next((m for m in memories if m.address == 0), None):
+        raise UsageError(
+            f"memory {zero.name!r} lies at address 0, where an argument that was never set points: "
+            "give it an address above 0, or none"
+        )
+
+
+def _free_address(memories: Sequence[Memory], size: int, *, host: bool) -> int:
+    """Behind the memories of the same side, host or card; else behind all."""
+    ends = [m.address + m.size for m in memories if (m.type == MemoryType.HOST) == host]
+    first = max([_HOST_ADDRESS if host else _CARD_ADDRESS, *ends])
+    if any(m.address < first + size and first < m.address + m.size for m in memories):
+        return max(m.address + m.size for m in memories)
+    return first
 
 
 def completed(kernel: Kernel) -> Kernel:

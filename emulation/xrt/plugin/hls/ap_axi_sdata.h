@@ -3,6 +3,8 @@
 // Verilog what it has ports for.
 #pragma once
 
+#include "isthmus_standard.h"
+
 #include <ap_int.h>
 
 #include <cstring>

@@ -6,9 +6,12 @@
 // many bits behind the point as the dividend, and is cut off towards zero.
 #pragma once
 
+#include "isthmus_standard.h"
+
 #include <ap_int.h>
 
 #include <cmath>
+#include <limits>
 
 /// What becomes of bits behind the last one.
 enum ap_q_mode {
@@ -128,6 +131,7 @@ class ap_fixed_base {
 
  public:
   using isthmus_fixed = void;
+  using isthmus_plain = ap_fixed_base<bits, integer_bits, is_signed>;
   using Raw = ap_int_base<bits, is_signed>;
   static constexpr int width = bits;
   static constexpr int iwidth = integer_bits;
@@ -138,10 +142,10 @@ class ap_fixed_base {
   template <class T, isthmus_bits::number<T> = 0>
   ap_fixed_base(T value) {
     if constexpr (std::is_floating_point_v<T>) {
-      constexpr int digits = 53;
+      constexpr int digits = std::numeric_limits<T>::digits;
       int exponent = 0;
-      const double mantissa = std::frexp(static_cast<double>(value), &exponent);
-      const double whole = std::isfinite(mantissa) ? std::ldexp(mantissa, digits) : 0;
+      const T mantissa = std::frexp(value, &exponent);
+      const T whole = std::isfinite(mantissa) ? std::ldexp(mantissa, digits) : 0;
       raw_ = kept(static_cast<int128>(whole), exponent - digits + fraction);
     } else {
       raw_ = kept(static_cast<int128>(value), fraction);
@@ -152,6 +156,9 @@ class ap_fixed_base {
       : raw_(kept(ap_fixed_base<others, others, signs>::whole(value), fraction)) {}
   template <class Number>
   ap_fixed_base(const isthmus_bits::part<Number>& part) : ap_fixed_base(part.value()) {}
+  /// Of hls_half.h.
+  template <class T, class = typename T::isthmus_half, class = void>
+  ap_fixed_base(const T& value) : ap_fixed_base(value.isthmus_real()) {}
   template <int others, int places, bool signs, ap_q_mode q, ap_o_mode o, int n>
   ap_fixed_base(const ap_fixed_base<others, places, signs, q, o, n>& other)
       : raw_(kept(other.whole(), fraction - (others - places))) {}
@@ -185,6 +192,9 @@ class ap_fixed_base {
   }
   [[nodiscard]] double to_double() const {
     return std::ldexp(static_cast<double>(whole()), -fraction);
+  }
+  [[nodiscard]] long double isthmus_real() const {
+    return std::ldexp(static_cast<long double>(whole()), -fraction);
   }
   [[nodiscard]] float to_float() const { return static_cast<float>(to_double()); }
   [[nodiscard]] int to_int() const { return static_cast<int>(integer()); }
@@ -446,6 +456,23 @@ ISTHMUS_COMPARISON(>)
 ISTHMUS_COMPARISON(<=)
 ISTHMUS_COMPARISON(>=)
 #undef ISTHMUS_COMPARISON
+
+/// A number of floating point, as HLS reads it: through double.
+template <int bits, int integer_bits, bool is_signed, ap_q_mode q, ap_o_mode o, int n>
+std::istream& operator>>(std::istream& in,
+                         ap_fixed_base<bits, integer_bits, is_signed, q, o, n>& number) {
+  double value = 0;
+  if (in >> value) {
+    number = ap_fixed_base<bits, integer_bits, is_signed, q, o, n>(value);
+  }
+  return in;
+}
+
+/// The sign of a number, beside those of <cmath>, which `signbit` without std:: leads to.
+template <int bits, int integer_bits, bool is_signed, ap_q_mode q, ap_o_mode o, int n>
+bool signbit(const ap_fixed_base<bits, integer_bits, is_signed, q, o, n>& number) {
+  return number.is_neg();
+}
 
 /// All of its digits.
 template <int bits, int integer_bits, bool is_signed, ap_q_mode q, ap_o_mode o, int n>

@@ -6,9 +6,7 @@
 // elsewhere as its low 64.
 #pragma once
 
-#if __cplusplus < 201703L
-#error "Isthmus's headers of HLS need -std=c++17 or later"
-#endif
+#include "isthmus_standard.h"
 
 #include <cassert>
 #include <cstddef>
@@ -290,7 +288,11 @@ class ap_int_base<bits, is_signed, false>
  public:
   using Value = std::conditional_t < is_signed || bits<64, long long, unsigned long long>;
 
+  using isthmus_plain = ap_int_base;
   ap_int_base() = default;
+  /// Of hls_half.h, towards zero.
+  template <class T, class = typename T::isthmus_half, class = void>
+  ap_int_base(const T& value) : ap_int_base(value.isthmus_real()) {}
   template <class T, isthmus_bits::number<T> = 0>
   ap_int_base(T value) {
     if constexpr (std::is_floating_point_v<T>) {
@@ -322,6 +324,7 @@ class ap_int_base<bits, is_signed, false>
     return static_cast<std::uint64_t>(static_cast<Value>(*this));
   }
   [[nodiscard]] double to_double() const { return static_cast<double>(static_cast<Value>(*this)); }
+  [[nodiscard]] long double isthmus_real() const { return static_cast<Value>(*this); }
 
   [[nodiscard]] ap_int_base<bits, false> get(int high, int low) const {
     return (static_cast<std::uint64_t>(stored_) >> low) & isthmus_bits::low(high - low + 1);

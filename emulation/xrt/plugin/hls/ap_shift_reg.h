@@ -1,6 +1,8 @@
 // Stands in for AMD's header of the name, where that is not there: a shift register.
 #pragma once
 
+#include "isthmus_standard.h"
+
 #include <cstddef>
 
 template <class T, unsigned depth = 32>

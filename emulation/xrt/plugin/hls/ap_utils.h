@@ -2,6 +2,8 @@
 // no data.
 #pragma once
 
+#include "isthmus_standard.h"
+
 inline void ap_wait() {}
 inline void ap_wait_n(int /*clocks*/) {}
 template <int clocks>

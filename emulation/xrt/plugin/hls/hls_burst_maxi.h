@@ -2,6 +2,8 @@
 // before it reads or writes it.
 #pragma once
 
+#include "isthmus_standard.h"
+
 #include <cstddef>
 #include <cstdint>
 #include <cstring>

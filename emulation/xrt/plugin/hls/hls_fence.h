@@ -2,6 +2,8 @@
 // code anyway.
 #pragma once
 
+#include "isthmus_standard.h"
+
 namespace hls {
 
 template <class... Accessed>

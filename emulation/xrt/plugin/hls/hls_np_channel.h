@@ -2,6 +2,8 @@
 // several readers, or the other way round.
 #pragma once
 
+#include "isthmus_standard.h"
+
 #include <hls_stream.h>
 #include <hls_task.h>
 

@@ -1,6 +1,8 @@
 // Stands in for AMD's header of the name, where that is not there: what a kernel prints is printed.
 #pragma once
 
+#include "isthmus_standard.h"
+
 #include <cstdio>
 
 namespace hls {

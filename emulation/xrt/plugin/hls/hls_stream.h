@@ -3,9 +3,7 @@
 // another kernel.
 #pragma once
 
-#if __cplusplus < 201703L
-#error "Isthmus's headers of HLS need -std=c++17 or later"
-#endif
+#include "isthmus_standard.h"
 
 #include <cassert>
 #include <cstddef>
@@ -70,10 +68,12 @@ class stream<T, 0> {
   using isthmus_value = T;
 
   stream() = default;
-  explicit stream(std::string name) : name_(std::move(name)) {}
+  stream(std::string name) : name_(std::move(name)) {}
+  stream(const char* name) : name_(name) {}
   stream(const stream&) = delete;
   stream& operator=(const stream&) = delete;
   void isthmus_lead_to(isthmus_outside& outside) { outside_ = &outside; }
+  void set_name(std::string name) { name_ = std::move(name); }
   /// As it is, without a turn of others.
   [[nodiscard]] bool isthmus_has_one() const {
     T value{};

@@ -2,6 +2,8 @@
 // and another one reads, one after the other.
 #pragma once
 
+#include "isthmus_standard.h"
+
 #include <hls_stream.h>
 
 #include <cstddef>

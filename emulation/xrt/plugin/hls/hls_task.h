@@ -3,6 +3,8 @@
 // waits: all this is one thread, and the same each time.
 #pragma once
 
+#include "isthmus_standard.h"
+
 #include <hls_stream.h>
 #include <sys/mman.h>
 #include <ucontext.h>

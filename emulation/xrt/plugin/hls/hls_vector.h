@@ -2,6 +2,8 @@
 // which are computed with all at once.
 #pragma once
 
+#include "isthmus_standard.h"
+
 #include <algorithm>
 #include <array>
 #include <cstddef>

@@ -47,8 +47,35 @@ struct Kernel {
   void (*call)(std::uint64_t* values);
 };
 
+/// Whether a stream that leads out is part of it: of a class derived from hls::stream.
+template <class T, class = void>
+struct LeadsOut : std::false_type {};
 template <class T>
-struct IsStream : std::false_type {};
+struct LeadsOut<T, std::void_t<decltype(std::declval<T&>().isthmus_lead_to(
+                       std::declval<hls::isthmus_outside&>()))>> : std::true_type {};
+
+/// The stream of a structure that has nothing else.
+template <class T>
+auto& only_member(T& value) {
+  auto& [only] = value;
+  static_assert(LeadsOut<std::remove_reference_t<decltype(only)>>::value,
+                "an argument that cannot be copied is a stream, or a structure of one");
+  return only;
+}
+template <class T>
+auto& stream_in(T& value) {
+  if constexpr (LeadsOut<T>::value) {
+    return value;
+  } else {
+    return only_member(value);
+  }
+}
+
+/// A stream, a class derived from one, or a structure whose only member is one.
+template <class T>
+struct IsStream
+    : std::bool_constant<LeadsOut<T>::value || (std::is_aggregate_v<T> && std::is_class_v<T> &&
+                                                !std::is_copy_constructible_v<T>)> {};
 template <class T, int depth>
 struct IsStream<hls::stream<T, depth>> : std::true_type {
   static_assert(sizeof(typename hls::stream<T, depth>::isthmus_value) > 0,
@@ -135,7 +162,7 @@ template <class T, std::size_t n>
 struct Given<T, n, Kind::stream> {
   explicit Given(std::uint64_t& stored) {
     // NOLINTNEXTLINE(*-int-to-ptr)
-    pass().isthmus_lead_to(*reinterpret_cast<hls::isthmus_outside*>(stored));
+    stream_in(pass()).isthmus_lead_to(*reinterpret_cast<hls::isthmus_outside*>(stored));
   }
   T pass() {
     static std::remove_reference_t<T> stream;  // the same in each run: tasks keep it
@@ -162,30 +189,44 @@ struct Call;
 
 template <auto function, class Result, class... Types>
 struct Call<function, Result (*)(Types...)> {
-  static constexpr std::size_t count = sizeof...(Types);
-  static constexpr std::array<std::uint64_t, count + 1> elements = {element_bytes<Types>()..., 0};
-  static constexpr std::array<std::uint64_t, count + 1> sizes = {argument_bytes<Types>()..., 0};
-  static constexpr std::array<Kind, count + 1> kinds = {kind_of<Types>()..., Kind::value};
+  static constexpr std::size_t isthmus_count = sizeof...(Types);
+  static constexpr std::array<std::uint64_t, isthmus_count + 1> isthmus_elements = {
+      element_bytes<Types>()..., 0};
+  static constexpr std::array<std::uint64_t, isthmus_count + 1> isthmus_sizes = {
+      argument_bytes<Types>()..., 0};
+  static constexpr std::array<Kind, isthmus_count + 1> isthmus_kinds = {kind_of<Types>()...,
+                                                                        Kind::value};
 
-  static constexpr std::array<bool, count + 1> written = {writes<Types>()..., false};
+  static constexpr std::array<bool, isthmus_count + 1> isthmus_written = {writes<Types>()...,
+                                                                          false};
   /// In which word each begins, and where the last ends.
-  static constexpr std::array<std::size_t, count + 1> words = [] {
-    std::array<std::size_t, count + 1> begin{};
-    for (std::size_t n = 0; n < count; ++n) {
-      begin[n + 1] = begin[n] + words_of(sizes[n]);
+  static constexpr std::array<std::size_t, isthmus_count + 1> isthmus_words = [] {
+    std::array<std::size_t, isthmus_count + 1> begin{};
+    for (std::size_t n = 0; n < isthmus_count; ++n) {
+      begin[n + 1] = begin[n] + words_of(isthmus_sizes[n]);
     }
     return begin;
   }();
 
-  static void with(std::uint64_t* values) { each(values, std::index_sequence_for<Types...>()); }
+  static void isthmus_with(std::uint64_t* values) {
+    each(values, std::index_sequence_for<Types...>());
+  }
 
  private:
   template <std::size_t... n>
   // NOLINTNEXTLINE(*-non-const-parameter): results are written through it
   static void each([[maybe_unused]] std::uint64_t* values, std::index_sequence<n...> /*which*/) {
-    [[maybe_unused]] std::tuple<Given<Types, n>...> given(values[words[n]]...);
+    [[maybe_unused]] std::tuple<Given<Types, n>...> given(values[isthmus_words[n]]...);
     function(std::get<n>(given).pass()...);
   }
 };
 
 }  // namespace isthmus::card::plugin
+
+// What a generated file says behind a kernel's source, where any other name may be a macro.
+template <auto function>
+using isthmus_call = isthmus::card::plugin::Call<function>;
+using isthmus_argument = isthmus::card::plugin::Argument;
+using isthmus_kernel_type = isthmus::card::plugin::Kernel;
+inline constexpr auto isthmus_is_value = isthmus::card::plugin::Kind::value;
+extern const isthmus_kernel_type isthmus_described;

@@ -30,7 +30,7 @@ struct MemoryRange {
 };
 
 struct ArgumentPlace {
-  bool buffer = false;       ///< an address, else a value
+  bool buffer = false;       ///< an address, else a value or a stream
   std::uint64_t offset = 0;  ///< of its register
   std::uint64_t bytes = 0;
   std::string name;
@@ -71,7 +71,8 @@ struct Description {
 
   /// Memory that an address lies in; null where none is.
   [[nodiscard]] const MemoryRange* memory_of(std::uint64_t address) const;
-  /// Its number among those of the card.
+  /// Its number among those of the card, HBM and DDR together: 32 is the first DDR behind 32 of HBM.
+  /// Memory within the FPGA is numbered apart.
   [[nodiscard]] std::size_t bank_of(std::uint64_t address) const;
   /// Whether a unit has streams to others.
   [[nodiscard]] bool has_streams(std::size_t unit) const;

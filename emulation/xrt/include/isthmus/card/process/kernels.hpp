@@ -22,6 +22,12 @@ class KernelError : public std::runtime_error {
   using std::runtime_error::runtime_error;
 };
 
+/// A kernel reached for memory through an argument that was never set; the message names both.
+class UnsetArgumentError : public KernelError {
+ public:
+  using KernelError::KernelError;
+};
+
 /// What the user is told of once.
 class Warnings {
  public:
@@ -64,6 +70,7 @@ class Reach {
   struct Buffer {
     std::uint64_t begin = 0;
     const std::string* name = nullptr;
+    std::size_t index = 0;  ///< of the argument
   };
   struct Traffic {
     const Buffer* buffer = nullptr;  ///< null: below all
@@ -74,7 +81,9 @@ class Reach {
   [[nodiscard]] const Buffer* buffer_of(std::uint64_t address) const;
   [[nodiscard]] bool of_host(std::uint64_t address) const;
   void warn(std::uint64_t address, std::uint64_t bytes, const char* does);
-  void check_range(std::uint64_t address, std::uint64_t bytes) const;
+  /// Throws UnsetArgumentError where an address lies in no memory and arguments are 0 that may have
+  /// led there, MemoryError for any other address out of memory.
+  void check_range(std::uint64_t address, std::uint64_t bytes, const char* does) const;
   void get(std::uint64_t address, std::span<std::byte> to, bool warns);
   void put(std::uint64_t address, std::span<const std::byte> from, bool warns);
   void read_host(std::uint64_t address, std::span<std::byte> to, bool warns);

@@ -1,0 +1,212 @@
+// The calls by which programs wait for locks, semaphores and threads.
+#include <pthread.h>
+#include <semaphore.h>
+
+#include <cerrno>
+
+#include "real.hpp"
+#include "waiting.hpp"
+
+namespace {
+
+using namespace isthmus::card::clock;
+
+constinit Real<int(sem_t*)> real_post("sem_post");
+constinit Real<int(sem_t*)> real_untimed_sem_wait("sem_wait");
+constinit Real<int(pthread_mutex_t*, const timespec*)> real_timed_lock("pthread_mutex_timedlock");
+constinit Real<int(pthread_mutex_t*, clockid_t, const timespec*)> real_clock_lock(
+    "pthread_mutex_clocklock");
+constinit Real<int(pthread_rwlock_t*)> real_read_lock("pthread_rwlock_rdlock");
+constinit Real<int(pthread_rwlock_t*)> real_write_lock("pthread_rwlock_wrlock");
+constinit Real<int(pthread_rwlock_t*)> real_rwlock_unlock("pthread_rwlock_unlock");
+constinit Real<int(pthread_rwlock_t*, const timespec*)> real_timed_read_lock(
+    "pthread_rwlock_timedrdlock");
+constinit Real<int(pthread_rwlock_t*, const timespec*)> real_timed_write_lock(
+    "pthread_rwlock_timedwrlock");
+constinit Real<int(pthread_rwlock_t*, clockid_t, const timespec*)> real_clock_read_lock(
+    "pthread_rwlock_clockrdlock");
+constinit Real<int(pthread_rwlock_t*, clockid_t, const timespec*)> real_clock_write_lock(
+    "pthread_rwlock_clockwrlock");
+constinit Real<int(pthread_barrier_t*)> real_barrier_wait("pthread_barrier_wait");
+constinit Real<int(pthread_t, void**, const timespec*)> real_timed_join("pthread_timedjoin_np");
+constinit Real<int(pthread_t, void**, clockid_t, const timespec*)> real_clock_join(
+    "pthread_clockjoin_np");
+constinit Real<int(sem_t*, clockid_t, const timespec*)> real_sem_wait("sem_clockwait");
+
+int wait_for_mutex(pthread_mutex_t* mutex, clockid_t clock, const timespec* time) {
+  int result = ETIMEDOUT;
+  wait_until(deadline_of(clock, *time), [&](Nanoseconds duration) {
+    // The clock that mutexes of every kind can wait by.
+    const timespec end = in_real_time(duration, CLOCK_REALTIME);
+    result = real_timed_lock(mutex, &end);
+    return result != ETIMEDOUT;
+  });
+  if (result == 0) {
+    follow_others(mutex);
+  }
+  return result;
+}
+
+/// Of a lock for reading or writing, by the function that waits until a time of CLOCK_REALTIME.
+int wait_for_rwlock(pthread_rwlock_t* lock, clockid_t clock, const timespec* time,
+                    Real<int(pthread_rwlock_t*, const timespec*)>& real) {
+  int result = ETIMEDOUT;
+  wait_until(deadline_of(clock, *time), [&](Nanoseconds duration) {
+    const timespec end = in_real_time(duration, CLOCK_REALTIME);
+    result = real(lock, &end);
+    return result != ETIMEDOUT;
+  });
+  if (result == 0) {
+    follow_others(lock);
+  }
+  return result;
+}
+
+bool is_known(clockid_t clock) { return clock == CLOCK_REALTIME || clock == CLOCK_MONOTONIC; }
+
+int wait_for_thread(pthread_t thread, void** value, clockid_t clock, const timespec* time) {
+  int result = ETIMEDOUT;
+  wait_until(deadline_of(clock, *time), [&](Nanoseconds duration) {
+    const timespec end = in_real_time(duration, CLOCK_REALTIME);
+    result = real_timed_join(thread, value, &end);
+    return result != ETIMEDOUT;
+  });
+  if (result == 0) {
+    follow_others(place_of(thread));
+  }
+  return result;
+}
+
+int wait_for_semaphore(sem_t* semaphore, clockid_t clock, const timespec* time) {
+  int result = sem_trywait(semaphore);
+  if (result == 0) {
+    follow_others(semaphore);
+    return 0;
+  }
+  errno = ETIMEDOUT;
+  wait_until(deadline_of(clock, *time), [&](Nanoseconds duration) {
+    const timespec end = in_real_time(duration);
+    result = real_sem_wait(semaphore, CLOCK_MONOTONIC, &end);
+    return result == 0 || errno != ETIMEDOUT;
+  });
+  if (result == 0) {
+    follow_others(semaphore);
+  }
+  return result;
+}
+
+}  // namespace
+
+ISTHMUS_INTERPOSED int pthread_mutex_timedlock(pthread_mutex_t* mutex,
+                                               const timespec* time) noexcept {
+  if (!is_time(time) || !follows(__builtin_return_address(0))) {
+    return real_timed_lock(mutex, time);
+  }
+  return wait_for_mutex(mutex, CLOCK_REALTIME, time);
+}
+
+ISTHMUS_INTERPOSED int pthread_mutex_clocklock(pthread_mutex_t* mutex, clockid_t clock,
+                                               const timespec* time) noexcept {
+  if (!is_known(clock) || !is_time(time) || !follows(__builtin_return_address(0))) {
+    return real_clock_lock(mutex, clock, time);
+  }
+  return wait_for_mutex(mutex, clock, time);
+}
+
+ISTHMUS_INTERPOSED int pthread_rwlock_rdlock(pthread_rwlock_t* lock) noexcept {
+  const int result = real_read_lock(lock);
+  follow_others(lock);
+  return result;
+}
+
+ISTHMUS_INTERPOSED int pthread_rwlock_wrlock(pthread_rwlock_t* lock) noexcept {
+  const int result = real_write_lock(lock);
+  follow_others(lock);
+  return result;
+}
+
+ISTHMUS_INTERPOSED int pthread_rwlock_unlock(pthread_rwlock_t* lock) noexcept {
+  if (has_card()) {  // as of a mutex: without asking for the time, which takes long
+    stamps.put(lock, VirtualTime::seen());
+  }
+  return real_rwlock_unlock(lock);
+}
+
+ISTHMUS_INTERPOSED int pthread_rwlock_timedrdlock(pthread_rwlock_t* lock,
+                                                  const timespec* time) noexcept {
+  if (!is_time(time) || !follows(__builtin_return_address(0))) {
+    return real_timed_read_lock(lock, time);
+  }
+  return wait_for_rwlock(lock, CLOCK_REALTIME, time, real_timed_read_lock);
+}
+
+ISTHMUS_INTERPOSED int pthread_rwlock_timedwrlock(pthread_rwlock_t* lock,
+                                                  const timespec* time) noexcept {
+  if (!is_time(time) || !follows(__builtin_return_address(0))) {
+    return real_timed_write_lock(lock, time);
+  }
+  return wait_for_rwlock(lock, CLOCK_REALTIME, time, real_timed_write_lock);
+}
+
+ISTHMUS_INTERPOSED int pthread_rwlock_clockrdlock(pthread_rwlock_t* lock, clockid_t clock,
+                                                  const timespec* time) noexcept {
+  if (!is_known(clock) || !is_time(time) || !follows(__builtin_return_address(0))) {
+    return real_clock_read_lock(lock, clock, time);
+  }
+  return wait_for_rwlock(lock, clock, time, real_timed_read_lock);
+}
+
+ISTHMUS_INTERPOSED int pthread_rwlock_clockwrlock(pthread_rwlock_t* lock, clockid_t clock,
+                                                  const timespec* time) noexcept {
+  if (!is_known(clock) || !is_time(time) || !follows(__builtin_return_address(0))) {
+    return real_clock_write_lock(lock, clock, time);
+  }
+  return wait_for_rwlock(lock, clock, time, real_timed_write_lock);
+}
+
+ISTHMUS_INTERPOSED int pthread_barrier_wait(pthread_barrier_t* barrier) noexcept {
+  tell_others(barrier);
+  const int result = real_barrier_wait(barrier);
+  follow_others(barrier);
+  return result;
+}
+
+ISTHMUS_INTERPOSED int pthread_timedjoin_np(pthread_t thread, void** value, const timespec* time) {
+  if (!is_time(time) || !follows(__builtin_return_address(0))) {
+    return real_timed_join(thread, value, time);
+  }
+  return wait_for_thread(thread, value, CLOCK_REALTIME, time);
+}
+
+ISTHMUS_INTERPOSED int pthread_clockjoin_np(pthread_t thread, void** value, clockid_t clock,
+                                            const timespec* time) {
+  if (!is_known(clock) || !is_time(time) || !follows(__builtin_return_address(0))) {
+    return real_clock_join(thread, value, clock, time);
+  }
+  return wait_for_thread(thread, value, clock, time);
+}
+
+ISTHMUS_INTERPOSED int sem_post(sem_t* semaphore) noexcept {
+  tell_others(semaphore);
+  return real_post(semaphore);
+}
+
+ISTHMUS_INTERPOSED int sem_wait(sem_t* semaphore) {
+  const int result = real_untimed_sem_wait(semaphore);
+  follow_others(semaphore);
+  return result;
+}
+
+ISTHMUS_INTERPOSED int sem_clockwait(sem_t* semaphore, clockid_t clock, const timespec* time) {
+  if (!is_time(time) || !follows(__builtin_return_address(0))) {
+    return real_sem_wait(semaphore, clock, time);
+  }
+  return wait_for_semaphore(semaphore, clock, time);
+}
+
+ISTHMUS_INTERPOSED int sem_timedwait(sem_t* semaphore, const timespec* time) {
+  if (!is_time(time) || !follows(__builtin_return_address(0))) {
+    return real_sem_wait(semaphore, CLOCK_REALTIME, time);
+  }
+  return wait_for_semaphore(semaphore, CLOCK_REALTIME, time);
+}

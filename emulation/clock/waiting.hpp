@@ -1,0 +1,94 @@
+// What calls share by which programs wait for a while: they end when the program's time says so.
+#pragma once
+
+#include <pthread.h>
+
+#include <algorithm>
+#include <ctime>
+
+#include "calls.hpp"
+#include "library.hpp"
+
+namespace isthmus::card::clock {
+
+inline constexpr Nanoseconds second = 1'000'000'000;
+inline constexpr Nanoseconds millisecond = 1'000'000;
+/// How long a wait goes on before it looks at the program's time again.
+inline constexpr Nanoseconds slice = 2 * millisecond;
+inline constexpr Nanoseconds slice_with_kernel = 100'000;
+inline constexpr Nanoseconds shortest_slice = 20'000;
+
+/// Longer than any program runs, and far from where sums of times overflow.
+inline constexpr Nanoseconds longest = Nanoseconds{1} << 62;
+
+inline Nanoseconds from(const timespec& time) {
+  return time.tv_sec >= longest / second ? longest : time.tv_sec * second + time.tv_nsec;
+}
+
+inline timespec as_timespec(Nanoseconds time) {
+  return {.tv_sec = time / second, .tv_nsec = time % second};
+}
+
+inline timespec in_real_time(Nanoseconds duration, clockid_t clock = CLOCK_MONOTONIC) {
+  return as_timespec(real_time(clock) + duration);
+}
+
+/// Whether a wait has to follow the program's time: nothing else is there before a card is open,
+/// and the shim waits for the device process, which is real.
+inline bool follows(const void* caller) {
+  return has_card() && !in_shim(caller) && VirtualTime::role() != Role::shim;
+}
+
+inline bool is_time(const timespec* time) {
+  return time != nullptr && time->tv_sec >= 0 && time->tv_nsec >= 0 && time->tv_nsec < second;
+}
+
+/// Deadline for a time on one of the program's clocks.
+inline Nanoseconds deadline_of(clockid_t clock, const timespec& time) {
+  return program_time.now() + from(time) - clock_now(clock);
+}
+
+inline void give_back(void* place) {
+  if (place != nullptr) {
+    deadlines.remove(*static_cast<Deadlines::Wait*>(place));
+  }
+  program_time.abandon();
+}
+
+/// Whether the program's time may go to a deadline now. Where nobody of the program waits for that,
+/// it takes as long in real time: what is waited for may come from elsewhere.
+inline bool may_end(Nanoseconds deadline, Nanoseconds left_in_real_time) {
+  return (left_in_real_time <= 0 || kernel_runs() || program_time.others_leave()) &&
+         is_next(deadline);
+}
+
+template <class Wait>
+void wait_in_slices(Nanoseconds began, Nanoseconds deadline, Wait& wait) {
+  const Nanoseconds end = real_time(CLOCK_MONOTONIC) + std::max<Nanoseconds>(deadline - began, 0);
+  for (bool first = true;; first = false) {
+    const Nanoseconds left = std::max<Nanoseconds>(end - real_time(CLOCK_MONOTONIC), 0);
+    const bool past = program_time.now() >= deadline;
+    const bool hurried = kernel_runs() || program_time.others_leave();
+    const Nanoseconds part = hurried ? slice_with_kernel : slice;
+    if (wait(past ? 0 : std::clamp<Nanoseconds>(left, shortest_slice, part)) || past) {
+      return;
+    }
+    if (!first && may_end(deadline, end - real_time(CLOCK_MONOTONIC))) {
+      program_time.leave(deadline);
+      return;
+    }
+  }
+}
+
+/// Waits in slices until `wait(duration)` says that it is over, or the program's time is there; at
+/// least once, for that gives a mutex up, or sees files that are ready. `mutex`: locked at its end.
+template <class Wait>
+void wait_until(Nanoseconds deadline, Wait wait, const pthread_mutex_t* mutex = nullptr) {
+  const Nanoseconds began = program_time.enter(Doing::waiting);
+  // The thread may be cancelled; destructors would need the C++ library then.
+  pthread_cleanup_push(give_back, deadlines.add(deadline, mutex));
+  wait_in_slices(began, deadline, wait);
+  pthread_cleanup_pop(1);
+}
+
+}  // namespace isthmus::card::clock
