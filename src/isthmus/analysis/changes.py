@@ -17,6 +17,7 @@ from isthmus.analysis.quantities import (
     IDENTITY,
     Quantity,
     identity,
+    size_class,
     trusted_logs,
 )
 from isthmus.analysis.ratios import complete, groups, with_axes
@@ -73,6 +74,8 @@ class Change(Quantity):
     allowed: bool
     """Whether ``SHARED_LINK`` is in the interval, for runs that may differ as a whole."""
     verdict: Judgement
+    sizes_class: str
+    """Class of the sizes in words: ``quantities.size_class``."""
 
     @property
     def size_of_change(self) -> float:
@@ -87,6 +90,24 @@ class Missing(Quantity):
     bytes: int
     why: str
     """``wrong data``, ``failed``, ``no time`` or ``absent``."""
+
+
+class Coverage(NamedTuple):
+    """How much is decided of one kind of quantity on one device.
+
+    A kind is a study's operation on a clock, in one class of sizes: small sizes show a latency,
+    large ones a rate. Its series differ in memory and axes.
+    """
+
+    study: str
+    device: str
+    operation: str
+    clock: str
+    sizes: str
+    """Class of the sizes: ``quantities.size_class``."""
+    series: int
+    decided: int
+    """Of ``series``, those that are slower, faster or the same within the limit."""
 
 
 class Comparison(NamedTuple):
@@ -121,10 +142,26 @@ class Comparison(NamedTuple):
         return sorted(found, key=lambda one: -one.size_of_change)
 
     @property
+    def coverage(self) -> list[Coverage]:
+        """How much is decided, of each device and kind of quantity, in order of appearance."""
+        kinds: dict[tuple[str, str, str, str, str], list[Judgement]] = {}
+        for one in self.series:
+            key = (one.study, one.device, one.operation, one.clock, one.sizes_class)
+            kinds.setdefault(key, []).append(one.verdict)
+        return [
+            Coverage(*key, len(verdicts), len(verdicts) - verdicts.count("undecided"))
+            for key, verdicts in kinds.items()
+        ]
+
+    @property
+    def open(self) -> list[Coverage]:
+        """Kinds of quantities of which nothing is decided."""
+        return [one for one in self.coverage if not one.decided]
+
+    @property
     def passes(self) -> bool:
-        """Whether nothing is slower or missing, and anything at all could be decided."""
-        decided = any(one.verdict != "undecided" for one in self.series)
-        return decided and not (self.of("slower") or self.slower_points or self.missing)
+        """Whether nothing is slower or missing, and of each kind on each device some is decided."""
+        return not (self.of("slower") or self.slower_points or self.missing or self.open)
 
 
 def frame(changes: Sequence[Change]) -> Frame:
@@ -348,4 +385,5 @@ def _change(part: Frame, confidence: float, least: float, shared: frozenset[str]
         per_run=per_run,
         allowed=allowed,
         verdict=judge(ratio, least),
+        sizes_class=size_class(int(sizes["bytes"].iloc[0])),
     )

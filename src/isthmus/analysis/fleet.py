@@ -11,13 +11,12 @@ from typing import Any, Literal, NamedTuple
 
 import numpy as np
 
-from isthmus.analysis import wording
 from isthmus.analysis.quantities import (
-    CLASSES,
     CLOCKS,
     IDENTITY,
     Quantity,
     identity,
+    size_class,
     trusted_logs,
 )
 from isthmus.analysis.summary import simulated_devices
@@ -249,18 +248,11 @@ def _rows(node: tuple[str, str], run: Run) -> tuple[list[tuple[object, ...]], li
                 log = median([median(values) for values in logs.values()])
                 rows.append(
                     (*node, point.study, point.device, point.operation, point.memory, axes, clock,
-                     _size_class(point.bytes), point.bytes, log)
+                     size_class(point.bytes), point.bytes, log)
                 )  # fmt: skip
     if not rows and not wrong:
         wrong.append("nothing was measured")
     return rows, wrong
-
-
-def _size_class(size: int) -> str:
-    low, high = next((ends for ends in CLASSES if ends[0] <= size <= ends[1]), (0, 0))
-    if not high:
-        return ""
-    return f"from {wording.size(low)}" if high == math.inf else f"up to {wording.size(high)}"
 
 
 def _kind(run: Run) -> str:

@@ -8,6 +8,7 @@ from dataclasses import dataclass, fields
 from statistics import median
 from typing import Any
 
+from isthmus.analysis import wording
 from isthmus.analysis.ratios import LARGE, SMALL
 from isthmus.analysis.summary import measured_on
 from isthmus.results.run_file import ClockName, Point
@@ -42,6 +43,14 @@ class Quantity:
 
 
 IDENTITY = tuple(one.name for one in fields(Quantity))
+
+
+def size_class(size: int) -> str:
+    """The class of a size in words; empty for what has no size."""
+    low, high = next((ends for ends in CLASSES if ends[0] <= size <= ends[1]), (0, 0))
+    if not high:
+        return ""
+    return f"from {wording.size(low)}" if high == math.inf else f"up to {wording.size(high)}"
 
 
 def identity(row: Mapping[str, Any]) -> dict[str, str]:
