@@ -67,7 +67,7 @@ class Answering(Leader):
     def __init__(self, hellos: Sequence[Hello]) -> None:
         self.ranks = [RankState(cast("Any", None), hello) for hello in hellos]
 
-    def ask(self, requests: Sequence[protocol.Request], allowed_s: float) -> list[protocol.Answer]:
+    def ask(self, requests: Sequence[protocol.Request], _: float) -> list[protocol.Answer]:
         clock = protocol.ClockDescription("tsc", "", 1e-9, 0.0, 1e-9, 0.0)
         return [protocol.Opened(device(), clock) for _ in requests]
 
