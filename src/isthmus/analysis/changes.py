@@ -15,7 +15,9 @@ from isthmus.analysis.quantities import (
     CLASSES,
     CLOCKS,
     IDENTITY,
+    Coverage,
     Quantity,
+    coverage,
     identity,
     size_class,
     trusted_logs,
@@ -92,24 +94,6 @@ class Missing(Quantity):
     """``wrong data``, ``failed``, ``no time`` or ``absent``."""
 
 
-class Coverage(NamedTuple):
-    """How much is decided of one kind of quantity on one device.
-
-    A kind is a study's operation on a clock, in one class of sizes: small sizes show a latency,
-    large ones a rate. Its series differ in memory and axes.
-    """
-
-    study: str
-    device: str
-    operation: str
-    clock: str
-    sizes: str
-    """Class of the sizes: ``quantities.size_class``."""
-    series: int
-    decided: int
-    """Of ``series``, those that are slower, faster or the same within the limit."""
-
-
 class Comparison(NamedTuple):
     """Two sides with what changed."""
 
@@ -144,14 +128,7 @@ class Comparison(NamedTuple):
     @property
     def coverage(self) -> list[Coverage]:
         """How much is decided, of each device and kind of quantity, in order of appearance."""
-        kinds: dict[tuple[str, str, str, str, str], list[Judgement]] = {}
-        for one in self.series:
-            key = (one.study, one.device, one.operation, one.clock, one.sizes_class)
-            kinds.setdefault(key, []).append(one.verdict)
-        return [
-            Coverage(*key, len(verdicts), len(verdicts) - verdicts.count("undecided"))
-            for key, verdicts in kinds.items()
-        ]
+        return coverage((one, one.sizes_class, one.verdict) for one in self.series)
 
     @property
     def open(self) -> list[Coverage]:

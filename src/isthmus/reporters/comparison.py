@@ -8,7 +8,8 @@ from itertools import groupby, takewhile
 from types import MappingProxyType
 
 from isthmus.analysis import wording
-from isthmus.analysis.changes import SHARED_LINK, Change, Comparison, Coverage, frame
+from isthmus.analysis.changes import SHARED_LINK, Change, Comparison, frame
+from isthmus.analysis.quantities import Coverage
 from isthmus.analysis.sentences import shortened
 from isthmus.columns import command_lines, wrapped
 from isthmus.junit import Case, junit
