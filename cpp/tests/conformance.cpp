@@ -438,10 +438,11 @@ void check_device(Report& report, Backend& backend, const DeviceInfo& listed,
                   const Options& options) {
   check_declaration(report, listed);
   const auto device = backend.open(listed.id, options);
-  report.check(device->info().id == listed.id && device->info().name == listed.name, listed.name,
+  const DeviceInfo& opened = device->info();  // which may know its bitstream only now
+  report.check(opened.id == listed.id && opened.name == listed.name, listed.name,
                "opens as another device");
-  for (const OperationInfo& operation : listed.operations) {
-    for (const OperationSpec& spec : points(listed, operation)) {
+  for (const OperationInfo& operation : opened.operations) {
+    for (const OperationSpec& spec : points(opened, operation)) {
       try {
         check_point(report, *device, operation, spec);
       } catch (const std::exception& error) {
@@ -454,7 +455,7 @@ void check_device(Report& report, Backend& backend, const DeviceInfo& listed,
   report.refuses(listed.name + ": an unknown operation",
                  [&] { return device->make({.name = nonsense, .bytes = 64, .memory = memory}); });
   const auto communicator = single_process_communicator();
-  for (const OperationInfo& operation : listed.operations) {
+  for (const OperationInfo& operation : opened.operations) {
     const std::string kind = operation.memory_kinds.empty() ? memory : operation.memory_kinds[0];
     const auto made = [&](const std::string& axis, const std::string& value) {
       const OperationSpec spec{operation.name, 64, kind, {{axis, value}}};
