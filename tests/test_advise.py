@@ -8,6 +8,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import numpy as np
 import pytest
 from hypothesis import given
@@ -56,6 +57,27 @@ def points(
 
 def ways(of: Sequence[Point], direction: str = "h2d", once: int = 0) -> Ways:
     return Ways.of(summarise(run(of)), direction, KINDS, once=once)
+
+
+def test_each_device_has_its_own_first_bank() -> None:
+    """A card whose design uses memory 32 alone is no worse for another card's memory 0."""
+    here = points({("pageable", 1): SLOW})
+    there = [
+        msgspec.structs.replace(one, device="null:b", axes={"depth": 1, "bank": bank})
+        for one in points({("pageable", 1): FAST})
+        for bank in (32, 33)
+    ]
+    every = Ways.of(summarise(run([*here, *there])), "h2d", {**KINDS, "null:b": ["pageable"]})
+    assert {way.device for way in every.curves} == {"null:a", "null:b"}
+    assert every.advise(1 << 26).best.way.device == "null:b"
+    maps = [
+        msgspec.structs.replace(one, device=device, operation=operation, axes={"bank": bank})
+        for device, bank in (("null:a", 0), ("null:b", 32))
+        for operation in ("map", "unmap")
+        for one in points({("pageable", 1): SLOW})
+    ]
+    mapped = Ways.of(summarise(run([*here, *there, *maps])), "h2d", KINDS)
+    assert {way.device for way in mapped.curves if way.call == "map"} == {"null:a", "null:b"}
 
 
 @pytest.mark.parametrize(("size", "best"), [(4096, PLAIN), (1 << 20, PINNED), (3_000_000, PINNED)])

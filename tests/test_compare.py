@@ -306,6 +306,77 @@ def test_nothing_decided_passes_no_gate() -> None:
     assert "undecided (2 processes)" in " ".join(lines(result, MORE))
 
 
+def beside_memcpy(slower: float, seed: int) -> Run:
+    """A noisy device beside a quiet copy in host memory, whose times never change."""
+    quiet = transfer_run({"host": {"write": Law(1e-6, 1e10)}}, SIZES, reruns=12, seed=seed)
+    noisy = transfer_run(
+        {"opencl:pocl": {"write": Law(1e-5 * slower, 1e9 / slower)}},
+        SIZES, reruns=12, seed=seed, between=0.8,
+    )  # fmt: skip
+    return msgspec.structs.replace(
+        quiet, devices=[*quiet.devices, *noisy.devices], points=[*quiet.points, *noisy.points]
+    )
+
+
+def test_a_device_of_which_nothing_is_decided_fails_the_gate(
+    isthmus: Command, tmp_path: Path
+) -> None:
+    """All times of PoCL are 1.3 times as long; the copy in host memory is the same."""
+    runs = [beside_memcpy(slower, seed) for slower, seed in ((1.0, 1), (1.3, 2))]
+    result = compare(side(runs[0]), side(runs[1]), 0.1)
+    assert {one.device for one in result.of("same")} == {"host"}
+    assert {one.device for one in result.of("undecided")} == {"opencl:pocl"}
+    assert not result.slower_points
+    assert not result.missing
+    assert {(one.device, one.decided) for one in result.coverage if not one.decided} == {
+        ("opencl:pocl", 0)
+    }
+    assert {one.device for one in result.coverage if one.decided == one.series} == {"host"}
+    assert result.open == [one for one in result.coverage if one.device == "opencl:pocl"]
+    assert not result.passes
+    text = " ".join(lines(result, MORE))
+    assert "Nothing is decided on opencl:pocl of write up to 4Ki, write from 1Mi." in text
+
+    for name, run in zip(("base.json", "new.json"), runs, strict=True):
+        save(run, tmp_path / name)
+    gate = ("compare", "base.json", "new.json", "--fail-above", "10%")
+    assert isthmus(*gate).returncode == 3
+    data = json.loads(isthmus(*gate, "--format", "json").stdout)
+    assert not data["passes"]
+    assert [one["decided"] for one in data["coverage"] if one["device"] == "opencl:pocl"] == [0, 0]
+    suite = ElementTree.fromstring(isthmus(*gate, "--format", "junit").stdout)
+    assert suite.get("failures") == "2"
+
+
+def test_an_operation_of_which_nothing_is_decided_fails_the_gate() -> None:
+    """Reading is the same at all sizes; writing is not decided at large ones alone."""
+    quiet = [measured(seed=seed) for seed in (1, 2)]
+    noisy = [measured(seed=seed, between=0.8) for seed in (3, 4)]
+    assert compare(side(quiet[0]), side(quiet[1])).passes
+    runs = [
+        msgspec.structs.replace(run, points=[*run.points[:6], *other.points[6:]])
+        for run, other in zip(quiet, noisy, strict=True)
+    ]
+    result = compare(side(runs[0]), side(runs[1]), 0.05)
+    assert [(one.operation, one.sizes) for one in result.open] == [("write", "from 1Mi")]
+    assert not result.passes
+
+
+def test_a_series_of_a_kind_may_be_undecided_where_another_is_decided() -> None:
+    def run(seed: int) -> Run:
+        kinds = []
+        for memory, between in (("pinned", 0.001), ("pageable", 0.8)):
+            laws = {"cuda:0": {"write": Law(1e-5, 1e10)}}
+            of = transfer_run(laws, SIZES, reruns=12, seed=seed, between=between)
+            kinds += [msgspec.structs.replace(point, memory=memory) for point in of.points]
+        return msgspec.structs.replace(of, points=kinds)
+
+    result = compare(side(run(1)), side(run(2)), 0.05)
+    assert {one.memory for one in result.of("undecided")} == {"pageable"}
+    assert [(one.series, one.decided) for one in result.coverage] == [(2, 1), (2, 1)]
+    assert result.passes
+
+
 def test_runs_of_different_studies_leave_processes_as_the_sample() -> None:
     def both(slower: float, seed: int) -> list[Run]:
         run = measured(slower, seed=seed)

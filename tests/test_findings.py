@@ -107,6 +107,21 @@ def test_transfer_tells_a_rate_each_way_at_the_largest_size_and_latency() -> Non
     assert results[2].interval.value == pytest.approx(FAST(4096), rel=0.02)
 
 
+@pytest.mark.parametrize(("between", "advised"), [(0.001, True), (0.9, False)])
+def test_mapping_is_advised_where_it_is_certainly_faster(between: float, advised: bool) -> None:
+    laws = {"opencl:x": {"read": SLOW, "map": FAST, "unmap": FAST}}
+    results = findings(transfer_run(laws, SIZES, reruns=6, between=between, seed=3))
+    found = next(one for one in results if one.subject.startswith("map over copy"))
+    assert found.interval
+    assert found.interval.value > 1.2, "or it is no finding at all"
+    assert found.verdict == ("faster" if advised else "undecided")
+    assert ("map buffers" in found.sentence) == advised
+    assert (found.remark == "map buffers") == advised
+    assert ("clEnqueueMapBuffer" in str(found.action)) == advised
+    if not advised:
+        assert "not decided" in found.sentence
+
+
 def test_a_rate_is_a_share_of_the_link_it_crosses() -> None:
     device = DeviceRecord(address="a", backend="a", real=True, link=LINK, api="opencl")
     measured = transfer_run({"a": {"write": FAST}}, SIZES, devices=[device])

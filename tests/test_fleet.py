@@ -58,6 +58,21 @@ def test_a_baseline_needs_something_in_common_and_more_than_one_machine() -> Non
     assert "two machines" in single.baseline
 
 
+def test_a_baseline_that_decides_nothing_passes_no_gate() -> None:
+    """Two machines of before tell too little; of as many as now it is known."""
+    runs = machines(12, {})
+    few = inspect(runs, baseline=machines(2, {}, seed=1))
+    assert not few.shifts
+    assert few.open
+    assert not few.passes
+    assert "Against the baseline, nothing is" in FORMATS["summary"](few)
+    assert 'failures="1"' in FORMATS["junit"](few)
+    assert not inspect(runs, baseline=runs[:1]).passes, "one machine is no sample"
+    known = inspect(runs, baseline=machines(12, {}, seed=1))
+    assert not known.open
+    assert known.passes
+
+
 @pytest.mark.slow
 def test_equal_fleets_differ_in_no_baseline() -> None:
     shifts = [

@@ -5,16 +5,19 @@ from __future__ import annotations
 import csv
 import io
 import json
+import math
 import re
 from collections.abc import Iterator, Mapping
 from operator import itemgetter
 from pathlib import Path
 
 import msgspec
+import numpy as np
 import pytest
 
 from conftest import Command, slow
 from isthmus import boards
+from isthmus.analysis.findings import findings
 from isthmus.analysis.reproduction import rates
 from isthmus.models import host_memory
 from isthmus.results.run_file import DeviceRecord, Point, Run
@@ -136,6 +139,31 @@ def test_direct_access_against_a_copy_and_card_memory() -> None:
     table = answer(measured(points), "direct").table
     assert table["sweeps_until_copy_wins"].tolist() == pytest.approx([100 / (90 - 70)])
     assert table["direct_time_ratio"].tolist() == pytest.approx([90 / 170])
+
+
+@pytest.mark.parametrize(
+    ("spread", "said"), [(0.0, "Copy first"), (0.9, "not decided")], ids=["certain", "open"]
+)
+def test_copying_first_is_advised_where_it_is_certainly_faster(spread: float, said: str) -> None:
+    """On a card that is real: simulated times are exact."""
+    random = np.random.default_rng(2)
+
+    def times(seconds: float) -> list[list[float]]:
+        return [[seconds * math.exp(spread * random.standard_normal())] * 3 for _ in range(6)]
+
+    size, axes = 1 << 20, {"implementation": "board", "iterations": 1, **NONE}
+    points = [
+        point("xrt:0", operation, size, times(seconds), study="hostmem", api="xrt", memory=memory,
+              axes={"target": target, **axes})
+        for operation, memory, target, seconds in (
+            ("read_bandwidth", "host_only", "host", 900e-6),
+            ("read_bandwidth", "device", "device", 70e-6),
+            ("write", "aligned", "", 100e-6),
+        )
+    ]  # fmt: skip
+    found = [one for one in findings(run(points)) if one.quantity.startswith("work on host")]
+    assert [said in one.sentence for one in found] == [True]
+    assert (found[0].verdict == "undecided") == bool(spread)
 
 
 def test_without_copies_nothing_is_said_of_them() -> None:

@@ -69,6 +69,20 @@ def test_a_device_keeps_its_colour_in_every_plot():
     assert palette.of(source, "host", "host") not in layout.COLOURS
 
 
+def test_a_card_without_memory_0_is_drawn_too():
+    laws = {"a": {"write": Law(1e-6, 1e9)}, "b": {"write": Law(1e-6, 2e9)}}
+    measured = transfer_run(laws, SIZES)
+    points = [
+        msgspec.structs.replace(p, axes={"depth": 1, "bank": 32}) if p.device == "b" else p
+        for p in measured.points
+    ]
+    source = charts.Source("x", msgspec.structs.replace(measured, points=points))
+    rates = charts.figures("transfer", [source], charts.Palette())[0]
+    shown = json.dumps(rates.draw(0, 600, True))
+    assert '"a"' in shown
+    assert '"b"' in shown
+
+
 def test_model_hardware_and_memory_are_told_apart_without_colour():
     (figure,) = drawn(whole())
     spec = figure.draw(0, 360, True)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -147,6 +148,19 @@ def test_a_silent_worker_is_killed() -> None:
         with pytest.raises(WorkerDiedError, match="silent"):
             measure(worker)
         assert not psutil.pid_exists(worker.pid)
+
+
+def test_how_long_a_silent_worker_was_silent_is_said() -> None:
+    """The time that its work may take, and the limit of silence behind it."""
+    with WorkerProcess({}, silence_s=1.0) as worker:
+        hanging = protocol.OpenDevice(NULL, "", {"cost": "1us", "hang": "40"})
+        worker.ask(hanging, allowed_s=LIMIT_S)
+        request = protocol.Measure("write", 64, "aligned", {}, CRITERION, 1.0)
+        with pytest.raises(WorkerDiedError, match=r"silent for \d+ s") as died:
+            worker.ask(request, allowed_s=2.0)
+    said = re.search(r"silent for (\d+) s", str(died.value))
+    assert said
+    assert int(said[1]) >= 3
 
 
 def test_a_refusal_leaves_the_worker_alive() -> None:

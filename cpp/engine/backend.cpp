@@ -20,10 +20,6 @@ std::vector<Movement>& named(std::vector<Movement>& movements) {
   return movements;
 }
 
-/// Distance between the stamps of movements of one operation: keeps the low bytes, which change
-/// with every repetition.
-constexpr std::uint64_t next_movement = std::uint64_t{1} << 40U;
-
 std::optional<std::uint64_t> whole_number(const std::string& text) {
   std::uint64_t value = 0;
   const char* end = text.data() + text.size();
@@ -121,13 +117,17 @@ const OperationInfo& find_operation(const std::vector<OperationInfo>& known,
 
 void Operation::arm_fully(std::size_t part, std::uint64_t seed) {
   for (Movement& movement : named(movements(part))) {
-    movement.arm_fully(seed++);
+    movement.arm_fully(seed);
+    seed += seed_of(next_movement);
   }
 }
 
 bool Operation::arrived_fully(std::size_t part, std::uint64_t seed) {
-  return std::ranges::all_of(named(movements(part)),
-                             [&seed](Movement& m) { return m.arrived_fully(seed++); });
+  return std::ranges::all_of(named(movements(part)), [&seed](Movement& m) {
+    const bool arrived = m.arrived_fully(seed);
+    seed += seed_of(next_movement);
+    return arrived;
+  });
 }
 
 void Operation::arm(std::size_t part, std::uint64_t stamp) {

@@ -22,10 +22,6 @@ void note(Block& block, const AnyOperation& operation, bool arrived, const char*
   }
 }
 
-/// Seed of a full verification, from a fresh stamp. Its low byte, all that a one-byte buffer holds,
-/// is fresh, too.
-constexpr std::uint64_t seed_of(std::uint64_t stamp) { return stamp * 0x9E3779B97F4A7C15U; }
-
 /// The next longer batch after one that took `took`, towards a duration of `aim`.
 std::uint64_t longer_batch(std::uint64_t batch, double took, double aim);
 

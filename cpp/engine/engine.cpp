@@ -8,9 +8,6 @@
 namespace isthmus {
 namespace {
 
-/// Distance between the stamps of an operation's parts; their low bytes must change with every
-/// repetition, because a one-byte buffer holds only those.
-constexpr std::uint64_t next_part = std::uint64_t{1} << 56U;
 /// A repetition that takes this long twice needs no batch; once could be an interruption.
 constexpr double surely_long_s = 1e-4;
 constexpr std::uint64_t most_batch = std::uint64_t{1} << 32U;
@@ -101,12 +98,12 @@ void Series::sample_software(Operation& operation, Block& block) {
   std::uint64_t stamp = 0;
   const auto arm = [&](std::size_t part) {
     if (moves) {
-      operation.arm(part, stamp + part * next_part);
+      operation.arm(part, stamp + part);
     }
   };
   const auto check = [&](std::size_t part) {
     if (moves) {
-      note(block, operation, operation.arrived(part, stamp + part * next_part), "timed");
+      note(block, operation, operation.arrived(part, stamp + part), "timed");
     }
   };
   const auto run = [&](std::size_t part) {
@@ -115,7 +112,7 @@ void Series::sample_software(Operation& operation, Block& block) {
     block.parts[part].ticks.push_back((clock().stop() - start) / static_cast<Ticks>(repetitions));
   };
   while (block.parts.front().ticks.size() < most_software_samples) {
-    stamp = fresh_stamp();
+    stamp = fresh_stamps(operation.parts());
     go_through(operation, arm, run, check);
     if (seconds_since(begin) > options().least_block_s) {
       break;
@@ -125,8 +122,9 @@ void Series::sample_software(Operation& operation, Block& block) {
 
 void Series::verify(Operation& operation, Block& block, const char* when, bool keep_cold) {
   const bool moves = operation.moves_data();
-  // Seeds of one round must not overlap: a movement uses seed, seed + 1, ...
-  const auto seed = [base = seed_of(fresh_stamp())](std::size_t part) { return base + part * 64; };
+  const auto seed = [stamp = fresh_stamps(operation.parts())](std::size_t part) {
+    return seed_of(stamp + part);
+  };
   const auto arm = [&](std::size_t part) {
     if (moves) {
       operation.arm_fully(part, seed(part));
@@ -205,9 +203,7 @@ void Series::sample_once(Operation& operation, Block& block) {
   // The parts of a pair alternate, so a batch of pairs is as many rounds.
   const std::uint64_t rounds = parts == 1 ? 1 : batch();
   const std::uint64_t repetitions = batch() / rounds;
-  const auto stamp_of = [stamp = fresh_stamp()](std::size_t part) {
-    return stamp + part * next_part;
-  };
+  const auto stamp_of = [stamp = fresh_stamps(parts)](std::size_t part) { return stamp + part; };
   std::vector<Ticks> ticks(parts, 0);
   std::vector<Ticks> empty(parts, 0);
   for (std::uint64_t round = 0; round < rounds; ++round) {

@@ -44,9 +44,10 @@ JointSeries::JointSeries(Device& device, OperationSpec spec, const SeriesOptions
       seconds_per_tick_(communicator.agreed(clock().info().seconds_per_tick)),
       stamp_(communicator.agreed(fresh_stamp())) {}
 
-/// Distance between the stamps of two rounds, larger than the number of message labels; odd, so
-/// that the low byte, all that a one-byte message holds, differs.
-std::uint64_t JointSeries::next_stamp() { return stamp_ += 2 * communicator_->size() + 1; }
+/// Distance between the stamps of two rounds, larger than the number of message labels.
+std::uint64_t JointSeries::next_stamp() {
+  return stamp_ += distinct_distance(2 * communicator_->size() + 1);
+}
 
 template <class Arm, class Check>
 std::vector<JointSeries::Share> JointSeries::round(JointOperation& operation,

@@ -5,7 +5,6 @@
 #include <algorithm>
 #include <array>
 #include <charconv>
-#include <cstring>
 #include <fstream>
 #include <new>
 #include <utility>
@@ -88,10 +87,11 @@ void add_on_host(const Offload& offload, Vectors vectors, std::uint64_t seed, Ph
       fresh.emplace(offload.memory(), vectors.elements, offload.relative_offset());
       vectors.c = fresh->get().c;
     } else {
-      std::memset(vectors.c, 0, vectors.elements * sizeof(Element));  // at any alignment
+      spoil(vectors, seed);
     }
     phases(name, [&] { work(vectors); });
     judge(record, adds_up(vectors, seed), name);
+    spoil(vectors, seed);  // the next addition may be given the same memory
   };
   add(adds[0], software_vadd);
   add(adds[1], software_vadd_simd);

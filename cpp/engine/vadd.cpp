@@ -22,6 +22,10 @@ std::int32_t sum(std::int32_t a, std::int32_t b) {
   return static_cast<std::int32_t>(static_cast<std::uint32_t>(a) + static_cast<std::uint32_t>(b));
 }
 
+std::int32_t wanted(std::uint64_t seed, std::size_t index) {
+  return sum(operand(odd_a, seed_a(seed), index), operand(odd_b, seed_b(seed), index));
+}
+
 }  // namespace
 
 void populate(const Vectors& vectors, std::uint64_t seed) {
@@ -31,11 +35,15 @@ void populate(const Vectors& vectors, std::uint64_t seed) {
   }
 }
 
+void spoil(const Vectors& vectors, std::uint64_t seed) {
+  for (std::size_t i = 0; i < vectors.elements; ++i) {
+    vectors.c[i] = ~wanted(seed, i);
+  }
+}
+
 bool adds_up(const Vectors& vectors, std::uint64_t seed) {
   for (std::size_t i = 0; i < vectors.elements; ++i) {
-    const std::int32_t wanted =
-        sum(operand(odd_a, seed_a(seed), i), operand(odd_b, seed_b(seed), i));
-    if (vectors.c[i] != wanted) {
+    if (vectors.c[i] != wanted(seed, i)) {
       return false;
     }
   }

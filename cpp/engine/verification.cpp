@@ -23,7 +23,7 @@ constexpr std::size_t cached_bytes = std::size_t{1} << 20U;
 constexpr std::uint64_t pattern_step = 0x9E3779B97F4A7C15U;
 
 std::uint64_t stamp_word(std::uint64_t stamp, std::size_t page) {
-  return stamp * pattern_step + page * 0xD1342543DE82EF95U;
+  return seed_of(stamp) + page * 0xD1342543DE82EF95U;
 }
 
 /// Position of the stamp's word in its page; consecutive stamps visit all 512 positions.
@@ -182,11 +182,6 @@ bool all_hold(Memory& memory, std::size_t bytes, const Holds& holds) {
   });
 }
 
-/// Differs from the pattern in every bit, for ~(seed + i step) is ~seed - i step.
-void fill_inverted(std::span<std::byte> to, std::uint64_t seed, std::size_t offset) {
-  fill(to, ~seed, 0 - pattern_step, offset);
-}
-
 std::vector<std::uint64_t> stamp_words(std::uint64_t stamp, std::size_t count) {
   std::vector<std::uint64_t> words(count);
   for (std::size_t page = 0; page < count; ++page) {
@@ -218,6 +213,11 @@ void Memory::get_words(std::size_t offset, std::span<std::uint64_t> words) {
 
 void fill_pattern(std::span<std::byte> to, std::uint64_t seed, std::size_t offset) {
   fill(to, seed, pattern_step, offset);
+}
+
+/// ~(seed + i step) is ~seed - i step.
+void fill_poison(std::span<std::byte> to, std::uint64_t seed, std::size_t offset) {
+  fill(to, ~seed, 0 - pattern_step, offset);
 }
 
 bool has_pattern(std::span<const std::byte> data, std::uint64_t seed, std::size_t offset) {
@@ -255,7 +255,7 @@ std::uint64_t pattern_sum(std::size_t bytes, std::uint64_t seed) {
 
 void poison(Memory& memory, std::size_t bytes, std::uint64_t seed) {
   put_all(memory, bytes,
-          [seed](std::span<std::byte> to, std::size_t offset) { fill_inverted(to, seed, offset); });
+          [seed](std::span<std::byte> to, std::size_t offset) { fill_poison(to, seed, offset); });
 }
 
 void put_stamp(Memory& memory, std::size_t bytes, std::uint64_t stamp) {
@@ -290,17 +290,37 @@ bool holds_stamp(Memory& memory, std::size_t bytes, std::uint64_t stamp) {
   return true;
 }
 
-std::uint64_t fresh_stamp() noexcept {
+std::uint64_t distinct_distance(std::uint64_t least) {
+  const auto distinct = [](std::uint64_t distance) {
+    for (std::uint64_t word = seed_of(distance), place = 0; place < word_bytes;
+         ++place, word >>= 8U) {
+      const std::uint64_t byte = word & 0xFFU;
+      if (byte == 0 || (byte == 0xFF && place > 0)) {  // with a carry from below it adds 0
+        return false;
+      }
+    }
+    return true;
+  };
+  while (!distinct(least)) {
+    ++least;
+  }
+  return least;
+}
+
+std::uint64_t fresh_stamps(std::uint64_t count) noexcept {
   static std::atomic<std::uint64_t> next{[] {
     std::random_device device;
     return static_cast<std::uint64_t>(device()) << 32U;
   }()};
-  return next.fetch_add(1, std::memory_order_relaxed);
+  return next.fetch_add(count, std::memory_order_relaxed);
 }
 
 void Movement::arm_fully(std::uint64_t seed) {
   put_pattern(*source_, bytes_, seed);
   poison(*destination_, bytes_, seed);
+  for (Memory* memory : between_) {
+    poison(*memory, bytes_, seed);
+  }
 }
 
 bool Movement::arrived_fully(std::uint64_t seed) {

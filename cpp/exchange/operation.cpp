@@ -33,16 +33,16 @@ void JointOperation::receives(Memory& to, std::size_t bytes, const MessageName& 
 void JointOperation::arm_fully(std::uint64_t seed) {
   fully_armed_ = true;
   for (const NamedMessage& message : sent_) {
-    put_pattern(*message.memory, message.bytes, seed + message.label);
+    put_pattern(*message.memory, message.bytes, seed + seed_of(message.label));
   }
   for (const NamedMessage& message : received_) {
-    poison(*message.memory, message.bytes, seed + message.label);
+    poison(*message.memory, message.bytes, seed + seed_of(message.label));
   }
 }
 
 bool JointOperation::arrived_fully(std::uint64_t seed) {
   return std::ranges::all_of(received_, [seed](const NamedMessage& message) {
-    return holds_pattern(*message.memory, message.bytes, seed + message.label);
+    return holds_pattern(*message.memory, message.bytes, seed + seed_of(message.label));
   });
 }
 

@@ -40,6 +40,21 @@ class StagedExchange final : public JointOperation {
     return moves_data() ? lanes * bytes_ : 0;
   }
   [[nodiscard]] std::uint64_t armed_repetitions() const override { return buffers_.size(); }
+  /// The ends in host memory hold nothing of what is to pass through them.
+  void arm_fully(std::uint64_t seed) override {
+    JointOperation::arm_fully(seed);
+    for (std::size_t set = 0; set < buffers_.size(); ++set) {
+      for (unsigned lane = 0; lane < lanes; ++lane) {
+        const auto spoil = [&](const std::unique_ptr<Staging>& stage, unsigned sender) {
+          const MessageName name = {sender, lane, set};
+          fill_poison(stage->host().first(bytes_),
+                      seed + seed_of(name.label(communicator_->size())));
+        };
+        spoil(buffers_[set].out.at(lane), communicator_->rank());
+        spoil(buffers_[set].in.at(lane), neighbours_.sender(lane));
+      }
+    }
+  }
 
   void run(std::uint64_t repetitions) override {
     failure_ = nullptr;

@@ -319,6 +319,68 @@ TEST_CASE("buffer: stamps never return", "[buffer]") {
   CHECK(isthmus::fresh_stamp() == first + 2);
 }
 
+namespace {
+
+/// How many of the first `size` bytes are equal in the words of two stamps.
+std::size_t equal_bytes(std::uint64_t one, std::uint64_t other, std::size_t size = 8) {
+  const std::uint64_t a = isthmus::seed_of(one);
+  const std::uint64_t b = isthmus::seed_of(other);
+  std::size_t equal = 0;
+  for (std::size_t place = 0; place < size; ++place) {
+    equal += (a >> 8 * place & 0xFFU) == (b >> 8 * place & 0xFFU) ? 1 : 0;
+  }
+  return equal;
+}
+
+}  // namespace
+
+TEST_CASE("buffer: data of stamps that are near differ in every byte, wherever they lie",
+          "[buffer]") {
+  const std::uint64_t first = isthmus::fresh_stamp();
+  for (std::uint64_t distance = 1; distance <= isthmus::distinct_stamps; ++distance) {
+    for (std::size_t offset = 0; offset < 3 * page_bytes; offset += 509) {
+      Bytes one(23);
+      Bytes other(23);
+      isthmus::fill_pattern(one, isthmus::seed_of(first), offset);
+      isthmus::fill_pattern(other, isthmus::seed_of(first + distance), offset);
+      CAPTURE(distance, offset);
+      CHECK(std::mismatch(one.begin(), one.end(), other.begin(), std::not_equal_to<>()).first ==
+            one.end());
+    }
+  }
+  CHECK(isthmus::distinct_distance(1) == 1);
+  for (std::uint64_t ranks = 1; ranks < 3000; ++ranks) {
+    const std::uint64_t distance = isthmus::distinct_distance(2 * ranks + 1);
+    CHECK(distance > 2 * ranks);
+    CHECK(equal_bytes(first, first + distance) == 0);
+  }
+}
+
+TEST_CASE("buffer: data of the movements of a part differ in every byte", "[buffer]") {
+  const std::uint64_t first = isthmus::fresh_stamp();
+  for (std::uint64_t movement = 1; movement <= 16; ++movement) {
+    for (int later = -4; later <= 4; ++later) {
+      CAPTURE(movement, later);
+      CHECK(equal_bytes(first, first + movement * isthmus::next_movement +
+                                   static_cast<std::uint64_t>(later)) == 0);
+    }
+  }
+}
+
+TEST_CASE("buffer: what lies between the ends of a movement is poisoned", "[buffer]") {
+  const std::size_t size = GENERATE(1, 2, 3, 5, 7, 8, 4097);
+  HostBuffer from("aligned", size);
+  HostBuffer between("aligned", size);
+  HostBuffer to("aligned", size);
+  Movement movement(from, to, size, {&between});
+  movement.arm_fully(seed);
+  const Bytes good = pattern(size);
+  CHECK(std::mismatch(good.begin(), good.end(), between.data(), std::not_equal_to<>()).first ==
+        good.end());
+  copy(between, to);  // the first way moved nothing
+  CHECK_FALSE(movement.arrived_fully(seed));
+}
+
 TEST_CASE("buffer: each kind of host memory lies where it says", "[buffer]") {
   const std::size_t size = GENERATE(1, 4096, 100'000);
   const auto misaligned = [size](const std::string& kind, std::size_t to) {

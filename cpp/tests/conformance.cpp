@@ -3,13 +3,21 @@
 //
 //   isthmus_conformance LIBRARY [KEY=VALUE ...]
 //
+// Each operation is also tried with a part that moves nothing: the run is left out. A part without
+// which the next one cannot be run, such as a map, is tried on the stand-in of a runtime alone,
+// which then moves nothing itself (`opencl_stand_in/`).
+//
 // Ends with 0 (all is well), 1 (something is not) or 77 (no device here).
+#include <dlfcn.h>
+
 #include <algorithm>
+#include <cstdlib>
 #include <exception>
 #include <iostream>
 #include <set>
 #include <sstream>
 #include <string>
+#include <utility>
 
 #include "isthmus/backend.hpp"
 #include "isthmus/communicator.hpp"
@@ -177,6 +185,187 @@ void check_joint_point(Report& report, Device& device, const OperationSpec& spec
   }
 }
 
+/// What is left out of the runs of a part, and since when: of all, or of all but the first.
+struct Fault {
+  std::size_t part = 0;
+  bool from_first = true;
+  void (*idles)(const char* command) = nullptr;  ///< makes the runtime move nothing
+  std::string command = {};                      ///< of the runtime
+};
+
+/// An operation with a fault.
+class Idle final : public Operation {
+ public:
+  Idle(std::unique_ptr<Operation> all, Fault fault)
+      : all_(std::move(all)), fault_(std::move(fault)) {}
+
+  void run(std::size_t part, std::uint64_t repetitions) override {
+    const bool chosen = part == fault_.part;
+    const bool faulty = chosen && strikes_;
+    strikes_ = strikes_ || chosen;
+    if (!faulty) {
+      all_->run(part, repetitions);
+    } else if (fault_.idles != nullptr) {
+      fault_.idles(fault_.command.c_str());
+      all_->run(part, repetitions);
+      fault_.idles("");
+    }
+  }
+  [[nodiscard]] std::size_t parts() const override { return all_->parts(); }
+  [[nodiscard]] std::uint64_t moved_bytes(std::size_t part) const override {
+    return all_->moved_bytes(part);
+  }
+  [[nodiscard]] std::int64_t simulated_femtoseconds(std::size_t part) const override {
+    return all_->simulated_femtoseconds(part);
+  }
+  [[nodiscard]] std::uint64_t least_batch() const override { return all_->least_batch(); }
+  [[nodiscard]] bool parts_arm_together() const override { return all_->parts_arm_together(); }
+  void arm_fully(std::size_t part, std::uint64_t seed) override { all_->arm_fully(part, seed); }
+  [[nodiscard]] bool arrived_fully(std::size_t part, std::uint64_t seed) override {
+    return all_->arrived_fully(part, seed);
+  }
+  void arm(std::size_t part, std::uint64_t stamp) override { all_->arm(part, stamp); }
+  [[nodiscard]] bool arrived(std::size_t part, std::uint64_t stamp) override {
+    return all_->arrived(part, stamp);
+  }
+
+ private:
+  std::unique_ptr<Operation> all_;
+  Fault fault_;
+  bool strikes_ = fault_.from_first;
+};
+
+/// A joint operation with a fault.
+class IdleJoint final : public JointOperation {
+ public:
+  IdleJoint(std::unique_ptr<JointOperation> all, bool from_first)
+      : all_(std::move(all)), strikes_(from_first) {}
+
+  void connect(Communicator& communicator) override { all_->connect(communicator); }
+  void disconnect(Communicator& communicator) override { all_->disconnect(communicator); }
+  void run(std::uint64_t repetitions) override {
+    if (!std::exchange(strikes_, true)) {
+      all_->run(repetitions);
+    }
+  }
+  [[nodiscard]] std::uint64_t moved_bytes() const override { return all_->moved_bytes(); }
+  [[nodiscard]] std::uint64_t armed_repetitions() const override {
+    return all_->armed_repetitions();
+  }
+  void arm_fully(std::uint64_t seed) override { all_->arm_fully(seed); }
+  [[nodiscard]] bool arrived_fully(std::uint64_t seed) override {
+    return all_->arrived_fully(seed);
+  }
+  void arm(std::uint64_t stamp) override { all_->arm(stamp); }
+  [[nodiscard]] bool arrived(std::uint64_t stamp) override { return all_->arrived(stamp); }
+
+ private:
+  std::unique_ptr<JointOperation> all_;
+  bool strikes_;
+};
+
+/// A device whose operations have a fault.
+class IdleDevice final : public Device {
+ public:
+  IdleDevice(Device& all, Fault fault) : all_(&all), fault_(std::move(fault)) {}
+
+  [[nodiscard]] const DeviceInfo& info() const override { return all_->info(); }
+  std::unique_ptr<Operation> make(const OperationSpec& spec) override {
+    return std::make_unique<Idle>(all_->make(spec), fault_);
+  }
+  std::unique_ptr<JointOperation> join(const OperationSpec& spec,
+                                       Communicator& communicator) override {
+    return std::make_unique<IdleJoint>(all_->join(spec, communicator), fault_.from_first);
+  }
+
+ private:
+  Device* all_;
+  Fault fault_;
+};
+
+/// How the runtime below is told to move nothing; null where it is a real one.
+auto idling() -> void (*)(const char*) {
+  const char* const loader = std::getenv("ISTHMUS_OPENCL_LOADER");
+  void* const library = loader == nullptr ? nullptr : dlopen(loader, RTLD_NOW | RTLD_NOLOAD);
+  return library == nullptr
+             ? nullptr
+             : reinterpret_cast<void (*)(const char*)>(dlsym(library, "isthmus_stand_in_idles"));
+}
+
+Block measured(Device& device, const OperationInfo& operation, const OperationSpec& spec) {
+  if (!operation.joint) {
+    return Series(device, spec, quick()).measure(0.01);
+  }
+  const auto communicator = single_process_communicator();
+  return JointSeries(device, spec, quick(), *communicator).measure(0.01);
+}
+
+/// A point whose parts, one after another, move nothing: from the start the full check must tell,
+/// later the stamps.
+void check_idle_point(Report& report, Device& device, const OperationInfo& operation,
+                      const OperationSpec& spec) {
+  bool together = true;
+  std::size_t parts = 1;
+  if (operation.joint) {
+    const auto communicator = single_process_communicator();
+    if (!device.join(spec, *communicator)->moves_data()) {
+      return;
+    }
+  } else {
+    const auto made = device.make(spec);
+    if (!made->moves_data()) {
+      return;
+    }
+    together = made->parts_arm_together();
+    parts = made->parts();
+  }
+  if (!together && idling() == nullptr) {
+    return;
+  }
+  const bool timed = device.info().clock == ClockDomain::host;
+  for (std::size_t part = 0; part < parts; ++part) {
+    for (const bool from_first : {true, false}) {
+      if (!timed && !from_first) {
+        continue;  // a simulated point is one run
+      }
+      Fault fault{.part = part, .from_first = from_first};
+      if (!together) {
+        fault.idles = idling();
+        fault.command = operation.parts[part].name;
+      }
+      IdleDevice idle(device, fault);
+      const Block block = measured(idle, operation, spec);
+      const std::string told = !timed ? "simulated" : from_first ? "first" : "timed";
+      report.check(block.verified == Verified::no && block.fault.find(told) != std::string::npos,
+                   device.info().name + ": " + text(spec),
+                   operation.parts[part].name + " that moves nothing passes the " + told +
+                       " check, which says '" + block.fault + "'");
+    }
+  }
+}
+
+void check_idle(Report& report, Device& device, const OperationInfo& operation) {
+  if (!operation.sized) {
+    return;
+  }
+  const std::string memory = memory_kinds(device.info(), operation).front();
+  for (const std::size_t bytes : {1, 2, 3, 5, 7, 8}) {
+    if (bytes % operation.unit_bytes != 0 || bytes > operation.most_bytes) {
+      continue;
+    }
+    const auto all = combinations(operation);
+    for (const auto& axes : bytes == 1 ? all : std::vector{all.front()}) {
+      const OperationSpec spec{operation.name, bytes, memory, axes};
+      try {
+        check_idle_point(report, device, operation, spec);
+      } catch (const std::exception& error) {
+        report.check(false, device.info().name + ": " + text(spec) + ", which moves nothing",
+                     error.what());
+      }
+    }
+  }
+}
+
 void check_point(Report& report, Device& device, const OperationInfo& operation,
                  const OperationSpec& spec) {
   const std::string where = device.info().name + ": " + text(spec);
@@ -249,22 +438,24 @@ void check_device(Report& report, Backend& backend, const DeviceInfo& listed,
                   const Options& options) {
   check_declaration(report, listed);
   const auto device = backend.open(listed.id, options);
-  report.check(device->info().id == listed.id && device->info().name == listed.name, listed.name,
+  const DeviceInfo& opened = device->info();  // which may know its bitstream only now
+  report.check(opened.id == listed.id && opened.name == listed.name, listed.name,
                "opens as another device");
-  for (const OperationInfo& operation : listed.operations) {
-    for (const OperationSpec& spec : points(listed, operation)) {
+  for (const OperationInfo& operation : opened.operations) {
+    for (const OperationSpec& spec : points(opened, operation)) {
       try {
         check_point(report, *device, operation, spec);
       } catch (const std::exception& error) {
         report.check(false, listed.name + ": " + text(spec), error.what());
       }
     }
+    check_idle(report, *device, operation);
   }
   const std::string memory = listed.memory_kinds.empty() ? "" : listed.memory_kinds.front();
   report.refuses(listed.name + ": an unknown operation",
                  [&] { return device->make({.name = nonsense, .bytes = 64, .memory = memory}); });
   const auto communicator = single_process_communicator();
-  for (const OperationInfo& operation : listed.operations) {
+  for (const OperationInfo& operation : opened.operations) {
     const std::string kind = operation.memory_kinds.empty() ? memory : operation.memory_kinds[0];
     const auto made = [&](const std::string& axis, const std::string& value) {
       const OperationSpec spec{operation.name, 64, kind, {{axis, value}}};

@@ -76,6 +76,24 @@ TEST_CASE("adds in software agree at every place in a page, and a wrong element 
   }
 }
 
+TEST_CASE("what is spoilt holds no byte of a sum") {
+  const HostVectors host("aligned", 1031, 0);
+  const Vectors vectors = host.get();
+  constexpr std::uint64_t seed = 0x1234567890ABCDEFU;
+  populate(vectors, seed);
+  software_vadd(vectors);
+  const std::vector<std::int32_t> sums(vectors.c, vectors.c + vectors.elements);
+  spoil(vectors, seed);
+  std::size_t equal = 0;
+  for (std::size_t i = 0; i < sums.size(); ++i) {
+    const std::uint32_t same = ~static_cast<std::uint32_t>(sums[i] ^ vectors.c[i]);
+    for (unsigned shift = 0; shift < 32; shift += 8) {
+      equal += (same >> shift & 0xFFU) == 0xFFU ? 1 : 0;
+    }
+  }
+  CHECK(equal == 0);
+}
+
 TEST_CASE("the null backend's offload is cold once and found out where it adds wrongly") {
   const auto backend = load_backend(NULL_BACKEND);
   const OperationSpec spec{.name = "offload", .bytes = 4096, .memory = "aligned", .axes = {}};

@@ -34,9 +34,9 @@ class CardOperation : public Operation {
     return told;
   }
   /// Each simulated sample is checked in full.
-  void arm(std::size_t part, std::uint64_t stamp) override { arm_fully(part, stamp); }
+  void arm(std::size_t part, std::uint64_t stamp) override { arm_fully(part, seed_of(stamp)); }
   [[nodiscard]] bool arrived(std::size_t part, std::uint64_t stamp) override {
-    return arrived_fully(part, stamp);
+    return arrived_fully(part, seed_of(stamp));
   }
   void run(std::size_t part, std::uint64_t repetitions) final {
     card_->reset(samples_.at(part)++);

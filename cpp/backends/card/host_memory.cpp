@@ -128,13 +128,14 @@ class HostMemoryKernel final : private OwnCard, public CardOperation {
     return call_.bytes * static_cast<std::uint64_t>(call_.iterations) * (copy_.empty() ? 1 : 2);
   }
   void arm_fully(std::size_t part, std::uint64_t seed) override {
+    run_ = {};
     if (!copy_.empty()) {
       Operation::arm_fully(part, seed);
     } else if (input_) {
-      put_pattern(*input_->view, call_.bytes, seed);
+      put_pattern(*input_->view, call_.bytes, KernelSum::contents(seed));
     } else {
       call_.value = call_.implementation == Implementation::rtl ? 0 : seed;
-      std::memset(output_->data, static_cast<int>(~call_.value & 0xFFU), call_.bytes);
+      fill_unlike_count({output_->data, call_.bytes}, first_word());
     }
   }
   [[nodiscard]] bool arrived_fully(std::size_t part, std::uint64_t seed) override {
@@ -142,10 +143,11 @@ class HostMemoryKernel final : private OwnCard, public CardOperation {
       return Operation::arrived_fully(part, seed);
     }
     if (input_) {
-      return holds_pattern(*input_->view, call_.bytes, seed) && run_.sum == expected_sum(seed) &&
-             single_sweep_is_right();
+      const std::uint64_t read = KernelSum::contents(seed);
+      return run_.total > 0 && holds_pattern(*input_->view, call_.bytes, read) &&
+             run_.sum == expected_sum(read) && single_sweep_is_right();
     }
-    return has_all_words();
+    return has_count({output_->data, call_.bytes}, first_word());
   }
 
  protected:
@@ -202,16 +204,9 @@ class HostMemoryKernel final : private OwnCard, public CardOperation {
     return own_card.run_kernel(once).sum == rtl_checksum({input_->data, call_.bytes}, 1);
   }
 
-  [[nodiscard]] bool has_all_words() const {
-    const std::uint64_t first =
-        call_.value + (static_cast<std::uint64_t>(call_.iterations - 1) << 48U);
-    for (std::size_t at = 0; at < call_.bytes; at += word_bytes) {
-      const std::uint64_t expected = first + at / word_bytes;
-      if (std::memcmp(output_->data + at, &expected, std::min(word_bytes, call_.bytes - at)) != 0) {
-        return false;
-      }
-    }
-    return true;
+  /// The first word of the last sweep.
+  [[nodiscard]] std::uint64_t first_word() const {
+    return call_.value + (static_cast<std::uint64_t>(call_.iterations - 1) << 48U);
   }
 
   bool on_card_;
@@ -223,6 +218,23 @@ class HostMemoryKernel final : private OwnCard, public CardOperation {
 };
 
 }  // namespace
+
+bool has_count(std::span<const std::byte> data, std::uint64_t first) {
+  for (std::size_t at = 0; at < data.size(); at += word_bytes) {
+    const std::uint64_t expected = first + at / word_bytes;
+    if (std::memcmp(data.data() + at, &expected, std::min(word_bytes, data.size() - at)) != 0) {
+      return false;
+    }
+  }
+  return true;
+}
+
+void fill_unlike_count(std::span<std::byte> to, std::uint64_t first) {
+  for (std::size_t at = 0; at < to.size(); at += word_bytes) {
+    const std::uint64_t word = ~(first + at / word_bytes);
+    std::memcpy(to.data() + at, &word, std::min(word_bytes, to.size() - at));
+  }
+}
 
 std::string rtl_kernels_here() {
   return has_rtl ? "built in" : "left out: no Verilator when Isthmus was built";

@@ -1,7 +1,10 @@
 // Kernels of an emulated card that read, write or copy host memory or its own, sweep after sweep.
 #pragma once
 
+#include <cstddef>
+#include <cstdint>
 #include <memory>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -9,6 +12,11 @@
 #include "isthmus/card/card.hpp"
 
 namespace isthmus::card {
+
+/// Whether memory holds what the card's kernels write: 64-bit words that count on from `first`.
+[[nodiscard]] bool has_count(std::span<const std::byte> data, std::uint64_t first);
+/// Contents that differ from that in every bit.
+void fill_unlike_count(std::span<std::byte> to, std::uint64_t first);
 
 /// Those for which the board has the parts; RTL where it was built in and fits the board.
 std::vector<OperationInfo> host_memory_kernels(const Board& board);

@@ -1,7 +1,6 @@
 #include "operations.hpp"
 
 #include <algorithm>
-#include <cstring>
 #include <iterator>
 #include <optional>
 #include <utility>
@@ -145,25 +144,18 @@ class KernelSweep final : public CardOperation {
   }
   void arm_fully(std::size_t /*part*/, std::uint64_t seed) override {
     if (call_.kernel == Kernel::read_bandwidth) {
-      put_pattern(memory_.view, call_.bytes, seed);
-      sum_ = ~pattern_sum(call_.bytes, seed);
+      put_pattern(memory_.view, call_.bytes, KernelSum::contents(seed));
+      sum_ = ~pattern_sum(call_.bytes, KernelSum::contents(seed));
     } else {
       call_.value = seed;
-      std::memset(memory_.buffer->data(), static_cast<int>(~seed & 0xFFU), call_.bytes);
+      fill_unlike_count({memory_.buffer->data(), call_.bytes}, seed);
     }
   }
   [[nodiscard]] bool arrived_fully(std::size_t /*part*/, std::uint64_t seed) override {
     if (call_.kernel == Kernel::read_bandwidth) {
-      return sum_ == pattern_sum(call_.bytes, seed);
+      return sum_ == pattern_sum(call_.bytes, KernelSum::contents(seed));
     }
-    for (std::size_t at = 0; at < call_.bytes; at += sizeof(seed)) {
-      const std::uint64_t expected = seed + at / sizeof(seed);
-      if (std::memcmp(memory_.buffer->data() + at, &expected,
-                      std::min(sizeof(expected), call_.bytes - at)) != 0) {
-        return false;
-      }
-    }
-    return true;
+    return has_count({memory_.buffer->data(), call_.bytes}, seed);
   }
 
  protected:
@@ -192,10 +184,12 @@ class Stream final : public CardOperation {
       const Lane& in = lanes_.emplace_back(card, spec, Direction::h2d);
       slots_.push_back({.host_input = in.host->data, .input = in.device->buffer.get()});
       Memory& source = *in.host->memory;
+      Memory& arrives = in.device->view;
       const Lane& out = lanes_.emplace_back(card, spec, Direction::d2h);
       slots_.back().host_output = out.host->data;
       slots_.back().output = out.device->buffer.get();
-      movements_.emplace_back(source, *out.host->memory, bytes_);
+      movements_.emplace_back(source, *out.host->memory, bytes_,
+                              std::vector<Memory*>{&arrives, &out.device->view});
     }
   }
 

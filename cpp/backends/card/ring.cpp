@@ -46,9 +46,9 @@ class Exchange final : public Operation {
   [[nodiscard]] bool arrived_fully(std::size_t /*part*/, std::uint64_t seed) override {
     return time_.wrong == 0 && time_.messages > 0 && ring_.holds_last(seed);
   }
-  void arm(std::size_t part, std::uint64_t stamp) override { arm_fully(part, stamp); }
+  void arm(std::size_t part, std::uint64_t stamp) override { arm_fully(part, seed_of(stamp)); }
   [[nodiscard]] bool arrived(std::size_t part, std::uint64_t stamp) override {
-    return arrived_fully(part, stamp);
+    return arrived_fully(part, seed_of(stamp));
   }
 
  private:

@@ -153,8 +153,8 @@ class KernelRead final : public KernelOperation<5> {
     return bytes_ * sweeps_;
   }
   void arm_fully(std::size_t part, std::uint64_t seed) override {
-    put_pattern(data_.memory(), bytes_, seed);
-    sum_.expect(bytes_, seed, sweeps_);
+    put_pattern(data_.memory(), bytes_, KernelSum::contents(seed));
+    sum_.expect(bytes_, KernelSum::contents(seed), sweeps_);
     arm(part, seed);
   }
   bool arrived_fully(std::size_t part, std::uint64_t seed) override { return arrived(part, seed); }
@@ -189,16 +189,16 @@ class KernelWrite final : public KernelOperation<4> {
   [[nodiscard]] std::uint64_t moved_bytes(std::size_t /*part*/) const override {
     return bytes_ * sweeps_;
   }
-  void arm_fully(std::size_t part, std::uint64_t seed) override {
+  void arm_fully(std::size_t /*part*/, std::uint64_t seed) override {
     poison(data_.memory(), bytes_, seed);
-    arm(part, seed);
+    set_argument(2, seed);
   }
   bool arrived_fully(std::size_t /*part*/, std::uint64_t seed) override {
     return holds_pattern(data_.memory(), bytes_, seed);
   }
-  void arm(std::size_t /*part*/, std::uint64_t stamp) override { set_argument(2, stamp); }
+  void arm(std::size_t /*part*/, std::uint64_t stamp) override { set_argument(2, seed_of(stamp)); }
   bool arrived(std::size_t /*part*/, std::uint64_t stamp) override {
-    return holds_pattern_by_page(data_.memory(), bytes_, stamp);
+    return holds_pattern_by_page(data_.memory(), bytes_, seed_of(stamp));
   }
 
  private:

@@ -111,4 +111,17 @@ class HostEnd {
   bool locked_ = true;
 };
 
+/// Waits, when it ends, for all that a stream still does: a copy that was not waited for, because a
+/// later one was refused, must not outlive its memory. A member after all that the copies use.
+class StreamEnd {
+ public:
+  explicit StreamEnd(Stream stream) : stream_(stream) {}
+  ~StreamEnd() { api().cuStreamSynchronize(stream_); }
+  StreamEnd(const StreamEnd&) = delete;
+  StreamEnd& operator=(const StreamEnd&) = delete;
+
+ private:
+  Stream stream_;
+};
+
 }  // namespace isthmus::cuda

@@ -20,7 +20,7 @@ class Vectors3 {
  public:
   /// `allocate`, `populate` and, where memory is locked afterwards, `map`.
   Vectors3(const Session& session, const Offload& offload, Phases& phases, std::uint64_t seed)
-      : bytes_(offload.bytes()) {
+      : stream_(session.stream()), bytes_(offload.bytes()) {
     const std::string& kind = offload.memory();
     phases("allocate", [&] {
       if (kind == registered || HostBuffer::knows(kind)) {
@@ -55,6 +55,7 @@ class Vectors3 {
     }
   }
   ~Vectors3() {
+    api().cuStreamSynchronize(stream_);  // copies that were not waited for use this memory
     for (void* vector : locked_) {
       api().cuMemHostUnregister(vector);
     }
@@ -72,6 +73,7 @@ class Vectors3 {
     return device_.at(i)->address();
   }
 
+  Stream stream_;
   std::size_t bytes_;
   Vectors host_;
   std::optional<HostVectors> own_;

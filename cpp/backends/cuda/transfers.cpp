@@ -1,5 +1,6 @@
 // Transfers by the copy engines.
 #include <array>
+#include <deque>
 
 #include "operations.hpp"
 
@@ -47,7 +48,7 @@ struct Lane {
 class Transfer final : public Operation {
  public:
   Transfer(const Session& session, const OperationSpec& spec, const std::vector<Direction>& parts)
-      : stream_(session.stream()), bytes_(spec.bytes) {
+      : stream_(session.stream()), bytes_(spec.bytes), end_(stream_) {
     lanes_.resize(parts.size());
     movements_.resize(parts.size());
     for (std::size_t part = 0; part < parts.size(); ++part) {
@@ -84,6 +85,7 @@ class Transfer final : public Operation {
   std::uint64_t bytes_;
   std::vector<std::vector<Lane>> lanes_;
   std::vector<std::vector<Movement>> movements_;
+  StreamEnd end_;
 };
 
 /// Both directions at once, each on a stream of its own.
@@ -94,7 +96,9 @@ class Bidirectional final : public Operation {
         down_stream_(Session::make_stream()),
         up_(session, spec, Direction::h2d),
         down_(session, spec, Direction::d2h),
-        movements_{up_.movement(), down_.movement()} {}
+        movements_{up_.movement(), down_.movement()},
+        up_end_(up_stream_),
+        down_end_(down_stream_.get()) {}
 
   [[nodiscard]] std::uint64_t moved_bytes(std::size_t /*part*/) const override {
     return 2 * up_.device->bytes();
@@ -117,6 +121,8 @@ class Bidirectional final : public Operation {
   Lane up_;
   Lane down_;
   std::vector<Movement> movements_;
+  StreamEnd up_end_;
+  StreamEnd down_end_;
 };
 
 /// Chunks through a pipeline of `depth` buffers: in, copied by a kernel, out, each stage on a
@@ -129,10 +135,12 @@ class Pipeline final : public Operation {
         blocks_(blocks_for(session.device(), spec.bytes)) {
     for (Owned<Stream>& stream : streams_) {
       stream = Session::make_stream();
+      ends_.emplace_back(stream.get());
     }
     for (unsigned i = 0; i < spec.depth(); ++i) {
       const Slot& slot = slots_.emplace_back(session, spec);
-      movements_.emplace_back(slot.in.host->memory(), slot.out.host->memory(), bytes_);
+      movements_.emplace_back(slot.in.host->memory(), slot.out.host->memory(), bytes_,
+                              std::vector<Memory*>{slot.in.device.get(), slot.out.device.get()});
     }
   }
 
@@ -199,6 +207,7 @@ class Pipeline final : public Operation {
   std::array<Owned<Stream>, 3> streams_;
   std::vector<Slot> slots_;
   std::vector<Movement> movements_;
+  std::deque<StreamEnd> ends_;
 };
 
 /// `depth` copies from one GPU's memory to another's, on a stream of the GPU that was opened.
@@ -208,7 +217,8 @@ class PeerCopy final : public Operation {
       : from_context_(from.context()),
         to_context_(to.context()),
         stream_(stream),
-        bytes_(spec.bytes) {
+        bytes_(spec.bytes),
+        end_(stream_) {
     for (unsigned i = 0; i < spec.depth(); ++i) {
       const Pair& pair = pairs_.emplace_back(std::make_unique<DeviceMemory>(from, spec.bytes),
                                              std::make_unique<DeviceMemory>(to, spec.bytes));
@@ -244,6 +254,7 @@ class PeerCopy final : public Operation {
   std::uint64_t bytes_;
   std::vector<Pair> pairs_;
   std::vector<Movement> movements_;
+  StreamEnd end_;
 };
 
 const Session& required(const Session* peer) {

@@ -79,9 +79,9 @@ class Block final : public MmioOperation {
     }
     return true;
   }
-  void arm(std::size_t part, std::uint64_t stamp) override { arm_fully(part, stamp); }
+  void arm(std::size_t part, std::uint64_t stamp) override { arm_fully(part, seed_of(stamp)); }
   [[nodiscard]] bool arrived(std::size_t part, std::uint64_t stamp) override {
-    return arrived_fully(part, stamp);
+    return arrived_fully(part, seed_of(stamp));
   }
 
  private:
@@ -143,9 +143,9 @@ class Poll final : public MmioOperation {
   [[nodiscard]] bool arrived_fully(std::size_t /*part*/, std::uint64_t seed) override {
     return answer_ == seed;
   }
-  void arm(std::size_t part, std::uint64_t stamp) override { arm_fully(part, stamp); }
+  void arm(std::size_t part, std::uint64_t stamp) override { arm_fully(part, seed_of(stamp)); }
   [[nodiscard]] bool arrived(std::size_t part, std::uint64_t stamp) override {
-    return arrived_fully(part, stamp);
+    return arrived_fully(part, seed_of(stamp));
   }
 
  private:
@@ -178,9 +178,9 @@ class ConfigRead final : public MmioOperation {
   [[nodiscard]] bool arrived_fully(std::size_t /*part*/, std::uint64_t /*seed*/) override {
     return std::memcmp(found_.data(), expected_.data(), std::min<std::size_t>(bytes_, 4)) == 0;
   }
-  void arm(std::size_t part, std::uint64_t stamp) override { arm_fully(part, stamp); }
+  void arm(std::size_t part, std::uint64_t stamp) override { arm_fully(part, seed_of(stamp)); }
   [[nodiscard]] bool arrived(std::size_t part, std::uint64_t stamp) override {
-    return arrived_fully(part, stamp);
+    return arrived_fully(part, seed_of(stamp));
   }
 
  private:
@@ -222,7 +222,7 @@ class VfioBlock final : public MmioOperation {
   }
   [[nodiscard]] bool moves_data() const override { return stores_ && checked_; }
   void arm_fully(std::size_t part, std::uint64_t seed) override {
-    fill_pattern(data_, ~seed);
+    fill_poison(data_, seed);
     run(part, 1);
     fill_pattern(data_, seed);
   }
@@ -230,9 +230,9 @@ class VfioBlock final : public MmioOperation {
     region_.read(at_, found_.data(), found_.size());
     return has_pattern(found_, seed);
   }
-  void arm(std::size_t part, std::uint64_t stamp) override { arm_fully(part, stamp); }
+  void arm(std::size_t part, std::uint64_t stamp) override { arm_fully(part, seed_of(stamp)); }
   [[nodiscard]] bool arrived(std::size_t part, std::uint64_t stamp) override {
-    return arrived_fully(part, stamp);
+    return arrived_fully(part, seed_of(stamp));
   }
 
  private:

@@ -76,10 +76,7 @@ class Half {
 
   /// Where the message of a step goes: nothing of what is to come there.
   void spoil(std::uint64_t step) {
-    fill_pattern(host_, seed(step));
-    for (std::byte& byte : host_) {
-      byte = ~byte;
-    }
+    fill_poison(host_, seed(step));
     received_.put(slot(step), host_);
   }
   /// Whether the message of a step lies where it belongs.
@@ -154,7 +151,7 @@ class ChannelExchange final : public JointOperation {
   }
 
   void arm_fully(std::uint64_t seed) override {
-    arm(seed);
+    set_seeds(seed);
     for (const std::unique_ptr<Half>& half : halves_) {
       for (std::uint64_t step = 0; step < exchange_buffer_sets; ++step) {
         half->spoil(step);
@@ -162,15 +159,7 @@ class ChannelExchange final : public JointOperation {
     }
   }
   /// Messages differ from those of the stamp before, so what is left of these cannot pass.
-  void arm(std::uint64_t stamp) override {
-    const auto seed = [&](unsigned sender, unsigned lane) {
-      return stamp + std::uint64_t{sender} * lanes + lane;
-    };
-    for (unsigned lane = 0; lane < lanes; ++lane) {
-      halves_.at(lane)->set_seeds(seed(rank_, lane), seed(neighbours_.receiver(lane), 1 - lane),
-                                  std::uint64_t{ranks_} * lanes);
-    }
-  }
+  void arm(std::uint64_t stamp) override { set_seeds(seed_of(stamp)); }
   [[nodiscard]] bool arrived_fully(std::uint64_t /*seed*/) override {
     if (cables_ != nullptr) {
       cables_->hide();
@@ -181,6 +170,16 @@ class ChannelExchange final : public JointOperation {
   [[nodiscard]] std::string fault() const override { return fault_; }
 
  private:
+  void set_seeds(std::uint64_t first) {
+    const auto seed = [&](unsigned sender, unsigned lane) {
+      return first + seed_of(MessageName{sender, lane, 0}.label(ranks_));
+    };
+    for (unsigned lane = 0; lane < lanes; ++lane) {
+      halves_.at(lane)->set_seeds(seed(rank_, lane), seed(neighbours_.receiver(lane), 1 - lane),
+                                  seed_of(std::uint64_t{ranks_} * lanes));
+    }
+  }
+
   bool arrived_last(std::uint64_t messages) {
     fault_.clear();
     bool arrived = true;

@@ -27,6 +27,19 @@ using Owned = std::unique_ptr<std::remove_pointer_t<Handle>, Release>;
 /// Waits for everything that was put into a queue.
 inline void finish(Queue queue) { check(api().clFinish(queue), "clFinish"); }
 
+/// Waits, when it ends, for all commands of a queue: one that was not waited for, because a later
+/// one was refused, must not outlive its host memory. A member after all that the commands use.
+class QueueEnd {
+ public:
+  explicit QueueEnd(Queue queue) : queue_(queue) {}
+  ~QueueEnd() { api().clFinish(queue_); }
+  QueueEnd(const QueueEnd&) = delete;
+  QueueEnd& operator=(const QueueEnd&) = delete;
+
+ private:
+  Queue queue_;
+};
+
 /// A string or a number that the runtime tells about a platform or device.
 std::string text_info(DeviceId device, Uint what);
 std::string text_info(Platform platform, Uint what);

@@ -187,7 +187,8 @@ class Mapped final : public Way {
 /// Vectors of the user's that are copied to buffers of the device, and back.
 class Copied final : public Way {
  public:
-  Copied(const Prepared& program, const Offload& offload) : Way(program), offload_(&offload) {}
+  Copied(const Prepared& program, const Offload& offload)
+      : Way(program), offload_(&offload), end_(program.queue()) {}
 
   void begin(Phases& phases, std::uint64_t seed) override {
     phases("allocate", [&] {
@@ -225,6 +226,7 @@ class Copied final : public Way {
   const Offload* offload_;
   std::optional<HostVectors> host_;
   std::array<Owned<Mem>, 3> buffers_;
+  QueueEnd end_;
 };
 
 /// Coarse-grained shared virtual memory: pointers that host and device both use.

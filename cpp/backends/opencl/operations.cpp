@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <deque>
 
 #include "binary_kernels.hpp"
 #include "kernel_operations.hpp"
@@ -48,7 +49,7 @@ struct Lane {
 class Transfer final : public Operation {
  public:
   Transfer(const Session& session, const OperationSpec& spec, std::vector<Direction> parts)
-      : queue_(session.queue()), bytes_(spec.bytes), depth_(spec.depth()) {
+      : queue_(session.queue()), bytes_(spec.bytes), depth_(spec.depth()), end_(queue_) {
     lanes_.resize(parts.size());
     movements_.resize(parts.size());
     for (std::size_t part = 0; part < parts.size(); ++part) {
@@ -81,6 +82,7 @@ class Transfer final : public Operation {
   unsigned depth_;
   std::vector<std::vector<Lane>> lanes_;
   std::vector<std::vector<Movement>> movements_;
+  QueueEnd end_;
 };
 
 /// Both directions at once, each on a queue of its own.
@@ -91,7 +93,9 @@ class Bidirectional final : public Operation {
         down_queue_(session.make_queue()),
         up_(session, spec, Direction::h2d),
         down_(session, spec, Direction::d2h),
-        movements_{up_.movement(), down_.movement()} {}
+        movements_{up_.movement(), down_.movement()},
+        up_end_(up_queue_),
+        down_end_(down_queue_.get()) {}
 
   [[nodiscard]] std::uint64_t moved_bytes(std::size_t /*part*/) const override {
     return 2 * up_.device->bytes();
@@ -116,6 +120,8 @@ class Bidirectional final : public Operation {
   Lane up_;
   Lane down_;
   std::vector<Movement> movements_;
+  QueueEnd up_end_;
+  QueueEnd down_end_;
 };
 
 /// Mapping a buffer for reading and writing, and giving it back: each half timed by itself.
@@ -131,8 +137,8 @@ class MapUnmap final : public Operation {
   ~MapUnmap() override {
     if (view_.data() != nullptr) {
       api().clEnqueueUnmapMemObject(queue_, device_.handle(), view_.data(), 0, nullptr, nullptr);
-      api().clFinish(queue_);
     }
+    api().clFinish(queue_);
   }
 
   [[nodiscard]] std::size_t parts() const override { return 2; }
@@ -151,12 +157,13 @@ class MapUnmap final : public Operation {
       check(api().clEnqueueUnmapMemObject(queue_, device_.handle(), view_.data(), 0, nullptr,
                                           nullptr),
             "clEnqueueUnmapMemObject");
-      finish(queue_);
       view_.move_to(nullptr);
+      finish(queue_);
     }
   }
 
-  // Before the map there is no host end to poison; its contents are then what the map brings.
+  // Before the map there is no host end to poison, and while it lasts the device's end is not to be
+  // touched: both hold an earlier part's data, which differ in every byte.
   void arm_fully(std::size_t part, std::uint64_t seed) override {
     put_pattern(part == 0 ? static_cast<Memory&>(device_) : view_, view_.bytes(), seed);
   }
@@ -180,10 +187,12 @@ class Stream final : public Operation {
       : bytes_(spec.bytes), items_(work_items(session, spec.bytes)), zero_(session) {
     for (Owned<Queue>& queue : queues_) {
       queue = session.make_queue();
+      ends_.emplace_back(queue.get());
     }
     for (unsigned i = 0; i < spec.depth(); ++i) {
       Slot& slot = slots_.emplace_back(session, spec);
-      movements_.emplace_back(slot.in.host->memory(), slot.out.host->memory(), bytes_);
+      movements_.emplace_back(slot.in.host->memory(), slot.out.host->memory(), bytes_,
+                              std::vector<Memory*>{slot.in.device.get(), slot.out.device.get()});
       const Mem from = slot.in.device->handle();
       const Mem to = slot.out.device->handle();
       const auto bytes = static_cast<Ulong>(bytes_);
@@ -258,37 +267,38 @@ class Stream final : public Operation {
   std::array<Owned<Queue>, 3> queues_;
   std::vector<Slot> slots_;
   std::vector<Movement> movements_;
+  std::deque<QueueEnd> ends_;
 };
 
 /// Device memory, and copies between it and the host's end that wait together.
 class BufferStaging final : public Staging {
  public:
   BufferStaging(const Session& session, const std::string& memory, std::size_t bytes)
-      : session_(&session), end_(session, memory, bytes), device_(session, bytes) {}
-  BufferStaging(const BufferStaging&) = delete;
-  BufferStaging& operator=(const BufferStaging&) = delete;
-  /// A copy that nobody waited for, because another one failed, must not outlive its memory.
-  ~BufferStaging() override { api().clFinish(session_->queue()); }
+      : session_(&session),
+        host_(session, memory, bytes),
+        device_(session, bytes),
+        end_(session.queue()) {}
 
-  [[nodiscard]] std::span<std::byte> host() override { return {end_.data(), device_.bytes()}; }
+  [[nodiscard]] std::span<std::byte> host() override { return {host_.data(), device_.bytes()}; }
   [[nodiscard]] Memory& device() override { return device_; }
   [[nodiscard]] bool keeps_data() const override { return session_->keeps_data(); }
   void to_host() override {
     check(api().clEnqueueReadBuffer(session_->queue(), device_.handle(), no, 0, device_.bytes(),
-                                    end_.data(), 0, nullptr, nullptr),
+                                    host_.data(), 0, nullptr, nullptr),
           "clEnqueueReadBuffer");
   }
   void to_device() override {
     check(api().clEnqueueWriteBuffer(session_->queue(), device_.handle(), no, 0, device_.bytes(),
-                                     end_.data(), 0, nullptr, nullptr),
+                                     host_.data(), 0, nullptr, nullptr),
           "clEnqueueWriteBuffer");
   }
   void complete() override { finish(session_->queue()); }
 
  private:
   const Session* session_;
-  HostEnd end_;
+  HostEnd host_;
   DeviceMemory device_;
+  QueueEnd end_;
 };
 
 /// On a device that keeps no data: its calls alone are timed, and nothing is there to verify.

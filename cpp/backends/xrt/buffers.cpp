@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <utility>
 
 namespace isthmus::xrt_native {
 namespace {
@@ -107,8 +108,13 @@ Lane::Lane(const Session& session, const OperationSpec& spec, xclBOSyncDirection
 
 Movement Lane::movement() {
   Memory& host = staged_ != nullptr ? static_cast<Memory&>(*own_) : *view_;
-  return direction_ == XCL_BO_SYNC_BO_TO_DEVICE ? Movement(host, *device_, bytes_)
-                                                : Movement(*device_, host, bytes_);
+  std::vector<Memory*> between;
+  if (staged_ != nullptr) {
+    between.push_back(view_.get());
+  }
+  return direction_ == XCL_BO_SYNC_BO_TO_DEVICE
+             ? Movement(host, *device_, bytes_, std::move(between))
+             : Movement(*device_, host, bytes_, std::move(between));
 }
 
 void Lane::to_device() {

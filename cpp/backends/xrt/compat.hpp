@@ -17,7 +17,8 @@
 #include <exception>
 #include <span>
 #include <string>
-#include <vector>
+
+#include "together.hpp"
 
 namespace isthmus::xrt_native {
 
@@ -30,14 +31,7 @@ concept StartsTransfers = requires(Bo& bo) { bo.async(XCL_BO_SYNC_BO_TO_DEVICE).
 template <class Bo>
 void transfer_together(std::span<Bo> buffers, xclBOSyncDirection direction) {
   if constexpr (StartsTransfers<Bo>) {
-    std::vector<typename Bo::async_handle> started;
-    started.reserve(buffers.size());
-    for (Bo& buffer : buffers) {
-      started.push_back(buffer.async(direction));
-    }
-    for (auto& handle : started) {
-      handle.wait();
-    }
+    start_together(buffers, [direction](Bo& buffer) { return buffer.async(direction); });
   }
 }
 

@@ -54,9 +54,9 @@ class Register final : public Operation {
   [[nodiscard]] bool arrived_fully(std::size_t /*part*/, std::uint64_t /*seed*/) override {
     return ip_.read_register(at_) == word_;
   }
-  void arm(std::size_t part, std::uint64_t stamp) override { arm_fully(part, stamp); }
+  void arm(std::size_t part, std::uint64_t stamp) override { arm_fully(part, seed_of(stamp)); }
   [[nodiscard]] bool arrived(std::size_t part, std::uint64_t stamp) override {
-    return arrived_fully(part, stamp);
+    return arrived_fully(part, seed_of(stamp));
   }
 
  private:

@@ -10,6 +10,7 @@
 #include <stdexcept>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 namespace isthmus {
@@ -126,25 +127,43 @@ bool holds_pattern(Memory& memory, std::size_t bytes, std::uint64_t seed);
 /// Sum modulo 2^64 of the pattern's words, a shorter last word padded with zeros.
 std::uint64_t pattern_sum(std::size_t bytes, std::uint64_t seed);
 
-/// Contents that differ from the pattern of this seed in every word (below 8 bytes: every byte).
+/// Contents that differ from the pattern of this seed in every bit. `offset` as for the pattern.
+void fill_poison(std::span<std::byte> to, std::uint64_t seed, std::size_t offset = 0);
 void poison(Memory& memory, std::size_t bytes, std::uint64_t seed);
+
+/// What consecutive stamps add to the data made of them. Found by search: no product with 1 to
+/// `distinct_stamps` has a byte 0x00 or, above the lowest byte, 0xFF. So whatever is added to both
+/// data, they differ in every byte, and what lay there before cannot pass at any size.
+inline constexpr std::uint64_t stamp_step = 0x91231B5372CB60FDU;
+inline constexpr std::uint64_t distinct_stamps = 120;
+/// Distance between the stamps of movements of a part: the data of the first 17 movements differ in
+/// every byte, also from those of 4 stamps before and after. Found by search.
+inline constexpr std::uint64_t next_movement = 5001;
+
+/// The word that a stamp stands for; also the seed of a pattern.
+constexpr std::uint64_t seed_of(std::uint64_t stamp) { return stamp * stamp_step; }
+/// The least distance from `least` on of stamps whose data differ in every byte.
+std::uint64_t distinct_distance(std::uint64_t least);
 
 /// Writes a word derived from `stamp` to every page of the first `bytes`, at an offset derived from
 /// it.
 void put_stamp(Memory& memory, std::size_t bytes, std::uint64_t stamp);
 bool holds_stamp(Memory& memory, std::size_t bytes, std::uint64_t stamp);
 
-/// A new sequence number in this process: makes the data of every repetition different.
-std::uint64_t fresh_stamp() noexcept;
+/// The first of `count` new sequence numbers in this process: they make the data of every
+/// repetition, and of each of its parts, different.
+std::uint64_t fresh_stamps(std::uint64_t count) noexcept;
+inline std::uint64_t fresh_stamp() noexcept { return fresh_stamps(1); }
 
-/// One transfer to verify: the contents of `source` must arrive in `destination`. Both must outlive
-/// the movement.
+/// One transfer to verify: the contents of `source` must arrive in `destination`, through each of
+/// `between`. All must outlive the movement.
 class Movement {
  public:
-  Movement(Memory& source, Memory& destination, std::size_t bytes)
-      : source_(&source), destination_(&destination), bytes_(bytes) {}
+  Movement(Memory& source, Memory& destination, std::size_t bytes,
+           std::vector<Memory*> between = {})
+      : source_(&source), destination_(&destination), bytes_(bytes), between_(std::move(between)) {}
 
-  /// Fresh pattern in the whole source, poison in the whole destination.
+  /// Fresh pattern in the whole source, poison in the whole destination and between.
   void arm_fully(std::uint64_t seed);
   [[nodiscard]] bool arrived_fully(std::uint64_t seed);
 
@@ -156,6 +175,7 @@ class Movement {
   Memory* source_;
   Memory* destination_;
   std::size_t bytes_;
+  std::vector<Memory*> between_;
 };
 
 }  // namespace isthmus

@@ -20,8 +20,8 @@ struct MessageName {
   unsigned lane = 0;     ///< of those that this sender has at once, 0 or 1
   std::size_t turn = 0;  ///< which of those in this lane that are armed together
 
-  /// Number added to a seed or a stamp: labels count from 0 without gaps, so that one byte
-  /// distinguishes 256 messages.
+  /// Number added to a stamp, and `seed_of` it to a seed: labels count from 0 without gaps, so that
+  /// one byte distinguishes 256 messages.
   [[nodiscard]] std::uint64_t label(unsigned ranks) const;
 };
 

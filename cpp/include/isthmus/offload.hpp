@@ -34,6 +34,8 @@ struct Vectors {
 
 /// Writes operands derived from `seed`; the result is not touched.
 void populate(const Vectors& vectors, std::uint64_t seed);
+/// Writes to c what differs from each sum in every bit.
+void spoil(const Vectors& vectors, std::uint64_t seed);
 /// Whether each element of c is the sum of the operands that `populate` wrote.
 [[nodiscard]] bool adds_up(const Vectors& vectors, std::uint64_t seed);
 /// The addition on the host: element by element, and with vector instructions.

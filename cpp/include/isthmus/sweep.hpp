@@ -34,6 +34,9 @@ class KernelSum {
   void expect(std::size_t bytes, std::uint64_t seed, std::uint64_t sweeps) {
     sum_ = pattern_sum(bytes, seed) * (sweeps | 1U);
   }
+  /// The pattern to read, of this seed: odd, lest the sum of a short buffer be 0, which is that of
+  /// a kernel that reads nothing.
+  [[nodiscard]] static std::uint64_t contents(std::uint64_t seed) { return seed | 1U; }
   /// The key of a launch, so that results of an earlier one are detected. Odd, to keep all bits.
   [[nodiscard]] static std::uint64_t key(std::uint64_t stamp) { return stamp * 2 + 1; }
   /// Whether `memory` holds the results of all workers for the launch of this stamp.

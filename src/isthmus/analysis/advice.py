@@ -14,6 +14,7 @@ from functools import cached_property
 from typing import Literal, NamedTuple
 
 from isthmus.analysis.context import each, time_of
+from isthmus.analysis.ratios import first_bank
 from isthmus.analysis.summary import THROUGH_EMULATION, resolved
 from isthmus.errors import UsageError
 from isthmus.frames import Frame
@@ -358,7 +359,7 @@ class Ways:
 
 def _copies(rows: Frame, direction: str, confidence: float) -> dict[Way, Curve]:
     figures: dict[Way, dict[int, Interval]] = {}
-    for row in each(_first_bank(rows[rows["operation"] == COPIES[direction]])):
+    for row in each(first_bank(rows[rows["operation"] == COPIES[direction]])):
         way = Way(str(row.device), "copy", str(row.memory), int(row.depth))
         figures.setdefault(way, {})[way.depth * int(row.bytes)] = time_of(row, confidence)
     return {way: Curve(of) for way, of in figures.items()}
@@ -369,7 +370,7 @@ def _maps(rows: Frame, confidence: float) -> dict[Way, Curve]:
     halves: list[dict[Way, dict[int, Interval]]] = []
     for operation in MAPS:
         halves.append({})
-        for row in each(_first_bank(rows[rows["operation"] == operation])):
+        for row in each(first_bank(rows[rows["operation"] == operation])):
             way = Way(str(row.device), "map", str(row.memory), 1)
             halves[-1].setdefault(way, {})[int(row.bytes)] = time_of(row, confidence)
     there, back = halves
@@ -381,11 +382,6 @@ def _maps(rows: Frame, confidence: float) -> dict[Way, Curve]:
 
 def _sum(one: Interval, other: Interval) -> Interval:
     return combined((1.0, 1.0), (one, other))
-
-
-def _first_bank(rows: Frame) -> Frame:
-    """Of a card with several memories: the first that was measured."""
-    return rows[rows["bank"] == rows["bank"].min()] if "bank" in rows else rows
 
 
 def first_use(rows: Frame, confidence: float) -> dict[tuple[str, str], Curve]:

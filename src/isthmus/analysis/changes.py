@@ -15,8 +15,11 @@ from isthmus.analysis.quantities import (
     CLASSES,
     CLOCKS,
     IDENTITY,
+    Coverage,
     Quantity,
+    coverage,
     identity,
+    size_class,
     trusted_logs,
 )
 from isthmus.analysis.ratios import complete, groups, with_axes
@@ -73,6 +76,8 @@ class Change(Quantity):
     allowed: bool
     """Whether ``SHARED_LINK`` is in the interval, for runs that may differ as a whole."""
     verdict: Judgement
+    sizes_class: str
+    """Class of the sizes in words: ``quantities.size_class``."""
 
     @property
     def size_of_change(self) -> float:
@@ -121,10 +126,19 @@ class Comparison(NamedTuple):
         return sorted(found, key=lambda one: -one.size_of_change)
 
     @property
+    def coverage(self) -> list[Coverage]:
+        """How much is decided, of each device and kind of quantity, in order of appearance."""
+        return coverage((one, one.sizes_class, one.verdict) for one in self.series)
+
+    @property
+    def open(self) -> list[Coverage]:
+        """Kinds of quantities of which nothing is decided."""
+        return [one for one in self.coverage if not one.decided]
+
+    @property
     def passes(self) -> bool:
-        """Whether nothing is slower or missing, and anything at all could be decided."""
-        decided = any(one.verdict != "undecided" for one in self.series)
-        return decided and not (self.of("slower") or self.slower_points or self.missing)
+        """Whether nothing is slower or missing, and of each kind on each device some is decided."""
+        return not (self.of("slower") or self.slower_points or self.missing or self.open)
 
 
 def frame(changes: Sequence[Change]) -> Frame:
@@ -348,4 +362,5 @@ def _change(part: Frame, confidence: float, least: float, shared: frozenset[str]
         per_run=per_run,
         allowed=allowed,
         verdict=judge(ratio, least),
+        sizes_class=size_class(int(sizes["bytes"].iloc[0])),
     )

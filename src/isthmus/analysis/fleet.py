@@ -11,19 +11,20 @@ from typing import Any, Literal, NamedTuple
 
 import numpy as np
 
-from isthmus.analysis import wording
 from isthmus.analysis.quantities import (
-    CLASSES,
     CLOCKS,
     IDENTITY,
+    Coverage,
     Quantity,
+    coverage,
     identity,
+    size_class,
     trusted_logs,
 )
 from isthmus.analysis.summary import simulated_devices
 from isthmus.frames import Frame, Series
 from isthmus.results.run_file import DeviceRecord, Run
-from isthmus.statistics import judge, shift, simultaneous
+from isthmus.statistics import Judgement, judge, shift, simultaneous
 from isthmus.student import student
 from isthmus.text import counted
 
@@ -81,6 +82,8 @@ class Fleet(NamedTuple):
     """Why no baseline was compared; empty where one was, or none was given."""
     least: float
     """Smallest difference that counts, as a share."""
+    coverage: Sequence[Coverage]
+    """How much of the comparison with the baseline is decided."""
 
     def of(self, state: State) -> list[Node]:
         """Machines in this state, the worst first."""
@@ -88,9 +91,17 @@ class Fleet(NamedTuple):
         return sorted(found, key=lambda n: -max((one.ratio for one in n.outliers), default=0.0))
 
     @property
+    def open(self) -> list[Coverage]:
+        """Kinds of quantities of which nothing is decided against the baseline."""
+        return [one for one in self.coverage if not one.decided]
+
+    @property
     def passes(self) -> bool:
-        """Whether some machine was judged, and none is slow, failed or missing, nor all slower."""
-        bad = self.shifts or any(self.of(state) for state in BAD)
+        """Whether machines were judged, and all are well, and not certainly or perhaps all slower.
+
+        Perhaps: a baseline was given, and nothing is decided of a kind of quantity, or at all.
+        """
+        bad = self.shifts or self.baseline or self.open or any(self.of(state) for state in BAD)
         return bool(self.of("healthy")) and not bad
 
 
@@ -138,13 +149,13 @@ def inspect(
         )
         for key, reasons in sorted(failed.items())
     ]
-    shifts, why = _shifts(times, baseline, least)
+    shifts, why, decided = _shifts(times, baseline, least)
     quantities = len(judged[_QUANTITY].drop_duplicates())
     kinds = len({node.kind for node in nodes})
     here = {node.name for node in nodes}
     absent = sorted(set(expected) - here)
     nodes += [Node(name, "", "missing", [], ["no run file"]) for name in absent]
-    return Fleet(nodes, kinds, quantities, shifts, why, least)
+    return Fleet(nodes, kinds, quantities, shifts, why, least, decided)
 
 
 def _node(
@@ -180,28 +191,34 @@ def _scores(times: Frame, usual: Frame) -> Frame:
 
 def _shifts(
     times: Frame, baseline: Iterable[tuple[str, Run]] | None, least: float
-) -> tuple[list[Outlier], str]:
-    """Quantities that are certainly slower than the baseline's; or why none can be compared."""
+) -> tuple[list[Outlier], str, list[Coverage]]:
+    """Quantities that are certainly slower than the baseline's; or why none can be compared.
+
+    And how much of the comparison is decided.
+    """
     if baseline is None:
-        return [], ""
+        return [], "", []
     before, _ = _table(baseline)
     after, old = _scores(times, before), _scores(before, before)
     quantities = [key for key, _ in after.groupby(_QUANTITY)]
     if not quantities:
-        return [], "it has no measurement of these kinds of machines in common"
+        return [], "it has no measurement of these kinds of machines in common", []
     confidence = simultaneous(0.95, len(quantities))
     found, fewest = [], math.inf
+    judged: list[tuple[Outlier, str, Judgement]] = []
     known = old.groupby(_QUANTITY).column("score")
     for key, rows in after.groupby(_QUANTITY):
         reference = known[key].tolist()
         change = shift(reference, rows["score"].tolist(), confidence)
         fewest = min(fewest, len(reference), len(rows))
-        if judge(change.exponential(), least) == "slower":
-            found.append(
-                _outlier("", rows.iloc[0], float(np.exp(rows["log"].median())), change.value)
-            )
+        one = _outlier("", rows.iloc[0], float(np.exp(rows["log"].median())), change.value)
+        verdict = judge(change.exponential(), least)
+        judged.append((one, one.sizes, verdict))
+        if verdict == "slower":
+            found.append(one)
     found.sort(key=lambda one: -one.ratio)
-    return found, "" if fewest > 1 else "it takes two machines of a kind on each side"
+    few = "" if fewest > 1 else "it takes two machines of a kind on each side"
+    return found, few, coverage(judged)
 
 
 def _table(
@@ -249,18 +266,11 @@ def _rows(node: tuple[str, str], run: Run) -> tuple[list[tuple[object, ...]], li
                 log = median([median(values) for values in logs.values()])
                 rows.append(
                     (*node, point.study, point.device, point.operation, point.memory, axes, clock,
-                     _size_class(point.bytes), point.bytes, log)
+                     size_class(point.bytes), point.bytes, log)
                 )  # fmt: skip
     if not rows and not wrong:
         wrong.append("nothing was measured")
     return rows, wrong
-
-
-def _size_class(size: int) -> str:
-    low, high = next((ends for ends in CLASSES if ends[0] <= size <= ends[1]), (0, 0))
-    if not high:
-        return ""
-    return f"from {wording.size(low)}" if high == math.inf else f"up to {wording.size(high)}"
 
 
 def _kind(run: Run) -> str:

@@ -8,7 +8,15 @@ from typing import Any
 import numpy as np
 
 from isthmus.analysis import reproduction, transfer, wording
-from isthmus.analysis.context import AnalysisContext, Rows, each, question, rate_of, time_of
+from isthmus.analysis.context import (
+    AnalysisContext,
+    Rows,
+    each,
+    interval_of,
+    question,
+    rate_of,
+    time_of,
+)
 from isthmus.analysis.findings import common
 from isthmus.analysis.findings.devices import of_alike
 from isthmus.analysis.findings.finding import MOST_HEADLINES, Finding, Reference, Verdict, shown
@@ -16,7 +24,7 @@ from isthmus.analysis.ratios import groups
 from isthmus.boards import Board
 from isthmus.frames import Frame, Row
 from isthmus.models import host_memory
-from isthmus.statistics import Interval, combined, exact
+from isthmus.statistics import Interval, combined, exact, judge
 from isthmus.studies.base import Analysis
 from isthmus.units import format_size
 
@@ -256,6 +264,7 @@ _CHOICES: dict[str, tuple[str, Verdict, str]] = {
     "faster": ("copy_never", "faster", "no copy needed"),
     "same": ("copy_same", "same", "as copying first"),
     "slower": ("copy_first", "slower", "copy first"),
+    "undecided": ("copy_unclear", "undecided", "not decided"),
 }
 """Direct access beside copying first: template of the sentence, verdict, remark."""
 
@@ -265,8 +274,8 @@ def _copies(context: AnalysisContext) -> Iterator[Finding]:
     table = direct(context).table
     for _, reads in groups(table[table["operation"] == "read_bandwidth"], ["device"]):
         row = common.pick(reads, reads["bytes"].idxmax())
-        ratio, copy_s = float(row.direct_time_ratio), float(row.copy_s + row.card_sweep_s)
-        chosen = "slower" if ratio > _WORTH else "faster" if ratio < 1 / _WORTH else "same"
+        copy_s = float(row.copy_s + row.card_sweep_s)
+        chosen = judge(interval_of(row, "direct_time_ratio"), _WORTH - 1)
         template, verdict, remark = _CHOICES[chosen]
         direct_s = Interval(float(row.direct_sweep_s), np.nan, np.nan)
         yield common.tell(
@@ -274,6 +283,7 @@ def _copies(context: AnalysisContext) -> Iterator[Finding]:
             values={"direct": shown(direct_s.value, "s"), "copy": shown(copy_s, "s")},
             reference=Reference(kind="other", value=copy_s, name="copy first"), share=None,
             verdict=verdict, remark=remark, evidence="direct",
+            action=common.to_decide(context, str(row.device)) if chosen == "undecided" else "",
         )  # fmt: skip
 
 

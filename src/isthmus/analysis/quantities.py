@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, fields
 from statistics import median
-from typing import Any
+from typing import Any, NamedTuple
 
+from isthmus.analysis import wording
 from isthmus.analysis.ratios import LARGE, SMALL
 from isthmus.analysis.summary import measured_on
 from isthmus.results.run_file import ClockName, Point
+from isthmus.statistics import Judgement
 
 CLASSES = ((1, SMALL), (SMALL + 1, LARGE - 1), (LARGE, math.inf), (0, 0))
 """Bytes, from and to: sizes that are judged together; the last is of what has no size."""
@@ -41,7 +43,48 @@ class Quantity:
         return " ".join(filter(None, (self.operation, self.memory, self.axes)))
 
 
+class Coverage(NamedTuple):
+    """How much is decided of one kind of quantity on one device.
+
+    A kind is a study's operation on a clock, in one class of sizes: small sizes show a latency,
+    large ones a rate. Its series differ in memory and axes.
+    """
+
+    study: str
+    device: str
+    operation: str
+    clock: str
+    sizes: str
+    """Class of the sizes: ``size_class``."""
+    series: int
+    decided: int
+    """Of ``series``, those that are slower, faster or the same within the limit."""
+
+
 IDENTITY = tuple(one.name for one in fields(Quantity))
+
+
+def coverage(judged: Iterable[tuple[Quantity, str, Judgement]]) -> list[Coverage]:
+    """How much is decided, of each device and kind of quantity, in order of appearance.
+
+    ``judged``: each series with the class of its sizes and its verdict.
+    """
+    kinds: dict[tuple[str, str, str, str, str], list[Judgement]] = {}
+    for one, sizes, verdict in judged:
+        key = (one.study, one.device, one.operation, one.clock, sizes)
+        kinds.setdefault(key, []).append(verdict)
+    return [
+        Coverage(*key, len(verdicts), len(verdicts) - verdicts.count("undecided"))
+        for key, verdicts in kinds.items()
+    ]
+
+
+def size_class(size: int) -> str:
+    """The class of a size in words; empty for what has no size."""
+    low, high = next((ends for ends in CLASSES if ends[0] <= size <= ends[1]), (0, 0))
+    if not high:
+        return ""
+    return f"from {wording.size(low)}" if high == math.inf else f"up to {wording.size(high)}"
 
 
 def identity(row: Mapping[str, Any]) -> dict[str, str]:

@@ -6,6 +6,7 @@ no data, except to compare the software of APIs without a device.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import combinations
 from typing import Any, NamedTuple
@@ -91,6 +92,22 @@ def groups(frame: Frame, keys: Sequence[str]) -> Iterator[tuple[tuple[str, ...],
     """Groups of rows that are equal in all of these columns, in order of appearance."""
     for key, group in frame.groupby(list(keys), sort=False, dropna=False):
         yield tuple(map(str, key)), group
+
+
+def first_bank(rows: Frame) -> Frame:
+    """Of each card with several memories, the rows of the first that was measured."""
+    if "bank" not in rows:
+        return rows
+    banks = [math.inf if missing(bank) else bank for bank in rows["bank"]]
+    least: dict[Any, float] = {}
+    for device, bank in zip(rows["device"], banks, strict=True):
+        least[device] = min(bank, least.get(device, math.inf))
+    return rows[
+        np.array(
+            [bank == least[device] for device, bank in zip(rows["device"], banks, strict=True)],
+            dtype=bool,
+        )
+    ]
 
 
 def _trusted(point: Point, verified: Verified) -> Iterator[Rerun]:

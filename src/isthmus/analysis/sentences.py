@@ -55,6 +55,7 @@ TEMPLATES = MappingProxyType(
         "api_same": "{what}: {best} and {usual} are alike, within {percent}.",
         "api_undecided": "{what}: {best} takes {span} of {usual}'s time: not decided.",
         "map_buffers": "Mapping {size} takes {map}, copying {copy}: map buffers ({who}).",
+        "map_unclear": "Mapping {size} takes {map}, copying {copy}: not decided ({who}).",
         "map_shares": "Mapping {size} copies nothing here: {map}, a copy {copy}; map buffers "
         "({who}).",
         "model_memory": "The model has no runtime that copies in host memory: "
@@ -63,6 +64,8 @@ TEMPLATES = MappingProxyType(
         "copy_never": "Work on host memory directly: {size} take {direct}, "
         "copied first {copy} ({who}).",
         "copy_first": "Copy first: {size} in host memory take {direct}, copied {copy} ({who}).",
+        "copy_unclear": "{size} take {direct} in host memory, {copy} copied first: not decided "
+        "({who}).",
         "copy_same": "{size} take {direct} in host memory, {copy} copied first: alike ({who}).",
         "host_unreached": "No kernel on host memory was measured; on device memory {rate} at "
         "{size} ({who}).",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -55,21 +56,55 @@ def _common(
     other_axes = {axis.name: axis for axis in other.axes}
     if one.name != other.name or other_axes.keys() != {axis.name for axis in one.axes}:
         return None
-    axes = [
-        msgspec.structs.replace(
-            axis, values=[value for value in axis.values if value in other_axes[axis.name].values]
-        )
-        for axis in one.axes
-    ]
-    if any(axis.values and not left.values for axis, left in zip(one.axes, axes, strict=True)):
+    axes = [common for axis in one.axes if (common := _common_axis(axis, other_axes[axis.name]))]
+    if len(axes) < len(one.axes):
         return None
     return msgspec.structs.replace(
         one,
         axes=axes,
         memory_kinds=[kind for kind in one.memory_kinds if kind in other.memory_kinds],
+        device_buffers=max(one.device_buffers, other.device_buffers),
         most_bytes=min(one.most_bytes, other.most_bytes),
         unit_bytes=math.lcm(one.unit_bytes, other.unit_bytes),
     )
+
+
+def _common_axis(
+    one: protocol.AxisDescription, other: protocol.AxisDescription
+) -> protocol.AxisDescription | None:
+    """An axis with the values that both take; None where there is none.
+
+    An axis without listed values takes whole numbers from 1 to ``most``.
+    """
+    most = min(one.most, other.most)
+    listed, further = (one, other) if one.values else (other, one)
+    if not listed.values:
+        usual = str(min(int(one.usual), int(other.usual), most))
+        return msgspec.structs.replace(
+            one, usual=usual, most=most, buffers=one.buffers or other.buffers
+        )
+    values = [
+        value
+        for value in listed.values
+        if value in further.values
+        or (not further.values and value.isdecimal() and 1 <= int(value) <= further.most)
+    ]
+    if not values:
+        return None
+    usual = one.usual if one.usual in values else other.usual
+    return msgspec.structs.replace(
+        one, values=values, usual=usual if usual in values else values[0], most=most,
+        buffers=one.buffers or other.buffers,
+    )  # fmt: skip
+
+
+def _left_on_hosts(ranks: Sequence[RankState]) -> int:
+    """Memory for each rank where it is least: ranks of a host share what is left there.
+
+    0 where a rank does not know.
+    """
+    on_host = Counter(rank.hello.host for rank in ranks)
+    return min(rank.hello.free_bytes // on_host[rank.hello.host] for rank in ranks)
 
 
 @dataclass(frozen=True)
@@ -111,7 +146,10 @@ class RankGroup(Responder):
             replace(member, description=answer.device)
             for member, answer in zip(self.members, opened, strict=True)
         ]
-        joined = joint([member.description for member in self.members])
+        joined = msgspec.structs.replace(
+            joint([member.description for member in self.members]),
+            host_bytes=_left_on_hosts(self._leader.ranks),
+        )
         address = "+".join(dict.fromkeys(member.address for member in self.members))
         if not joined.operations:
             raise UsageError(f"no channel leads from each to each of these devices: {address}")

@@ -14,7 +14,7 @@ from isthmus.measure.plan import Task
 from isthmus.studies import by_name
 
 MOST_S = 120.0
-"""A process that sends nothing for this long is taken to hang."""
+"""The time that a process may take; the supervisor's limit of silence comes on top."""
 _LEAST_AGAIN = 3
 _MOST_AGAIN = 63
 _AGAIN_BYTES = 4 << 20

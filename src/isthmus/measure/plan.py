@@ -96,7 +96,7 @@ class Limits:
     @classmethod
     def of(cls, device: DeviceDescription) -> Limits:
         """Limits now: free host memory changes."""
-        return cls(device, available_bytes())
+        return cls(device, device.host_bytes or available_bytes())
 
     def largest(self, operation: OperationDescription, axes: Mapping[str, Value]) -> int:
         """Bytes of the largest buffer with these values of its axes."""

@@ -89,6 +89,8 @@ class DeviceDescription(msgspec.Struct, frozen=True):
     """Reason and remedy for values of axes that it cannot take: ``target=host``."""
     simulated: bool = False
     """Whether its times are those of an emulated card, the same on each host."""
+    host_bytes: int = 0
+    """Host memory that is left for it, where other processes than this know; 0: the machine's."""
 
 
 def place_of(properties: Mapping[str, str]) -> str:

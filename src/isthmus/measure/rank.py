@@ -43,6 +43,7 @@ from isthmus.output import warn
 from isthmus.studies.base import Study
 from isthmus.system import launcher
 from isthmus.system.launcher import Place
+from isthmus.system.memory import available_bytes
 
 if TYPE_CHECKING:
     from mpi4py.MPI import Intracomm
@@ -116,7 +117,9 @@ def become_rank(
     leader, pipe = _start_leader(place) if place.rank == 0 else (None, None)
     device = _device(place, devices, studies, before)
     file = os.memfd_create("isthmus", 0)  # open, too, in the program that replaces this one
-    hello = Hello(place.rank, socket.gethostname(), os.getpid(), device)
+    hello = Hello(
+        place.rank, socket.gethostname(), os.getpid(), device, free_bytes=available_bytes()
+    )
     os.write(file, encode(hello))
     arguments = [file]
     if leader and pipe:

@@ -86,6 +86,8 @@ class Hello(msgspec.Struct, frozen=True, tag=True):
     device: RankDevice | protocol.Failed
     mpi: str = ""
     """Name, version and level of threads of its MPI."""
+    free_bytes: int = 0
+    """Memory of its host that is available; 0: unknown."""
 
 
 class Heartbeat(msgspec.Struct, frozen=True, tag=True):
@@ -245,7 +247,8 @@ class Leader:
             why = f"{' and '.join(truncated(died))} ended before its time"
         elif silent:
             who = " and ".join(truncated(silent))
-            why = f"nothing was heard of {who} for {self._silence_s:.0f} s"
+            since_s = now - max(rank.heard for rank in silent)
+            why = f"nothing was heard of {who} for {since_s:.0f} s"
         elif now < deadline:
             return
         elif len(self._unanswered) < len(self.ranks):

@@ -17,7 +17,7 @@ from isthmus.measure import protocol
 from isthmus.system.binding import UNBOUND, Binding
 
 SILENCE_S = 60.0
-"""A worker that sends nothing for this long after its allowed time is killed."""
+"""A worker that sends nothing for this long, beyond the time that its work may take, is killed."""
 
 _TEARDOWN_S = 5.0
 """Time that a released worker has to end by itself: a runtime that is killed during its teardown
@@ -117,26 +117,25 @@ class WorkerProcess(Responder):
 
     def ask(self, request: protocol.Request, allowed_s: float = 0.0) -> protocol.Answer:
         """See Responder."""
-        deadline = time.monotonic() + allowed_s + self._silence_s
+        asked = time.monotonic()
         try:
             protocol.send(self._requests, request)
         except (OSError, ValueError):  # ValueError: the pipe was closed before
             self._raise_died("ended")
-        answer = protocol.receive_answer(lambda size: self._read(size, deadline))
+        most_s = allowed_s + self._silence_s
+        answer = protocol.receive_answer(lambda size: self._read(size, asked, most_s))
         if isinstance(answer, protocol.Failed):
             raise WorkerRefusedError(answer)
         return answer
 
-    def _read(self, size: int, deadline: float) -> bytes:
+    def _read(self, size: int, asked: float, most_s: float) -> bytes:
         data = b""
         while len(data) < size:
-            ready, _, _ = select.select(
-                [self._answers], [], [], max(0.0, deadline - time.monotonic())
-            )
+            left_s = max(0.0, asked + most_s - time.monotonic())
+            ready, _, _ = select.select([self._answers], [], [], left_s)
             if not ready:
-                self._raise_died(
-                    f"was silent for {self._silence_s:.0f} s and was killed", patience_s=0.0
-                )
+                silent_s = time.monotonic() - asked
+                self._raise_died(f"was silent for {silent_s:.0f} s and was killed", patience_s=0.0)
             piece = os.read(self._answers, size - len(data))
             if not piece:
                 self._raise_died("ended")

@@ -9,6 +9,7 @@ from types import MappingProxyType
 
 from isthmus.analysis import wording
 from isthmus.analysis.changes import SHARED_LINK, Change, Comparison, frame
+from isthmus.analysis.quantities import Coverage
 from isthmus.analysis.sentences import shortened
 from isthmus.columns import command_lines, wrapped
 from isthmus.junit import Case, junit
@@ -67,8 +68,21 @@ def _single_runs(result: Comparison) -> bool:
 
 
 def verdict(result: Comparison) -> list[str]:
-    """The answer as a sentence, and one about the points that the new side lacks."""
-    return [_verdict(result), *([_missing(result)] if result.missing else [])]
+    """The answer as a sentence; one about what is open, one about points the new side lacks."""
+    lacks = [_missing(result)] if result.missing else []
+    return [_verdict(result), *_open(result), *lacks]
+
+
+def _open(result: Comparison) -> Iterator[str]:
+    """Devices with kinds of quantities of which nothing is decided, where others are."""
+    if len(result.open) < len(result.coverage):
+        for device, kinds in groupby(sorted(result.open, key=lambda one: one.device), _device_of):
+            names = ", ".join(" ".join(filter(None, (k.operation, k.sizes))) for k in kinds)
+            yield f"Nothing is decided on {shortened(device, _NAME)} of {shortened(names, _NAME)}."
+
+
+def _device_of(one: Coverage) -> str:
+    return one.device
 
 
 def remarks(result: Comparison) -> list[str]:
@@ -243,6 +257,7 @@ def _json(result: Comparison) -> str:
         "relevant": result.least,
         "runs_may_differ_by": SHARED_LINK if result.allowed else 0.0,
         "passes": result.passes,
+        "coverage": [one._asdict() for one in result.coverage],
         "devices": result.devices,
         "series": rows(result.series),
         "points": rows(result.points),
@@ -259,7 +274,7 @@ def _csv(result: Comparison) -> str:
 
 
 def _junit(result: Comparison) -> str:
-    """A test case for each series, and for each point that is slower alone or missing."""
+    """A test case for each series, each point that is slower alone or missing, each open kind."""
     cases = []
     kinds = {"slower": "failure", "undecided": "skipped"}
     for one in result.series:
@@ -269,6 +284,10 @@ def _junit(result: Comparison) -> str:
     for one in (one for one in result.slower_points if one.key not in slower):
         text = f"{values(one)}, {percent_of_time(one)}"
         cases.append(Case(one.study, f"{_name(one)} (point)", "failure", text))
+    for one_kind in result.open:
+        name = " ".join(filter(None, (one_kind.device, one_kind.operation, one_kind.sizes)))
+        why = f"nothing is decided: {counted(one_kind.series, 'series', 'series')}"
+        cases.append(Case(one_kind.study, f"{name} (decided)", "failure", why))
     for gone in result.missing:
         name = f"{gone.device} {gone.words} {format_size(gone.bytes)}"
         cases.append(Case(gone.study, name, "failure", _WHY[gone.why]))

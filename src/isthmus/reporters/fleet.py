@@ -8,6 +8,7 @@ from itertools import groupby
 from types import MappingProxyType
 
 from isthmus.analysis.fleet import BAD, Fleet, Node, Outlier, State
+from isthmus.analysis.quantities import Coverage
 from isthmus.analysis.sentences import shortened
 from isthmus.errors import UsageError
 from isthmus.junit import Case, junit
@@ -47,6 +48,9 @@ def _lines(fleet: Fleet) -> Iterator[str]:
         what = counted(len(fleet.shifts), "quantity is", "quantities are")
         yield f"Against the baseline, {what} slower on all machines of a kind:"
         yield from (f"  {_what(one)}" for one in fleet.shifts[:_MOST_SHIFTS])
+    if fleet.open and not fleet.baseline:
+        names = "; ".join(dict.fromkeys(map(_kind, fleet.open)))
+        yield f"Against the baseline, nothing is decided of {names}"
     yield from (_line(node) for node in slow[:_MOST_NODES])
     if len(slow) > _MOST_NODES:
         yield f"and {len(slow) - _MOST_NODES} more (--format nodes)"
@@ -62,6 +66,10 @@ def _lines(fleet: Fleet) -> Iterator[str]:
         yield from (
             f"  {why}" for why in dict.fromkeys(r for node in unknown for r in node.reasons)
         )
+
+
+def _kind(one: Coverage) -> str:
+    return " ".join(filter(None, (one.device, one.operation, one.sizes)))
 
 
 def _line(node: Node) -> str:
@@ -146,6 +154,7 @@ def _json(fleet: Fleet) -> str:
         ],
         "slower_than_baseline": [vars(one) for one in fleet.shifts],
         "no_baseline": fleet.baseline,
+        "coverage": [one._asdict() for one in fleet.coverage],
     }
     return json_text(data)
 
@@ -160,6 +169,9 @@ def _junit(fleet: Fleet) -> str:
     ]  # fmt: skip
     if fleet.shifts:
         cases.append(Case("fleet", "baseline", "failure", "; ".join(map(_what, fleet.shifts))))
+    elif fleet.baseline or fleet.open:
+        why = fleet.baseline or f"nothing is decided of {'; '.join(map(_kind, fleet.open))}"
+        cases.append(Case("fleet", "baseline", "failure", why))
     return junit("isthmus fleet", cases)
 
 

@@ -16,6 +16,7 @@ from isthmus.analysis.findings.finding import MOST_HEADLINES, Finding, Verdict, 
 from isthmus.analysis.hybrid import Share
 from isthmus.analysis.ratios import SMALL, groups
 from isthmus.frames import Frame, Row
+from isthmus.program import Invocation
 from isthmus.results.commands import again
 from isthmus.statistics import Interval, relevant
 from isthmus.studies.base import Analysis
@@ -267,11 +268,15 @@ def _maps(context: AnalysisContext, series: dict[tuple[str, ...], Frame]) -> Ite
             continue
         copied, mapped = pair
         gain = _gain(context, mapped, copied)
+        verdict = context.judge(gain.inverse())
+        template, remark = "map_unclear", "not decided"
+        action: Invocation | str = common.to_decide(context, device)
+        if verdict == "faster":
+            template = "map_shares" if "zero_copy" in mapped.flags else "map_buffers"
+            remark, action = "map buffers", common.backend_of(context, device).map_advice
         yield common.tell(
-            context, mapped, "map_shares" if "zero_copy" in mapped.flags else "map_buffers",
-            "{what}, {size}", gain, "1", ways=WAYS, verdict=context.judge(gain.inverse()),
-            subject=f"map over copy, {common.title(context, device)}", remark="map buffers",
-            action=common.backend_of(context, device).map_advice,
+            context, mapped, template, "{what}, {size}", gain, "1", ways=WAYS, verdict=verdict,
+            subject=f"map over copy, {common.title(context, device)}", remark=remark, action=action,
             values={
                 "map": shown(float(mapped.median_s), "s"),
                 "copy": shown(float(copied.median_s), "s"),

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from isthmus.analysis.context import each
-from isthmus.analysis.ratios import groups
+from isthmus.analysis.ratios import first_bank, groups
 from isthmus.frames import Frame
 from isthmus.reporters.html.charts.series import (
     MOST_LINES,
@@ -62,7 +62,7 @@ def _direction(
     for source in sources:
         rows = source.rows("transfer")
         rows = rows[rows["operation"].isin(names) & rows["bandwidth_Bps"].gt(0)]
-        rows = rows[rows["bank"].eq(rows["bank"].min()) & rows["depth"].eq(1)]
+        rows = first_bank(rows[rows["depth"].eq(1)])
         for (address, api), points in groups(rows, ["device", "api"]):
             lines = list(_memories(points))
             for kind, filled, part in lines:
