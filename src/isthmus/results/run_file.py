@@ -6,19 +6,15 @@ of a clock, with the scale in seconds; sizes are bytes.
 
 from __future__ import annotations
 
-import contextlib
-import glob
-import os
-import platform
 from datetime import datetime
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import msgspec
-import psutil
 
-from isthmus.errors import IsthmusError, UsageError
+from isthmus import saving
+from isthmus.errors import UsageError
 from isthmus.measure.protocol import Noise
 from isthmus.program import quoted
 from isthmus.system.pci import Function
@@ -325,11 +321,30 @@ def schema() -> dict[str, Any]:
     return {"$schema": "https://json-schema.org/draft/2020-12/schema", "title": SCHEMA, **generated}
 
 
+def encoded(value: object) -> bytes:
+    """JSON of a value. A byte that is no text, in the name of a file, becomes U+FFFD."""
+    try:
+        return msgspec.json.encode(value)
+    except UnicodeEncodeError:
+        return msgspec.json.encode(_as_text(msgspec.to_builtins(value)))
+
+
+def _as_text(value: Any) -> Any:
+    """The same value; Python keeps bytes that are no text as surrogates (PEP 383)."""
+    if isinstance(value, str):
+        return value.encode("utf-8", "surrogateescape").decode("utf-8", "replace")
+    if isinstance(value, list | tuple):
+        return [_as_text(one) for one in value]
+    if isinstance(value, dict):
+        return {_as_text(key): _as_text(one) for key, one in value.items()}
+    return value
+
+
 def encode(run: Run) -> bytes:
     """JSON text of a run, one point a line."""
     head = msgspec.structs.replace(run, points=[])
-    text = msgspec.json.format(msgspec.json.encode(head), indent=2)
-    lines = b",\n".join(b"    " + msgspec.json.encode(point) for point in run.points)
+    text = msgspec.json.format(encoded(head), indent=2)
+    lines = b",\n".join(b"    " + encoded(point) for point in run.points)
     body = b'"points": [\n' + lines + b"\n  ]" if run.points else b'"points": []'
     return text.replace(b'"points": []', body) + b"\n"
 
@@ -373,49 +388,6 @@ def load(path: Path) -> Run:
     return run
 
 
-def _rename_to_new(partial: Path, path: Path) -> None:
-    """Gives a file its name, unless something has it."""
-    try:
-        os.link(partial, path)  # fails where rename would overwrite
-    except FileExistsError:
-        raise
-    except OSError:  # no hard links here: the name is taken first, then filled
-        path.touch(exist_ok=False)
-        partial.replace(path)
-
-
-def _partial(path: Path, process: str) -> Path:
-    """The file that a process of this machine writes before it gets its name."""
-    return path.with_name(f".{path.name}.{platform.node()}.{process}.tmp")
-
-
-def _remove_partial(path: Path) -> None:
-    """Removes what processes of this machine that were killed while they saved have left."""
-    pattern = _partial(Path(glob.escape(path.name)), "*").name
-    for left in path.parent.glob(pattern):
-        number = left.suffixes[-2][1:]
-        if number.isdecimal() and not psutil.pid_exists(int(number)):
-            left.unlink()
-
-
 def save(run: Run, path: Path, *, replace: bool = False) -> None:
-    """Writes a run file whole or not at all. Refuses an existing one unless told to replace it."""
-    with contextlib.suppress(OSError, OverflowError):
-        _remove_partial(path)
-    partial = _partial(path, str(os.getpid()))
-    try:
-        with partial.open("xb") as file:
-            file.write(encode(run))
-            file.flush()
-            os.fsync(file.fileno())
-        if replace:
-            partial.replace(path)
-        else:
-            _rename_to_new(partial, path)
-    except FileExistsError as error:
-        raise UsageError(f"{path} exists; nothing is overwritten: choose another --out") from error
-    except OSError as error:
-        raise IsthmusError(f"cannot write {path}: {error.strerror}") from error
-    finally:
-        with contextlib.suppress(OSError):
-            partial.unlink()
+    """Writes a run file whole or not at all: see ``isthmus.saving``."""
+    saving.save(encode(run), path, replace=replace)
