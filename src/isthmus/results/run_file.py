@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import msgspec
+from msgspec.structs import force_setattr
 
 from isthmus import saving
 from isthmus.errors import UsageError
@@ -36,8 +37,13 @@ MOST_BYTES = 128 << 20
 """Largest run file that is read: decoded, it may take twelve times as much memory."""
 MOST_POINTS = 100_000
 """Most points of a run that is read."""
+_WORTH_KEEPING = 64
+"""Samples from which an array is kept: of fewer it takes longer to find, and more memory, than to
+compute (of 100 000 points with two processes each, 120 MB)."""
 _MOST_ENVIRONMENT = 1 << 20
 """Most bytes of ``environment``, which may hold any objects."""
+_QUIET = Noise()
+_NONE: list[int] = []
 UNREADABLE = (msgspec.DecodeError, UnicodeDecodeError, RecursionError)
 """What decoding a damaged file raises."""
 Whole = Annotated[int, msgspec.Meta(ge=-(1 << 62), le=1 << 62)]
@@ -51,7 +57,7 @@ FINAL_STATES: frozenset[State] = frozenset({"precision", "samples", "time", "onc
 """A process that ended in one of these has a complete result."""
 
 
-class ClockRecord(msgspec.Struct, frozen=True):
+class ClockRecord(msgspec.Struct, frozen=True, gc=False):
     """A worker's host clock, as calibrated in that process."""
 
     source: str
@@ -63,7 +69,7 @@ class ClockRecord(msgspec.Struct, frozen=True):
     """Median of a timed interval with nothing in it; summaries take it off."""
 
 
-class Samples(msgspec.Struct, frozen=True):
+class Samples(msgspec.Struct, frozen=True, gc=False):
     """Warm samples of one clock in the order taken."""
 
     ticks: list[Whole]
@@ -117,8 +123,10 @@ class Rerun(msgspec.Struct, frozen=True, kw_only=True, dict=True):
     def seconds(self, clock: ClockName) -> NDArray[np.float64]:
         """Seconds of one repetition in each sample; the reading of the host clock is taken off.
 
-        Computed once: nobody may write to the array.
+        Nobody may write to the array: of many samples it is computed once.
         """
+        if len(self.clocks[clock].ticks) < _WORTH_KEEPING:
+            return self._seconds(clock)
         if clock not in self._known:
             self._known[clock] = self._seconds(clock)
             self._known[clock].setflags(write=False)
@@ -349,6 +357,60 @@ def encode(run: Run) -> bytes:
     return text.replace(b'"points": []', body) + b"\n"
 
 
+class _Unread(Run, frozen=True, kw_only=True):
+    """A run whose points are not yet decoded."""
+
+    points: list[msgspec.Raw]  # type: ignore[assignment]
+
+
+class _TooManyPointsError(ValueError):
+    """The number of points of a run with more than are read."""
+
+
+def _decoded(data: bytes) -> Run:
+    """The run of a file; what points share is kept once.
+
+    Each worker's clock is in all of its points, and few axes differ: of 100 000 points half of the
+    memory. Raises what ``UNREADABLE`` names, or _TooManyPointsError.
+    """
+    unread = msgspec.json.decode(data, type=_Unread)
+    if len(unread.points) > MOST_POINTS:
+        raise _TooManyPointsError(len(unread.points))
+    decoder = msgspec.json.Decoder(Point)
+    known: dict[object, Any] = {}
+    points = []
+    for index, raw in enumerate(unread.points):
+        try:
+            point = decoder.decode(raw)
+        except msgspec.ValidationError as error:
+            what = str(error).replace("`$", f"`$.points[{index}]", 1)
+            raise msgspec.ValidationError(what) from error
+        _share(point, known)
+        points.append(point)
+    fields = {name: getattr(unread, name) for name in Run.__struct_fields__}
+    return Run(**{**fields, "points": points})
+
+
+def _share(point: Point, known: dict[object, Any]) -> None:
+    """Replaces parts of a point by equal parts of earlier points."""
+    for name in ("study", "device", "api", "operation", "memory"):
+        text = getattr(point, name)
+        force_setattr(point, name, known.setdefault(text, text))
+    axes = tuple(point.axes.items())
+    force_setattr(point, "axes", known.setdefault(axes, point.axes))
+    for rerun in point.reruns:
+        force_setattr(rerun, "clock", known.setdefault(rerun.clock, rerun.clock))
+        if rerun.noise == _QUIET:
+            force_setattr(rerun, "noise", _QUIET)
+        for name in ("blocks", "remarks"):
+            listed = getattr(rerun, name)
+            force_setattr(rerun, name, known.setdefault((name, *listed), listed))
+        for samples in rerun.clocks.values():
+            for name in ("warm_ticks", "reference_ticks", "empty_ticks"):
+                if not getattr(samples, name):
+                    force_setattr(samples, name, _NONE)
+
+
 def load(path: Path) -> Run:
     """Reads a run file; raises UsageError with one line on what is wrong with it."""
     try:
@@ -377,12 +439,12 @@ def load(path: Path) -> Run:
     if len(head.environment) > _MOST_ENVIRONMENT:
         raise UsageError(f"{path}: its environment is larger than {_MOST_ENVIRONMENT >> 20} MiB")
     try:
-        run = msgspec.json.decode(data, type=Run)
+        run = _decoded(data)
     except UNREADABLE as error:
         what = shortened(str(error))
         raise UsageError(f"{path}: not a valid {SCHEMA} file: {what}") from error
-    if len(run.points) > MOST_POINTS:
-        raise UsageError(f"{path}: {len(run.points)} points; at most {MOST_POINTS} are read")
+    except _TooManyPointsError as error:
+        raise UsageError(f"{path}: {error} points; at most {MOST_POINTS} are read") from error
     if unknown := {point.device for point in run.points} - {one.address for one in run.devices}:
         raise UsageError(f"{path}: no device '{shortened(min(unknown))}', which its points name")
     return run
