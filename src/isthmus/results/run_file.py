@@ -138,6 +138,12 @@ class Rerun(msgspec.Struct, frozen=True, kw_only=True, dict=True):
         if not self.batch:
             raise ZeroDivisionError("a batch of no repetitions")
         samples = self.clocks[clock]
+        if len(samples.ticks) < _WORTH_KEEPING and not samples.empty_ticks:
+            empty_s = self.intervals * self.clock.empty_pair_s
+            each = [tick * samples.seconds_per_tick for tick in samples.ticks]
+            if clock == "host":
+                each = [max(seconds - empty_s, 0.0) / self.batch for seconds in each]
+            return np.array(each, dtype=np.float64)
         taken = np.array(samples.ticks, dtype=np.float64) * samples.seconds_per_tick
         if clock != "host":
             return taken
