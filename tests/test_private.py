@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from conftest import Command
 from isthmus.backends import by_scheme
 from isthmus.errors import IsthmusError
 from isthmus.measure import discovery
@@ -21,27 +22,72 @@ def _temporary(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
 
 
-def test_a_folder_that_others_may_write_is_refused(tmp_path: Path) -> None:
+def _writable(path: Path) -> None:
+    path.mkdir()
+    path.chmod(0o777)
+
+
+def _link(path: Path) -> None:
+    (path.parent / "elsewhere").mkdir(exist_ok=True)
+    path.symlink_to(path.parent / "elsewhere")
+
+
+def _of_another(path: Path) -> None:
+    path.mkdir()
+    os.chown(path, os.getuid() + 1, -1)
+
+
+FOREIGN = [
+    _writable, _link, Path.touch,
+    lambda path: path.symlink_to("/nowhere"),
+    pytest.param(
+        _of_another, marks=pytest.mark.skipif(os.getuid() != 0, reason="only root gives it away")
+    ),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("put", FOREIGN, ids=["writable", "link", "file", "dead link", "another's"])
+def test_a_strangers_folder_of_our_name_is_not_used(
+    tmp_path: Path, put: Callable[[Path], None]
+) -> None:
+    """Another private folder is, and each process finds the same."""
+    usual = tmp_path / f"isthmus-{os.getuid()}"
+    put(usual)
+    put(tmp_path / f"isthmus-{os.getuid()}-0")
     made = private.folder("a", "b")
-    assert stat.S_IMODE(made.stat().st_mode) == 0o700
-    (tmp_path / f"isthmus-{os.getuid()}").chmod(0o777)
-    with pytest.raises(IsthmusError, match="not this user's own"):
-        private.folder("a")
+    assert made == private.folder("a", "b")
+    base = made.parents[1]
+    assert base.parent == tmp_path
+    assert base not in (usual, tmp_path / f"isthmus-{os.getuid()}-0")
+    assert base.lstat().st_uid == os.getuid()
+    assert stat.S_IMODE(base.lstat().st_mode) == 0o700
 
 
-def test_one_that_is_refused_costs_only_who_needs_it(
+def test_our_own_folder_has_the_usual_name(tmp_path: Path) -> None:
+    made = private.folder("a")
+    assert made == tmp_path / f"isthmus-{os.getuid()}" / "a"
+    assert stat.S_IMODE(made.lstat().st_mode) == 0o700
+
+
+def test_a_run_works_beside_a_strangers_folder(isthmus: Command, tmp_path: Path) -> None:
+    _writable(tmp_path / f"isthmus-{os.getuid()}")
+    listed = isthmus("devices", env={"TMPDIR": str(tmp_path)})
+    assert listed.returncode == 0
+    assert "private folder" not in listed.stdout
+    assert not list((tmp_path / f"isthmus-{os.getuid()}").iterdir())
+
+
+def test_where_no_folder_can_be_made_only_who_needs_it_says_so(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     icds = tmp_path / "icds"
     icds.mkdir()
     (icds / "some.icd").write_text("libnothing.so.1\n")
     monkeypatch.setenv("OCL_ICD_VENDORS", str(icds))
-    private.folder("icd")
-    (tmp_path / f"isthmus-{os.getuid()}").chmod(0o777)
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path / "gone"))
     problems = discovery.survey(by_scheme("opencl")).problems
-    assert any("not this user's own" in problem.what or "loader" in problem.what
+    assert any("no private folder" in problem.what or "loader" in problem.what
                for problem in problems)  # fmt: skip
-    assert discovery.survey(by_scheme("null")).devices
 
 
 def test_a_generous_umask_shuts_nobody_out() -> None:

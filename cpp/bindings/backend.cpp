@@ -2,11 +2,11 @@
 
 #include <nanobind/stl/map.h>
 #include <nanobind/stl/pair.h>
-#include <nanobind/stl/string.h>
 #include <nanobind/stl/unique_ptr.h>
 #include <nanobind/stl/vector.h>
 
 #include "bindings.hpp"
+#include "text.hpp"
 
 namespace nb = nanobind;
 using namespace nanobind::literals;
@@ -14,9 +14,9 @@ using namespace nanobind::literals;
 namespace isthmus::bindings {
 
 void bind_backend(nb::module_& module) {
-  const nb::exception<UsageError> usage_error(module, "UsageError", PyExc_ValueError);
-  const nb::exception<BackendError> backend_error(module, "BackendError", PyExc_RuntimeError);
-  const nb::exception<DeviceLostError> lost_error(module, "DeviceLostError", backend_error.ptr());
+  bind_error<UsageError>(module, "UsageError", PyExc_ValueError);
+  const auto backend_error = bind_error<BackendError>(module, "BackendError", PyExc_RuntimeError);
+  bind_error<DeviceLostError>(module, "DeviceLostError", backend_error);
 
   nb::enum_<ClockDomain>(module, "ClockDomain")
       .value("host", ClockDomain::host)

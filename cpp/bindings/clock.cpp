@@ -1,8 +1,7 @@
 #include "isthmus/clock.hpp"
 
-#include <nanobind/stl/string.h>
-
 #include "bindings.hpp"
+#include "text.hpp"
 
 namespace nb = nanobind;
 

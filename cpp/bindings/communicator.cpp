@@ -1,9 +1,9 @@
 #include "isthmus/communicator.hpp"
 
-#include <nanobind/stl/string.h>
 #include <nanobind/stl/unique_ptr.h>
 
 #include "bindings.hpp"
+#include "text.hpp"
 
 namespace nb = nanobind;
 using namespace nanobind::literals;

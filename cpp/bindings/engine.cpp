@@ -2,10 +2,10 @@
 
 #include <nanobind/stl/map.h>
 #include <nanobind/stl/optional.h>
-#include <nanobind/stl/string.h>
 #include <nanobind/stl/vector.h>
 
 #include "bindings.hpp"
+#include "text.hpp"
 
 namespace nb = nanobind;
 using namespace nanobind::literals;

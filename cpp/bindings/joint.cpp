@@ -1,9 +1,9 @@
 #include "isthmus/joint.hpp"
 
 #include <nanobind/stl/map.h>
-#include <nanobind/stl/string.h>
 
 #include "bindings.hpp"
+#include "text.hpp"
 
 namespace nb = nanobind;
 using namespace nanobind::literals;

@@ -3,10 +3,10 @@
 #include <nanobind/stl/map.h>
 #include <nanobind/stl/optional.h>
 #include <nanobind/stl/pair.h>
-#include <nanobind/stl/string.h>
 #include <nanobind/stl/vector.h>
 
 #include "bindings.hpp"
+#include "text.hpp"
 
 namespace nb = nanobind;
 using namespace nanobind::literals;
@@ -20,8 +20,7 @@ using Placement = std::pair<std::string, std::map<std::string, std::string>>;
 }  // namespace
 
 void bind_offload(nb::module_& module) {
-  const nb::exception<UnavailableError> unavailable(module, "UnavailableError",
-                                                    module.attr("BackendError"));
+  bind_error<UnavailableError>(module, "UnavailableError", module.attr("BackendError"));
   nb::class_<PhaseSample>(module, "PhaseSample")
       .def_ro("name", &PhaseSample::name)
       .def_ro("ticks", &PhaseSample::ticks)

@@ -439,6 +439,17 @@ def test_a_killed_program_leaves_nothing(going_on: subprocess.Popen[str]) -> Non
     nothing_stays(going_on.pid)
 
 
+def test_the_folder_of_a_killed_command_goes_with_the_next_start(
+    going_on: subprocess.Popen[str], card_exec: Run
+) -> None:
+    going_on.kill()
+    going_on.communicate(timeout=LIMIT_S)
+    nothing_stays(going_on.pid, folder=False)
+    assert list(Path("/tmp").glob(f"isthmus-card-{going_on.pid}-*"))
+    assert card_exec("--", "true").code == 0
+    nothing_stays(going_on.pid)
+
+
 def test_a_killed_card_ends_the_program(going_on: subprocess.Popen[str], tmp_path: Path) -> None:
     belonging_to(going_on.pid)["isthmus-card"].kill()
     _, errors = going_on.communicate(timeout=LIMIT_S)

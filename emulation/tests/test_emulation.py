@@ -415,6 +415,59 @@ def test_folders_of_the_dead_are_removed() -> None:
         assert not left.exists()
 
 
+@pytest.fixture
+def of_a_living_number() -> Iterator[tuple[Path, Path]]:
+    """Folders of sessions without a lock: older than the process of their number, and younger."""
+    installation()
+    with subprocess.Popen(["sleep", str(LIMIT_S)]) as process:
+        older, younger = (Path(f"/tmp/isthmus-card-{process.pid}-{age}") for age in ("old", "new"))
+        for folder in (older, younger):
+            folder.mkdir()
+        hour_ago = time.time() - 3600
+        os.utime(older, (hour_ago, hour_ago))
+        yield older, younger
+        process.kill()
+    for folder in (older, younger):
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+def test_a_number_that_another_process_has_by_now_keeps_no_folder(
+    of_a_living_number: tuple[Path, Path],
+) -> None:
+    older, younger = of_a_living_number
+    emulation.prepare(["u250"]).close()
+    assert not older.exists()
+    assert younger.exists()
+
+
+def test_an_unlocked_folder_goes_also_where_its_number_lives(
+    of_a_living_number: tuple[Path, Path],
+) -> None:
+    """A session locks its folder before the lock has its name."""
+    _, younger = of_a_living_number
+    (younger / "lock").touch()
+    emulation.prepare(["u250"]).close()
+    assert not younger.exists()
+
+
+def test_no_link_is_followed_and_no_other_name_touched(tmp_path: Path) -> None:
+    installation()
+    (tmp_path / "precious").touch()
+    names = ("isthmus-card-4194303-link", "isthmus-card-mine-1", "isthmus-card-99999999999-1")
+    link, *folders = (Path("/tmp", name) for name in names)
+    try:
+        link.symlink_to(tmp_path)
+        for folder in folders:
+            folder.mkdir()
+        emulation.prepare(["u250"]).close()
+        assert (tmp_path / "precious").exists()
+        assert all(path.exists() for path in (link, *folders))
+    finally:
+        link.unlink(missing_ok=True)
+        for folder in folders:
+            folder.rmdir()
+
+
 def test_the_page_is_read_as_it_was_made(tmp_path: Path) -> None:
     made = page.create(tmp_path / "page", clock=True)
     assert page.read(made) == []

@@ -1,9 +1,7 @@
 """Isthmus measures, explains and judges the crossing between a host and its accelerators."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING
-
+# Imports nothing: see ``module_path``.
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     from pathlib import Path
 
@@ -13,7 +11,7 @@ __all__ = ["__version__", "load"]
 __version__ = "0.1.0"
 
 
-def load(path: str | Path) -> LoadedRun:
+def load(path: "str | Path") -> "LoadedRun":
     """Reads a run file; raises ``isthmus.errors.UsageError`` where it is none."""
     from isthmus.analysis.loaded import LoadedRun  # noqa: PLC0415 - commands that need no analysis
 

@@ -1,5 +1,19 @@
-"""``python -m isthmus``."""
+"""The program ``isthmus``, and ``python -m isthmus``.
 
-from isthmus.cli import main
+Nothing is imported before the guard, not even ``__future__``: see ``module_path``.
+"""
 
-main()
+import sys
+
+from isthmus import module_path
+
+_NOT_SEARCHED = module_path.guard()
+
+try:
+    from isthmus.cli import main
+except ModuleNotFoundError as error:
+    hint = f"; not searched: {', '.join(_NOT_SEARCHED)}" if _NOT_SEARCHED else ""
+    sys.exit(f"isthmus: {error}{hint}")
+
+if __name__ == "__main__":
+    main()

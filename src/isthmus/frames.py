@@ -181,6 +181,18 @@ class Frame:
         lists = [self._columns[name].tolist() for name in chosen]
         return list(zip(*lists, strict=True)) if lists else [()] * len(self)
 
+    def keys(self, names: Sequence[str] | None = None) -> list[tuple[Any, ...]]:
+        """Rows as tuples that are equal where the rows are: missing values are one."""
+        chosen = self.columns if names is None else names
+        whole = [_without_gaps(self._columns[name]) for name in chosen]
+        lists = [
+            values if known else list(map(key_of, values))
+            for values, known in zip(
+                (self._columns[name].tolist() for name in chosen), whole, strict=True
+            )
+        ]
+        return list(zip(*lists, strict=True)) if lists else [()] * len(self)
+
     def itertuples(self) -> Iterator[Any]:
         """Rows with their columns as attributes."""
         return map(_row_type(tuple(self._columns))._make, self.rows())
@@ -199,7 +211,7 @@ class Frame:
     ) -> Frame:
         """The first row, or the last, of those that are equal in these columns."""
         chosen = [names] if isinstance(names, str) else names
-        keys = [tuple(map(key_of, row)) for row in self.rows(chosen)]
+        keys = self.keys(chosen)
         places = list(enumerate(keys)) if last else list(enumerate(keys))[::-1]
         kept = sorted({key: i for i, key in places}.values())
         return self.take(np.array(kept, int))
@@ -214,13 +226,9 @@ class Frame:
         """Pairs of rows that are equal in these columns, in the order of this frame's."""
         keys = [on] if isinstance(on, str) else list(on)
         places: dict[tuple[Any, ...], list[int]] = {}
-        for i, row in enumerate(other.rows(keys)):
-            places.setdefault(tuple(map(key_of, row)), []).append(i)
-        pairs = [
-            (i, j)
-            for i, row in enumerate(self.rows(keys))
-            for j in places.get(tuple(map(key_of, row)), ())
-        ]
+        for i, key in enumerate(other.keys(keys)):
+            places.setdefault(key, []).append(i)
+        pairs = [(i, j) for i, key in enumerate(self.keys(keys)) for j in places.get(key, ())]
         left, right = (np.array(side, int) for side in (zip(*pairs) if pairs else ((), ())))  # noqa: B905
         shared = {name for name in self if name in other and name not in keys}
         ours = {
@@ -240,6 +248,13 @@ class Frame:
         return pd.DataFrame(dict(self._columns), index=self.index)
 
 
+def _without_gaps(column: Array) -> bool:
+    """Whether no value is missing; False where that takes as long as to look at each."""
+    if column.dtype.kind == "f":
+        return not np.isnan(column).any()
+    return column.dtype.kind != "O" or {type(value) for value in column} <= {str}
+
+
 def _is_column(values: Any) -> bool:
     return isinstance(values, (Series, np.ndarray, list, tuple))
 
@@ -248,13 +263,17 @@ class Groups:
     """Groups of rows; iterates over key and rows, keys of several columns being tuples."""
 
     def __init__(self, frame: Frame, by: str | Sequence[str], *, sort: bool, dropna: bool) -> None:
-        keys = frame.rows([by] if isinstance(by, str) else by)
-        places: dict[tuple[Any, ...], tuple[Any, list[int]]] = {}
-        for i, key in enumerate(keys):
-            if not (dropna and any(map(missing, key))):
-                named = key[0] if isinstance(by, str) else key
-                places.setdefault(tuple(map(key_of, key)), (named, []))[1].append(i)
-        found = list(places.values())
+        names = [by] if isinstance(by, str) else by
+        places: dict[tuple[Any, ...], list[int]] = {}
+        for i, key in enumerate(frame.keys(names)):
+            places.setdefault(key, []).append(i)
+        rows = frame.rows(names)
+        firsts = [(rows[found[0]], found) for found in places.values()]
+        found = [
+            (key[0] if isinstance(by, str) else key, of_key)
+            for key, of_key in firsts
+            if not (dropna and any(map(missing, key)))
+        ]
         if sort:
             with contextlib.suppress(TypeError):  # numbers beside texts have no order
                 found = sorted(found, key=lambda one: one[0])

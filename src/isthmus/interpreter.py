@@ -2,37 +2,29 @@
 
 from __future__ import annotations
 
-import os
 import sys
-from functools import cache
-from pathlib import Path
+
+from isthmus import module_path
 
 _WITHOUT_FOLDER = (
-    "import sys; sys.path[:] = [folder for folder in sys.path if folder]; import runpy; "
-    "del sys.argv[0]; runpy.run_module(sys.argv[0], run_name='__main__', alter_sys=True)"
+    "import sys; sys.path[:] = {first!r} + [folder for folder in sys.path if folder]; "
+    "import runpy; del sys.argv[0]; "
+    "runpy.run_module(sys.argv[0], run_name='__main__', alter_sys=True)"
 )
-"""Program for Python 3.10, which has no ``-P``: runs a module as ``-m`` does."""
+"""Program that runs a module as ``-m`` does, with these folders first on the module path.
+
+Python 3.10 has no ``-P`` that would leave out the working folder.
+"""
 
 
 def command(module: str, *arguments: object) -> list[str]:
     """Command that runs a module in a Python process.
 
     ``python -m`` puts the working folder first on ``sys.path``: a file ``msgspec.py`` there, which
-    may be a stranger's, would run. ``PYTHONPATH`` is ignored, too, unless Isthmus itself comes
-    from it.
+    may be a stranger's, would run. ``PYTHONPATH`` is ignored, too. Where Isthmus itself comes from
+    it, the process gets its folders without the working folder, for which an empty name stands.
     """
-    flags = [] if _from_python_path() else ["-E"]
-    words = [module, *map(str, arguments)]
-    if sys.version_info >= (3, 11):
-        return [sys.executable, *flags, "-P", "-m", *words]
-    return [sys.executable, *flags, "-c", _WITHOUT_FOLDER, *words]
-
-
-@cache
-def _from_python_path() -> bool:
-    """Whether this process found Isthmus by ``PYTHONPATH``."""
-    folders = filter(None, os.environ.get("PYTHONPATH", "").split(os.pathsep))
-    known = {Path(folder).resolve() for folder in folders}
-    return any(
-        Path(folder).resolve().parent in known for folder in sys.modules[__package__].__path__
-    )
+    first = module_path.kept_of_python_path()
+    safe = ["-P"] if sys.version_info >= (3, 11) else []
+    run = ["-m"] if safe and not first else ["-c", _WITHOUT_FOLDER.format(first=first)]
+    return [sys.executable, "-E", *safe, *run, module, *map(str, arguments)]

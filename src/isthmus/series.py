@@ -51,7 +51,9 @@ class _Text:
         self._column = column
 
     def _each(self, function: Callable[[str], Any], kind: type | None = None) -> Series:
-        found = [function(str(text)) for text in self._column.values]
+        texts = [str(text) for text in self._column.values]
+        of_text = {text: function(text) for text in dict.fromkeys(texts)}
+        found = [of_text[text] for text in texts]
         return Series(np.array(found, kind) if kind else array_of(found), self._column.index)
 
     def contains(self, pattern: str) -> Series:

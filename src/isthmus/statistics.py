@@ -140,6 +140,23 @@ def combined(weights: Sequence[float], intervals: Sequence[Interval]) -> Interva
     return Interval(middle, middle - down, middle + up, intervals[0].confidence)
 
 
+def middle(values: Sequence[float]) -> float:
+    """Median of at least one number, as numpy's; of few numbers that takes ten times as long."""
+    ordered = sorted(values)
+    half, odd = divmod(len(ordered), 2)
+    return float(ordered[half]) if odd else (ordered[half - 1] + ordered[half]) / 2
+
+
+def quantile(ordered: Sequence[float], share: float) -> float:
+    """Quantile of at least one number in order, by linear interpolation as numpy's."""
+    place = (len(ordered) - 1) * share
+    before = math.floor(place)
+    part = place - before
+    low, high = ordered[before], ordered[min(before + 1, len(ordered) - 1)]
+    # From the nearer end, as numpy does: the result lies between both.
+    return high - (high - low) * (1 - part) if part >= 0.5 else low + (high - low) * part
+
+
 def within_process(
     samples: NDArray[np.float64], confidence: float = 0.95, resolution: float = 0.0
 ) -> Interval:

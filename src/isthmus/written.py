@@ -1,4 +1,4 @@
-"""Data for other programs: JSON, CSV, new files."""
+"""Data for other programs: JSON, CSV."""
 
 from __future__ import annotations
 
@@ -6,12 +6,10 @@ import csv
 import io
 import re
 from collections.abc import Iterable
-from pathlib import Path
 from typing import Any
 
 import msgspec
 
-from isthmus.errors import IsthmusError, UsageError
 from isthmus.units import printable
 
 _FORMULA = ("=", "+", "-", "@", "\t", "\r")
@@ -51,17 +49,6 @@ def csv_text(columns: Iterable[object], rows: Iterable[Iterable[object]]) -> str
     for row in rows:
         writer.writerow(map(_cell, row))
     return text.getvalue()
-
-
-def save_new(content: bytes, path: Path) -> None:
-    """Writes a file. Raises UsageError where there is one already: nothing is overwritten."""
-    try:
-        with path.open("xb") as file:
-            file.write(content)
-    except FileExistsError as error:
-        raise UsageError(f"{path} exists; nothing is overwritten: choose another --out") from error
-    except OSError as error:
-        raise IsthmusError(f"cannot write {path}: {error.strerror}") from error
 
 
 def _cell(value: object) -> object:

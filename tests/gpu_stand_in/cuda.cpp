@@ -1,7 +1,8 @@
 // A driver of GPUs whose memory is the host's, and whose streams are done at once: as much as
 // messages between them need. STAND_IN_BOARDS has a digit for each GPU, in the driver's order; the
 // digit is part of the GPU's PCI address and UUID. STAND_IN_LOG is a file that gets a line for each
-// GPU that is used: the process, and the GPU's digit.
+// GPU that is used: the process, and the digit. STAND_IN_NAME is the name of all GPUs, and the text
+// of errors.
 #include <unistd.h>
 
 #include <cstdio>
@@ -40,7 +41,8 @@ Result cuGetErrorName(Result, const char** text) {
   return success;
 }
 Result cuGetErrorString(Result, const char** text) {
-  *text = "an error";
+  const char* chosen = std::getenv("STAND_IN_NAME");
+  *text = chosen != nullptr ? chosen : "an error";
   return success;
 }
 Result cuDeviceGetCount(int* count) {
@@ -52,7 +54,9 @@ Result cuDeviceGet(DeviceId* device, int index) {
   return success;
 }
 Result cuDeviceGetName(char* name, int bytes, DeviceId) {
-  std::snprintf(name, static_cast<std::size_t>(bytes), "stand-in");
+  const char* chosen = std::getenv("STAND_IN_NAME");
+  std::snprintf(name, static_cast<std::size_t>(bytes), "%s",
+                chosen != nullptr ? chosen : "stand-in");
   return success;
 }
 Result cuDeviceGetUuid_v2(Uuid* uuid, DeviceId device) {

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import ctypes.util
 import importlib.util
 import os
 from collections.abc import Mapping, Sequence
@@ -11,6 +10,7 @@ from types import MappingProxyType
 
 from isthmus.backends import BackendDescription, Candidate, Problem
 from isthmus.checks.base import FEW_REPLAYS, Check, Facts, Result
+from isthmus.system.files import has_library, is_there
 
 _NAME = "libcuda.so.1"
 _UNUSUAL_PLACES = (Path("/usr/lib/wsl/lib"), Path("/usr/local/nvidia/lib64"))
@@ -22,13 +22,10 @@ def driver() -> str | None:
     chosen = os.environ.get("ISTHMUS_CUDA_DRIVER")
     if chosen:
         return chosen
-    folders = [Path(name) for name in os.environ.get("LD_LIBRARY_PATH", "").split(":") if name]
-    if ctypes.util.find_library("cuda") or any((folder / _NAME).exists() for folder in folders):
+    if has_library(_NAME):
         return _NAME
-    for folder in _UNUSUAL_PLACES:
-        if (folder / _NAME).exists():
-            return str(folder / _NAME)
-    return None
+    unusual = (folder / _NAME for folder in _UNUSUAL_PLACES)
+    return next((str(file) for file in unusual if is_there(file)), None)
 
 
 def nccl() -> str | None:
@@ -42,7 +39,7 @@ def nccl() -> str | None:
         return None
     folders = (wheel.submodule_search_locations or ()) if wheel else ()
     candidates = [Path(folder) / "lib" / "libnccl.so.2" for folder in folders]
-    return next((str(file) for file in candidates if file.exists()), None)
+    return next((str(file) for file in candidates if is_there(file)), None)
 
 
 def _of(facts: Facts) -> str:

@@ -7,7 +7,6 @@ Two runtimes in one process can disturb each other (PoCL and another LLVM, two P
 from __future__ import annotations
 
 import contextlib
-import ctypes.util
 import hashlib
 import os
 import sys
@@ -16,13 +15,16 @@ from pathlib import Path
 from types import MappingProxyType
 
 from isthmus.backends import BackendDescription, Candidate, Described, Problem
+from isthmus.errors import IsthmusError
 from isthmus.measure.address import Address
 from isthmus.measure.protocol import DeviceDescription
 from isthmus.run_options import BITSTREAM, RunOption
 from isthmus.system import emulation, private, xrt
+from isthmus.system.files import has_library, is_there
 
 XOCL = "xocl"
 """Scheme of the OpenCL that comes with XRT."""
+_LOADER = "libOpenCL.so.1"
 FPGA_EMULATOR = "libintelocl_emu.so"
 GET_ONE = "apt-get install pocl-opencl-icd, or pip install 'isthmus[pocl]'"
 
@@ -44,11 +46,14 @@ def icd_files() -> list[Path]:
 
 
 def library_of(icd: Path) -> str | None:
-    """Library that an ``.icd`` file names; None when it names none."""
+    """Library that an ``.icd`` file names; None when it names none.
+
+    Raises IsthmusError where it cannot be read.
+    """
     try:
-        lines = icd.read_text(encoding="utf-8").split()
-    except (OSError, UnicodeDecodeError):
-        return None
+        lines = os.fsdecode(icd.read_bytes()).split()
+    except OSError as error:
+        raise IsthmusError(f"{icd}: {error.strerror}") from error
     return _of_package(Path(lines[0])) if lines else None
 
 
@@ -104,10 +109,10 @@ def packaged() -> Iterator[tuple[str, Path]]:
 
 def loader() -> str | None:
     """The ICD loader: the system's, else one that a Python package brings."""
-    if ctypes.util.find_library("OpenCL"):
-        return "libOpenCL.so.1"
-    own = Path(sys.prefix) / "lib" / "libOpenCL.so.1"
-    if own.exists():
+    if has_library(_LOADER):
+        return _LOADER
+    own = Path(sys.prefix) / "lib" / _LOADER
+    if is_there(own):
         return str(own)
     for site in map(Path, sys.path):
         for folder in (site / "pyopencl" / ".libs", site / "pyopencl.libs"):
@@ -196,7 +201,10 @@ class Opencl(BackendDescription):
         loader_path = loader()
         if loader_path is None:
             return ()
-        named = [(icd.stem, library_of(icd)) for icd in icd_files()]
+        named: list[tuple[str, str | None]] = []
+        for icd in icd_files():
+            with contextlib.suppress(IsthmusError):  # ``problems`` tells
+                named.append((icd.stem, library_of(icd)))
         named += [(Path(library).stem, library) for library in extra_libraries()]
         if not os.environ.get("OCL_ICD_VENDORS"):
             named += [(name, str(library)) for name, library in packaged()]
@@ -231,13 +239,16 @@ class Opencl(BackendDescription):
     def problems(self, scheme: str) -> Sequence[Problem]:
         if scheme == XOCL:
             return _xocl_problems()
-        problems = [
-            Problem(f"{icd} names no library", "write the library's path into it, or remove it")
-            for icd in icd_files()
-            if library_of(icd) is None
-        ]
+        problems: list[Problem] = []
+        for icd in icd_files():
+            try:
+                if library_of(icd) is None:
+                    cure = "write the library's path into it, or remove it"
+                    problems.append(Problem(f"{icd} names no library", cure))
+            except IsthmusError as error:
+                problems.append(Problem(str(error), "let this user read it, or remove it"))
         if loader() is None:
-            problems.append(Problem("no OpenCL loader (libOpenCL.so.1)", GET_ONE))
+            problems.append(Problem(f"no OpenCL loader ({_LOADER})", GET_ONE))
         elif not self.candidates(scheme):
             problems.append(Problem("no OpenCL platform: no .icd file", GET_ONE))
         return problems

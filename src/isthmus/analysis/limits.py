@@ -8,7 +8,9 @@ its memory. A copy that crosses nothing stands beside a plain memory copy of the
 from __future__ import annotations
 
 import math
+from bisect import bisect_left
 from collections.abc import Iterator, Mapping, Sequence
+from itertools import accumulate
 from typing import Any, Literal, NamedTuple
 
 import numpy as np
@@ -162,10 +164,14 @@ def complete(frame: Frame, run: Run, axes: Sequence[str]) -> Frame:
     effective bandwidth is by definition a mean over small messages too.
     """
     frame = frame.copy()
+    place = {label: i for i, label in enumerate(frame.index)}
+    names = ("limit_Bps", "limit", "limit_source")
+    known = frame.rows(names)
     for row in _with_memory_copy(frame, run):
-        known = (row.bandwidth_Bps_copy, "memcpy", f"{row.device_copy} in this run")
-        for name, value in zip(("limit_Bps", "limit", "limit_source"), known, strict=True):
-            frame.set(frame.index == row.label, name, value)
+        source = f"{row.device_copy} in this run"
+        known[place[row.label]] = (row.bandwidth_Bps_copy, "memcpy", source)
+    for at, name in enumerate(names):
+        frame[name] = [values[at] for values in known]
     shares = frame["bandwidth_Bps"] / frame["limit_Bps"]
     frame["limit_share"] = shares
     frame["plateau"] = on_plateau(frame, axes)
@@ -201,9 +207,12 @@ def on_plateau(frame: Frame, axes: Sequence[str]) -> NDArray[np.bool_]:
 def _settled(rates: Sequence[tuple[int, float]]) -> range:
     """The indices, of rates in order of size, that are on the plateau."""
     last = len(rates) - 1
-    for i, (size, rate) in enumerate(rates):
-        near = [other for bytes_, other in rates[i + 1 :] if 2 * size <= bytes_ <= _STEP * size]
-        highest = max(other for _, other in rates[i:])
+    sizes = [size for size, _ in rates]
+    backwards = accumulate((rate for _, rate in reversed(rates)), max)
+    for i, highest in enumerate(list(backwards)[::-1]):
+        size, rate = rates[i]
+        larger = bisect_left(sizes, 2 * size, i + 1)
+        near = larger <= last and sizes[larger] <= _STEP * size
         if near and rate >= (1 - PLATEAU) * highest:
             return range(i, last + 1)
     before = [size for size, _ in rates[:-1] if _STEP * size >= rates[last][0]]

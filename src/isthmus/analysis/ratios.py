@@ -126,9 +126,10 @@ def medians(
 
     ``points``: those of the run that count; None: all.
     """
-    rows: list[dict[str, object]] = []
     simulated = simulated_devices(run)
     points = run.points if points is None else points
+    axes = varying_axes(point for point in points if point.study == study)
+    columns: dict[str, list[object]] = {name: [] for name in (*_MEDIANS, *axes)}
     for point in points:
         # The host's time above an emulated card is no cost of a board.
         if point.study != study or point.device in simulated:
@@ -137,13 +138,17 @@ def medians(
             interval = estimate([rerun])
             if too_short(interval, [rerun]):
                 continue
-            with np.errstate(divide="ignore"):
-                logs = np.log(interval[:3])
             identity = (point.device, point.api, point.operation, point.memory, point.bytes)
-            known = zip(_MEDIANS, (*identity, rerun.rerun, *logs), strict=True)
-            rows.append({**dict(known), **point.axes})
-    axes = varying_axes(point for point in points if point.study == study)
-    return with_axes(Frame(rows, columns=[*_MEDIANS, *axes]), axes)[[*_MEDIANS, "axes"]]
+            row = (*identity, rerun.rerun, *interval[:3])
+            for name, value in zip(_MEDIANS, row, strict=True):
+                columns[name].append(value)
+            for name in axes:
+                columns[name].append(point.axes.get(name, math.nan))
+    frame = Frame(columns)
+    with np.errstate(divide="ignore"):
+        for name in _MEDIANS[-3:]:
+            frame[name] = np.log(frame[name].values.astype(np.float64))
+    return with_axes(frame, axes)[[*_MEDIANS, "axes"]]
 
 
 def divide(numerator: Frame, denominator: Frame) -> Frame:

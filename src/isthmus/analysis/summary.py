@@ -13,7 +13,16 @@ from isthmus.analysis import fits, limits
 from isthmus.analysis.limits import Limits
 from isthmus.frames import Frame, Series
 from isthmus.results.run_file import IMPORTED, NO_LINK_BPS, ClockName, Point, Rerun, Run
-from isthmus.statistics import LOOKS, Interval, exact, over_processes, relevant, within_process
+from isthmus.statistics import (
+    LOOKS,
+    Interval,
+    exact,
+    middle,
+    over_processes,
+    quantile,
+    relevant,
+    within_process,
+)  # fmt: skip
 
 Seconds = NDArray[np.float64]
 
@@ -55,13 +64,19 @@ def estimate(
 
     The interval is at least as wide as the clock's resolution. Each rerun has samples on the clock.
     """
+    return _estimate(reruns, [r.seconds(clock) for r in reruns], clock, confidence)
+
+
+def _estimate(
+    reruns: Sequence[Rerun], each: Sequence[Seconds], clock: ClockName, confidence: float
+) -> Interval:
+    """``estimate``, where the samples of each rerun are known."""
     if len(reruns) > 1:
-        medians = [float(np.median(r.seconds(clock))) for r in reruns]
+        medians = [middle(seconds.tolist()) for seconds in each]
         return over_processes(medians, confidence, max(r.resolution_s(clock) for r in reruns))
-    if clock == "simulated" and len(reruns[0].clocks[clock].ticks) == 1:
-        return exact(float(reruns[0].seconds(clock)[0]), confidence)
-    rerun = reruns[0]
-    return within_process(rerun.seconds(clock), confidence, rerun.resolution_s(clock))
+    if clock == "simulated" and len(each[0]) == 1:
+        return exact(float(each[0][0]), confidence)
+    return within_process(each[0], confidence, reruns[0].resolution_s(clock))
 
 
 def too_short(interval: Interval, reruns: Sequence[Rerun], clock: ClockName = "host") -> bool:
@@ -102,12 +117,13 @@ def is_timer_bound(rerun: Rerun) -> bool:
     empty_s = rerun.intervals * rerun.clock.empty_pair_s
     if samples.empty_ticks:
         empty_s = median(samples.empty_ticks) * samples.seconds_per_tick
-    return empty_s > _TIMER_SHARE * float(np.median(samples.ticks)) * samples.seconds_per_tick
+    return empty_s > _TIMER_SHARE * middle(samples.ticks) * samples.seconds_per_tick
 
 
 def _flags(
-    point: Point, clock: ClockName, run: Run, interval: Interval, lowest: float, *, converged: bool
-) -> set[str]:
+    point: Point, clock: ClockName, run: Run, interval: Interval, each: Sequence[Seconds],
+    lowest: float, *, converged: bool,
+) -> set[str]:  # fmt: skip
     measured = measured_on(point, clock)
     flags = {remark for r in point.reruns for remark in r.remarks}
     if not converged:
@@ -122,7 +138,7 @@ def _flags(
     disturbed = {
         BELOW_RESOLUTION: too_short(interval, measured, clock),
         THROUGH_EMULATION: clock == "host" and point.device in simulated_devices(run),
-        "unstable": any(drifts(r.seconds(clock), precision) for r in measured),
+        "unstable": any(drifts(seconds, precision) for seconds in each),
         "within": len(measured) == 1,
         "reruns_apart": len(measured) > 1 and interval.half_width > precision,
         "median_min_apart": lowest * _MEDIAN_TO_MIN < interval.value,
@@ -152,14 +168,14 @@ def measured_on(point: Point, clock: ClockName) -> list[Rerun]:
 
 def _row(point: Point, clock: ClockName, run: Run, known: Limits) -> dict[str, object]:
     measured = measured_on(point, clock)
-    interval = estimate(measured, clock, run.settings.confidence)
-    pooled = np.concatenate([r.seconds(clock) for r in measured])
-    p10, p90, p99 = np.quantile(pooled, [0.1, 0.9, 0.99])
+    each = [r.seconds(clock) for r in measured]
+    interval = _estimate(measured, each, clock, run.settings.confidence)
+    pooled: list[float] = np.sort(np.concatenate(each)).tolist()
     samples = (r.clocks[clock] for r in measured)
     cold = [s.cold_ticks * s.seconds_per_tick for s in samples if s.cold_ticks is not None]
     speaks_for_all = len(measured) > 1 or clock == "simulated"
     converged = speaks_for_all and interval.half_width <= run.settings.precision
-    flags = _flags(point, clock, run, interval, float(pooled.min()), converged=converged)
+    flags = _flags(point, clock, run, interval, each, pooled[0], converged=converged)
     bandwidth = point.moved_bytes / interval.value if interval.value else np.nan
     # Of host times through an emulation no bytes crossed a link.
     if not point.moved_bytes or flags & {BELOW_RESOLUTION, THROUGH_EMULATION}:
@@ -175,12 +191,12 @@ def _row(point: Point, clock: ClockName, run: Run, known: Limits) -> dict[str, o
         "median_s": interval.value,
         "ci_low_s": interval.low,
         "ci_high_s": interval.high,
-        "min_s": float(pooled.min()),
-        "p10_s": float(p10),
-        "p90_s": float(p90),
-        "p99_s": float(p99),
-        "max_s": float(pooled.max()),
-        "cold_s": float(np.median(cold)) if cold else np.nan,
+        "min_s": pooled[0],
+        "p10_s": quantile(pooled, 0.1),
+        "p90_s": quantile(pooled, 0.9),
+        "p99_s": quantile(pooled, 0.99),
+        "max_s": pooled[-1],
+        "cold_s": middle(cold) if cold else np.nan,
         "bandwidth_Bps": bandwidth,
         "verified": "false" if "false" in verified else "true" if "true" in verified else "na",
         "converged": converged,
@@ -242,11 +258,15 @@ def _mark_idle(frame: Frame) -> None:
     for some, moved_nothing in (
         (copies, _copies_nothing), (seen & kernels & (frame["clock"] == "host"), _is_idle),
     ):  # fmt: skip
-        for _, group in frame[some].groupby(keys, dropna=False):
-            if moved_nothing(group.sort_values("bytes")):
-                rows = np.isin(frame.index, group.index)
-                frame.set(rows, "bandwidth_Bps", np.nan)
-                _add_flag(frame, rows, "zero_copy")
+        idle = [
+            group.index
+            for _, group in frame[some].groupby(keys, dropna=False)
+            if moved_nothing(group.sort_values("bytes"))
+        ]
+        if idle:
+            rows = np.isin(frame.index, np.concatenate(idle))
+            frame.set(rows, "bandwidth_Bps", np.nan)
+            _add_flag(frame, rows, "zero_copy")
 
 
 def _copies_nothing(sizes: Frame) -> bool:
@@ -322,15 +342,19 @@ def summarise(run: Run) -> Frame:
 
     A point without samples has one row with empty figures, so that every requested point is shown.
     """
-    rows: list[dict[str, object]] = []
+    axes = list(dict.fromkeys(name for point in run.points for name in point.axes))
+    columns: dict[str, list[object]] = {name: [] for name in (*COLUMNS, *axes)}
     owners: list[Point] = []
     known = Limits(run)
     for point in run.points:
         measured = [clock for clock in CLOCKS if measured_on(point, clock)]
-        rows += [_row(point, clock, run, known) for clock in measured] or [_empty_row(point, run)]
-        owners += [point] * (len(rows) - len(owners))
-    axes = list(dict.fromkeys(name for point in run.points for name in point.axes))
-    frame = Frame(rows, columns=[*COLUMNS, *axes])
+        rows = [_row(point, clock, run, known) for clock in measured] or [_empty_row(point, run)]
+        for row in rows:
+            for name, column in columns.items():
+                column.append(row.get(name, np.nan))
+            owners.append(point)
+    frame = Frame(columns)
+    del columns
     _mark_idle(frame)
     _mark_above_sum(frame, run.settings.precision)
     for name in dict.fromkeys(point.study for point in run.points):

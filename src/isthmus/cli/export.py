@@ -36,12 +36,12 @@ def export(
     from isthmus.errors import analysing
     from isthmus.reporters.export import FORMATS
     from isthmus.results import run_file
+    from isthmus.saving import save
     from isthmus.text import known
-    from isthmus.written import save_new
 
     write = FORMATS[known("format", form or out.suffix.removeprefix("."), FORMATS)]
     loaded = run_file.load(run)
     with analysing(run):
         content = write(samples_of(loaded) if samples else summarise(loaded))
-    save_new(content, out)
+    save(content, out)
     put(out)

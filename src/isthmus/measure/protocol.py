@@ -185,7 +185,7 @@ class Opened(msgspec.Struct, frozen=True, tag=True):
     clock: ClockDescription
 
 
-class Noise(msgspec.Struct, frozen=True):
+class Noise(msgspec.Struct, frozen=True, gc=False):
     """Disturbances by the machine during a measurement; see the engine's Probe."""
 
     steal_s: float = 0.0

@@ -89,7 +89,7 @@ class Journal:
 
     def _write(self, value: Run | Entry) -> None:
         try:
-            self._file.write(msgspec.json.encode(value) + b"\n")
+            self._file.write(run_file.encoded(value) + b"\n")
             self._file.flush()
         except OSError as error:
             raise IsthmusError(f"cannot write {self.path}: {error.strerror}") from error

@@ -6,19 +6,16 @@ of a clock, with the scale in seconds; sizes are bytes.
 
 from __future__ import annotations
 
-import contextlib
-import glob
-import os
-import platform
 from datetime import datetime
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import msgspec
-import psutil
+from msgspec.structs import force_setattr
 
-from isthmus.errors import IsthmusError, UsageError
+from isthmus import saving
+from isthmus.errors import UsageError
 from isthmus.measure.protocol import Noise
 from isthmus.program import quoted
 from isthmus.system.pci import Function
@@ -40,8 +37,13 @@ MOST_BYTES = 128 << 20
 """Largest run file that is read: decoded, it may take twelve times as much memory."""
 MOST_POINTS = 100_000
 """Most points of a run that is read."""
+_WORTH_KEEPING = 64
+"""Samples from which an array is kept: of fewer it takes longer to find, and more memory, than to
+compute (of 100 000 points with two processes each, 120 MB)."""
 _MOST_ENVIRONMENT = 1 << 20
 """Most bytes of ``environment``, which may hold any objects."""
+_QUIET = Noise()
+_NONE: list[int] = []
 UNREADABLE = (msgspec.DecodeError, UnicodeDecodeError, RecursionError)
 """What decoding a damaged file raises."""
 Whole = Annotated[int, msgspec.Meta(ge=-(1 << 62), le=1 << 62)]
@@ -55,7 +57,7 @@ FINAL_STATES: frozenset[State] = frozenset({"precision", "samples", "time", "onc
 """A process that ended in one of these has a complete result."""
 
 
-class ClockRecord(msgspec.Struct, frozen=True):
+class ClockRecord(msgspec.Struct, frozen=True, gc=False):
     """A worker's host clock, as calibrated in that process."""
 
     source: str
@@ -67,7 +69,7 @@ class ClockRecord(msgspec.Struct, frozen=True):
     """Median of a timed interval with nothing in it; summaries take it off."""
 
 
-class Samples(msgspec.Struct, frozen=True):
+class Samples(msgspec.Struct, frozen=True, gc=False):
     """Warm samples of one clock in the order taken."""
 
     ticks: list[Whole]
@@ -139,8 +141,10 @@ class Rerun(msgspec.Struct, frozen=True, kw_only=True, dict=True):
     def seconds(self, clock: ClockName) -> NDArray[np.float64]:
         """Seconds of one repetition in each sample; the reading of the host clock is taken off.
 
-        Computed once: nobody may write to the array.
+        Nobody may write to the array: of many samples it is computed once.
         """
+        if len(self.clocks[clock].ticks) < _WORTH_KEEPING:
+            return self._seconds(clock)
         if clock not in self._known:
             self._known[clock] = self._seconds(clock)
             self._known[clock].setflags(write=False)
@@ -152,6 +156,12 @@ class Rerun(msgspec.Struct, frozen=True, kw_only=True, dict=True):
         if not self.batch:
             raise ZeroDivisionError("a batch of no repetitions")
         samples = self.clocks[clock]
+        if len(samples.ticks) < _WORTH_KEEPING and not samples.empty_ticks:
+            empty_s = self.intervals * self.clock.empty_pair_s
+            each = [tick * samples.seconds_per_tick for tick in samples.ticks]
+            if clock == "host":
+                each = [max(seconds - empty_s, 0.0) / self.batch for seconds in each]
+            return np.array(each, dtype=np.float64)
         taken = np.array(samples.ticks, dtype=np.float64) * samples.seconds_per_tick
         if clock != "host":
             return taken
@@ -354,13 +364,86 @@ def schema() -> dict[str, Any]:
     return {"$schema": "https://json-schema.org/draft/2020-12/schema", "title": SCHEMA, **generated}
 
 
+def encoded(value: object) -> bytes:
+    """JSON of a value. A byte that is no text, in the name of a file, becomes U+FFFD."""
+    try:
+        return msgspec.json.encode(value)
+    except UnicodeEncodeError:
+        return msgspec.json.encode(_as_text(msgspec.to_builtins(value)))
+
+
+def _as_text(value: Any) -> Any:
+    """The same value; Python keeps bytes that are no text as surrogates (PEP 383)."""
+    if isinstance(value, str):
+        return value.encode("utf-8", "surrogateescape").decode("utf-8", "replace")
+    if isinstance(value, list | tuple):
+        return [_as_text(one) for one in value]
+    if isinstance(value, dict):
+        return {_as_text(key): _as_text(one) for key, one in value.items()}
+    return value
+
+
 def encode(run: Run) -> bytes:
     """JSON text of a run, one point a line."""
     head = msgspec.structs.replace(run, points=[])
-    text = msgspec.json.format(msgspec.json.encode(head), indent=2)
-    lines = b",\n".join(b"    " + msgspec.json.encode(point) for point in run.points)
+    text = msgspec.json.format(encoded(head), indent=2)
+    lines = b",\n".join(b"    " + encoded(point) for point in run.points)
     body = b'"points": [\n' + lines + b"\n  ]" if run.points else b'"points": []'
     return text.replace(b'"points": []', body) + b"\n"
+
+
+class _Unread(Run, frozen=True, kw_only=True):
+    """A run whose points are not yet decoded."""
+
+    points: list[msgspec.Raw]  # type: ignore[assignment]
+
+
+class _TooManyPointsError(ValueError):
+    """The number of points of a run with more than are read."""
+
+
+def _decoded(data: bytes) -> Run:
+    """The run of a file; what points share is kept once.
+
+    Each worker's clock is in all of its points, and few axes differ: of 100 000 points half of the
+    memory. Raises what ``UNREADABLE`` names, or _TooManyPointsError.
+    """
+    unread = msgspec.json.decode(data, type=_Unread)
+    if len(unread.points) > MOST_POINTS:
+        raise _TooManyPointsError(len(unread.points))
+    decoder = msgspec.json.Decoder(Point)
+    known: dict[object, Any] = {}
+    points = []
+    for index, raw in enumerate(unread.points):
+        try:
+            point = decoder.decode(raw)
+        except msgspec.ValidationError as error:
+            what = str(error).replace("`$", f"`$.points[{index}]", 1)
+            raise msgspec.ValidationError(what) from error
+        _share(point, known)
+        points.append(point)
+    fields = {name: getattr(unread, name) for name in Run.__struct_fields__}
+    return Run(**{**fields, "points": points})
+
+
+def _share(point: Point, known: dict[object, Any]) -> None:
+    """Replaces parts of a point by equal parts of earlier points."""
+    for name in ("study", "device", "api", "operation", "memory"):
+        text = getattr(point, name)
+        force_setattr(point, name, known.setdefault(text, text))
+    axes = tuple(point.axes.items())
+    force_setattr(point, "axes", known.setdefault(axes, point.axes))
+    for rerun in point.reruns:
+        force_setattr(rerun, "clock", known.setdefault(rerun.clock, rerun.clock))
+        if rerun.noise == _QUIET:
+            force_setattr(rerun, "noise", _QUIET)
+        for name in ("blocks", "remarks"):
+            listed = getattr(rerun, name)
+            force_setattr(rerun, name, known.setdefault((name, *listed), listed))
+        for samples in rerun.clocks.values():
+            for name in ("warm_ticks", "reference_ticks", "empty_ticks"):
+                if not getattr(samples, name):
+                    force_setattr(samples, name, _NONE)
 
 
 def load(path: Path) -> Run:
@@ -391,60 +474,17 @@ def load(path: Path) -> Run:
     if len(head.environment) > _MOST_ENVIRONMENT:
         raise UsageError(f"{path}: its environment is larger than {_MOST_ENVIRONMENT >> 20} MiB")
     try:
-        run = msgspec.json.decode(data, type=Run)
+        run = _decoded(data)
     except UNREADABLE as error:
         what = shortened(str(error))
         raise UsageError(f"{path}: not a valid {SCHEMA} file: {what}") from error
-    if len(run.points) > MOST_POINTS:
-        raise UsageError(f"{path}: {len(run.points)} points; at most {MOST_POINTS} are read")
+    except _TooManyPointsError as error:
+        raise UsageError(f"{path}: {error} points; at most {MOST_POINTS} are read") from error
     if unknown := {point.device for point in run.points} - {one.address for one in run.devices}:
         raise UsageError(f"{path}: no device '{shortened(min(unknown))}', which its points name")
     return run
 
 
-def _rename_to_new(partial: Path, path: Path) -> None:
-    """Gives a file its name, unless something has it."""
-    try:
-        os.link(partial, path)  # fails where rename would overwrite
-    except FileExistsError:
-        raise
-    except OSError:  # no hard links here: the name is taken first, then filled
-        path.touch(exist_ok=False)
-        partial.replace(path)
-
-
-def _partial(path: Path, process: str) -> Path:
-    """The file that a process of this machine writes before it gets its name."""
-    return path.with_name(f".{path.name}.{platform.node()}.{process}.tmp")
-
-
-def _remove_partial(path: Path) -> None:
-    """Removes what processes of this machine that were killed while they saved have left."""
-    pattern = _partial(Path(glob.escape(path.name)), "*").name
-    for left in path.parent.glob(pattern):
-        number = left.suffixes[-2][1:]
-        if number.isdecimal() and not psutil.pid_exists(int(number)):
-            left.unlink()
-
-
 def save(run: Run, path: Path, *, replace: bool = False) -> None:
-    """Writes a run file whole or not at all. Refuses an existing one unless told to replace it."""
-    with contextlib.suppress(OSError, OverflowError):
-        _remove_partial(path)
-    partial = _partial(path, str(os.getpid()))
-    try:
-        with partial.open("xb") as file:
-            file.write(encode(run))
-            file.flush()
-            os.fsync(file.fileno())
-        if replace:
-            partial.replace(path)
-        else:
-            _rename_to_new(partial, path)
-    except FileExistsError as error:
-        raise UsageError(f"{path} exists; nothing is overwritten: choose another --out") from error
-    except OSError as error:
-        raise IsthmusError(f"cannot write {path}: {error.strerror}") from error
-    finally:
-        with contextlib.suppress(OSError):
-            partial.unlink()
+    """Writes a run file whole or not at all: see ``isthmus.saving``."""
+    saving.save(encode(run), path, replace=replace)

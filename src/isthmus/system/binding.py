@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import ctypes
 import os
 import re
@@ -11,6 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from isthmus.errors import UsageError
+from isthmus.system.files import text
 
 _MOST_CPUS = 1 << 16
 _NODES = Path("/sys/devices/system/node")
@@ -68,9 +68,8 @@ def binding(cpus: str | None, node: int | None) -> Binding:
 
 def _node_cpus(node: int) -> list[int]:
     """Processors of a memory node; raises UsageError where there are none."""
-    with contextlib.suppress(OSError):
-        if listed := (_NODES / f"node{node}" / "cpulist").read_text().strip():
-            return parse_cpus(listed)
+    if listed := text(_NODES / f"node{node}" / "cpulist"):
+        return parse_cpus(listed)
     raise UsageError(f"memory node {node} has no processors here: name some with --cpus")
 
 

@@ -11,15 +11,10 @@ import subprocess
 from pathlib import Path
 from typing import Any
 
+from isthmus.system.files import text
+
 _ROOT = Path("/")
 _CPU = "sys/devices/system/cpu"
-
-
-def text(path: Path) -> str:
-    """What a file of the system says; empty where it is missing or refused."""
-    with contextlib.suppress(OSError, UnicodeDecodeError):
-        return path.read_text(encoding="utf-8").strip()
-    return ""
 
 
 def _cpu_info(root: Path) -> dict[str, str]:
@@ -155,7 +150,7 @@ def commit() -> str:
         described = subprocess.run(
             ["git", "-C", str(root), "describe", "--always", "--abbrev=40", "--exclude=*",
              "--dirty=+"],
-            capture_output=True, text=True, timeout=5, check=True,
+            capture_output=True, text=True, errors="replace", timeout=5, check=True,
         )  # fmt: skip
         return described.stdout.strip()
     return ""

@@ -42,7 +42,7 @@ def available_bytes(groups: Path = GROUPS, own: Path = OWN) -> int:
 def _left_in_groups(groups: Path, own: Path) -> Iterator[int]:
     """Bytes left in each control group of this process (kernel: cgroup-v2.rst, memory)."""
     try:
-        lines = own.read_text().splitlines()
+        lines = os.fsdecode(own.read_bytes()).splitlines()
     except OSError:
         return
     for line in lines:

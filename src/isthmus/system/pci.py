@@ -15,7 +15,7 @@ from typing import Annotated, Any, NamedTuple
 import msgspec
 
 from isthmus.system import environment
-from isthmus.system.environment import text
+from isthmus.system.files import text
 
 _DDDD_BB_DD_F = r"[0-9a-f]{4,8}:[0-9a-f]{2}:[0-9a-f]{2}\.[0-7]"
 _ADDRESS = re.compile(_DDDD_BB_DD_F)

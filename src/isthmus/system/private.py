@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import stat
 import tempfile
@@ -13,17 +14,37 @@ from isthmus.errors import IsthmusError
 def folder(*names: str) -> Path:
     """The folder of these names, made where it is missing.
 
-    Anybody may write to the temporary folder; one that somebody else made under our name could name
-    any library, so it is refused.
+    Anybody may write to the temporary folder. A folder that another user made under our name could
+    name any library: then a folder with a random name is used, which later processes find again.
+    Raises IsthmusError where none can be made.
     """
-    base = Path(tempfile.gettempdir()) / f"isthmus-{os.getuid()}"
-    base.mkdir(mode=0o700, exist_ok=True)
-    status = base.lstat()
-    if not stat.S_ISDIR(status.st_mode) or status.st_uid != os.getuid() or status.st_mode & 0o022:
-        raise IsthmusError(f"{base} is not this user's own: remove it, or set TMPDIR")
-    path = base.joinpath(*names)
-    path.mkdir(mode=0o700, parents=True, exist_ok=True)
+    try:
+        path = _base().joinpath(*names)
+        path.mkdir(mode=0o700, parents=True, exist_ok=True)
+    except OSError as error:
+        place = error.filename or tempfile.gettempdir()
+        raise IsthmusError(f"no private folder {place}: {error.strerror}; set TMPDIR") from error
     return path
+
+
+def _base() -> Path:
+    """The folder of this user, below which all others are."""
+    temporary = Path(tempfile.gettempdir())
+    usual = temporary / f"isthmus-{os.getuid()}"
+    with contextlib.suppress(FileExistsError):
+        usual.mkdir(mode=0o700)
+    if _is_private(usual):
+        return usual
+    others = sorted(temporary.glob(f"{usual.name}-*"))
+    known = next(filter(_is_private, others), None)
+    return known or Path(tempfile.mkdtemp(prefix=f"{usual.name}-", dir=temporary))
+
+
+def _is_private(path: Path) -> bool:
+    """Whether this user alone can write to a folder; False for a link to one."""
+    status = path.lstat()
+    own = status.st_uid == os.getuid() and not status.st_mode & 0o022
+    return stat.S_ISDIR(status.st_mode) and own
 
 
 def write(path: Path, data: bytes) -> Path:

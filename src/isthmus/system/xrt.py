@@ -10,7 +10,7 @@ import contextlib
 import hashlib
 import os
 import re
-import sysconfig
+import sys
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -18,7 +18,9 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, NamedTuple
 
 from isthmus.backends import Candidate, Problem
+from isthmus.errors import IsthmusError
 from isthmus.system import private
+from isthmus.system.files import is_there, text
 
 if TYPE_CHECKING:
     from isthmus.measure.address import Address
@@ -56,7 +58,9 @@ def _places() -> list[Path]:
     chosen = os.environ.get("XILINX_XRT")
     if chosen:
         return [Path(chosen) / "lib"]
-    multiarch = sysconfig.get_config_var("MULTIARCH") or ""
+    # Not by sysconfig, which fills its table when first asked: backends are asked by threads, and
+    # before Python 3.13 a second thread finds that table empty.
+    multiarch = getattr(sys.implementation, "_multiarch", "")
     usual = (f"/usr/lib/{multiarch}", "/usr/lib64", "/usr/local/lib", "/usr/lib")
     return [_VENDORS_FOLDER / "xrt" / "lib", *map(Path, dict.fromkeys(usual))]
 
@@ -68,9 +72,12 @@ class Installation:
     libraries: Path
 
     def library(self, name: str) -> Path | None:
-        """Path of a library, as the loader would open it; None where it is missing."""
+        """Path of a library, as the loader would open it; None where it is missing.
+
+        Raises IsthmusError where the system does not say.
+        """
         path = self.libraries / f"lib{name}.so.2"  # XRT's versions are 2.x
-        return path if path.exists() else None
+        return path if is_there(path) else None
 
     @property
     def version(self) -> str:
@@ -177,11 +184,20 @@ def problems(installation: Installation) -> list[Problem]:
 
 
 def find() -> Installation | None:
-    """The installation that would be used; None where there is none."""
+    """The installation that would be used; None where there is none.
+
+    Raises IsthmusError where none is found and the system does not say what is in some place.
+    """
+    unknown: IsthmusError | None = None
     for place in _places():
         installation = Installation(place)
-        if installation.library(NATIVE) is not None:
-            return installation
+        try:
+            if installation.library(NATIVE) is not None:
+                return installation
+        except IsthmusError as error:
+            unknown = unknown or error
+    if unknown:
+        raise unknown
     return None
 
 
@@ -208,20 +224,13 @@ def boards() -> list[str]:
     )
 
 
-def _text(path: Path) -> str:
-    try:
-        return path.read_text(encoding="utf-8").strip()
-    except OSError:
-        return ""
-
-
 def unserved_boards() -> list[str]:
     """Addresses of AMD's accelerator cards whose driver is missing."""
     return sorted(
         device.name
         for device in (_BUSES / "pci" / "devices").glob("*")
-        if _text(device / "vendor") == _VENDOR_ID
-        and _text(device / "class").startswith(_ACCELERATOR_CLASS)
+        if text(device / "vendor") == _VENDOR_ID
+        and text(device / "class").startswith(_ACCELERATOR_CLASS)
         and not (device / "driver").exists()
     )
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import re
-import shutil
 import tempfile
 from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -14,7 +13,7 @@ from typing import Literal
 
 import msgspec
 
-from isthmus import xclbin
+from isthmus import saving, xclbin
 from isthmus.emulation import compiler, connectivity, opencl_c, prototype, verilated, verilog_plugin
 from isthmus.emulation.compiler import PARTS
 from isthmus.emulation.new_kernel import filled_template
@@ -112,11 +111,10 @@ def build(
         )
         for name, source in kernel_sources.items():
             library = source.with_name(f"{name}.so")
-            library.unlink(missing_ok=True)  # a program that runs keeps the old one
-            shutil.move(made[name], library)
+            # A program that runs keeps the old one.
+            saving.save(made[name].read_bytes(), library, replace=True)
             libraries.append(library)
-    described_by.unlink(missing_ok=True)
-    save(built, described_by)
+    save(built, described_by, replace=True)
     return [*libraries, described_by]
 
 

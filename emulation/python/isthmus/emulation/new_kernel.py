@@ -11,6 +11,7 @@ import jinja2
 
 from isthmus.emulation.prototype import Parameter, Prototype
 from isthmus.errors import UsageError
+from isthmus.saving import save
 from isthmus.xclbin import Kernel
 from isthmus.xclbin.design import completed
 from isthmus.xclbin.sizes import size_of
@@ -70,10 +71,10 @@ def write(prototype: Prototype, folder: Path, *, verilog: bool = False) -> dict[
     rendered = {path: filled_template(file.template, file.facts) for path, file in paths.items()}
     try:
         folder.mkdir(parents=True, exist_ok=True)
-        for path, made in rendered.items():
-            path.write_text(made, "utf-8")
     except OSError as error:
         raise UsageError(f"{folder}: {error.strerror}") from error
+    for path, made in rendered.items():
+        save(made.encode(), path)
     return paths
 
 

@@ -6,6 +6,7 @@ import contextlib
 import fcntl
 import os
 import shutil
+import stat
 import tempfile
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -44,6 +45,10 @@ _BASE = Path("/tmp")
 _PREFIX = "isthmus-card-"
 _LOCK = "lock"
 _MOST_CARDS = 16
+_PID_DIGITS = 7
+"""Digits of the largest process id, 4194304 (kernel: ``PID_MAX_LIMIT``)."""
+_CLOCK_STEP_S = 1.0
+"""A process's start is told in ticks of 10 ms after a boot that is told in whole seconds."""
 _START = """#!/bin/sh
 # XRT starts this in place of a simulation. What is preloaded is meant for the program.
 unset LD_PRELOAD
@@ -155,8 +160,7 @@ def prepare(
     _remove_stale()
     try:
         directory = Path(tempfile.mkdtemp(prefix=f"{_PREFIX}{os.getpid()}-", dir=_BASE))
-        lock = (directory / _LOCK).open("w", encoding="utf-8")
-        fcntl.flock(lock, fcntl.LOCK_EX)
+        lock = _locked(directory)
     except OSError as error:
         raise IsthmusError(f"no folder in {_BASE} for the emulated card: {error}") from error
     path = os.environ.get("LD_LIBRARY_PATH")
@@ -254,27 +258,57 @@ def _configuration(cards: Sequence[Board]) -> dict[str, object]:
     }
 
 
+def _locked(directory: Path) -> IO[str]:
+    """The folder's lock, held by this process. It has its name only when it is held."""
+    lock = (directory / f"{_LOCK}.new").open("x", encoding="utf-8")
+    fcntl.flock(lock, fcntl.LOCK_EX)
+    (directory / f"{_LOCK}.new").rename(directory / _LOCK)
+    return lock
+
+
 def _remove_stale() -> None:
-    """Folders of processes that were killed before they could remove them."""
+    """Removes folders of processes that were killed before they could remove them."""
     for folder, process in _sessions():
-        if not psutil.pid_exists(process) and not _in_use(folder):
-            shutil.rmtree(folder, ignore_errors=True)
+        if not _in_use(folder, process):
+            shutil.rmtree(folder, ignore_errors=True)  # follows no link
 
 
-def _in_use(folder: Path) -> bool:
-    """Whether a process holds the folder's lock; folders of older versions have no lock."""
+def _in_use(folder: Path, process: int) -> bool:
+    """Whether a process holds the folder's lock.
+
+    Without a lock, which older versions did not have: whether the process that made the folder
+    lives, or will lock it at once. Another process may have its number by now.
+    """
     try:
-        with (folder / _LOCK).open(encoding="utf-8") as lock:
-            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        descriptor = os.open(folder / _LOCK, os.O_RDONLY | os.O_NOFOLLOW)
     except FileNotFoundError:
-        return False
+        return _made_by(folder, process)
     except OSError:
         return True
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError:
+        return True
+    finally:
+        os.close(descriptor)
     return False
 
 
+def _made_by(folder: Path, process: int) -> bool:
+    """Whether a process lives and was there before the folder."""
+    try:
+        started = psutil.Process(process).create_time()
+        return started <= folder.lstat().st_mtime + _CLOCK_STEP_S
+    except (psutil.Error, OSError):
+        return False
+
+
 def _sessions() -> Iterator[tuple[Path, int]]:
+    """Folders of this user's sessions, and the numbers of the processes that made them."""
     for folder in _BASE.glob(f"{_PREFIX}*-*"):
-        with contextlib.suppress(OSError, ValueError):
-            if folder.lstat().st_uid == os.getuid() and not folder.is_symlink():
-                yield folder, int(folder.name.removeprefix(_PREFIX).partition("-")[0])
+        process = folder.name.removeprefix(_PREFIX).partition("-")[0]
+        with contextlib.suppress(OSError):
+            status = folder.lstat()
+            own = stat.S_ISDIR(status.st_mode) and status.st_uid == os.getuid()
+            if own and process.isdecimal() and len(process) <= _PID_DIGITS:
+                yield folder, int(process)

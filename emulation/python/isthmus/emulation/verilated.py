@@ -110,7 +110,11 @@ def verilate(source: Path, top: str, folder: Path, others: Sequence[Path] = ()) 
         shown = "\n".join((lines or done.stderr.splitlines())[:_SHOWN_LINES])
         raise IsthmusError(f"{source}: Verilator refuses it", detail=shown)
     root = subprocess.run(
-        [verilator, "--getenv", "VERILATOR_ROOT"], capture_output=True, text=True, check=True
+        [verilator, "--getenv", "VERILATOR_ROOT"],
+        capture_output=True,
+        text=True,
+        check=True,
+        errors="replace",
     )
     return Path(root.stdout.strip()) / "include"
 

@@ -14,8 +14,8 @@ from uuid import UUID
 
 import msgspec
 
+from isthmus import saving
 from isthmus.errors import UsageError
-from isthmus.written import save_new
 from isthmus.xclbin import metadata, tables
 from isthmus.xclbin.fields import get_text, name_of, pack, put_text
 from isthmus.xclbin.kinds import Mode, SectionKind
@@ -244,6 +244,6 @@ def load(path: Path) -> Xclbin:
         raise UsageError(f"{path}: {error}") from error
 
 
-def save(xclbin: Xclbin, path: Path) -> None:
+def save(xclbin: Xclbin, path: Path, *, replace: bool = False) -> None:
     """Writes a file. Raises UsageError where there is one already: nothing is overwritten."""
-    save_new(xclbin.encode(), path)
+    saving.save(xclbin.encode(), path, replace=replace)

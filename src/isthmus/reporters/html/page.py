@@ -31,6 +31,7 @@ from isthmus.reporters.html.rendering import Drawing, Renderer
 from isthmus.reporters.html.vega import Vega
 from isthmus.reporters.summary import accelerates, has_runtime, main_sentence, unmeasured
 from isthmus.results.run_file import DeviceRecord, Run
+from isthmus.saving import save
 from isthmus.units import format_seconds, printable
 
 _FOLDER = Path(__file__).parent
@@ -78,10 +79,10 @@ def _write(runs: Sequence[tuple[str, Run]], folder: Path, renderer: Renderer) ->
         (folder / "plots").mkdir(parents=True, exist_ok=True)
         for figure in chain(*plots.values(), hosts.values()):
             for ending, content in renderer.files(figure).items():
-                (folder / "plots" / f"{figure.name}.{ending}").write_bytes(content)
-        page.write_text(text, encoding="utf-8")
+                save(content, folder / "plots" / f"{figure.name}.{ending}", replace=True)
     except OSError as error:
         raise IsthmusError(f"cannot write {error.filename or page}: {error.strerror}") from error
+    save(text.encode(), page, replace=True)
     return page
 
 

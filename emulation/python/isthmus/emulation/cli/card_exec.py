@@ -11,7 +11,7 @@ from typing import Annotated, NoReturn, get_args
 
 import typer
 
-from isthmus.errors import GATE_FAILED, UsageError
+from isthmus.errors import GATE_FAILED, IsthmusError, UsageError
 from isthmus.output import tell, warn
 
 
@@ -122,7 +122,11 @@ def _reserved(path: Path | None) -> Iterator[None]:
 
 
 def _write(path: Path, data: bytes) -> None:
+    from isthmus.saving import save
+
     try:
-        path.write_bytes(data)
-    except OSError as error:  # the exit code stays the program's
-        warn(f"{path}: {error.strerror}")
+        save(data, path, replace=True)
+    except IsthmusError as error:  # the exit code stays the program's
+        with contextlib.suppress(OSError):
+            path.unlink()  # only its name was taken
+        warn(str(error))

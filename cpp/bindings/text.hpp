@@ -1,0 +1,68 @@
+// Text and messages from C++ for Python, in place of nanobind/stl/string.h. Names of devices and
+// platforms come from drivers, which may write bytes that are no UTF-8.
+#pragma once
+
+#include <nanobind/nanobind.h>
+
+#include <exception>
+#include <string>
+#include <string_view>
+
+namespace isthmus::bindings {
+
+/// New Python text; a byte that is no UTF-8 becomes U+FFFD.
+inline PyObject* new_text(std::string_view bytes) noexcept {
+  return PyUnicode_DecodeUTF8(bytes.data(), static_cast<Py_ssize_t>(bytes.size()), "replace");
+}
+
+/// Sets the Python exception; strict decoding would raise UnicodeDecodeError in its place.
+inline void raise(PyObject* type, std::string_view message) noexcept {
+  if (PyObject* text = new_text(message); text != nullptr) {
+    PyErr_SetObject(type, text);
+    Py_DECREF(text);
+  }
+}
+
+/// Makes a Python exception of a C++ one; the module holds it.
+template <typename Error>
+nanobind::handle bind_error(nanobind::module_& module, const char* name, nanobind::handle base) {
+  const nanobind::exception<Error> type(module, name, base);
+  nanobind::register_exception_translator(
+      [](const std::exception_ptr& thrown, void* known) {
+        try {
+          std::rethrow_exception(thrown);
+        } catch (const Error& error) {
+          raise(static_cast<PyObject*>(known), error.what());
+        }
+      },
+      type.ptr());
+  return type;
+}
+
+}  // namespace isthmus::bindings
+
+namespace nanobind::detail {
+
+template <>
+struct type_caster<std::string> {
+  NB_TYPE_CASTER(std::string, const_name("str"))
+
+  // NOLINTNEXTLINE(readability-identifier-naming): nanobind's name
+  bool from_python(handle source, std::uint32_t, cleanup_list*) noexcept {
+    Py_ssize_t size = 0;
+    const char* bytes =
+        PyUnicode_Check(source.ptr()) ? PyUnicode_AsUTF8AndSize(source.ptr(), &size) : nullptr;
+    if (bytes == nullptr) {
+      PyErr_Clear();
+      return false;
+    }
+    value.assign(bytes, static_cast<std::size_t>(size));
+    return true;
+  }
+
+  static handle from_cpp(const std::string& text, rv_policy, cleanup_list*) noexcept {
+    return isthmus::bindings::new_text(text);
+  }
+};
+
+}  // namespace nanobind::detail
