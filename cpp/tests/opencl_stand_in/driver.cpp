@@ -206,7 +206,7 @@ struct Kernels {
                 std::memcpy(to->data.data(), from->data.data(), bytes);
               }};
     }
-    return {{}, [] {}};
+    return {{}, nullptr};
   }
 };
 
