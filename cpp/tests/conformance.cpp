@@ -300,46 +300,56 @@ Block measured(Device& device, const OperationInfo& operation, const OperationSp
   return JointSeries(device, spec, quick(), *communicator).measure(0.01);
 }
 
-/// A point whose parts, one after another, move nothing: from the start the full check must tell,
-/// later the stamps.
-void check_idle_point(Report& report, Device& device, const OperationInfo& operation,
-                      const OperationSpec& spec) {
+/// How an operation's parts are armed; none where it moves no data.
+struct Parts {
+  std::size_t count = 0;
   bool together = true;
-  std::size_t parts = 1;
+};
+
+Parts parts_of(Device& device, const OperationInfo& operation, const OperationSpec& spec) {
   if (operation.joint) {
     const auto communicator = single_process_communicator();
-    if (!device.join(spec, *communicator)->moves_data()) {
-      return;
-    }
-  } else {
-    const auto made = device.make(spec);
-    if (!made->moves_data()) {
-      return;
-    }
-    together = made->parts_arm_together();
-    parts = made->parts();
+    const bool moves = device.join(spec, *communicator)->moves_data();
+    return {.count = moves ? std::size_t{1} : std::size_t{0}};
   }
-  if (!together && idling() == nullptr) {
+  const auto made = device.make(spec);
+  const std::size_t parts = made->moves_data() ? made->parts() : 0;
+  return {.count = parts, .together = made->parts_arm_together()};
+}
+
+/// A point one of whose parts moves nothing: from the start the full check must tell, later the
+/// stamps.
+void check_fault(Report& report, Device& device, const OperationInfo& operation,
+                 const OperationSpec& spec, const Fault& fault) {
+  IdleDevice idle(device, fault);
+  const Block block = measured(idle, operation, spec);
+  std::string check = fault.from_first ? "first" : "timed";
+  if (device.info().clock == ClockDomain::simulated) {
+    check = "simulated";
+  }
+  report.check(block.verified == Verified::no && block.fault.find(check) != std::string::npos,
+               device.info().name + ": " + text(spec),
+               operation.parts[fault.part].name + " that moves nothing passes the " + check +
+                   " check, which says '" + block.fault + "'");
+}
+
+/// A point with each of these faults in each of its parts.
+void check_idle_point(Report& report, Device& device, const OperationInfo& operation,
+                      const OperationSpec& spec) {
+  const Parts parts = parts_of(device, operation, spec);
+  if (!parts.together && idling() == nullptr) {
     return;
   }
-  const bool timed = device.info().clock == ClockDomain::host;
-  for (std::size_t part = 0; part < parts; ++part) {
-    for (const bool from_first : {true, false}) {
-      if (!timed && !from_first) {
-        continue;  // a simulated point is one run
-      }
-      Fault fault{.part = part, .from_first = from_first};
-      if (!together) {
-        fault.idles = idling();
-        fault.command = operation.parts[part].name;
-      }
-      IdleDevice idle(device, fault);
-      const Block block = measured(idle, operation, spec);
-      const std::string told = !timed ? "simulated" : from_first ? "first" : "timed";
-      report.check(block.verified == Verified::no && block.fault.find(told) != std::string::npos,
-                   device.info().name + ": " + text(spec),
-                   operation.parts[part].name + " that moves nothing passes the " + told +
-                       " check, which says '" + block.fault + "'");
+  for (std::size_t part = 0; part < parts.count; ++part) {
+    Fault fault{.part = part};
+    if (!parts.together) {
+      fault.idles = idling();
+      fault.command = operation.parts[part].name;
+    }
+    check_fault(report, device, operation, spec, fault);
+    if (device.info().clock == ClockDomain::host) {  // a simulated point is one run
+      fault.from_first = false;
+      check_fault(report, device, operation, spec, fault);
     }
   }
 }

@@ -55,7 +55,7 @@ struct State {
   std::string idle;
   long calls_to_failure = 0;
   std::size_t released_in_use = 0;
-  std::map<void*, Held> buffers;
+  std::map<const void*, Held> buffers;
   std::map<void*, std::shared_ptr<Command>> events;
 };
 
@@ -67,9 +67,16 @@ State& state() {
 bool idle(std::string_view command) { return state().idle == command; }
 
 /// Whether this call is the one that fails.
-bool fails() { return state().calls_to_failure > 0 && --state().calls_to_failure == 0; }
+bool fails() {
+  long& left = state().calls_to_failure;
+  if (left == 0) {
+    return false;
+  }
+  --left;
+  return left == 0;
+}
 
-Held held(const void* handle) { return state().buffers.at(const_cast<void*>(handle)); }
+Held held(const void* handle) { return state().buffers.at(handle); }
 
 template <class Handle, class Object>
 Handle handle(Object* object) {
@@ -95,6 +102,7 @@ Int enqueue(Queue queue, std::vector<Held> used, std::function<void()> work, Uin
     return out_of_resources;
   }
   std::vector<std::shared_ptr<Command>> before;
+  before.reserve(count);
   for (Uint i = 0; i < count; ++i) {
     before.push_back(state().events.at(waits[i]));
   }
@@ -109,7 +117,9 @@ Int enqueue(Queue queue, std::vector<Held> used, std::function<void()> work, Uin
         run(*other->line, other.get());
       }
     }
-    work();
+    if (work) {
+      work();
+    }
     for (const Held& buffer : used) {
       --buffer->pending;
     }
@@ -196,7 +206,7 @@ struct Kernels {
                 std::memcpy(to->data.data(), from->data.data(), bytes);
               }};
     }
-    return {{}, [] {}};
+    return {{}, nullptr};
   }
 };
 
@@ -468,9 +478,10 @@ ISTHMUS_API Int clEnqueueNDRangeKernel(Queue queue, Kernel kernel, Uint /*dimens
                                        const std::size_t* /*group*/, Uint count, const Event* waits,
                                        Event* event) {
   auto [used, work] = Kernels{reinterpret_cast<Function*>(kernel), *items}.work();
-  return enqueue(queue, std::move(used),
-                 idle("kernel") ? std::function<void()>([] {}) : std::move(work), count, waits,
-                 event);
+  if (idle("kernel")) {
+    work = nullptr;
+  }
+  return enqueue(queue, std::move(used), std::move(work), count, waits, event);
 }
 
 ISTHMUS_API Int clGetEventProfilingInfo(Event /*event*/, Uint /*what*/, std::size_t /*room*/,
