@@ -9,11 +9,14 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
+import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
+from isthmus.results.run_file import HostReading, Run
 from isthmus.statistics import Interval, location
 from isthmus.statistics.host_state import HORIZON, Row, slow_parts
+from synthetic import point, run
 
 Array = NDArray[np.float64]
 
@@ -149,3 +152,43 @@ def of_repetitions(runs: Sequence[Measured]) -> Mapping[str, float]:
         "median_alone": float(np.median(widths[:, 0])),
         "median_model": float(np.median(widths[:, 1])),
     }
+
+
+def planted(
+    seed: int, *, host: float = 1.0, link: float = 1.0, processes: int = 12
+) -> tuple[Run, Run]:
+    """Two runs of a machine; in the second its host and its link are slower by these factors.
+
+    The host's speed varies within both: system calls by 4 %, copies by 6 % from process to process.
+    Small copies follow the system call, pageable ones of 4 MiB and more the copy by 60 %, pinned
+    ones of that size follow the host by a twentieth, and the link.
+    """
+    random = np.random.default_rng(seed)
+    return _planted(random, 1.0, 1.0, processes), _planted(random, host, link, processes)
+
+
+def _planted(random: np.random.Generator, host: float, link: float, processes: int) -> Run:
+    spread = random.normal(0, [[0.04], [0.06], [0.01]], (3, processes))
+    states = spread + math.log(host)
+    read = np.exp(states + random.normal(0, 0.015, states.shape)) * [[2e-7], [4e-4], [7e-6]]
+    points = []
+    for operation in ("read", "write"):
+        for memory in ("pinned", "pageable"):
+            for size in (1, 64 << 10, 4 << 20, 64 << 20):
+                logs, noise = states[0] + math.log(7e-6 + size / 2e10), 0.01
+                if size >= 1 << 20:
+                    of_host = 0.05 * states[0] if memory == "pinned" else 0.6 * states[1]
+                    slower = math.log(link) if memory == "pinned" else 0.0
+                    rate = 5e10 if memory == "pinned" else 1e10
+                    logs, noise = of_host + slower + math.log(size / rate), 0.003
+                seconds = np.exp(logs + random.normal(0, noise, processes))
+                one = point("cuda:0", operation, size, [[s] * 5 for s in seconds], memory=memory)
+                points.append(one)
+    first = [
+        msgspec.structs.replace(
+            rerun, at_s=float(i), host_speed=[HostReading(float(i), *read[:, i].tolist())]
+        )
+        for i, rerun in enumerate(points[0].reruns)
+    ]
+    points[0] = msgspec.structs.replace(points[0], reruns=first)
+    return run(points)

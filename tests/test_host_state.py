@@ -6,8 +6,8 @@ import math
 
 import numpy as np
 import pytest
-from host_states import STATES, coverage, of_repetitions, simulated, stored
 
+from host_states import STATES, coverage, of_repetitions, simulated, stored
 from isthmus.statistics import Interval
 from isthmus.statistics.host_state import Row, Slow, slow_parts
 
@@ -54,8 +54,8 @@ def test_sensitivity_of_each_row() -> None:
     ]
     readings = {i: (states[i], random.normal(0, 0.1)) for i in range(24)}
     found = [part.sensitivities for part in slow_parts(rows, readings, {})]
-    assert [one[0] for one in found] == pytest.approx([0, 0, 1, 1], abs=0.05)
-    assert [one[1] for one in found] == pytest.approx([0, 0, 0, 0], abs=0.05)
+    assert [one[0] for one in found] == pytest.approx([0, 0, 1, 1], abs=0.1)
+    assert [one[1] for one in found] == pytest.approx([0, 0, 0, 0], abs=0.1)
 
 
 def test_a_row_alone_does_not_know_the_state() -> None:

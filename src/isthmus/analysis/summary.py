@@ -9,11 +9,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from isthmus import _core, studies
-from isthmus.analysis import fits, limits
+from isthmus.analysis import fits, host_state, limits
 from isthmus.analysis.limits import Limits
 from isthmus.frames import Frame, Series
 from isthmus.results.run_file import IMPORTED, NO_LINK_BPS, ClockName, Point, Rerun, Run
 from isthmus.statistics import LOOKS, Interval, exact, over_processes, relevant, within_process
+from isthmus.statistics.host_state import Slow
 
 Seconds = NDArray[np.float64]
 
@@ -21,7 +22,7 @@ COLUMNS = (
     "study", "device", "api", "operation", "memory", "bytes", "direction", "initiator", "clock",
     "samples", "reruns", "median_s", "ci_low_s", "ci_high_s", "min_s", "p10_s", "p90_s", "p99_s",
     "max_s", "cold_s", "bandwidth_Bps", "verified", "converged", "flags", *limits.COLUMNS,
-    *fits.COLUMNS,
+    *fits.COLUMNS, "state_share",
 )  # fmt: skip
 """Columns of every study's rows, in order; the study's axes follow."""
 
@@ -150,9 +151,10 @@ def measured_on(point: Point, clock: ClockName) -> list[Rerun]:
     return [r for r in point.reruns if clock in r.clocks and r.clocks[clock].ticks]
 
 
-def _row(point: Point, clock: ClockName, run: Run, known: Limits) -> dict[str, object]:
+def _row(point: Point, clock: ClockName, run: Run, known: Limits, slow: Slow) -> dict[str, object]:
     measured = measured_on(point, clock)
-    interval = estimate(measured, clock, run.settings.confidence)
+    alone = estimate(measured, clock, run.settings.confidence)
+    interval = slow.widened(alone)
     pooled = np.concatenate([r.seconds(clock) for r in measured])
     p10, p90, p99 = np.quantile(pooled, [0.1, 0.9, 0.99])
     samples = (r.clocks[clock] for r in measured)
@@ -186,8 +188,16 @@ def _row(point: Point, clock: ClockName, run: Run, known: Limits) -> dict[str, o
         "converged": converged,
         "flags": ";".join(sorted(flags)),
         **_limit_columns(limit),
+        "state_share": _state_share(alone, interval) if slow.known else np.nan,
         **point.axes,
     }
+
+
+def _state_share(alone: Interval, interval: Interval) -> float:
+    """Share of a row's uncertainty, as variance, that is the machine's state's."""
+    if not interval.half_width or not np.isfinite(interval.half_width):
+        return float("nan")
+    return 1 - min(alone.half_width / interval.half_width, 1.0) ** 2
 
 
 def _limit_columns(limit: limits.Limit | None) -> dict[str, object]:
@@ -324,10 +334,14 @@ def summarise(run: Run) -> Frame:
     """
     rows: list[dict[str, object]] = []
     owners: list[Point] = []
-    known = Limits(run)
-    for point in run.points:
+    known, states = Limits(run), host_state.of_rows(run)
+    for place, point in enumerate(run.points):
         measured = [clock for clock in CLOCKS if measured_on(point, clock)]
-        rows += [_row(point, clock, run, known) for clock in measured] or [_empty_row(point, run)]
+        of_host = {"host": states.get(place, host_state.UNKNOWN)}
+        rows += [
+            _row(point, clock, run, known, of_host.get(clock, host_state.UNKNOWN))
+            for clock in measured
+        ] or [_empty_row(point, run)]
         owners += [point] * (len(rows) - len(owners))
     axes = list(dict.fromkeys(name for point in run.points for name in point.axes))
     frame = Frame(rows, columns=[*COLUMNS, *axes])

@@ -38,6 +38,9 @@ _WHY = {
     "wrong data": "whose data did not arrive", "failed": "that failed",
     "no time": "without a time", "absent": "that it was not asked for",
 }  # fmt: skip
+_REFERENCES = {
+    "system_call_s": "system calls", "copy_s": "copies in memory", "arithmetic_s": "arithmetic",
+}  # fmt: skip
 _ATTRIBUTES = ("study", "device", "operation", "memory", "sizes")
 
 
@@ -67,8 +70,36 @@ def _single_runs(result: Comparison) -> bool:
 
 
 def verdict(result: Comparison) -> list[str]:
-    """The answer as a sentence, and one about the points that the new side lacks."""
-    return [_verdict(result), *([_missing(result)] if result.missing else [])]
+    """The answer as a sentence; one about the hosts, one about points that the new side lacks."""
+    lacks = [_missing(result)] if result.missing else []
+    return [_verdict(result), *_host(result), *lacks]
+
+
+def _host(result: Comparison) -> Iterator[str]:
+    """How the hosts' own speed changed, what that explains, and whether the link is the same."""
+    for way in _CHANGED:
+        parts = [
+            f"{_REFERENCES[one.reference]} {wording.percent(abs(one.ratio.value - 1))}"
+            for one in result.host
+            if one.verdict(result.least) == way
+        ]
+        if parts:
+            count, explained = len(result.series), len(result.explained)
+            text = f"{result.new.name}'s host is {way} by itself ({', '.join(parts)})"
+            if result.as_measured:
+                yield f"{text}; that is left in."
+            else:
+                yield f"{text}: that explains {explained} of {count} series.{_link(result)}"
+
+
+def _link(result: Comparison) -> str:
+    """Whether the link is the same, by the series that show it."""
+    same = [one for one in result.link if one.verdict == "same"]
+    if not same or len(same) < len(result.link):
+        return ""
+    memory = " or ".join(dict.fromkeys(one.memory for one in same))
+    widest = max(same, key=lambda one: one.size_of_change)
+    return f" The link is the same ({memory} copies {_percent(widest.ratio.value)} % time)."
 
 
 def remarks(result: Comparison) -> list[str]:
@@ -243,6 +274,18 @@ def _json(result: Comparison) -> str:
         "relevant": result.least,
         "runs_may_differ_by": SHARED_LINK if result.allowed else 0.0,
         "passes": result.passes,
+        "host": [
+            {
+                "reference": one.reference,
+                "ratio": one.ratio.value,
+                "low_ratio": one.ratio.low,
+                "high_ratio": one.ratio.high,
+                "verdict": one.verdict(result.least),
+            }
+            for one in result.host
+        ],
+        "as_measured": result.as_measured,
+        "explained_by_host": len(result.explained),
         "devices": result.devices,
         "series": rows(result.series),
         "points": rows(result.points),

@@ -67,6 +67,8 @@ class Slow:
     """Of the logarithm to those of the references."""
     shared: float
     """Share of the row's remaining variance that other rows of the run have, too."""
+    errors: tuple[float, ...] = ()
+    """Standard errors of the sensitivities."""
 
     @property
     def known(self) -> bool:
@@ -219,8 +221,9 @@ class _Fit:
         there = np.isfinite(self._logs)
         for p, count in enumerate(self._counts):
             coefficients = tuple(map(float, self._sensitivity[p]))
+            errors = tuple(map(float, np.sqrt(np.diag(self._spread[p]))))
             if count < _FEWEST or not known:
-                results.append(Slow(math.nan, coefficients, 0.0))
+                results.append(Slow(math.nan, coefficients, 0.0, errors))
                 continue
             mine = there[p]
             common = float(shared[p]) if shared is not None else 0.0
@@ -234,7 +237,7 @@ class _Fit:
             free = int(count - 1 + _PRIOR_FREE)
             widths = [_reach(odds, variances, free, self._confidence)
                       for odds, variances in deviations]  # fmt: skip
-            results.append(Slow(math.hypot(*widths), coefficients, common))
+            results.append(Slow(math.hypot(*widths), coefficients, common, errors))
         return results
 
     def _shared(self, residuals: Array) -> tuple[Array | None, Array]:
