@@ -45,7 +45,7 @@ def test_a_slower_host_alone_is_told_as_the_host() -> None:
         result = _compared(seed, 1.1, 1.0)
         assert not result.of("slower")
         assert not result.slower_points
-        assert len(result.explained) >= 5
+        assert result.explained
         assert any(one.verdict(result.least) == "slower" for one in result.host)
         assert {one.verdict for one in result.link} == {"same"}
         assert _compared(seed, 1.1, 1.0, as_measured=True).of("slower")

@@ -11,7 +11,7 @@ import numpy as np
 
 from isthmus.analysis import host_changes, wording
 from isthmus.analysis.differences import Difference, differences, matched_devices
-from isthmus.analysis.host_changes import HostChange, Hosts, by_process
+from isthmus.analysis.host_changes import Explained, HostChange, Hosts, by_process
 from isthmus.analysis.quantities import (
     CLASSES,
     CLOCKS,
@@ -376,30 +376,33 @@ def _change(
     confidence: float,
     least: float,
     shared: frozenset[str],
-    explained: tuple[float, float] | None,
+    explained: Explained | None,
 ) -> Change:
-    """The change of one part; ``explained``: ends of what the hosts may add to its logarithm."""
+    """The change of one part; ``explained``: what the hosts may add to its logarithm."""
     first = part.iloc[0]
     sides_rows = [part[part["side"] == i] for i in (0, 1)]
     per_run = all(rows["run"].nunique() > 1 for rows in sides_rows)
     before, after = (_logs(rows, per_run=per_run) for rows in sides_rows)
-    allowed, by_host = False, 0.0
+    allowed = False
     if any(rows["exact"].all() for rows in sides_rows):
         sides = [
             exact(values[0], confidence) if len(values) == 1 else location(values, confidence)
             for values in (before, after)
         ]
-        ratio = sides[1].minus(sides[0]).exponential()
+        ratio = raw = sides[1].minus(sides[0]).exponential()
     else:
         apart = shift(before, after, confidence)
         allowed = not per_run and first["device"] in shared and explained is None
         if allowed:
             whole = math.log1p(SHARED_LINK)
             apart = combined((1.0, 1.0), (apart, Interval(0.0, -whole, whole, confidence)))
-        # Of all that the hosts may explain, what explains most of this change.
-        by_host = min(max(apart.value, explained[0]), explained[1]) if explained else 0.0
-        ratio = apart.exponential()
-    raw, ratio = ratio, ratio.times(math.exp(-by_host))
+        ratio = raw = apart.exponential()
+        if explained:
+            # Of all that the hosts may explain, what explains most of this change.
+            by_host = min(max(apart.value, explained.low), explained.high)
+            unseen = Interval(0.0, -explained.unseen, explained.unseen, confidence)
+            widened = combined((1.0, 1.0), (apart, unseen)) if explained.unseen else apart
+            ratio = widened.exponential().times(math.exp(-by_host))
     sizes = part.drop_duplicates("bytes")
     return Change(
         **identity(first),

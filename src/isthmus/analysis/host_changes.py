@@ -36,6 +36,15 @@ class HostChange(NamedTuple):
         return judge(self.ratio, least)
 
 
+class Explained(NamedTuple):
+    """What the hosts' change may add to the logarithm of a time."""
+
+    low: float
+    high: float
+    unseen: float
+    """Half-width of what the series share and the references do not show, of two runs."""
+
+
 class Hosts:
     """The references of two sides."""
 
@@ -51,11 +60,11 @@ class Hosts:
                 for process, logs in known.items():
                     self._logs[side, number, process] = logs
                 means[side].append(np.mean(list(known.values()), axis=0).tolist())
-        per_run = min(map(len, sides)) > 1
+        self._per_run = min(map(len, sides)) > 1
         self.changes = []
         for i, name in enumerate(REFERENCES):
             before, after = (
-                [run[i] for run in means[side]] if per_run
+                [run[i] for run in means[side]] if self._per_run
                 else [logs[i] for key, logs in self._logs.items() if key[0] == side]
                 for side in (0, 1)
             )  # fmt: skip
@@ -64,8 +73,8 @@ class Hosts:
 
     def explained(
         self, parts: Sequence[Mapping[Process, float]], confidence: float
-    ) -> list[tuple[float, float]]:
-        """From and to which change of its logarithm the hosts' change may explain, for each part.
+    ) -> list[Explained]:
+        """Which change of its logarithm the hosts' change may explain, for each part.
 
         Args:
             parts: of each series the logarithm of each process.
@@ -90,7 +99,8 @@ class Hosts:
                 unsure.append(reach * error * ratio.value)
                 unsure.append(sensitivity * (ratio.high - ratio.low) / 2)
             low, high = middle - math.hypot(*unsure), middle + math.hypot(*unsure)
-            ranges.append((low, high))
+            unseen = math.sqrt(2) * slow.rest if slow.known and not self._per_run else 0.0
+            ranges.append(Explained(low, high, unseen))
         return ranges
 
 

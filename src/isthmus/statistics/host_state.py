@@ -69,6 +69,8 @@ class Slow:
     """Share of the row's remaining variance that other rows of the run have, too."""
     errors: tuple[float, ...] = ()
     """Standard errors of the sensitivities."""
+    rest: float = 0.0
+    """Of ``half_width``, what rows share and the references do not show."""
 
     @property
     def known(self) -> bool:
@@ -237,7 +239,7 @@ class _Fit:
             free = int(count - 1 + _PRIOR_FREE)
             widths = [_reach(odds, variances, free, self._confidence)
                       for odds, variances in deviations]  # fmt: skip
-            results.append(Slow(math.hypot(*widths), coefficients, common, errors))
+            results.append(Slow(math.hypot(*widths), coefficients, common, errors, widths[0]))
         return results
 
     def _shared(self, residuals: Array) -> tuple[Array | None, Array]:
