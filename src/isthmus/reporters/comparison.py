@@ -38,9 +38,6 @@ _WHY = {
     "wrong data": "whose data did not arrive", "failed": "that failed",
     "no time": "without a time", "absent": "that it was not asked for",
 }  # fmt: skip
-_REFERENCES = {
-    "system_call_s": "system calls", "copy_s": "copies in memory", "arithmetic_s": "arithmetic",
-}  # fmt: skip
 _ATTRIBUTES = ("study", "device", "operation", "memory", "sizes")
 
 
@@ -79,7 +76,7 @@ def _host(result: Comparison) -> Iterator[str]:
     """How the hosts' own speed changed, what that explains, and whether the link is the same."""
     for way in _CHANGED:
         parts = [
-            f"{_REFERENCES[one.reference]} {wording.percent(abs(one.ratio.value - 1))}"
+            f"{wording.HOST_REFERENCES[one.reference]} {wording.percent(abs(one.ratio.value - 1))}"
             for one in result.host
             if one.verdict(result.least) == way
         ]
