@@ -3,7 +3,7 @@
 ``cost``: time of a reading, its share of a run, and a 4 KiB copy right after a reading against one
 without. ``candidates``: rows of a device beside the references that Isthmus reads and some that it
 does not, in turn; with ``--load`` beside busy loops half of the time. ``correlations``: the same
-from the readings of run files.
+from the readings of run files. Spread is the interquartile range.
 """
 
 from __future__ import annotations
@@ -21,7 +21,8 @@ from pathlib import Path
 
 import msgspec
 import numpy as np
-from common import BUILD, build_bare, heading, ratio_text
+import pandas as pd
+from common import ROOT, heading, ratio_text
 from load import busy
 from numpy.typing import NDArray
 
@@ -31,12 +32,15 @@ from isthmus.measure.discovery import FoundDevice, resolve
 from isthmus.measure.supervisor import WorkerProcess
 from isthmus.results.run_file import HostReading, Point, Run
 
+SOURCE = ROOT / "benchmarks" / "bare" / "host_references.cpp"
 OWN = ("system_call_s", "copy_s", "arithmetic_s")
-ROWS = (("write", 1, "aligned"), ("read", 1, "aligned"), ("write", 4 << 10, "aligned"),
-        ("write", 4 << 20, "pageable"), ("write", 64 << 20, "pinned"))  # fmt: skip
+SIZES = (1, 4 << 10, 4 << 20, 64 << 20)
+KINDS = ("aligned", "pageable", "pinned")
+ROWS = (("read", 1, "aligned"), ("read", 1, "pinned"),
+        *(("write", size, kind) for size in SIZES for kind in KINDS))  # fmt: skip
 """Rows beside candidates, as far as a device has them."""
 WINDOW_S = 0.5
-"""Means over so long are correlated: most of the variation is slower than a visit."""
+"""Medians over so long are correlated: most of the variation is slower than a visit."""
 LOADED_S = 3.0
 """Busy loops run for so long, then pause for as long."""
 SAMPLES = 25
@@ -82,17 +86,18 @@ def disturbance(address: str, size: int, pairs: int) -> None:
     ratios: dict[str, list[float]] = {"first sample": [], "median": []}
     with visitor(address) as device:
         device.reading()
+        kind = next(kind for kind in KINDS if has(device, ("write", size, kind)))
         for pair in range(pairs):
             seen: dict[bool, list[float]] = {}
             for after_reading in (True, False) if pair % 2 else (False, True):
-                device.visit("write", size, "aligned")
+                device.visit("write", size, kind)
                 if after_reading:
                     device.reading()
-                seen[after_reading] = device.visit("write", size, "aligned")
+                seen[after_reading] = device.visit("write", size, kind)
             ratios["first sample"].append(seen[True][0] / seen[False][0])
             ratios["median"].append(float(np.median(seen[True]) / np.median(seen[False])))
     texts = " | ".join(ratio_text(one) for one in ratios.values())
-    print(f"| {address} | {size} | {texts} |", flush=True)
+    print(f"| {address} | {size} {kind} | {texts} |", flush=True)
 
 
 def cost(devices: Sequence[str], pairs: int) -> None:
@@ -148,9 +153,13 @@ class Candidates:
     """The program with references that Isthmus does not read."""
 
     def __init__(self, stack: ExitStack) -> None:
+        program = Path(stack.enter_context(tempfile.TemporaryDirectory())) / "host_references"
+        compiler = os.environ.get("CXX", "c++")
+        options = ("-std=c++20", "-O2", "-pthread")
+        subprocess.run([compiler, *options, SOURCE, "-o", program], check=True)
         self._program = stack.enter_context(
             subprocess.Popen(
-                [BUILD / "host_references"],
+                [program],
                 stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, bufsize=1,
             )
         )  # fmt: skip
@@ -171,7 +180,6 @@ class Candidates:
 
 def candidates(devices: Sequence[str], seconds: float, loops: int) -> None:
     """Prints correlations of rows with references, measured in turn."""
-    build_bare()
     for address in devices:
         beside = f", {loops} busy loops half of the time" if loops else ""
         heading(f"References beside rows of {address}{beside}")
@@ -182,7 +190,7 @@ def candidates(devices: Sequence[str], seconds: float, loops: int) -> None:
 
 
 def in_turn(address: str, seconds: float, loops: int) -> dict[str, NDArray[np.float64]]:
-    """Logarithms of rows and references, of means over windows."""
+    """Logarithms of rows and references, of medians over windows."""
     windows: dict[int, dict[str, list[float]]] = {}
     with ExitStack() as stack, ExitStack() as load:
         more = Candidates(stack)
@@ -206,7 +214,7 @@ def in_turn(address: str, seconds: float, loops: int) -> dict[str, NDArray[np.fl
                 window.setdefault(row, []).append(float(np.median(samples)))
     names = dict.fromkeys(itertools.chain.from_iterable(windows.values()))
     whole = [window for window in windows.values() if len(window) == len(names)]
-    return {name: np.log([np.mean(window[name]) for window in whole]) for name in names}
+    return {name: np.log([np.median(window[name]) for window in whole]) for name in names}
 
 
 def has(device: Visitor, row: tuple[str, int, str]) -> bool:
@@ -269,17 +277,24 @@ def show(rows: Mapping[str, tuple[NDArray[np.float64], Mapping[str, NDArray[np.f
     print(f"|---|{'--:|' * (2 + len(names))}")
     for row, (values, references) in rows.items():
         texts = [correlation(values, reference) for reference in references.values()]
-        print(f"| {row} | {len(values)} | {100 * np.std(values):.1f} % | {' | '.join(texts)} |")
+        print(f"| {row} | {len(values)} | {100 * spread(values):.1f} % | {' | '.join(texts)} |")
     first = next(iter(rows.values()))[1]
-    spreads = (f"{100 * np.std(reference):.1f} %" for reference in first.values())
+    spreads = (f"{100 * spread(reference):.1f} %" for reference in first.values())
     print(f"| spread of the reference | | | {' | '.join(spreads)} |\n", flush=True)
 
 
+def spread(logarithms: NDArray[np.float64]) -> float:
+    """Interquartile range of logarithms."""
+    low, high = np.percentile(logarithms, [25, 75])
+    return float(high - low)
+
+
 def correlation(one: NDArray[np.float64], other: NDArray[np.float64]) -> str:
-    """Pearson's correlation; a dash where one does not vary."""
+    """Spearman's rank correlation, which single interruptions hardly change; a dash where none."""
     if len(one) < FEWEST or not (np.std(one) and np.std(other)):
         return "-"
-    return f"{np.corrcoef(one, other)[0, 1]:+.2f}"
+    ranks = [pd.Series(values).rank() for values in (one, other)]
+    return f"{np.corrcoef(*ranks)[0, 1]:+.2f}"
 
 
 def main() -> None:

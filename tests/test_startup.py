@@ -76,7 +76,7 @@ def test_a_command_loads_only_what_it_needs(
 
 def test_a_worker_loads_only_what_it_needs(tmp_path: Path) -> None:
     """Workers start by the dozen in each run."""
-    loaded = loaded_by(tmp_path, str(os.getpid()), "0", "1", program=TELL_OF_WORKER)
+    loaded = loaded_by(tmp_path, str(os.getpid()), "0", "1", "-1", program=TELL_OF_WORKER)
     unwanted = {"typing_extensions", "inspect", "dataclasses", "pathlib", "isthmus.errors"}
     assert not unwanted & loaded
     assert len(loaded) <= 120

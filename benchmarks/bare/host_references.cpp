@@ -1,5 +1,5 @@
 // References of a host's speed that Isthmus does not read: a line of their seconds for each line of
-// input. They are clock_read, futex_wake, page_fault and pointer_chase.
+// input. Their names are the first line.
 #include <linux/futex.h>
 #include <sys/mman.h>
 #include <sys/syscall.h>
@@ -10,6 +10,7 @@
 #include <atomic>
 #include <cstdint>
 #include <cstdio>
+#include <cstring>
 #include <ctime>
 #include <numeric>
 #include <random>
@@ -103,7 +104,9 @@ int main() {
   Pair pair;
   const std::vector<std::uint32_t> next = cycle();
   std::uint32_t at = 0;
-  std::puts("clock_read futex_wake page_fault pointer_chase");
+  alignas(4096) static std::array<char, 4096> from{};
+  alignas(4096) static std::array<char, 4096> to{};
+  std::puts("clock_read futex_wake page_fault pointer_chase small_copy");
   std::fflush(stdout);
   while (std::getchar() != EOF) {
     const double clock_read = median_of<11>([] {
@@ -121,7 +124,16 @@ int main() {
       }
       asm volatile("" : : "r"(at));
     });
-    std::printf("%.4g %.4g %.4g %.4g\n", clock_read, futex_wake, page_fault, pointer_chase);
+    // In the first cache: another thread of the core slows it, where a chain of steps waits anyway.
+    const double small_copy = median_of<21>([&] {
+                                for (int i = 0; i < 100; ++i) {
+                                  std::memcpy(to.data(), from.data(), to.size());
+                                  asm volatile("" : : "r"(to.data()) : "memory");
+                                }
+                              }) /
+                              100;
+    std::printf("%.6g %.6g %.6g %.6g %.6g\n", clock_read, futex_wake, page_fault, pointer_chase,
+                small_copy);
     std::fflush(stdout);
   }
 }

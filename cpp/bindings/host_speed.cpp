@@ -3,6 +3,7 @@
 #include "bindings.hpp"
 
 namespace nb = nanobind;
+using namespace nanobind::literals;
 
 namespace isthmus::bindings {
 
@@ -12,7 +13,7 @@ void bind_host_speed(nb::module_& module) {
       .def_ro("copy_s", &HostSpeed::copy_s)
       .def_ro("arithmetic_s", &HostSpeed::arithmetic_s);
   nb::class_<HostReferences>(module, "HostReferences")
-      .def(nb::init<>())
+      .def(nb::init<int>(), "descriptor"_a = -1)
       .def("read", &HostReferences::read, nb::call_guard<nb::gil_scoped_release>(),
            "Times each reference: how fast the host is now.");
 }

@@ -1,6 +1,12 @@
 #include "isthmus/host_speed.hpp"
 
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include <algorithm>
 #include <catch2/catch.hpp>
+#include <new>
+#include <vector>
 
 #include "isthmus/clock.hpp"
 
@@ -35,4 +41,24 @@ TEST_CASE("host_speed: nothing of the work is optimised away", "[host_speed]") {
   CHECK(speed.arithmetic_s > HostReferences::arithmetic_steps * 2 / 20e9);
   CHECK(speed.copy_s > HostReferences::copy_bytes / 10e12);
   CHECK(speed.system_call_s > 1e-9);
+}
+
+TEST_CASE("host_speed: processes can map the same memory", "[host_speed]") {
+  const int file = memfd_create("test", MFD_CLOEXEC);
+  REQUIRE(file >= 0);
+  HostReferences first(file);
+  HostReferences second(file);
+  CHECK(second.read().copy_s > 0);
+  CHECK(first.read().copy_s > 0);
+  // Both buffers of both are in the file, and hold what was copied.
+  constexpr std::size_t bytes = 2 * HostReferences::copy_bytes;
+  CHECK(lseek(file, 0, SEEK_END) == static_cast<off_t>(bytes));
+  std::vector<char> all(bytes);
+  CHECK(pread(file, all.data(), bytes, 0) == static_cast<ssize_t>(bytes));
+  CHECK(std::ranges::all_of(all, [](char value) { return value == 1; }));
+  close(file);
+}
+
+TEST_CASE("host_speed: what is no file gives no memory", "[host_speed]") {
+  CHECK_THROWS_AS(HostReferences(1 << 20), std::bad_alloc);
 }

@@ -2,8 +2,7 @@
 #pragma once
 
 #include <cstddef>
-
-#include "isthmus/buffer.hpp"
+#include <span>
 
 namespace isthmus {
 
@@ -14,23 +13,29 @@ struct HostSpeed {
   double arithmetic_s = 0;   ///< `HostReferences::arithmetic_steps` dependent steps
 };
 
-/// The references of a process: their buffers live as long as the object.
+/// The references in a process. Their memory is a file, which further processes can map: that takes
+/// half a millisecond, where new pages take one to twenty, and all processes copy between the same
+/// pages.
 class HostReferences {
  public:
   static constexpr std::size_t copy_bytes = std::size_t{4} << 20U;
   /// A multiplication and an addition each, which wait for the step before: about 5 us.
   static constexpr unsigned arithmetic_steps = 5'000;
 
-  /// Takes and touches memory, which follows the memory policy of the calling thread. Throws
+  /// Maps the file `descriptor`, which is empty or of other references; a new file if it is
+  /// negative. Who maps it first takes its pages, by the memory policy of the thread. Throws
   /// std::bad_alloc.
-  HostReferences();
+  explicit HostReferences(int descriptor = -1);
+  HostReferences(const HostReferences&) = delete;
+  HostReferences& operator=(const HostReferences&) = delete;
+  ~HostReferences();
 
   /// Medians of a few repetitions each, so that a single interruption changes nothing.
   [[nodiscard]] HostSpeed read();
 
  private:
-  HostBuffer from_;
-  HostBuffer to_;
+  std::span<std::byte> from_;
+  std::span<std::byte> to_;
 };
 
 }  // namespace isthmus

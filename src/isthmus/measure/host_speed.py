@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import os
 import time
 from collections.abc import Callable
 from contextlib import suppress
@@ -15,7 +16,7 @@ from isthmus.results.run_file import HostReading
 SHARE = 0.015
 """Most of the time that readings take. A reading of c seconds is the last for c / SHARE seconds, so
 that readings are spread evenly and stay below 2 %, the last of a run included, once a run takes
-three times as long as that."""
+three times as long as that. The first of a run, which takes the memory for the copy, is beside."""
 
 
 @dataclass
@@ -28,6 +29,22 @@ class HostSpeed:
     spent_s: float = field(default=0.0, init=False)
     """Seconds that all readings took."""
     _next: float = field(default=-math.inf, init=False)
+    _is_first: bool = field(default=True, init=False)
+    _memory: int | None = field(default=None, init=False)
+
+    def memory(self) -> int:
+        """The file in memory that the references of all workers use; negative: there is none."""
+        if self._memory is None:
+            self._memory = -1
+            with suppress(OSError):  # each worker then has a file of its own
+                self._memory = os.memfd_create("isthmus-references")
+        return self._memory
+
+    def close(self) -> None:
+        """Gives the memory back, once no worker starts any more."""
+        if self._memory is not None and self._memory >= 0:
+            os.close(self._memory)
+        self._memory = None
 
     def since_start(self) -> float:
         """Seconds from the start of the run to now, in whole microseconds."""
@@ -46,7 +63,9 @@ class HostSpeed:
             speed = worker.ask(protocol.ReadHostSpeed())
         took_s = self.clock() - began
         self.spent_s += took_s
-        self._next = began + took_s / SHARE
+        if not self._is_first:  # which takes the memory, too: up to 0.1 s, once in a run
+            self._next = began + took_s / SHARE
+        self._is_first = False
         if not isinstance(speed, protocol.HostSpeed):
             return []
         at_s = self.since_start()

@@ -150,16 +150,23 @@ def _jobs(
         named = [one for one in devices if one.address not in added]
         plans = [plan(study, one, given) for one in named]
         for one, planned in zip(named, plans, strict=True):
+            # Another API of a card is measured at its headlines. An alike device lacks the same.
+            if not one.beside and not one.like:
+                left_out += planned.left_out
             tasks = map(request.layered, planned.tasks)
             begins = first_layer(one, devices)
             if study.between and not request.group:  # one rank alone crosses no network
                 begins = Layer.CURVE
             jobs += [
-                Job(one, task, headline_layer=begins)
+                Job(
+                    one,
+                    task,
+                    headline_layer=begins,
+                    curve_layer=Layer.FURTHER if one.like else Layer.CURVE,
+                )
                 for task in tasks
                 if task and (not one.beside or compares_apis(task, one))
             ]
-            left_out += planned.left_out
         software = study.of_software(given)
         for one in devices:
             if software and one.address in added:
@@ -425,10 +432,12 @@ def _run_jobs(
         left_s = run.settings.budget_s - (time.monotonic() - began)
         for job in jobs:
             job.open_ended = request.budget_s is None
+        host_speed = HostSpeed(time.monotonic() - _seconds_since(run.started))
+        held.callback(host_speed.close)
         runner = Runner(
             jobs, run.settings, request.binding, watcher, record,
             goes_on=request.budget_s is not None and not run.settings.quick, group=request.group,
-            host_speed=HostSpeed(time.monotonic() - _seconds_since(run.started)),
+            host_speed=host_speed,
         )  # fmt: skip
         try:
             if not runner.unfinished:

@@ -72,8 +72,14 @@ class WorkerProcess(Responder):
         environment: Mapping[str, str],
         *,
         binding: Binding = UNBOUND,
+        references: int = -1,
         silence_s: float = SILENCE_S,
     ) -> None:
+        """Starts the process.
+
+        ``references``: the file in memory that its references of the host's speed use; negative:
+        a file of the process alone.
+        """
         self._silence_s = silence_s
         self._stderr = tempfile.TemporaryFile()  # noqa: SIM115 - lives as long as the worker
         request_read, request_write = os.pipe()
@@ -85,13 +91,14 @@ class WorkerProcess(Responder):
                     os.getpid(),
                     request_read,
                     answer_write,
+                    references,
                     *([] if binding.numa_node is None else [binding.numa_node]),
                 ),
                 env={**os.environ, **environment},
                 stdin=subprocess.DEVNULL,
                 stdout=self._stderr,
                 stderr=self._stderr,
-                pass_fds=(request_read, answer_write),
+                pass_fds=(request_read, answer_write, *([references] if references >= 0 else [])),
                 start_new_session=True,
             )
         finally:

@@ -57,11 +57,13 @@ def _described(info: _core.DeviceInfo) -> protocol.DeviceDescription:
 class DeviceServer:
     """Answers requests for at most one open device, within the worker; backends stay loaded.
 
-    ``communicator`` leads to the other ranks that take part in joint operations.
+    ``communicator`` leads to the other ranks that take part in joint operations. ``references``:
+    the file in memory for references of the host's speed; negative: a file of its own.
     """
 
-    def __init__(self, communicator: _core.Communicator) -> None:
+    def __init__(self, communicator: _core.Communicator, references: int = -1) -> None:
         self._communicator = communicator
+        self._references_file = references
         self._backends: dict[str, _core.Backend] = {}
         self._device: _core.Device | None = None
         self._references: _core.HostReferences | None = None
@@ -100,7 +102,7 @@ class DeviceServer:
             case protocol.Offload():
                 return self._offload(request)
             case protocol.ReadHostSpeed():
-                self._references = self._references or _core.HostReferences()
+                self._references = self._references or _core.HostReferences(self._references_file)
                 return _message(protocol.HostSpeed, self._references.read())
 
     def _load(self, library: str) -> _core.Backend:
@@ -189,9 +191,9 @@ def _verdict(verified: _core.Verified) -> str:
     return {"yes": "true", "no": "false"}.get(verified.name, "na")
 
 
-def serve(request_fd: int, answer_fd: int) -> None:
+def serve(request_fd: int, answer_fd: int, references_fd: int) -> None:
     """Answers until the runner closes the pipe."""
-    server = DeviceServer(_core.single_process_communicator())
+    server = DeviceServer(_core.single_process_communicator(), references_fd)
     with os.fdopen(request_fd, "rb") as requests, os.fdopen(answer_fd, "wb") as answers:
         while (request := protocol.receive_request(requests)) is not None:
             answer = server.answer(request)
@@ -205,14 +207,14 @@ def serve(request_fd: int, answer_fd: int) -> None:
 
 
 def main(arguments: list[str]) -> None:
-    """PARENT REQUEST_FD ANSWER_FD [NUMA_NODE]: what ``supervisor.WorkerProcess`` starts."""
-    parent, request_fd, answer_fd, *node = map(int, arguments)
+    """PARENT REQUEST_FD ANSWER_FD REFERENCES_FD [NUMA_NODE]: what ``WorkerProcess`` starts."""
+    parent, request_fd, answer_fd, references_fd, *node = map(int, arguments)
     die_with_parent(parent)
     if node:
         from isthmus.system.binding import bind_memory  # noqa: PLC0415 - most workers go without
 
         bind_memory(node[0])
-    serve(request_fd, answer_fd)
+    serve(request_fd, answer_fd, references_fd)
 
 
 if __name__ == "__main__":

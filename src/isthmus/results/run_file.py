@@ -326,6 +326,12 @@ class Run(msgspec.Struct, frozen=True, kw_only=True):
     """What the run did not measure because the user set no ``--budget``."""
 
     @property
+    def host_readings(self) -> list[HostReading]:
+        """All readings of the host's speed, in order of time; none in files of older versions."""
+        found = (one for p in self.points for rerun in p.reruns for one in rerun.host_speed)
+        return sorted(found, key=lambda one: one.at_s)
+
+    @property
     def took_s(self) -> float:
         """Seconds that the run took; 0 where it has not finished."""
         if self.duration_s or not self.finished:

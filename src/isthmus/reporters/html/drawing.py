@@ -18,6 +18,8 @@ from isthmus.reporters.html.layout import (
     LEFT,
     LIGHT,
     LINE,
+    PERCENT,
+    PLAIN,
     RATE,
     SIZE,
     TICK,
@@ -41,6 +43,8 @@ from isthmus.reporters.html.layout import (
 PUBLISHED = "published"
 _STEP, _BAR = 24, 34
 """Pixels of a row."""
+_OVER_TIME = 150
+"""Height in pixels of a plot over time."""
 _Scale = Callable[[float], float]
 
 
@@ -153,6 +157,49 @@ def lines(
             *_labels(panel, down, up, (inner, height), most, x, y),
         ]
         title = f"{panel.title}, {unit}" if unit == "GB/s" else panel.title
+        return specification(layers, width, height, (LEFT, right), title)
+
+    return draw
+
+
+def over_time(series: Sequence[Line], title: str) -> Callable[[int, int, bool], dict[str, Any]]:
+    """Draws series over the seconds of a run; ``y`` is a ratio, shown in percent."""
+    xs = [x for line in series for x in line.rows["x"]]
+    ys = [y for line in series for y in line.rows["y"]]
+
+    def draw(_which: int, width: int, _log: bool) -> dict[str, Any]:
+        right, most = room_for([line.label for line in series], width)
+        inner, height = width - LEFT - right, _OVER_TIME
+        domain, ticks = ends_of(ys, log=False, zero=False)
+        span, seconds = ends_of(xs, log=False, zero=False)
+        x = quantity(
+            "x",
+            title="seconds from the start of the run",
+            scale=scale(span, log=False),
+            axis={"values": fitting(seconds, inner), "labelExpr": PLAIN},
+        )
+        y: Options = {
+            "title": None,
+            "scale": scale(domain, log=False),
+            "axis": {"values": ticks, "labelExpr": PERCENT},
+        }
+
+        def down(value: float) -> float:
+            return height - place(value, domain, height, log=False)
+
+        def up(place: float) -> float:
+            return value_at(height - place, domain, height, log=False)
+
+        rows = pd.concat(
+            [line.rows.assign(colour=line.colour, line=i) for i, line in enumerate(series)],
+            ignore_index=True,
+        )
+        at = {"x": x, "y": quantity("y", **y), "color": COLOUR}
+        layers = [
+            layer(rows, "line", {**at, "detail": named("line")}, strokeWidth=1.4, aria=False),
+            layer(rows, "circle", {**at, "description": TIP}, size=14, opacity=1),
+            *_labels(Panel("", series), down, up, (inner, height), most, x, y),
+        ]
         return specification(layers, width, height, (LEFT, right), title)
 
     return draw

@@ -56,6 +56,8 @@ TIME = (
     ":datum.value>=0.9995e-6?format(datum.value*1e6,'~g')+' us'"
     ":format(datum.value*1e9,'~g')+' ns'"
 )
+PLAIN = "format(datum.value,'~g')"
+PERCENT = "format(100*datum.value,'~g')+' %'"
 SIZE = "+".join(
     f"(datum.value>={1 << low}&&datum.value<{1 << high}"
     f"?format(datum.value/{1 << low},'~g')+' {unit}':'')"

@@ -24,7 +24,7 @@ from isthmus.frames import Frame, Series
 from isthmus.models.pcie import link_of
 from isthmus.reporters.cells import Table, lift, table
 from isthmus.reporters.html.change import Changed, Tile, changed
-from isthmus.reporters.html.charts import Palette, Source, figures
+from isthmus.reporters.html.charts import Palette, Source, figures, host_speed
 from isthmus.reporters.html.drawing import Figure
 from isthmus.reporters.html.method import Folded, method_of
 from isthmus.reporters.html.rendering import Drawing, Renderer
@@ -66,12 +66,17 @@ def _write(runs: Sequence[tuple[str, Run]], folder: Path, renderer: Renderer) ->
     sources = _sources(runs)
     palette = Palette()
     plots = {name: figures(name, sources, palette) for name in _in_order(sources)}
-    text = _render(sources, plots, renderer)
+    hosts = {
+        n: figure
+        for n, source in enumerate(sources, 1)
+        if (figure := host_speed.figure(f"host-{n}" if len(sources) > 1 else "host", source))
+    }
+    text = _render(sources, plots, hosts, renderer)
     try:
         if page.exists() and _GENERATOR not in page.read_text("utf-8", errors="replace")[:2000]:
             raise UsageError(f"{page} is no page of Isthmus; choose another folder with --out")
         (folder / "plots").mkdir(parents=True, exist_ok=True)
-        for figure in (figure for plot_list in plots.values() for figure in plot_list):
+        for figure in chain(*plots.values(), hosts.values()):
             for ending, content in renderer.files(figure).items():
                 (folder / "plots" / f"{figure.name}.{ending}").write_bytes(content)
         page.write_text(text, encoding="utf-8")
@@ -109,7 +114,10 @@ def _in_order(sources: Sequence[Source]) -> list[str]:
 
 
 def _render(
-    sources: Sequence[Source], plots: Mapping[str, list[Figure]], renderer: Renderer
+    sources: Sequence[Source],
+    plots: Mapping[str, list[Figure]],
+    hosts: Mapping[int, Figure],
+    renderer: Renderer,
 ) -> str:
     results = [(source, one) for source in sources for one in findings(source.run, source.summary)]
     rank = {name: i for i, name in enumerate(_in_order(sources))}
@@ -153,6 +161,7 @@ def _render(
         ],
         boards=_published_boards() if none and any(s.run.points for s in sources) else [],
         methods=[method_of(f"run-{i}", source) for i, source in enumerate(sources, 1)],
+        hosts={f"run-{i}": renderer.drawing(figure) for i, figure in hosts.items()},
         script=script,
         hash=Markup(_hash(script)),
         style=Markup((_FOLDER / "page.css").read_text("utf-8")),
