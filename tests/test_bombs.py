@@ -23,6 +23,7 @@ from isthmus.errors import UsageError
 from isthmus.importers import as_run
 from isthmus.written import csv_text
 
+SOURCES = Path(patience.__file__).parent
 ISTHMUS = Path(sys.executable).with_name("isthmus")
 DIGITS = "9" * 5000
 """Python refuses to read or print a whole number of more than 4300 digits."""
@@ -178,7 +179,7 @@ def test_an_interrupt_at_any_time_is_one_line(
             except subprocess.TimeoutExpired:
                 os.kill(process.pid, signal.SIGINT)
             _, said = process.communicate(timeout=LIMIT_S)
-        assert "Traceback" not in said
+        assert str(SOURCES) not in said  # Python itself may be interrupted before Isthmus runs
         assert not list(tmp_path.rglob(".*.tmp"))
         for made in ("rows.csv", "page/index.html"):
             (tmp_path / made).unlink(missing_ok=True)
