@@ -14,9 +14,12 @@ from isthmus.statistics import Interval
 
 LABEL = "transfer card:u250 read 4Ki"
 RATE = Answer(
-    "cuda:0", "copy to device", "pinned", 64 << 20, 64 << 20,
-    Interval(1.2e-3, 1.198e-3, 1.202e-3), precise=True, simulated=False, plateau=True,
+    ["cuda:0"], "copy to device", "pinned", 64 << 20, 64 << 20,
+    [Interval(1.2e-3, 1.198e-3, 1.202e-3)], precise=True, simulated=False, plateau=True,
 )  # fmt: skip
+
+
+ONE_PROCESS = Interval(1.2e-3, math.nan, math.nan)
 
 
 class Shown:
@@ -68,7 +71,10 @@ def test_an_answer_is_one_line_at_once(shown: Shown) -> None:
         ({"bytes": 4096, "moved_bytes": 4096}, "4Ki pinned: 1.20 ms +-0.17 %"),
         ({"precise": False}, "64Mi pinned: 55.9 GB/s +-0.17 %: processes differ too much"),
         ({"simulated": True}, "64Mi pinned: 55.9 GB/s, simulated"),
-        ({"seconds": Interval(1.2e-3, math.nan, math.nan)}, "64Mi pinned: 55.9 GB/s (one process)"),
+        (
+            {"seconds": [Interval(1.2e-3, math.nan, math.nan)]},
+            "64Mi pinned: 55.9 GB/s (one process)",
+        ),
         ({"plateau": False}, "64Mi pinned: 55.9 GB/s +-0.17 %; larger copies may be faster"),
         ({"moved_bytes": 0}, "64Mi pinned: 1.20 ms +-0.17 %"),
     ],
@@ -78,6 +84,17 @@ def test_an_answer_says_how_certain_it_is(
 ) -> None:
     shown.display.answered(RATE._replace(**changes))  # type: ignore[arg-type]
     assert shown.lines() == [f"cuda:0 copy to device, {line}"]
+
+
+def test_alike_devices_answer_in_one_line_with_their_range(shown: Shown) -> None:
+    seconds = [Interval(value, 0.999 * value, 1.001 * value) for value in (1.2e-3, 1.21e-3)]
+    shown.display.answered(RATE._replace(devices=["cuda:1", "cuda:2"], seconds=seconds))
+    seven = [f"cuda:{number}" for number in range(1, 8)]
+    shown.display.answered(RATE._replace(devices=seven, seconds=7 * seconds[:1]))
+    assert shown.lines() == [
+        "cuda:1, cuda:2 copy to device, 64Mi pinned: 55.9 GB/s to 55.5 GB/s +-0.1 %",
+        "7 devices, cuda:1 to cuda:7, copy to device, 64Mi pinned: 55.9 GB/s +-0.1 %",
+    ]
 
 
 @pytest.mark.parametrize("width", [30, 60, 120])

@@ -14,10 +14,18 @@ import pytest
 
 import synthetic
 from isthmus.analysis.summary import summarise
-from isthmus.measure.jobs import GIVE_UP_AFTER, OFFLOAD_LOOKS, Cost, Job, needed, settled
+from isthmus.measure.jobs import (
+    GIVE_UP_AFTER,
+    OFFLOAD_LOOKS,
+    Cost,
+    Job,
+    answered,
+    needed,
+    settled,
+)
 from isthmus.measure.plan import Layer, Task
 from isthmus.measure.rounds import Rounds, usual_budget_s
-from isthmus.measure.runner import Runner
+from isthmus.measure.runner import Answer, Runner, Standing
 from isthmus.results.run_file import Settings
 from isthmus.statistics import LOOKS, over_processes
 from isthmus.studies.base import Headline
@@ -43,7 +51,7 @@ def job(
     memory: str = "aligned",
 ) -> Job:
     found_device = SimpleNamespace(
-        address=device, description=SimpleNamespace(simulated=False), direct_memory=""
+        address=device, description=SimpleNamespace(simulated=False), direct_memory="", like=""
     )
     point = synthetic.point(device, operation, size, [])
     return Job(found_device, Task(operation, size, memory, {}, {0: point}, fresh))  # type: ignore[arg-type]
@@ -258,6 +266,63 @@ def test_what_processes_cannot_give_is_said_with_a_cure_that_works(apart: float)
     assert advised or "--budget" in message
 
 
+class Noted:
+    """A watcher that keeps its messages and answers."""
+
+    def __init__(self) -> None:
+        self.messages: list[str] = []
+        self.answers: list[Answer] = []
+
+    def visiting(self, label: str, standing: Standing) -> None:
+        pass
+
+    def answered(self, answer: Answer) -> None:
+        self.answers.append(answer)
+
+    def say(self, message: str) -> None:
+        self.messages.append(message)
+
+
+@pytest.mark.parametrize(("slow", "lines"), [(1.0, [8]), (1.02, [8]), (2.0, [7, 1])])
+def test_alike_devices_are_answered_together_and_one_that_differs_is_named(
+    slow: float, lines: list[int]
+) -> None:
+    jobs = [at_size(SMALL, layer=Layer.HEADLINES, device=f"cuda:{n}") for n in range(9)]
+    for one in jobs[1:]:
+        one.device.like = "cuda:0"
+    noted = Noted()
+    runner = Runner(jobs, settings(quick=True), Binding(), noted, lambda _: None)
+    visit(jobs[0], 1e-3, 1e-3, 1e-3)
+    for one in jobs[1:]:
+        visit(one, *[slow * 1e-3 if one is jobs[5] else 1e-3] * 2)
+    runner.run(until=0.0)
+    own, *others = noted.answers
+    assert own.devices == ["cuda:0"]
+    assert [len(one.devices) for one in others] == lines
+    assert len(lines) == 1 or others[1].devices == ["cuda:5"]
+
+
+def test_an_error_of_many_devices_is_said_once_and_counted() -> None:
+    noted = Noted()
+    jobs = [job(device=f"cuda:{n}") for n in range(8)]
+    runner = Runner(jobs, settings(), Binding(), noted, lambda _: None)
+    for one in jobs:
+        runner._fail(one, "CUDA_ERROR (801)")
+    runner.run(until=0.0)
+    assert noted.messages == [
+        "cuda:0 read 4Ki: CUDA_ERROR (801)", "read: 7 further points: CUDA_ERROR (801)",
+    ]  # fmt: skip
+
+
+def test_the_curve_of_an_alike_device_comes_after_that_of_the_first() -> None:
+    first, like = at_size(SMALL), at_size(SMALL, device="cuda:1")
+    later = Job(like.device, like.task, curve_layer=Layer.FURTHER)
+    head = Job(like.device, replace(like.task, layer=Layer.HEADLINES), curve_layer=Layer.FURTHER)
+    assert [one.layer for one in (first, later, head)] == [
+        Layer.CURVE, Layer.FURTHER, Layer.HEADLINES,
+    ]  # fmt: skip
+
+
 def test_where_time_is_short_each_study_gets_its_share() -> None:
     """Offloads cost a hundred times what copies do; both are in the first round all the same."""
     copies = [job(SMALL << n % 8, f"op{n}") for n in range(40)]
@@ -300,15 +365,42 @@ def test_a_quick_run_leaves_time_for_the_curve() -> None:
     head, curve = job(), job(SMALL, "other")
     head.layer = Layer.HEADLINES
     visit(head, 1.0, 1.03)
+    head.cost = Cost(0.1, 0.01)
     quick = settings(quick=True)
+    assert rounds([head, curve], quick).next_round(10.0) == [head], "an interval needs a third"
+    visit(head, 0.97)
     assert rounds([head, curve], quick).next_round(50.0) == [head]
     assert rounds([head, curve], quick).next_round(10.0) == [curve]
+    head.cost = Cost(1e-3, 1e-5)
+    both = rounds([head, curve], quick).next_round(10.0)
+    assert {*both} == {head, curve}, "a short visit is made beside the curve"
+
+
+def test_the_first_device_answers_first_and_offloads_come_last() -> None:
+    first, second = (job(SMALL, "read", device) for device in ("cuda:0", "cuda:1"))
+    ordinary = job(SMALL, "read", "cuda:0", memory="pageable")
+    for one in (first, second, ordinary):
+        one.device.direct_memory = "pinned"
+    offload = job(SMALL, "total", "cuda:0", fresh=True)
+    jobs = [offload, ordinary, first, second]
+    for one in jobs:
+        one.layer = Layer.HEADLINES
+    plan = rounds(jobs, settings(quick=True))
+    first.task = replace(first.task, memory="pinned")
+    second.task = replace(second.task, memory="pinned")
+    order = []
+    while chosen := plan.next_round(60.0):
+        order.append(set(chosen))
+        for one in chosen:
+            visit(one, 1.0)
+    assert order == [{first}] * 3 + [{second, ordinary}] * 3 + [{offload}] * 3
 
 
 @pytest.mark.parametrize(
     ("rates", "chosen", "plateau"),
     [
-        ((10.0, 19.0, 20.0, 20.1, 20.1), 3, True),
+        ((16.7, 19.05, 19.75, 19.94, 19.98), 3, True),
+        ((10.0, 20.0, 20.0, 20.1, 20.1), 4, True),  # 16 and 64 MiB have too much start-up time
         ((10.0, 20.0, 15.0, 9.0, 9.05), 4, True),  # a cache holds the first two sizes
         ((1.0, 2.0, 4.0, 8.0, 16.0), 4, False),
     ],
@@ -332,9 +424,48 @@ def test_the_headline_is_at_the_size_from_which_the_rate_stays(
     assert jobs[chosen].plateau is plateau
 
 
+def test_an_alike_device_is_measured_at_the_size_that_was_found_for_the_first() -> None:
+    sizes = [(1 << 20) << 2 * n for n in range(5)]
+    first = [at_size(size, device="cuda:0") for size in sizes]
+    like = [at_size(size, device="cuda:1") for size in sizes]
+    for one in like:
+        one.device.like = "cuda:0"
+    plan = rounds([*like, *first])
+    assert plan.next_round(60.0) == first[:1]
+    for one, rate in zip(first, (16.7, 19.05, 19.75, 19.94), strict=False):
+        assert plan.turn(one) == Layer.HEADLINES
+        visit(one, one.task.bytes / rate)
+        plan.following(one)
+    visit(first[3], *[first[3].task.bytes / 19.94] * (LOOKS[0] - 1))
+    assert plan.next_round(60.0) == [like[3]]
+    visit(like[3], like[3].task.bytes / 20.0)
+    assert plan.following(like[3]) == []
+    assert (like[3].layer, like[3].plateau) == (Layer.HEADLINES, True)
+
+
+def test_a_first_look_at_a_size_is_as_urgent_as_a_headline() -> None:
+    steps = [at_size((1 << 20) << 2 * n, layer=Layer.REST) for n in range(3)]
+    assert [rounds(steps).turn(one) for one in steps] == [Layer.HEADLINES, Layer.REST, Layer.REST]
+
+
+def test_an_answer_is_shown_at_the_first_look_and_measured_on() -> None:
+    one = job()
+    one.layer = Layer.HEADLINES
+    of = settings(quick=True, precision=0.1)
+    visit(one, 1.0, 1.01)
+    assert not answered(one, of)
+    visit(one, 0.99)
+    assert answered(one, of)
+    assert not settled(one, of)
+    wide = job()
+    wide.layer = Layer.HEADLINES
+    visit(wide, 1.0, 1.1, 0.9)
+    assert not answered(wide, of)
+
+
 def test_an_earlier_session_has_found_the_plateau() -> None:
     jobs = [at_size((1 << 20) << 2 * n) for n in range(4)]
-    for one, rate in zip(jobs[:3], (10.0, 20.0, 20.05), strict=True):
+    for one, rate in zip(jobs[:3], (18.0, 20.0, 20.05), strict=True):
         visit(one, *[one.task.bytes / rate / 1e9] * 2)
     plan = rounds(jobs)
     assert jobs[2].layer == Layer.HEADLINES
@@ -344,11 +475,14 @@ def test_an_earlier_session_has_found_the_plateau() -> None:
 def test_the_search_for_a_plateau_ends_before_a_copy_takes_too_long() -> None:
     jobs = [at_size((1 << 20) << 2 * n) for n in range(5)]
     plan = rounds(jobs, settings(quick=True))
+    jobs[0].cost = Cost(0.3, 0.0)
     visit(jobs[0], 0.1)
-    jobs[0].cost = Cost(1.0, 0.0)  # four times as much is more than 5 % of 60 s
-    assert plan.following(jobs[0]) == []
-    assert jobs[0].layer == Layer.HEADLINES
-    assert jobs[0].plateau is False
+    assert plan.following(jobs[0]) == jobs[1:2], "the first visit loads kernels as well"
+    jobs[1].cost = Cost(0.6, 0.0)
+    visit(jobs[1], 0.2)
+    assert plan.following(jobs[1]) == [], "at four times the size, 1.8 s of 60 s"
+    assert jobs[1].layer == Layer.HEADLINES
+    assert jobs[1].plateau is False
 
 
 def curve(times: dict[int, float], unknown: tuple[int, ...]) -> tuple[list[Job], list[Job]]:

@@ -7,9 +7,6 @@ vendors' libraries and write down which device a process opens.
 from __future__ import annotations
 
 import json
-import os
-import shutil
-import subprocess
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
@@ -18,15 +15,16 @@ import pytest
 import launchers
 from conftest import Command
 from isthmus.backends import BackendDescription, Candidate, registry
-from isthmus.errors import IsthmusError, NoDeviceError, NoSuchDeviceError, UsageError
+from isthmus.errors import NoDeviceError, NoSuchDeviceError, UsageError
 from isthmus.measure import discovery, selection
 from isthmus.measure.address import Address
 from isthmus.measure.discovery import resolve
 from isthmus.measure.protocol import DeviceDescription
 from isthmus.measure.selection import Identity, Probed
+from stand_ins import boards, gpus
 
-STAND_INS = Path(__file__).parent
-CUDA = STAND_INS.parent / "cpp" / "backends" / "cuda"
+__all__ = ["boards", "gpus"]
+
 NAME = "xilinx_u250_gen3x16_xdma_shell_4_1"
 PLATFORM = "XRT 2.13.466"
 """Both have the digits of all four ids."""
@@ -168,43 +166,6 @@ def test_a_device_is_known_again_by_its_place() -> None:
     assert not selection.as_before(before, now, moved[:3])
     without = Identity(NAME, PLATFORM, "")
     assert list(selection.as_before(without, now, moved)) == list(now)
-
-
-# Stand-ins for vendors' libraries
-
-
-def made(target: Path, *words: str | Path) -> str:
-    """A library of these sources."""
-    compiler = shutil.which(os.environ.get("CXX", "c++"))
-    if compiler is None:
-        pytest.skip("no C++ compiler here")
-    command = [compiler, "-std=c++20", "-O0", "-shared", "-fPIC", "-w", *words, "-o", target]
-    subprocess.run(list(map(str, command)), check=True)
-    return str(target)
-
-
-@pytest.fixture(scope="module")
-def gpus(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
-    """Variables that name a driver of four GPUs."""
-    sources = [STAND_INS / "gpu_stand_in" / name for name in ("cuda.cpp", "unsupported.cpp")]
-    driver = made(tmp_path_factory.mktemp("gpus") / "libcuda.so.1", f"-I{CUDA}", *sources)
-    return {"ISTHMUS_CUDA_DRIVER": driver}
-
-
-@pytest.fixture(scope="module")
-def boards(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
-    """Variables that put a library before XRT's which shows four boards."""
-    headers = next((path for path in (Path("/usr/include/xrt"), Path("/opt/xilinx/xrt/include"))
-                    if path.exists()), None)  # fmt: skip
-    try:
-        resolve("xrt:0@noop")
-    except IsthmusError as error:
-        pytest.skip(f"no XRT with a noop shim here: {error}")
-    if headers is None:
-        pytest.skip("XRT's headers are not here")
-    source = STAND_INS / "board_stand_in" / "xrt.cpp"
-    library = made(tmp_path_factory.mktemp("boards") / "libboards.so", f"-I{headers}", source)
-    return {"LD_PRELOAD": library}
 
 
 Opened = Callable[[], set[str]]

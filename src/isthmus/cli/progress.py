@@ -22,6 +22,10 @@ _LEAST_WIDTH = 0.001
 """Half-widths below this share are shown as it: the figures beside them have three digits."""
 
 
+_MOST_NAMED = 2
+"""Devices in one answer that are all named; of more, the first and the last."""
+
+
 class Progress:
     """Shows a line for each answer, and progress.
 
@@ -79,25 +83,36 @@ class Progress:
 
 
 def answer_line(answer: Answer) -> str:
-    """A headline in one line: ``cuda:0 copy to device, 64Mi pinned: 55.1 GB/s +-0.2 %``."""
+    """A headline in one line: ``cuda:0 copy to device, 64Mi pinned: 55.1 GB/s +-0.2 %``.
+
+    Devices that are alike have their range: ``7 devices, cuda:1 to cuda:7, copy to device, 64Mi
+    pinned: 55.1 GB/s to 55.0 GB/s``.
+    """
     size = format_size(answer.bytes) if answer.bytes else ""
     what = " ".join(filter(None, (size, answer.memory)))
     of_rate = answer.moved_bytes and answer.bytes >= PLATEAU_FROM
-    value = answer.seconds.value
-    figure = format_rate(answer.moved_bytes / value) if of_rate else format_seconds(value)
-    grows = "" if answer.plateau else "; larger copies may be faster"
-    return (
-        f"{answer.device} {answer.says}{what and f', {what}'}: {figure}{_certainty(answer)}{grows}"
+    shown = list(
+        dict.fromkeys(
+            format_rate(answer.moved_bytes / value) if of_rate else format_seconds(value)
+            for value in sorted(one.value for one in answer.seconds)
+        )
     )
+    figure = " to ".join(dict.fromkeys((shown[0], shown[-1])))
+    devices = ", ".join(answer.devices)
+    if len(answer.devices) > _MOST_NAMED:
+        count = len(answer.devices)
+        devices = f"{count} devices, {answer.devices[0]} to {answer.devices[-1]},"
+    grows = "" if answer.plateau else "; larger copies may be faster"
+    return f"{devices} {answer.says}{what and f', {what}'}: {figure}{_certainty(answer)}{grows}"
 
 
 def _certainty(answer: Answer) -> str:
     """The interval's half-width as text, and whether more time would make it narrower."""
     if answer.simulated:
         return ", simulated"
-    if not answer.seconds.known:
+    if not all(one.known for one in answer.seconds):
         return " (one process)"
-    width = 100 * max(answer.seconds.half_width, _LEAST_WIDTH)
+    width = 100 * max(_LEAST_WIDTH, *(one.half_width for one in answer.seconds))
     return f" +-{width:.2g} %" + ("" if answer.precise else ": processes differ too much")
 
 

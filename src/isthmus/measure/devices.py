@@ -16,6 +16,7 @@ from isthmus.backends import by_scheme
 from isthmus.errors import IsthmusError, NoDeviceError, UsageError
 from isthmus.measure import discovery, protocol
 from isthmus.measure.address import Address
+from isthmus.measure.alike import kind_of
 from isthmus.measure.discovery import FoundDevice, SharedWorker
 from isthmus.measure.runner import Watcher
 from isthmus.measure.selection import Identity
@@ -231,7 +232,20 @@ def devices_of(
     for error_text in errors:
         watcher.say(error_text)
     _check_options(options.keys() - taken, records, watcher)
-    return devices, records
+    return devices if addresses else _alike(devices, records), records
+
+
+def _alike(devices: Sequence[FoundDevice], records: Sequence[DeviceRecord]) -> list[FoundDevice]:
+    """The devices, each accelerator with the first one of the same kind."""
+    first: dict[tuple[str, ...], str] = {}
+    result = []
+    for device, record in zip(devices, records, strict=True):
+        like = ""
+        if device.accelerates and not device.beside:
+            known = first.setdefault(kind_of(record), device.address)
+            like = known if known != device.address else ""
+        result.append(dataclasses.replace(device, like=like))
+    return result
 
 
 def joint_device(

@@ -37,6 +37,9 @@ class FoundDevice:
     """Addresses of the same kind: see ``BackendDescription.others_of``."""
     beside: str = ""
     """Address by which a run measures the same card fully; empty: this device's own."""
+    like: str = ""
+    """Address of the first device of the same kind, whose curve the run measures; empty: this
+    device is the first."""
 
     @property
     def real(self) -> bool:

@@ -64,6 +64,8 @@ class Job:
     """When it is measured: the task's layer, until the run changes it."""
     headline_layer: Layer = Layer.HEADLINES
     """The first layer of its device: later for a device that is measured for comparison only."""
+    curve_layer: Layer = Layer.CURVE
+    """The layer of its device's curve: later for a device that is like an earlier one."""
     plateau: bool | None = None
     """Of a job that answers a headline about the plateau: whether the rate no longer grows."""
     open_ended: bool = False
@@ -100,7 +102,8 @@ class Job:
     """What ``_half_widths`` computed since the latest process, by confidence."""
 
     def __post_init__(self) -> None:
-        self.layer = max(self.task.layer, self.headline_layer)
+        own = self.task.layer
+        self.layer = max(self.curve_layer if own is Layer.CURVE else own, self.headline_layer)
 
     @property
     def simulated(self) -> bool:
@@ -279,6 +282,18 @@ def settled(job: Job, settings: Settings) -> bool:
         return True
     enough_tried = len(job.processes) >= GIVE_UP_AFTER
     return job.open_ended and enough_tried and out_of_reach(job, settings)
+
+
+def answered(job: Job, settings: Settings) -> bool:
+    """Whether the answer to a headline can be shown: precise enough, or never to be so.
+
+    Further processes may follow, for few processes agree by chance: see ``EARLY_SHARE``.
+    """
+    if settled(job, settings) or out_of_reach(job, settings):
+        return True
+    enough_processes = len(job.processes) >= looks(job, settings)[0]
+    width = job.half_width(settings.confidence)
+    return enough_processes and width <= _final_precision(job, settings)
 
 
 def needed(job: Job, settings: Settings) -> int:

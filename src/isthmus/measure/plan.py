@@ -217,7 +217,7 @@ class Plan:
                     offload=self._study.offload,
                     joint=operation.joint,
                 )
-                self.tasks.append(self._in_layer(task, axes, steps))
+                self.tasks.append(self._in_layer(task, axes, steps, kinds))
 
     def _plateau_steps(
         self, sizes: Sequence[int], operation: OperationDescription, own: Mapping[str, Value]
@@ -232,10 +232,17 @@ class Plan:
         # Sizes that the user named may all be larger than what is looked at by itself.
         return steps or [size for size in sorted(sizes)[-1:] if size >= PLATEAU_FROM]
 
-    def _in_layer(self, task: Task, axes: Mapping[str, Value], steps: Sequence[int]) -> Task:
+    def _in_layer(
+        self, task: Task, axes: Mapping[str, Value], steps: Sequence[int], kinds: Sequence[str]
+    ) -> Task:
         """The task with its layer, and with the headline that it answers.
 
-        ``steps``: the sizes at which a plateau is looked for.
+        Args:
+            task: A task of the plan.
+            axes: The study's further axes.
+            steps: Sizes at which a plateau is looked for.
+            kinds: Kinds of host memory that the operation is measured with.
+
         """
         names = {point.operation for point in task.points.values()}
         values = {"memory": task.memory, **axes}
@@ -247,7 +254,7 @@ class Plan:
         if task.bytes == 0:  # an operation without a size has a single point
             first = True
         for headline in self._study.headlines:
-            if headline.operation not in names or not self._asks_for(headline, task, axes):
+            if headline.operation not in names or not self._asks_for(headline, task, axes, kinds):
                 continue
             if headline.bytes in {Size.ANY, task.bytes}:
                 return replace(task, layer=Layer.HEADLINES, headline=headline)
@@ -260,9 +267,16 @@ class Plan:
         named = self._study.size_axis.name in self._given
         return replace(task, layer=Layer.CURVE if named or names & self._curve else Layer.FURTHER)
 
-    def _asks_for(self, headline: Headline, task: Task, axes: Mapping[str, Value]) -> bool:
+    def _asks_for(
+        self,
+        headline: Headline,
+        task: Task,
+        axes: Mapping[str, Value],
+        kinds: Sequence[str],
+    ) -> bool:
         """Whether a headline is about a task's memory and axes, whatever its size."""
-        if headline.memory and task.memory not in headline.memory and "memory" not in self._given:
+        preferred = next((kind for kind in headline.memory if kind in kinds), "")
+        if headline.memory and task.memory != preferred and "memory" not in self._given:
             return False
         return all(
             axes.get(name, value) in {value, ""} or name in self._given

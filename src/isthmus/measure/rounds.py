@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterable, Sequence
 from itertools import accumulate, pairwise
 from statistics import fmean
 
-from isthmus.measure.jobs import Job, looks, needed, out_of_reach, settled
+from isthmus.measure.jobs import Job, answered, looks, needed, out_of_reach, settled
 from isthmus.measure.plan import Layer
 from isthmus.results.run_file import Settings
 from isthmus.studies import by_name
@@ -30,12 +30,19 @@ _FLAT = 0.01
 Pinned copies of 64 MiB on H100 (gen5 x16) still have 1 % less than nvbandwidth's of 256 MiB."""
 _FLAT_AT_MOST = 0.05
 """The same where the samples scatter: the change that their intervals allow, up to this."""
-_STEP_SHARE = 0.01
+_STEP_SHARE = 0.02
 """Share of the run's time that a visit to a further size may take while a plateau is looked for.
 
-0.6 s of a quick run: a headline has up to 30 visits."""
+1.2 s of a quick run, for copies from and to the memory that a device reaches fastest. On an H100
+(gen5 x16) a visit to 256 MiB of pinned memory takes 0.33 to 0.45 s, and a visit to 1 GiB 1.1 to
+1.4 s; most of it allocates the memory."""
+_OTHER_STEP_SHARE = 0.005
+"""The same for other memory and for kernels: 0.3 s of a quick run, 64 MiB on that machine."""
 _HEADLINES_SHARE = 0.6
 """Share of a quick run's time after which the curve begins, precise headlines or not."""
+_CHEAP_S = 0.05
+"""Most seconds of a visit to a headline in a round of a later layer. On an H100 a visit to copies
+of 4 KiB takes 0.01 s."""
 _ROUND_S = 2.0
 """Seconds of visits in a round of a curve, at least: more points would become precise later."""
 _STARTS = 4
@@ -53,6 +60,8 @@ class Rounds:
         self._settings = settings
         self._last = last
         self._order = random.Random(settings.seed)
+        heads = (job for job in jobs if job.headline_layer == Layer.HEADLINES)
+        self._first_device = next((job.device.address for job in heads), "")
         self._searches = {job: search for search in _searches(jobs) for job in search.steps}
         for search in dict.fromkeys(self._searches.values()):
             while search.next and search.next.processes:  # measured in an earlier session
@@ -70,7 +79,7 @@ class Rounds:
     def unfinished(self) -> list[Job]:
         """Jobs that the run measures and that need more processes."""
         open_jobs = [job for job in self._jobs if not settled(job, self._settings)]
-        return [job for job in open_jobs if self._turn(job) <= self._last]
+        return [job for job in open_jobs if self.turn(job) <= self._last]
 
     @property
     def answers(self) -> tuple[int, int]:
@@ -78,7 +87,7 @@ class Rounds:
         heads = [job for job in self._jobs if job.layer == Layer.HEADLINES]
         searches = dict.fromkeys(self._searches.values())
         searched = sum(not s.ended and s.layer == Layer.HEADLINES for s in searches)
-        ended = (settled(job, self._settings) or out_of_reach(job, self._settings) for job in heads)
+        ended = (answered(job, self._settings) for job in heads)
         return sum(ended), len(heads) + searched
 
     @property
@@ -113,7 +122,7 @@ class Rounds:
             return sorted(unfinished, key=lambda job: (job.task.bytes, job.study))
         for layer in Layer:
             if chosen := self._of_layer(layer, unfinished, left_s):
-                return self._ordered(chosen)
+                return self._ordered([*chosen, *self._cheap_headlines(chosen, unfinished)])
             if layer == Layer.CURVE and self._refine():
                 return self.next_round(left_s)
         # Precision is out of reach for all that is left: the time goes to the first layer of it.
@@ -123,22 +132,64 @@ class Rounds:
 
     def _of_layer(self, layer: Layer, unfinished: Sequence[Job], left_s: float) -> list[Job]:
         """The jobs of one layer that the next round visits."""
-        waiting = [job for job in unfinished if self._turn(job) == layer]
+        waiting = [job for job in unfinished if self.turn(job) == layer]
         begun = [job for job in waiting if job.processes and not out_of_reach(job, self._settings)]
         spent_s = self._settings.budget_s - left_s
         if layer == Layer.HEADLINES and spent_s > _HEADLINES_SHARE * self._settings.budget_s:
-            begun = []
+            begun = [job for job in begun if self._lacks_first_looks(job)]
         fresh = [job for job in waiting if not job.processes]
         if layer > Layer.HEADLINES:
             return self._batch([*begun, *fresh], left_s)
-        # The first answers are those of the most used study with the fastest memory. The next
-        # ones wait for their first looks.
-        if any(len(job.processes) < looks(job, self._settings)[0] for job in begun):
+        if any(map(self._lacks_first_looks, begun)):
             fresh = []
-        first = min(map(_place, fresh), default=())
-        fresh = [job for job in fresh if _place(job) == first]
+        first = min(map(self._place, fresh), default=())
+        fresh = [job for job in fresh if self._place(job) == first]
         left_s -= sum(map(self.visit_s, begun))
         return [*begun, *self._fitting(_by_cost(fresh, self.visit_s), left_s)]
+
+    def _cheap_headlines(self, chosen: Sequence[Job], unfinished: Sequence[Job]) -> list[Job]:
+        """Headlines that become more precise in a round of later layers, for hardly any time.
+
+        Args:
+            chosen: Jobs of the round, whose workers start anyway.
+            unfinished: All jobs that need more processes.
+
+        """
+        started = {job.device.address for job in chosen if not job.task.offload}
+        return [
+            job
+            for job in unfinished
+            if job.layer == Layer.HEADLINES
+            and job not in chosen
+            and job.processes
+            and job.device.address in started
+            and not job.task.offload
+            and self.visit_s(job) <= _CHEAP_S
+            and not out_of_reach(job, self._settings)
+        ]
+
+    def _lacks_first_looks(self, job: Job) -> bool:
+        """Whether a job has fewer processes than the first interval needs."""
+        return len(job.processes) < looks(job, self._settings)[0]
+
+    def _place(self, job: Job) -> int:
+        """Place of a headline in the order in which a run answers headlines.
+
+        The first device's fastest copies come first, so that a user reads a rate after three short
+        processes. Devices that are like an earlier one follow it, at the sizes that were found for
+        it. Offloads come last: each needs a process that starts the runtime.
+        """
+        if job.task.offload:
+            return 3
+        if job.device.like:
+            return 2
+        first = job.device.address == self._first_device
+        return 0 if first and self._is_fastest_copy(job) else 1
+
+    def _is_fastest_copy(self, job: Job) -> bool:
+        """Whether a job copies from or to the memory that its device reaches fastest."""
+        ordinary = bool(job.device.direct_memory) and job.task.memory in ORDINARY
+        return by_name(job.study).place == 1 and not ordinary
 
     def _batch(self, jobs: Sequence[Job], left_s: float) -> list[Job]:
         """The jobs of a curve that the next round visits: those that are done soonest.
@@ -161,7 +212,7 @@ class Rounds:
         """Estimated seconds of the visits until a job is precise enough."""
         return (needed(job, self._settings) - len(job.processes)) * self.visit_s(job)
 
-    def _turn(self, job: Job) -> Layer:
+    def turn(self, job: Job) -> Layer:
         """The layer in which a job's next process is due.
 
         A size at which a plateau is looked for is visited with the headlines for the first time.
@@ -188,7 +239,8 @@ class Rounds:
         search = self._searches.get(job)
         if search is None or search.next is not job:
             return []
-        limit_s = math.inf if job.simulated else _STEP_SHARE * self._settings.budget_s
+        share = _STEP_SHARE if self._is_fastest_copy(job) else _OTHER_STEP_SHARE
+        limit_s = math.inf if job.simulated else share * self._settings.budget_s
         search.advance(self.visit_s(job), limit_s, self._settings.confidence)
         return [search.next] if search.next else []
 
@@ -211,7 +263,7 @@ class Rounds:
             for job in _bends(jobs, self._settings.confidence)
         ]
         for job in bends:
-            job.layer = Layer.CURVE
+            job.layer = job.curve_layer
         return bool(bends)
 
     def left_s(self) -> float:
@@ -261,16 +313,6 @@ class Rounds:
         return [job for group in groups for job in group]
 
 
-def _place(job: Job) -> tuple[bool, int]:
-    """Place of a headline in the order in which a run answers them.
-
-    Ordinary memory comes last: a driver copies it once more, so that its times scatter the most.
-    """
-    fastest = job.device.direct_memory
-    ordinary = bool(fastest) and job.task.memory in ORDINARY
-    return ordinary, by_name(job.study).place
-
-
 def usual_budget_s(jobs: Iterable[Job], settings: Settings) -> float:
     """Seconds in which these jobs become precise on most machines; simulated jobs need none.
 
@@ -287,34 +329,66 @@ def usual_budget_s(jobs: Iterable[Job], settings: Settings) -> float:
 
 
 class _Search:
-    """Looks for the plateau of one series: it visits rising sizes until the rate stays the same."""
+    """Looks for the plateau of one series: it visits rising sizes until the rate stays the same.
 
-    def __init__(self, steps: Sequence[Job]) -> None:
+    The series of a device that is like an earlier one has the size that was found for that device.
+    """
+
+    def __init__(self, steps: Sequence[Job], leader: _Search | None = None) -> None:
         self.steps = steps
         self.layer = steps[0].headline_layer
+        self._leader = leader
         self._at = 0
+        self._took: list[tuple[int, float]] = []
+        """Bytes of each visited size, and seconds of the visit."""
         self.ended = False
+        self.found: Job | None = None
+        """The job on the plateau, or the largest, where the search has ended."""
 
     @property
     def next(self) -> Job | None:
-        """The job to visit next; None where the search has ended."""
-        return None if self.ended else self.steps[self._at]
+        """The job to visit next; None where the search has ended or waits for another device's."""
+        if self.ended:
+            return None
+        return self.steps[self._at] if self._leader is None else self._led()
+
+    def _led(self) -> Job | None:
+        """The job at the size that was found for the device that this device is like."""
+        found = self._leader.found if self._leader else None
+        if found is None:
+            return None
+        sizes = (step for step in self.steps if step.task.bytes <= found.task.bytes)
+        return max(sizes, key=lambda step: step.task.bytes, default=self.steps[0])
 
     def advance(self, took_s: float, limit_s: float, confidence: float) -> None:
         """Goes to the next size after a visit, or ends at a plateau or at the last size.
 
         ``limit_s``: most seconds of a visit to a further size; ``took_s``: of the last visit.
         """
+        if self._leader and (led := self._led()) and self._leader.found:
+            self._end(led, plateau=bool(self._leader.found.plateau))
+            return
         job = self.steps[self._at]
-        if self._at and _is_flat(self.steps[self._at - 1], job, confidence):
+        flat = self._at and _is_flat(self.steps[self._at - 1], job, confidence)
+        if flat and _start_share(self.steps[0], job, confidence) <= _FLAT:
             self._end(job, plateau=True)
             return
+        self._took.append((job.task.bytes, took_s))
         larger = self.steps[self._at + 1 :][:1]
-        grows = larger[0].task.bytes / job.task.bytes if larger else 1.0
-        if not larger or job.given_up or took_s * grows > limit_s:
+        if not larger or job.given_up or self._expected_s(larger[0].task.bytes) > limit_s:
             self._end(job, plateau=False)
             return
         self._at += 1
+
+    def _expected_s(self, size: int) -> float:
+        """Expected seconds of a visit to a larger size, by the line through the last two visits.
+
+        The first visit loads kernels as well, so that a single visit predicts no growth.
+        """
+        (before, before_s), (last, last_s) = [*self._took[:1], *self._took][-2:]
+        if last == before:
+            return last_s
+        return last_s + max(last_s - before_s, 0.0) * (size - last) / (last - before)
 
     def _end(self, job: Job, *, plateau: bool) -> None:
         self.ended = True
@@ -322,8 +396,9 @@ class _Search:
         if not job.processes and measured:
             job = measured[-1]
         job.layer, job.plateau = self.layer, plateau
+        self.found = job
         for one in measured:  # sizes on the way are part of the curve
-            one.layer = min(one.layer, max(self.layer, Layer.CURVE))
+            one.layer = min(one.layer, max(self.layer, one.curve_layer))
 
 
 def _searches(jobs: Iterable[Job]) -> list[_Search]:
@@ -332,8 +407,13 @@ def _searches(jobs: Iterable[Job]) -> list[_Search]:
     for job in jobs:
         if job.task.headline and job.task.headline.on_plateau:
             series.setdefault(job.series, []).append(job)
-    rising = (sorted(steps, key=lambda job: job.task.bytes) for steps in series.values())
-    return [_Search(steps) for steps in rising if len(steps) > 1]
+    found: dict[tuple[object, ...], _Search] = {}
+    for name, steps in sorted(series.items(), key=lambda of: bool(of[1][0].device.like)):
+        study, _, *rest = name
+        leader = found.get((study, steps[0].device.like, *rest))
+        if len(steps) > 1:
+            found[name] = _Search(sorted(steps, key=lambda job: job.task.bytes), leader)
+    return list(found.values())
 
 
 def _rate(job: Job, confidence: float) -> tuple[float, float] | None:
@@ -355,6 +435,19 @@ def _is_flat(smaller: Job, larger: Job, confidence: float) -> bool:
         return False
     allowed = min(max(_FLAT, before[1] + after[1]), _FLAT_AT_MOST)
     return abs(after[0] - before[0]) <= allowed
+
+
+def _start_share(smallest: Job, job: Job, confidence: float) -> float:
+    """Share of a job's time that is start-up time, as far as the smallest size shows it.
+
+    Time is start-up time plus bytes over the rate of ``job``; negative where a cache makes the
+    smallest size faster.
+    """
+    least, most = smallest.seconds(confidence), job.seconds(confidence)
+    if least is None or most is None or smallest is job or most.value <= 0:
+        return 0.0
+    start_s = least.value - smallest.task.bytes * most.value / job.task.bytes
+    return start_s / most.value
 
 
 def _bends(jobs: Sequence[Job], confidence: float) -> list[Job]:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 import time
-from collections import deque
+from collections import Counter, deque
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext, suppress
 from dataclasses import dataclass
@@ -18,7 +18,8 @@ from typing import NamedTuple, Protocol
 import msgspec
 
 from isthmus.measure import offload, protocol
-from isthmus.measure.jobs import Cost, Job, looks, out_of_reach, settled
+from isthmus.measure.alike import apart
+from isthmus.measure.jobs import Cost, Job, answered, looks
 from isthmus.measure.plan import Layer
 from isthmus.measure.rounds import Rounds
 from isthmus.measure.supervisor import Responder, WorkerDiedError, WorkerProcess, WorkerRefusedError
@@ -58,17 +59,18 @@ class Standing(NamedTuple):
 
 
 class Answer(NamedTuple):
-    """A headline that a run has measured."""
+    """A headline that a run has measured, on a device or on devices that are alike."""
 
-    device: str
+    devices: Sequence[str]
     says: str
     """The quantity in words: "copy to device"."""
     memory: str
     bytes: int
     moved_bytes: int
-    seconds: Interval
+    seconds: Sequence[Interval]
+    """The time on each device."""
     precise: bool
-    """Whether the interval is as narrow as the run asks for."""
+    """Whether each interval is as narrow as the run asks for."""
     simulated: bool
     plateau: bool
     """False of a rate that larger copies may exceed."""
@@ -159,6 +161,8 @@ class Runner:
         self.out_of_time = False
         self._until = math.inf
         self._answered: set[Job] = set()
+        self._failures: Counter[tuple[str, str]] = Counter()
+        """Number of jobs that ended with an error, by operation and message."""
         self._counted = -math.inf, Standing(0, 0, 0, 0, 0.0)
         """When it was last counted how far the run has come, and the counts."""
         self._deaths: dict[str, int] = {}
@@ -183,6 +187,7 @@ class Runner:
         """Measures what is timed, until a time of ``time.monotonic``."""
         self._run(self.timed, until)
         self.out_of_time = bool(self.timed.unfinished)
+        self._report_further_failures()
         self._report_missed_precision()
 
     def _run(self, rounds: Rounds, until: float) -> None:
@@ -223,7 +228,7 @@ class Runner:
                 # A visit that cannot end in time is left out. So is an expensive one that is only
                 # estimated, where the visits before it took longer than estimated.
                 estimated = not (job.cost or job.task.offload or job.simulated)
-                expensive = job.layer > Layer.HEADLINES and planned_s > usual_s < overrun_s
+                expensive = rounds.turn(job) > Layer.HEADLINES and planned_s > usual_s < overrun_s
                 if job.given_up or (estimated and expensive) or began + planned_s > self._until:
                     continue
                 visited = True
@@ -250,24 +255,65 @@ class Runner:
     def _answer(self, job: Job, *, last: bool = False) -> None:
         """Passes a headline to the watcher once it is known.
 
-        ``last``: the run is over, so that no further process makes it more precise.
+        Devices that are like an earlier one wait for each other, and are answered together.
+        ``last``: the run is over, so that no further process makes a headline more precise.
         """
-        headline = job.task.headline
-        if headline is None or job.layer > Layer.HEADLINES or job in self._answered:
+        if job.task.headline is None or job.layer > Layer.HEADLINES or job in self._answered:
             return
-        seconds = job.seconds(self.settings.confidence)
-        known = settled(job, self.settings) or out_of_reach(job, self.settings) or last
-        if seconds is None or job.given_up or not known:
+        if not self._is_known(job, last=last):
             return
-        self._answered.add(job)
-        self.watcher.answered(
-            Answer(
-                job.device.address, headline.says, job.task.memory, job.task.bytes,
-                job.moved_bytes, seconds,
-                job.simulated or seconds.half_width <= self.settings.precision, job.simulated,
-                job.plateau is not False,
-            )
-        )  # fmt: skip
+        together = [job]
+        if job.device.like:
+            together = [one for one in self._same_question(job) if one not in self._answered]
+            if not last and not all(self._is_known(one) or one.given_up for one in together):
+                return
+            together = [one for one in together if self._is_known(one, last=last)]
+        self._answered.update(together)
+        seconds = {one.device.address: one.seconds(self.settings.confidence) for one in together}
+        values = {address: one.value for address, one in seconds.items() if one and one.value > 0}
+        named = apart(values) if len(values) > 1 else []
+        agree = [one for one in together if one.device.address not in named]
+        for group in [agree, *([one] for one in together if one not in agree)]:
+            if group:
+                self.watcher.answered(self._answer_of(group))
+
+    def _is_known(self, job: Job, *, last: bool = False) -> bool:
+        """Whether a headline is measured, and needs no further process or gets none."""
+        if not job.processes or job.given_up or job.layer > Layer.HEADLINES:
+            return False
+        return last or answered(job, self.settings)
+
+    def _same_question(self, job: Job) -> list[Job]:
+        """The jobs that answer the headline of ``job``, on all devices that are like its device."""
+        return [
+            one
+            for one in self.jobs
+            if one.device.like == job.device.like
+            and one.task.headline == job.task.headline
+            and one.series[2:] == job.series[2:]
+            and one.study == job.study
+            and one.task.bytes == job.task.bytes
+            and one.layer <= Layer.HEADLINES
+        ]
+
+    def _answer_of(self, jobs: Sequence[Job]) -> Answer:
+        """The answer to the headline of these jobs, which differ in the device."""
+        first = jobs[0]
+        assert first.task.headline
+        intervals = [job.seconds(self.settings.confidence) for job in jobs]
+        known = [one for one in intervals if one]
+        precise = all(one.half_width <= self.settings.precision for one in known)
+        return Answer(
+            [job.device.address for job in jobs],
+            first.task.headline.says,
+            first.task.memory,
+            first.task.bytes,
+            first.moved_bytes,
+            known,
+            first.simulated or precise,
+            first.simulated,
+            all(job.plateau is not False for job in jobs),
+        )
 
     def _standing(self) -> Standing:
         """How far the run has come, counted anew every ``_STANDING_EVERY_S``."""
@@ -312,8 +358,17 @@ class Runner:
     def _fail(self, job: Job, message: str, *, skip: bool = False) -> None:
         """Ends a job without a result: as skipped where this machine does not allow it."""
         job.error, job.skipped = ("", message) if skip else (message, "")
-        self.watcher.say(f"{job.label}: {'skipped: ' * skip}{message}")
+        same = job.task.operation, message
+        if not self._failures[same]:
+            self.watcher.say(f"{job.label}: {'skipped: ' * skip}{message}")
+        self._failures[same] += 1
         self._record_end(job)
+
+    def _report_further_failures(self) -> None:
+        """Says how often an error came back that the user has read once."""
+        for (operation, message), count in self._failures.items():
+            if count > 1:
+                self.watcher.say(f"{operation}: {count - 1} further points: {message}")
 
     def _record_end(self, job: Job) -> None:
         for point in job.task.points.values():
@@ -420,6 +475,8 @@ class Runner:
     def _report_missed_precision(self) -> None:
         """Says which precision is possible where processes differ too much for that requested."""
         settings = self.settings
+        if settings.quick:  # each answer has its own line
+            return
         reached = {
             job: job.reducible_half_width(settings.confidence)
             for job in self.timed.wanted

@@ -142,16 +142,23 @@ def _jobs(
         named = [one for one in devices if one.address not in added]
         plans = [plan(study, one, given) for one in named]
         for one, planned in zip(named, plans, strict=True):
+            # Another API of a card is measured at its headlines. An alike device lacks the same.
+            if not one.beside and not one.like:
+                left_out += planned.left_out
             tasks = map(request.layered, planned.tasks)
             begins = first_layer(one, devices)
             if study.between and not request.group:  # one rank alone crosses no network
                 begins = Layer.CURVE
             jobs += [
-                Job(one, task, headline_layer=begins)
+                Job(
+                    one,
+                    task,
+                    headline_layer=begins,
+                    curve_layer=Layer.FURTHER if one.like else Layer.CURVE,
+                )
                 for task in tasks
                 if task and (not one.beside or compares_apis(task, one))
             ]
-            left_out += planned.left_out
         software = study.of_software(given)
         for one in devices:
             if software and one.address in added:

@@ -21,7 +21,7 @@ from isthmus.models.pcie import link_of
 from isthmus.program import Invocation, invocation, option_words, shorter
 from isthmus.reporters.base import Reporter
 from isthmus.results.commands import is_address, ranks_of, resumed
-from isthmus.results.run_file import DeviceRecord, Run
+from isthmus.results.run_file import QUICK_PROCESSES, DeviceRecord, Run
 from isthmus.units import printable
 
 LINES, COLUMNS = 25, 80
@@ -240,16 +240,27 @@ def _state(run: Run, rows: Frame) -> str:
     if len(measured) and run.devices and all(device.simulated for device in run.devices):
         texts.append("simulated: the same on every machine")
     elif len(measured):
-        sure = 100 * measured["converged"].mean()
-        texts.append(
-            "of one process: another may differ by more than the intervals"
-            if measured["reruns"].max() == 1
-            else f"{sure:.0f} % of them certain to {100 * run.settings.precision:g} %"
-        )
+        texts.append(_certain(run, measured))
         noisy = 100 * measured["flags"].str.contains(DISTURBED).mean()
         where = " (virtual machine)" if run.environment.get("virtualised") else ""
         texts += [f"{noisy:.0f} % disturbed{where}"] if noisy >= 1 else []
     return "; ".join(texts)
+
+
+def _certain(run: Run, measured: Frame) -> str:
+    """Share of the points that are as precise as the run wants them.
+
+    A size on the way to a plateau, or at the end of the time, has fewer processes than an interval
+    needs. Such points are not counted.
+    """
+    if measured["reruns"].max() == 1:
+        return "of one process: another may differ by more than the intervals"
+    several = measured[measured["reruns"] >= QUICK_PROCESSES]
+    whole = several.empty or len(several) == len(measured)
+    counted = measured if whole else several
+    of = "of them" if whole else f"of {len(several)} in several processes"
+    sure = 100 * counted["converged"].mean()
+    return f"{sure:.0f} % {of} certain to {100 * run.settings.precision:g} %"
 
 
 def _figures_are(statistic: str) -> str:

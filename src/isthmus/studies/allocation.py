@@ -49,7 +49,7 @@ STUDY = Study(
         ),
     ),
     headlines=(
-        Headline("first offload", "total", Size.ANY, ("pageable", "pinned")),
+        Headline("first offload", "total", Size.ANY, ("pinned", "pageable")),
     ),
     columns=("elements", "handover", "relative_offset"),
     offload=True,

@@ -66,7 +66,8 @@ class Headline:
     operation: str
     bytes: int | Size = Size.PLATEAU
     memory: Sequence[str] = ()
-    """Kinds of host memory that the question is about; empty: every kind that the run measures."""
+    """Kinds of host memory, by preference: the question is about the first that the device has.
+    Empty: about every kind that the run measures."""
     axes: Mapping[str, Value] = field(default_factory=dict)
     """Values of the study's further axes that the question is about."""
 

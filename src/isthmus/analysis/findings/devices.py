@@ -16,22 +16,10 @@ from isthmus.analysis.context import AnalysisContext, rate_of, time_of
 from isthmus.analysis.findings import common
 from isthmus.analysis.findings.finding import Finding, shown
 from isthmus.frames import Frame
-from isthmus.models.pcie import link_of
+from isthmus.measure.alike import APART, apart, kind_of
 from isthmus.results.run_file import DeviceRecord, Run
 from isthmus.statistics import Interval
 from isthmus.studies.transfer import LATENCY_BYTES
-
-APART = 0.05
-"""Share by which a figure differs from the median of alike devices for the device to be named.
-
-Pinned copies of two H100 of one node differ by 0.4 % at most (``benchmarks/RESULTS.md``)."""
-
-
-def kind_of(device: DeviceRecord) -> tuple[str, ...]:
-    """What alike devices have in common: backend, model, link and memory node."""
-    link = link_of(device.link)
-    node = device.link.get("numa_node", "")
-    return device.backend, device.name, link.name if link else "", node
 
 
 def beside(run: Run) -> dict[str, str]:
@@ -83,8 +71,8 @@ def _joined(name: str, found: Sequence[Finding]) -> list[Finding]:
     if len(values) < 2:
         return list(found)
     middle = statistics.median(values.values())
-    apart = [one for one in found if abs(values[one.device] / middle - 1) > APART]
-    agree = [one for one in found if one not in apart]
+    named = apart(values)
+    agree = [one for one in found if one.device not in named]
     if len(agree) < 2:
         return list(found)
     intervals = [one.interval for one in agree if one.interval]
@@ -109,7 +97,7 @@ def _joined(name: str, found: Sequence[Finding]) -> list[Finding]:
         devices=len(agree),
         sentence=f"{len(agree)} x {name}: {near.quantity} {span}.",
     )
-    return [joined, *apart]
+    return [joined, *(one for one in found if one.device in named)]
 
 
 def _range(least: float, most: float, unit: str) -> str:
