@@ -10,7 +10,7 @@ from typing import Any
 
 from isthmus.analysis.findings.finding import shown
 from isthmus.analysis.wording import percent
-from isthmus.columns import command_lines
+from isthmus.columns import command_lines, line_width
 from isthmus.importers.base import Log, Row
 from isthmus.judging import Cause, Judged, Judgement
 from isthmus.judging.judgement import WORST
@@ -118,8 +118,9 @@ def _shorter(table: list[str]) -> list[str]:
 def _wrapped(text: str, label: str = "", most: int = 3) -> list[str]:
     first = f"{label:{_LABEL}}" if label else ""
     return textwrap.wrap(
-        text, COLUMNS, initial_indent=first, subsequent_indent=" " * (_LABEL if label else 2),
-        max_lines=most, placeholder=" ...", break_on_hyphens=False,
+        text, line_width(), initial_indent=first,
+        subsequent_indent=" " * (_LABEL if label else 2),
+        max_lines=-(-most * COLUMNS // line_width()), placeholder=" ...", break_on_hyphens=False,
     )  # fmt: skip
 
 
@@ -263,7 +264,8 @@ def _cause(number: int, cause: Cause) -> Iterator[str]:
     text += f": {cause.evidence}" if cause.evidence else ""
     text += f" ({cause.source.removeprefix('https://github.com/')})" if cause.source else ""
     yield from textwrap.wrap(
-        f"{number}. {text}", COLUMNS, subsequent_indent="   ", max_lines=2, placeholder=" ...",
+        f"{number}. {text}", line_width(), subsequent_indent="   ",
+        max_lines=-(-2 * COLUMNS // line_width()), placeholder=" ...",
         break_on_hyphens=False, break_long_words=False,
     )  # fmt: skip
     if cause.command:

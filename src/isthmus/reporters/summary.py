@@ -16,7 +16,7 @@ from isthmus.analysis.host_state import variation
 from isthmus.analysis.reproduction import rows_of_card
 from isthmus.analysis.sentences import shortened
 from isthmus.analysis.summary import BELOW_RESOLUTION, summarise
-from isthmus.columns import command_lines
+from isthmus.columns import command_lines, fitted, line_width
 from isthmus.frames import Frame
 from isthmus.models.pcie import link_of
 from isthmus.program import Invocation, invocation, option_words, shorter
@@ -67,10 +67,11 @@ def lines(
 
 
 def _wrapped(text: str, most: int) -> list[str]:
-    """A text in so many lines at most."""
+    """A text in so many lines at most; in more of a narrow terminal, which needs more."""
+    width = line_width()
     return textwrap.wrap(
-        text, COLUMNS, subsequent_indent="  ", max_lines=most, placeholder=" ...",
-        break_on_hyphens=False,
+        text, width, subsequent_indent="  ", max_lines=-(-most * COLUMNS // width),
+        placeholder=" ...", break_on_hyphens=False,
     )  # fmt: skip
 
 
@@ -154,7 +155,7 @@ def _table(results: Sequence[Finding], room: int) -> Iterator[str]:
                 shown[study] += 1
     for study, of_study in heads.items():
         for i, one in enumerate(of_study[: shown[study]]):
-            yield _row(one, of_study, study if i == 0 else "")
+            yield from fitted(_row(one, of_study, study if i == 0 else ""))
 
 
 def _row(one: Finding, of_study: Sequence[Finding], study: str) -> str:
