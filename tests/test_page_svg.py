@@ -12,7 +12,8 @@ from isthmus.reporters.html import write_page
 from synthetic import Law, transfer_run
 
 NAMES = [
-    "<script>a()</script>", '"><a onload="b">', "<image href=//x>", "]]><style>a{}", "url(//s.de/a)",
+    "<script>a()</script>", '"><a onload="b">', "<image href=//x>", "]]><style>a{}",
+    "url(//s.de/a)",
 ]  # fmt: skip
 """Short: of long names the middle is left out."""
 DRAWN = {"svg", "g", "path", "text", "tspan", "rect", "line", "defs", "clipPath", "circle",
