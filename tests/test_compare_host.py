@@ -47,7 +47,7 @@ def test_a_slower_host_alone_is_told_as_the_host() -> None:
         assert not result.slower_points
         assert result.explained
         assert any(one.verdict(result.least) == "slower" for one in result.host)
-        assert {one.verdict for one in result.link} == {"same"}
+        assert {one.verdict for one in result.link} <= {"same", "undecided"}
         assert _compared(seed, 1.1, 1.0, as_measured=True).of("slower")
 
 

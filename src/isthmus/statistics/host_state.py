@@ -38,13 +38,19 @@ _FEWEST = 3
 _PRIOR_FREE = 4.0
 """Degrees of freedom that the scatter of a row's kind is worth, beside the row's own."""
 _STEPS = 50
-_KERNELS = (("white", 0.0, 0.37), ("flicker", 0.5, 0.1), ("walk", 0.9, 0.13), ("walk", 0.97, 0.06),
-            ("walk", 0.99, 0.05), ("walk", 0.999, 0.29))  # fmt: skip
-"""Name of the slow part, its share of the variance, and the weight before a run is seen."""
+_KERNELS = (("white", 0.0, 0.3), ("flicker", 0.5, 0.1), ("walk", 0.9, 0.18), ("walk", 0.97, 0.1),
+            ("walk", 0.99, 0.05), ("walk", 0.999, 0.27))  # fmt: skip
+"""Name of the slow part, its share of the variance, and the weight before a run is seen.
+
+Chosen with twelve runs of an H100 node and with simulated states: ``benchmarks/host_state.py``."""
 _SEEN = 2.0
 """Standard errors above which the rows' correlation, or their slope on a reference, counts."""
 _FOLLOWED = 1.0
 """Standard errors of a pooled slope on a reference from which the references count."""
+_FENCE = 1.5
+"""Interquartile ranges beyond the quartiles: Tukey's."""
+_MOST_SENSITIVE = 1.5
+"""Largest sensitivity to a reference: a time that a reference explains whole has 1."""
 _RELAXATIONS = 8
 _HORIZON_POINTS = 96
 _BISECTIONS = 40
@@ -105,7 +111,8 @@ def slow_parts(
     times = np.array([float(at.get(n, i)) for i, n in enumerate(numbers)])
     if at and not all(n in at for n in numbers):
         times = np.arange(len(numbers), dtype=np.float64)
-    return _Fit(rows, logs, times, _centred(numbers, readings), confidence).slow()
+    states = _centred(numbers, readings)
+    return _Fit(rows, _fenced(logs), times, _fenced(states.T).T, confidence).slow()
 
 
 def _centred(numbers: Sequence[int], readings: Mapping[int, Sequence[float]]) -> Array:
@@ -117,6 +124,24 @@ def _centred(numbers: Sequence[int], readings: Mapping[int, Sequence[float]]) ->
         return np.empty((len(numbers), 0))
     centred: Array = table - np.nanmean(table, axis=0)
     return centred
+
+
+def _fenced(values: Array) -> Array:
+    """Values of each row drawn in to Tukey's fences, as the centre of a row hardly sees them.
+
+    One process beside a burst of other work would decide the scatter of its row. (Tukey,
+    Exploratory Data Analysis, 1977, chapter 2.)
+    """
+    if not values.size:
+        return values
+    result = values.copy()
+    for row in result:
+        there = np.isfinite(row)
+        if there.sum() >= _FEWEST:
+            low, high = np.quantile(row[there], [0.25, 0.75])
+            reach = _FENCE * (high - low)
+            row[there] = np.clip(row[there], low - reach, high + reach)
+    return result
 
 
 class _Fit:
@@ -193,7 +218,8 @@ class _Fit:
             centre = coefficients[enough].mean(axis=0)
             off = coefficients[enough] - centre
             scatter = (off**2 + np.einsum("pkk->pk", spread)[enough]).mean(axis=0)
-            prior = np.diag(np.maximum(scatter, 1e-3))
+            prior = np.diag(np.clip(scatter, 1e-3, 1.0))
+            coefficients = np.clip(coefficients, -_MOST_SENSITIVE, _MOST_SENSITIVE)
             self._sensitivity, self._spread = coefficients, spread
             left = logs - np.einsum("prk,pk->pr", about, coefficients)
             unsure = np.einsum("pkl,pkl->p", gram, spread)
