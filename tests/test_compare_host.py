@@ -58,6 +58,17 @@ def test_nothing_changes_where_nothing_changed() -> None:
         assert not [*result.of("slower"), *result.of("faster"), *result.explained]
 
 
+def test_hosts_that_show_no_sensitivity_hide_no_change() -> None:
+    """Where the host is steady within both runs, a link's change is not told to be the same."""
+    for seed in range(PAIRS):
+        base, new = planted(seed, host=1.1, link=1.1, spread=0.0)
+        result = compare(Side("a", [base]), Side("b", [new]))
+        assert {one.verdict for one in result.link} <= {"undecided", "slower"}
+        base, new = planted(seed, host=1.1, spread=0.0)
+        result = compare(Side("a", [base]), Side("b", [new]))
+        assert not result.of("slower")
+
+
 def test_sentences_and_data() -> None:
     """The screen names the host and the link; JSON has both as figures."""
     result = _compared(3, 1.1, 1.0)

@@ -49,6 +49,10 @@ _FOLLOWED = 1.0
 """Standard errors of a pooled slope on a reference from which the references count."""
 _FENCE = 1.5
 """Interquartile ranges beyond the quartiles: Tukey's."""
+_SURE = 3.0
+"""The same, from which slopes are more than chance: one of three is in 1 of 250 runs."""
+_UNKNOWN_SENSITIVITY = 0.5
+"""Standard deviation of a sensitivity of which a run says nothing: it lies between 0 and 1."""
 _MOST_SENSITIVE = 1.5
 """Largest sensitivity to a reference: a time that a reference explains whole has 1."""
 _RELAXATIONS = 8
@@ -204,7 +208,11 @@ class _Fit:
         logs = np.where(self._used, logs - (logs.sum(axis=1) / count)[:, None], 0.0)
         gram = np.einsum("prk,prl->pkl", about, about)
         moment = np.einsum("prk,pr->pk", about, logs)
-        if not self._followed(gram, moment):
+        followed = self._followed(gram, moment)
+        # Else the references may have shown their own scatter alone.
+        unknown = np.eye(width) * (_UNKNOWN_SENSITIVITY**2 if followed < _SURE else 0.0)
+        if followed < _FOLLOWED:
+            self._spread += unknown
             return
         centre, prior = np.full(width, 0.5), np.eye(width)
         for _ in range(_STEPS):
@@ -220,17 +228,17 @@ class _Fit:
             scatter = (off**2 + np.einsum("pkk->pk", spread)[enough]).mean(axis=0)
             prior = np.diag(np.clip(scatter, 1e-3, 1.0))
             coefficients = np.clip(coefficients, -_MOST_SENSITIVE, _MOST_SENSITIVE)
-            self._sensitivity, self._spread = coefficients, spread
+            self._sensitivity, self._spread = coefficients, spread + unknown
             left = logs - np.einsum("prk,pk->pr", about, coefficients)
             unsure = np.einsum("pkl,pkl->p", gram, spread)
             own = ((left**2).sum(axis=1) + unsure) / np.maximum(self._free, 1)
             self._variance = self._moderated(own)
 
-    def _followed(self, gram: Array, moment: Array) -> bool:
-        """Whether the rows follow any of the references, by their pooled slopes."""
+    def _followed(self, gram: Array, moment: Array) -> float:
+        """Standard errors by which the rows follow a reference, by their pooled slopes."""
         information = (np.einsum("pkk->pk", gram) / self._variance[:, None]).sum(axis=0)
         slopes = (moment / self._variance[:, None]).sum(axis=0)
-        return bool((slopes > _FOLLOWED * np.sqrt(information)).any())
+        return float((slopes / np.sqrt(np.maximum(information, 1e-300))).max())
 
     def slow(self) -> list[Slow]:
         """What the state of the machine adds to each row."""
