@@ -397,7 +397,7 @@ def _change(
     sides_rows = [part[part["side"] == i] for i in (0, 1)]
     per_run = all(rows["run"].nunique() > 1 for rows in sides_rows)
     before, after = (_logs(rows, per_run=per_run) for rows in sides_rows)
-    allowed = False
+    allowed, by_host = False, 0.0
     if any(rows["exact"].all() for rows in sides_rows):
         sides = [
             exact(values[0], confidence) if len(values) == 1 else location(values, confidence)
@@ -428,8 +428,17 @@ def _change(
         samples=(len(before), len(after)),
         per_run=per_run,
         allowed=allowed,
-        verdict=judge(ratio, least),
+        verdict=_known(judge(ratio, least), explained, by_host, least),
         sizes_class=size_class(int(sizes["bytes"].iloc[0])),
         raw=raw,
         raw_verdict=judge(raw, least),
     )
+
+
+def _known(
+    verdict: Judgement, explained: Explained | None, by_host: float, least: float
+) -> Judgement:
+    """The verdict; undecided where a series is the same only because the hosts may explain more."""
+    relevant_log = math.log1p(least)
+    unsure = explained is not None and explained.high - explained.low > 2 * relevant_log
+    return "undecided" if verdict == "same" and unsure and abs(by_host) > relevant_log else verdict

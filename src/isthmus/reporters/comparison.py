@@ -99,7 +99,8 @@ def _host(result: Comparison) -> Iterator[str]:
             if result.as_measured:
                 yield f"{text}; that is left in."
             else:
-                yield f"{text}: that explains {explained} of {count} series.{_link(result)}"
+                rest = f": that explains {explained} of {count} series" if explained else ""
+                yield f"{text}{rest}.{_link(result)}"
 
 
 def _link(result: Comparison) -> str:

@@ -230,9 +230,10 @@ def host_varied(run: Run) -> str:
     slower, share = wording.percent(found.slower), wording.percent(found.share)
     text = (
         f"The host was {slower} slower in {share} of this run ({what}{steal}): "
-        f"times of {wording.sizes(found.followed)} follow it"
+        f"points of size {wording.sizes(found.followed)} follow it"
     )
-    return f"{text}, of {wording.sizes(found.unmoved)} do not." if found.unmoved else f"{text}."
+    unmoved = f", of size {wording.sizes(found.unmoved)} do not" if found.unmoved else ""
+    return f"{text}{unmoved}."
 
 
 def left_out(run: Run) -> str:
