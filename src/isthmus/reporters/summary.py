@@ -125,6 +125,11 @@ def _name(device: DeviceRecord) -> str:
     return f"{name}, PCIe {link.name}"
 
 
+_CERTAIN = 0.1
+"""Relative half-width up to which the most important figure stands alone: the precision of a quick
+run."""
+
+
 def main_sentence(results: Sequence[Finding]) -> str:
     """The most important sentence: a significant gain, else the first headline."""
     heads = [one for one in results if one.headline]
@@ -133,7 +138,15 @@ def main_sentence(results: Sequence[Finding]) -> str:
     if not chosen:
         return ""
     use = f" Use {chosen[0].action}." if chosen[0].action and chosen[0] in changes else ""
-    return chosen[0].sentence + use
+    return chosen[0].sentence + use + ("" if chosen[0] in changes else _uncertain(chosen[0]))
+
+
+def _uncertain(one: Finding) -> str:
+    """How far a figure may be off, as a sentence; empty where it is certain."""
+    known = one.interval is not None and one.interval.known
+    if not known or one.interval is None or one.interval.half_width <= _CERTAIN:
+        return ""
+    return f" It is not certain ({one.certainty}): processes differ too much."
 
 
 def _all_clear(results: Sequence[Finding]) -> str:
