@@ -53,6 +53,8 @@ def test_the_answer_fits_a_screen(example: Path, isthmus: Command) -> None:
     assert len(rows) <= 25
     assert max(map(len, rows)) <= 80
     data = json.loads(isthmus("judge", str(example), "--format", "json").stdout)
+    explained = any(one["causes"] for one in data["judgements"])
+    assert explained == any(row.startswith("1. ") for row in rows)
     worst = {"below", "impossible"} & {one["verdict"] for one in data["judgements"]}
     assert bool(worst) <= (shown.returncode == 3)
 
@@ -81,6 +83,23 @@ def test_a_limit_makes_a_verdict() -> None:
     bare = (DATA / "nvbandwidth-24.txt").read_text(encoding="utf-8")
     (smi,) = DATA.glob("nvidia_smi-*.txt")
     assert verdicts(bare + smi.read_text(encoding="utf-8")) == {"below", "normal"}
+
+
+def test_buffers_of_several_sizes_are_one_gpu() -> None:
+    (one,) = of((DATA / "nvbandwidth-42.txt").read_text(encoding="utf-8")).judgements
+    assert {row.part for row in one.group.rows} == {"GPU 0"}
+    assert [row.size for row in one.group.rows] == [
+        size << 20 for size in (512, 1024, 10240, 20480)
+    ]
+    assert one.reasons[0].kind == "falls"
+    assert one.causes[0].kind == "large_sm"
+
+
+def test_many_small_messages_at_once_are_no_latency() -> None:
+    (one,) = of((DATA / "perftest-65.txt").read_text(encoding="utf-8")).judgements
+    assert (one.verdict, one.seconds) == ("unknown", 0)
+    assert [reason.kind for reason in one.reasons] == ["too_small"]
+    assert one.missing == ["messages"]
 
 
 def test_every_cause_and_reference_names_its_source() -> None:
