@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import json
+import tomllib
+from collections import Counter
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -30,6 +33,9 @@ VERDICTS = {  # of the first figure
     "xbutil-4439.txt": "normal", "xbutil-6883.txt": "normal", "xbutil-937.txt": "normal",
     "xdma-375-fixed.txt": "below", "xdma-375.txt": "impossible", "dd-nitefury.txt": "unknown",
 }  # fmt: skip
+
+
+THREADS = tomllib.loads((DATA / "threads.toml").read_text(encoding="utf-8"))["thread"]
 
 
 def of(text: str, link: str | None = None, gigabits: float = 0) -> Judged:
@@ -202,6 +208,43 @@ def test_both_ends_of_a_run_count_once() -> None:
     once = text_of("ib_write_bw.txt")
     log = importers.by_name("perftest").read(cleaned(once + once))
     assert len(log.rows) == len(importers.by_name("perftest").read(cleaned(once)).rows)
+
+
+# Threads
+
+
+@pytest.mark.parametrize("thread", THREADS, ids=[Path(one["input"]).stem for one in THREADS])
+def test_the_verdict_on_a_thread_stays(thread: dict[str, Any], isthmus: Command) -> None:
+    def verdict(*options: str) -> tuple[str, list[str]]:
+        shown = isthmus("judge", str(DATA / thread["input"]), *options, "--format", "json")
+        if shown.returncode == 2:
+            return "unread", []
+        data = json.loads(shown.stdout)
+        worst = [one for one in data["judgements"] if one["verdict"] == data["verdict"]]
+        causes = next((one["causes"] for one in worst if one["causes"]), [])
+        return data["verdict"], [one["kind"] for one in causes]
+
+    found, causes = verdict()
+    assert found == thread["alone"]
+    if found in {"below", "impossible"}:
+        assert causes == thread["causes"]
+    if "option" in thread:
+        assert verdict(*thread["option"])[0] == thread["told"]
+
+
+def test_the_page_has_every_thread_and_the_counts() -> None:
+    page = (DATA.parents[2] / "docs" / "judging_cases.md").read_text(encoding="utf-8")
+    rows = [line for line in page.splitlines() if line.startswith("| ")]
+    assert len({one["source"] for one in THREADS}) == len(THREADS) == 20
+    for one in THREADS:
+        (row,) = [line for line in rows if line.startswith(f"| {one['source']} |")]
+        assert one["pasted"] in row
+        assert one["found"] in row
+    for half in (1, 2):
+        counts = Counter(one["agrees"] for one in THREADS if one["half"] == half)
+        kinds = ("yes", "told", "no", "missed", "unread", "open")
+        cells = " | ".join(str(counts[kind]) for kind in kinds)
+        assert any(line.endswith(f"| {cells} |") for line in rows)
 
 
 # The command

@@ -192,10 +192,7 @@ def _of_text(text: str, log: _Parts) -> None:
             log.command, columns, name = commands.current, [], ""
             given = commands.value("-b", "--bufferSize")
             bytes_each = size(given, line, "MB") if given.isdecimal() and int(given) else None
-            of_size = numbers.setdefault(bytes_each, [])
-            if commands.number not in of_size:
-                of_size.append(commands.number)
-            run = of_size.index(commands.number) + 1
+            run = _run_of(commands.number, numbers.setdefault(bytes_each, []))
         elif found := _VERSION.match(row.strip()):
             log.version = found[1].lstrip("v")
         elif found := _DRIVER.match(row.strip()):
@@ -226,6 +223,13 @@ def _of_text(text: str, log: _Parts) -> None:
         elif row.startswith("SUM ") or not row.strip():
             columns = [] if row.startswith("SUM ") else columns
     _unfinished(begun, log)
+
+
+def _run_of(command: int, of_size: list[int]) -> int:
+    """Which of the commands with one size a command is, from 1; notes a new one."""
+    if command not in of_size:
+        of_size.append(command)
+    return of_size.index(command) + 1
 
 
 def _named(title: str, after: Sequence[str]) -> str:
