@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import json
-import tomllib
 from collections import Counter
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import pytest
 
 from conftest import Command
@@ -35,7 +35,7 @@ VERDICTS = {  # of the first figure
 }  # fmt: skip
 
 
-THREADS = tomllib.loads((DATA / "threads.toml").read_text(encoding="utf-8"))["thread"]
+THREADS = msgspec.toml.decode((DATA / "threads.toml").read_bytes())["thread"]
 
 
 def of(text: str, link: str | None = None, gigabits: float = 0) -> Judged:
@@ -245,6 +245,36 @@ def test_the_page_has_every_thread_and_the_counts() -> None:
         kinds = ("yes", "told", "no", "missed", "unread", "open")
         cells = " | ".join(str(counts[kind]) for kind in kinds)
         assert any(line.endswith(f"| {cells} |") for line in rows)
+
+
+def test_a_trace_of_opencl_has_the_time_of_each_transfer() -> None:
+    log = importers.by_name("vitis_trace").read((DATA / "vitis_trace-opencl.txt").read_text())
+    found = {(row.direction, row.size): list(row.values) for row in log.rows}
+    assert found["h2d", 16000] == pytest.approx([89.392431 - 89.285153, 103.763015 - 103.728578])
+    assert found["d2h", 1600] == pytest.approx([101.481931 - 101.443962, 114.010762 - 113.956351])
+    assert {row.unit for row in log.rows} == {"ms"}
+    assert log.names == ["xilinx_u50_gen3x16_xdma_5_202210"]
+    assert not log.problems
+
+
+def test_a_trace_of_native_xrt_has_times_without_sizes() -> None:
+    text = (DATA / "vitis_trace-native.txt").read_text(encoding="utf-8")
+    log = importers.by_name("vitis_trace").read(text)
+    assert [(row.direction, row.size) for row in log.rows] == [("h2d", None), ("d2h", None)]
+    assert log.rows[0].values == pytest.approx([21.185852, 42.28524])
+    cut = importers.by_name("vitis_trace").read(text.replace("40,38,", "40,99,"))
+    assert len(cut.rows) == 1
+    assert [str(one) for one in cut.problems] == ["line 38: READ has no end"]
+    assert of(text).verdict == "unknown"
+
+
+def test_a_single_transfer_is_held_against_single_transfers() -> None:
+    judged = of((DATA / "vitis_trace-opencl.txt").read_text(encoding="utf-8"))
+    assert judged.boards[0].name == "u50"  # which knows rates of many transfers at once
+    assert {one.known.of for one in judged.judgements if one.known} == {
+        "single transfers in a profile of Vitis"
+    }
+    assert {one.verdict for one in judged.judgements} == {"normal"}
 
 
 # The command
