@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import re
 import shlex
 import textwrap
 from collections.abc import Iterator, Sequence
@@ -68,8 +69,12 @@ _MISSING = {
     "gpu": "the GPUs' name: give --board NAME (isthmus judge --boards lists them)",
     "network": "the port's rate: give --link 100Gb (ibstat or ibv_devinfo shows it)",
     "size": "the size of the transfers",
+    "messages": "messages of 64 KiB or more: small ones show no share of a link",
     "large": "transfers of 1 MiB or more: small ones show no share of a link",
 }  # fmt: skip
+
+
+_NUMBERED = re.compile(r"\d+\. ")
 
 
 def lines(judged: Judged) -> list[str]:
@@ -86,8 +91,8 @@ def lines(judged: Judged) -> list[str]:
         rest = [*([""] if table else []), *table, *facts, *causes]
         if len(rest) <= room:
             break
-        if len(causes) > _LEAST_CAUSE_LINES:
-            causes = _without_last_cause(causes)
+        if len(begins := _cause_begins(causes)) > 1:
+            causes = causes[: begins[-1]]
         elif len(table) > 3:
             table = _shorter(table)
         elif facts:
@@ -97,13 +102,9 @@ def lines(judged: Judged) -> list[str]:
     return [printable(line).rstrip() for line in (*top, *rest[: max(room, 0)], *last)]
 
 
-_LEAST_CAUSE_LINES = 3
-
-
-def _without_last_cause(causes: list[str]) -> list[str]:
-    """Lines of causes without those of the last one."""
-    begins = [i for i, line in enumerate(causes) if line[:2].strip().isdigit() or i == 0]
-    return causes[: begins[-1]] if len(begins) > 1 else []
+def _cause_begins(causes: list[str]) -> list[int]:
+    """Indices of the first line of each cause: ``1. interrupts in place of polling``."""
+    return [i for i, line in enumerate(causes) if _NUMBERED.match(line)]
 
 
 def _shorter(table: list[str]) -> list[str]:
