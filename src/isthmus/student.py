@@ -16,8 +16,7 @@ def student(free: float, share: float) -> float:
     tail = 2 * (1 - share)
 
     def beyond(logarithm: float) -> float:
-        square = math.exp(2 * logarithm)
-        return _incomplete_beta(free / 2, 0.5, free / (free + square), square / (free + square))
+        return both_tails(free, math.exp(logarithm))
 
     low, high = -40.0, 40.0
     while beyond(high) > tail:
@@ -29,6 +28,15 @@ def student(free: float, share: float) -> float:
 
 
 _QUANTILE_STEP = 1e-13
+
+
+def both_tails(free: float, value: float) -> float:
+    """Probability that Student's t with ``free`` degrees of freedom lies beyond ``value`` > 0.
+
+    To either side: see ``student``.
+    """
+    square = value * value
+    return _incomplete_beta(free / 2, 0.5, free / (free + square), square / (free + square))
 
 
 def _incomplete_beta(a: float, b: float, x: float, rest: float) -> float:

@@ -9,8 +9,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from isthmus.analysis import wording
+from isthmus.analysis import host_changes, wording
 from isthmus.analysis.differences import Difference, differences, matched_devices
+from isthmus.analysis.host_changes import Explained, HostChange, Hosts, by_process
 from isthmus.analysis.quantities import (
     CLASSES,
     CLOCKS,
@@ -22,7 +23,7 @@ from isthmus.analysis.quantities import (
     size_class,
     trusted_logs,
 )
-from isthmus.analysis.ratios import complete, groups, with_axes
+from isthmus.analysis.ratios import LARGE, complete, groups, with_axes
 from isthmus.analysis.summary import measured_on, simulated_devices
 from isthmus.errors import UsageError
 from isthmus.frames import Frame, Series, concat
@@ -39,6 +40,7 @@ from isthmus.statistics import (
     shift,
     simultaneous,
 )
+from isthmus.studies.transfer import ORDINARY
 
 _AXIS = "\0"
 SHARED_LINK = 0.1
@@ -76,8 +78,18 @@ class Change(Quantity):
     allowed: bool
     """Whether ``SHARED_LINK`` is in the interval, for runs that may differ as a whole."""
     verdict: Judgement
+    """Of ``ratio``, which is without what the hosts' change may explain."""
     sizes_class: str
     """Class of the sizes in words: ``quantities.size_class``."""
+    raw: Interval
+    """As ``ratio``, as measured."""
+    raw_verdict: Judgement
+
+    @property
+    def of_host(self) -> bool:
+        """Whether it changed as measured, and the hosts' change may explain that."""
+        changed = self.raw_verdict in {"slower", "faster"}
+        return changed and self.verdict != self.raw_verdict
 
     @property
     def size_of_change(self) -> float:
@@ -113,11 +125,29 @@ class Comparison(NamedTuple):
     """The new side's devices that have another name, with the base's names."""
     allowed: bool
     """Whether intervals of single runs have ``SHARED_LINK`` in them."""
+    host: list[HostChange]
+    """How the hosts' own speed changed; empty where a run has no references of it."""
+    as_measured: bool
+    """Whether the hosts' change is left in the changes."""
 
     def of(self, verdict: Judgement) -> list[Change]:
         """Series with this verdict, the largest change first."""
         found = [one for one in self.series if one.verdict == verdict]
         return sorted(found, key=lambda one: -one.size_of_change)
+
+    @property
+    def explained(self) -> list[Change]:
+        """Series that changed as measured, which the hosts' change may explain."""
+        return [one for one in self.series if one.of_host]
+
+    @property
+    def link(self) -> list[Change]:
+        """Series that show the link: large copies that no processor makes."""
+        return [
+            one
+            for one in self.series
+            if one.moved_bytes >= LARGE and one.memory and one.memory not in ORDINARY
+        ]
 
     @property
     def slower_points(self) -> list[Change]:
@@ -147,24 +177,33 @@ def frame(changes: Sequence[Change]) -> Frame:
     return rows.assign(
         before_Bps=rows["moved_bytes"] / rows["before_s"],
         after_Bps=rows["moved_bytes"] / rows["after_s"],
+        raw_ratio=[one.raw.value for one in changes],
         ratio=[one.ratio.value for one in changes],
         low_ratio=[one.ratio.low for one in changes],
         high_ratio=[one.ratio.high for one in changes],
         samples=[" and ".join(map(str, dict.fromkeys(one.samples))) for one in changes],
     )[
         ["study", "device", "operation", "memory", "axes", "clock", "sizes", "before_s", "after_s",
-         "before_Bps", "after_Bps", "ratio", "low_ratio", "high_ratio", "samples", "verdict"]
+         "before_Bps", "after_Bps", "raw_ratio", "ratio", "low_ratio", "high_ratio", "samples",
+         "verdict"]
     ]  # fmt: skip
 
 
 def compare(
-    base: Side, new: Side, least: float | None = None, *, mixed: bool = False
+    base: Side,
+    new: Side,
+    least: float | None = None,
+    *,
+    mixed: bool = False,
+    as_measured: bool = False,
 ) -> Comparison:
     """Compares the points that both sides have.
 
     Processes are the sample; where both sides have several runs of a point, runs are. ``least``:
     the smallest relevant difference as a share, else the runs' precision. ``mixed``: simulated
-    times are compared with measured ones. Raises UsageError where there is nothing to compare.
+    times are compared with measured ones. Where all runs have references of the host's speed, what
+    its change may explain is taken off, unless ``as_measured``. Raises UsageError where there is
+    nothing to compare.
     """
     runs = [*base.runs, *new.runs]
     names = matched_devices(base.runs, new.runs)
@@ -187,18 +226,22 @@ def compare(
         least = relevant(max(run.settings.precision for run in runs))
     points = [part for _, part in groups(common, [*IDENTITY, "bytes"])]
     shared = _behind_shared_links(runs, names)
-    series = _changes(list(_classes(common)), confidence, least, shared)
+    hosts = host_changes.hosts((base.runs, new.runs), confidence)
+    taken_off = None if as_measured else hosts
+    series = _changes(list(_classes(common)), confidence, least, shared, taken_off)
     return Comparison(
         base=base,
         new=new,
         series=series,
-        points=_changes(points, confidence, least, shared),
+        points=_changes(points, confidence, least, shared, taken_off),
         missing=missing,
         added=len(set(_keys(after)) - both),
         differences=differences(base.runs, new.runs, names),
         least=least,
         devices=names,
         allowed=any(one.allowed for one in series),
+        host=hosts.changes if hosts else [],
+        as_measured=as_measured,
     )
 
 
@@ -246,11 +289,12 @@ def _times(runs: Sequence[Run], names: Mapping[str, str]) -> Frame:
                 logs, why = trusted_logs(point, clock)
                 shared = {**of_point, "clock": clock, "why": why}
                 if why:
-                    rows.append({**shared, "process": "", "log": math.nan, "exact": False})
+                    none = {"process": "", "rerun": -1, "log": math.nan, "exact": False}
+                    rows.append({**shared, **none})
                 for process, values in logs.items():
                     rows += [
-                        {**shared, "process": f"{number} {process} {i}", "log": value,
-                         "exact": clock == "simulated" and len(values) == 1}
+                        {**shared, "process": f"{number} {process} {i}", "rerun": process,
+                         "log": value, "exact": clock == "simulated" and len(values) == 1}
                         for i, value in enumerate(values)
                     ]  # fmt: skip
     return Frame(rows)
@@ -313,11 +357,21 @@ def _classes(common: Frame) -> Iterator[Frame]:
 
 
 def _changes(
-    parts: Sequence[Frame], confidence: float, least: float, shared: frozenset[str]
+    parts: Sequence[Frame],
+    confidence: float,
+    least: float,
+    shared: frozenset[str],
+    hosts: Hosts | None,
 ) -> list[Change]:
-    """Changes of parts of the common rows, judged together; ``shared``: devices by name."""
+    """Changes of parts of the common rows, judged together; ``shared``: devices by name.
+
+    ``hosts``: what their change may explain is taken off times of the host's clock.
+    """
     each = simultaneous(confidence, sum(not part["exact"].all() for part in parts))
-    return [_change(part, each, least, shared) for part in parts]
+    of_host = [part for part in parts if part["clock"].iloc[0] == "host"] if hosts else []
+    ranges = hosts.explained([by_process(part) for part in of_host], confidence) if hosts else []
+    explained = {id(part): ends for part, ends in zip(of_host, ranges, strict=True)}
+    return [_change(part, each, least, shared, explained.get(id(part))) for part in parts]
 
 
 def _logs(rows: Frame, *, per_run: bool) -> list[float]:
@@ -331,7 +385,14 @@ def _logs(rows: Frame, *, per_run: bool) -> list[float]:
     return [mean for means in runs.values() for mean in means]
 
 
-def _change(part: Frame, confidence: float, least: float, shared: frozenset[str]) -> Change:
+def _change(
+    part: Frame,
+    confidence: float,
+    least: float,
+    shared: frozenset[str],
+    explained: Explained | None,
+) -> Change:
+    """The change of one part; ``explained``: what the hosts may add to its logarithm."""
     first = part.iloc[0]
     sides_rows = [part[part["side"] == i] for i in (0, 1)]
     per_run = all(rows["run"].nunique() > 1 for rows in sides_rows)
@@ -342,14 +403,20 @@ def _change(part: Frame, confidence: float, least: float, shared: frozenset[str]
             exact(values[0], confidence) if len(values) == 1 else location(values, confidence)
             for values in (before, after)
         ]
-        ratio = sides[1].minus(sides[0]).exponential()
+        ratio = raw = sides[1].minus(sides[0]).exponential()
     else:
         apart = shift(before, after, confidence)
-        allowed = not per_run and first["device"] in shared
+        allowed = not per_run and first["device"] in shared and explained is None
         if allowed:
             whole = math.log1p(SHARED_LINK)
             apart = combined((1.0, 1.0), (apart, Interval(0.0, -whole, whole, confidence)))
-        ratio = apart.exponential()
+        ratio = raw = apart.exponential()
+        if explained:
+            # Of all that the hosts may explain, what explains most of this change.
+            by_host = min(max(apart.value, explained.low), explained.high)
+            unseen = Interval(0.0, -explained.unseen, explained.unseen, confidence)
+            widened = combined((1.0, 1.0), (apart, unseen)) if explained.unseen else apart
+            ratio = widened.exponential().times(math.exp(-by_host))
     sizes = part.drop_duplicates("bytes")
     return Change(
         **identity(first),
@@ -363,4 +430,6 @@ def _change(part: Frame, confidence: float, least: float, shared: frozenset[str]
         allowed=allowed,
         verdict=judge(ratio, least),
         sizes_class=size_class(int(sizes["bytes"].iloc[0])),
+        raw=raw,
+        raw_verdict=judge(raw, least),
     )

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from isthmus import _core, studies
-from isthmus.analysis import fits, limits
+from isthmus.analysis import fits, host_state, limits
 from isthmus.analysis.limits import Limits
 from isthmus.frames import Frame, Series
 from isthmus.results.run_file import IMPORTED, NO_LINK_BPS, ClockName, Point, Rerun, Run
@@ -23,6 +23,7 @@ from isthmus.statistics import (
     relevant,
     within_process,
 )  # fmt: skip
+from isthmus.statistics.host_state import Slow
 
 Seconds = NDArray[np.float64]
 
@@ -30,7 +31,7 @@ COLUMNS = (
     "study", "device", "api", "operation", "memory", "bytes", "direction", "initiator", "clock",
     "samples", "reruns", "median_s", "ci_low_s", "ci_high_s", "min_s", "p10_s", "p90_s", "p99_s",
     "max_s", "cold_s", "bandwidth_Bps", "verified", "converged", "flags", *limits.COLUMNS,
-    *fits.COLUMNS,
+    *fits.COLUMNS, "state_share",
 )  # fmt: skip
 """Columns of every study's rows, in order; the study's axes follow."""
 
@@ -166,10 +167,11 @@ def measured_on(point: Point, clock: ClockName) -> list[Rerun]:
     return [r for r in point.reruns if clock in r.clocks and r.clocks[clock].ticks]
 
 
-def _row(point: Point, clock: ClockName, run: Run, known: Limits) -> dict[str, object]:
+def _row(point: Point, clock: ClockName, run: Run, known: Limits, slow: Slow) -> dict[str, object]:
     measured = measured_on(point, clock)
     each = [r.seconds(clock) for r in measured]
-    interval = _estimate(measured, each, clock, run.settings.confidence)
+    alone = _estimate(measured, each, clock, run.settings.confidence)
+    interval = slow.widened(alone)
     pooled: list[float] = np.sort(np.concatenate(each)).tolist()
     samples = (r.clocks[clock] for r in measured)
     cold = [s.cold_ticks * s.seconds_per_tick for s in samples if s.cold_ticks is not None]
@@ -202,8 +204,16 @@ def _row(point: Point, clock: ClockName, run: Run, known: Limits) -> dict[str, o
         "converged": converged,
         "flags": ";".join(sorted(flags)),
         **_limit_columns(limit),
+        "state_share": _state_share(alone, interval) if slow.known else np.nan,
         **point.axes,
     }
+
+
+def _state_share(alone: Interval, interval: Interval) -> float:
+    """Share of a row's uncertainty, as variance, that is the machine's state's."""
+    if not interval.half_width or not np.isfinite(interval.half_width):
+        return float("nan")
+    return 1 - min(alone.half_width / interval.half_width, 1.0) ** 2
 
 
 def _limit_columns(limit: limits.Limit | None) -> dict[str, object]:
@@ -345,10 +355,14 @@ def summarise(run: Run) -> Frame:
     axes = list(dict.fromkeys(name for point in run.points for name in point.axes))
     columns: dict[str, list[object]] = {name: [] for name in (*COLUMNS, *axes)}
     owners: list[Point] = []
-    known = Limits(run)
-    for point in run.points:
+    known, states = Limits(run), host_state.of_rows(run)
+    for place, point in enumerate(run.points):
         measured = [clock for clock in CLOCKS if measured_on(point, clock)]
-        rows = [_row(point, clock, run, known) for clock in measured] or [_empty_row(point, run)]
+        of_host = {"host": states.get(place, host_state.UNKNOWN)}
+        rows = [
+            _row(point, clock, run, known, of_host.get(clock, host_state.UNKNOWN))
+            for clock in measured
+        ] or [_empty_row(point, run)]
         for row in rows:
             for name, column in columns.items():
                 column.append(row.get(name, np.nan))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
+from types import MappingProxyType
 
 from isthmus.results.run_file import Run
 from isthmus.units import format_size
@@ -17,6 +18,12 @@ def number(value: float) -> str:
         return "unbounded" if value > 0 else "unknown"
     digits = 2 - math.floor(math.log10(abs(value))) if value else 0
     return f"{value:.{min(max(digits, 0), 6)}f}"
+
+
+HOST_REFERENCES = MappingProxyType(
+    {"system_call_s": "system calls", "copy_s": "copies in memory", "arithmetic_s": "arithmetic"}
+)
+"""References of the host's speed, by their fields of a reading."""
 
 
 def percent(share: float) -> str:

@@ -41,6 +41,9 @@ def compare(
     mixed: Annotated[
         bool, typer.Option("--mixed", help="compare simulated with measured times, too")
     ] = False,
+    as_measured: Annotated[
+        bool, typer.Option("--as-measured", help="leave in what the host's own speed explains")
+    ] = False,
 ) -> int:
     """Compares points that both sides have; processes are the sample, of several runs the runs."""
     from isthmus.analysis import changes
@@ -56,9 +59,11 @@ def compare(
     chosen_limit, least = limit(relevant, fail_above)
     files = map(shorter, (base, *new))
     options = option_words("--relevant", chosen_limit) if chosen_limit else []
-    more = invocation("compare", *files, *options, *(["--mixed"] if mixed else []), "--points")
+    options += ["--mixed"] * mixed + ["--as-measured"] * as_measured
+    more = invocation("compare", *files, *options, "--points")
     with analysing(f"{base}, {new[0]}"):
-        result = changes.compare(_side([base]), _side(new), least, mixed=mixed)
+        sides = _side([base]), _side(new)
+        result = changes.compare(*sides, least, mixed=mixed, as_measured=as_measured)
         text = (
             "\n".join(comparison.lines(result, more)) + "\n"
             if chosen == "summary"

@@ -68,9 +68,9 @@ def _single_runs(result: Comparison) -> bool:
 
 
 def verdict(result: Comparison) -> list[str]:
-    """The answer as a sentence; one about what is open, one about points the new side lacks."""
+    """The answer as a sentence; about what is open, about the hosts, about points that lack."""
     lacks = [_missing(result)] if result.missing else []
-    return [_verdict(result), *_open(result), *lacks]
+    return [_verdict(result), *_open(result), *_host(result), *lacks]
 
 
 def _open(result: Comparison) -> Iterator[str]:
@@ -83,6 +83,33 @@ def _open(result: Comparison) -> Iterator[str]:
 
 def _device_of(one: Coverage) -> str:
     return one.device
+
+
+def _host(result: Comparison) -> Iterator[str]:
+    """How the hosts' own speed changed, what that explains, and whether the link is the same."""
+    for way in _CHANGED:
+        parts = [
+            f"{wording.HOST_REFERENCES[one.reference]} {wording.percent(abs(one.ratio.value - 1))}"
+            for one in result.host
+            if one.verdict(result.least) == way
+        ]
+        if parts:
+            count, explained = len(result.series), len(result.explained)
+            text = f"{result.new.name}'s host is {way} by itself ({', '.join(parts)})"
+            if result.as_measured:
+                yield f"{text}; that is left in."
+            else:
+                yield f"{text}: that explains {explained} of {count} series.{_link(result)}"
+
+
+def _link(result: Comparison) -> str:
+    """Whether the link is the same, by the series that show it."""
+    same = [one for one in result.link if one.verdict == "same"]
+    if not same or len(same) < len(result.link):
+        return ""
+    memory = " or ".join(dict.fromkeys(one.memory for one in same))
+    widest = max(same, key=lambda one: one.size_of_change)
+    return f" The link is the same ({memory} copies {_percent(widest.ratio.value)} % time)."
 
 
 def remarks(result: Comparison) -> list[str]:
@@ -258,6 +285,18 @@ def _json(result: Comparison) -> str:
         "runs_may_differ_by": SHARED_LINK if result.allowed else 0.0,
         "passes": result.passes,
         "coverage": [one._asdict() for one in result.coverage],
+        "host": [
+            {
+                "reference": one.reference,
+                "ratio": one.ratio.value,
+                "low_ratio": one.ratio.low,
+                "high_ratio": one.ratio.high,
+                "verdict": one.verdict(result.least),
+            }
+            for one in result.host
+        ],
+        "as_measured": result.as_measured,
+        "explained_by_host": len(result.explained),
         "devices": result.devices,
         "series": rows(result.series),
         "points": rows(result.points),

@@ -1,5 +1,7 @@
 """JSON: ``findings``, ``curves`` (time over size) and ``points``, one per point and clock.
 
+``host``: the part of the run in which the host was slower, if rows show one.
+
 What is not known is null.
 """
 
@@ -11,6 +13,7 @@ import msgspec
 
 from isthmus.analysis.context import answers
 from isthmus.analysis.findings import findings, plain
+from isthmus.analysis.host_state import variation
 from isthmus.analysis.summary import summarise
 from isthmus.frames import Frame
 from isthmus.reporters.base import Reporter
@@ -40,8 +43,10 @@ def _written(run: Run, summary: Frame, rows: Iterable[dict[str, object]]) -> str
     tables = (one.table for one in answers(run, summary) if one.name == "fits")
     curves: Iterable[dict[str, object]] = (dict(row) for one in tables for row in plain_rows(one))
     origin = f'"origin": {msgspec.json.encode(run.origin).decode()},\n' if run.origin else ""
+    varied = variation(run)
+    host = f'"host": {msgspec.json.encode(varied).decode()},\n' if varied else ""
     return json_escaped(
-        f'{{{origin}"findings": {_list(map(plain, findings(run, summary)))},\n'
+        f'{{{origin}{host}"findings": {_list(map(plain, findings(run, summary)))},\n'
         f'"curves": {_list(curves)},\n"points": {_list(rows)}}}\n'
     )
 

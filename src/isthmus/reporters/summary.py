@@ -12,6 +12,7 @@ from isthmus.analysis.context import studies_in
 from isthmus.analysis.findings import Finding, findings
 from isthmus.analysis.findings.devices import beside
 from isthmus.analysis.flags import DISTURBED
+from isthmus.analysis.host_state import variation
 from isthmus.analysis.reproduction import rows_of_card
 from isthmus.analysis.sentences import shortened
 from isthmus.analysis.summary import BELOW_RESOLUTION, summarise
@@ -54,6 +55,7 @@ def lines(
     sentences = dict.fromkeys((_title(run), main_sentence(results), _all_clear(results)))
     top = [line for sentence in sentences for line in _wrapped(sentence, 2)]
     bottom = ["", *_wrapped(unmeasured(run, rows, results), 2), *_wrapped(_state(run, rows), 2)]
+    bottom += _wrapped(host_varied(run), 2)
     bottom += _wrapped(left_out(run), 1)
     if any(one.clock == "hybrid" for one in results):
         bottom += _wrapped(HYBRID, 2)
@@ -217,6 +219,21 @@ def unmeasured(run: Run, rows: Frame, results: Sequence[Finding]) -> str:
     return f"Not measured: {'; '.join(texts)}" if texts else ""
 
 
+def host_varied(run: Run) -> str:
+    """In which part of the run the host was slower, and which copies follow it; empty if none."""
+    found = variation(run)
+    if found is None:
+        return ""
+    what = wording.HOST_REFERENCES[found.reference]
+    steal = f", {wording.percent(found.steal)} steal" if found.steal >= _LEAST_STEAL else ""
+    slower, share = wording.percent(found.slower), wording.percent(found.share)
+    text = (
+        f"The host was {slower} slower in {share} of this run ({what}{steal}): "
+        f"times of {wording.sizes(found.followed)} follow it"
+    )
+    return f"{text}, of {wording.sizes(found.unmoved)} do not." if found.unmoved else f"{text}."
+
+
 def left_out(run: Run) -> str:
     """Points that the run leaves for one with more time, and the time they need."""
     if not run.left_out:
@@ -225,6 +242,10 @@ def left_out(run: Run) -> str:
     seconds = sum(one.seconds for one in run.left_out)
     takes = f"{seconds:.0f} s" if seconds < _MINUTES_FROM_S else f"{seconds / 60:.0f} min"
     return f"{points:,} further points (other operations and sizes) would take {takes}."
+
+
+_LEAST_STEAL = 0.01
+"""Share of processor time below which no steal is named: ``summary`` flags from there, too."""
 
 
 def _state(run: Run, rows: Frame) -> str:

@@ -1,0 +1,114 @@
+"""How often intervals hold the level that repetitions of a run have: before and with the model.
+
+Without arguments: simulated runs whose state is known, and two stored sets of twelve runs of an
+H100 node. With run files of repetitions, in any number: those; and pairs of them by ``compare``.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from itertools import combinations
+from pathlib import Path
+
+import msgspec
+import numpy as np
+
+sys.path.insert(0, str(Path(__file__).parents[1] / "tests"))
+
+from host_states import STATES, coverage, of_repetitions, planted, stored
+from isthmus.analysis.changes import Side, compare
+from isthmus.analysis.summary import estimate, summarise
+from isthmus.results import run_file
+from isthmus.results.run_file import Run
+
+SETS = {
+    "with references": "2026-11-27-h100-twelve-runs",
+    "without": "2026-11-27-h100-twelve-runs-without",
+}
+PAIRS = 20
+
+
+def simulated(runs: int) -> None:
+    """Coverage of the true level over all states."""
+    print("| state | processes | references | by processes alone | with the model |")
+    print("|---|---|---|---|---|")
+    for name in STATES:
+        for processes in (12, 24):
+            for references in (False, True):
+                alone, model = coverage(name, runs, processes, references=references)
+                shown = "yes" if references else "no"
+                print(f"| {name} | {processes} | {shown} | {alone:.1%} | {model:.1%} |", flush=True)
+
+
+def repetitions() -> None:
+    """Coverage of the grand median in the stored sets."""
+    for title, name in SETS.items():
+        found = of_repetitions(stored(name))
+        figures = ", ".join(f"{key} {value:.3f}" for key, value in found.items())
+        print(f"Twelve runs, {title}: {figures}")
+
+
+def changes() -> None:
+    """How often planted changes of host and link are told."""
+    for host, link in ((1.0, 1.0), (1.1, 1.0), (1.1, 1.03), (1.1, 1.05), (1.1, 1.1)):
+        found = other = explained = 0
+        for seed in range(PAIRS):
+            base, new = planted(seed, host=host, link=link)
+            result = compare(Side("a", [base]), Side("b", [new]))
+            of_link = {one.key for one in result.link}
+            slower = result.of("slower")
+            found += any(one.key in of_link for one in slower)
+            other += any(one.key not in of_link for one in slower)
+            explained += bool(result.explained) and not slower
+        print(f"Host x{host}, link x{link}: link slower in {found} of {PAIRS}, other series in "
+              f"{other}, host alone in {explained}")  # fmt: skip
+
+
+def files(paths: list[Path]) -> None:
+    """Coverage and pairs of repetitions, from their run files."""
+    runs = [run_file.load(path) for path in paths]
+    alone, model = [], []
+    for run in runs:
+        rows = summarise(run)
+        alone.append([estimate(point.reruns)[:3] for point in run.points if point.reruns])
+        model.append(rows[rows["samples"] > 0][["median_s", "ci_low_s", "ci_high_s"]].rows())
+    for title, table in (("by processes alone", alone), ("with the model", model)):
+        values = np.array(table)
+        middle = np.median(values[..., 0], axis=0)
+        held = (values[..., 1] <= middle) & (middle <= values[..., 2])
+        width = np.median(np.log(values[..., 2] / values[..., 1])) / 2
+        print(f"{title}: {held.sum()} of {held.size} hold the grand median ({held.mean():.1%}), "
+              f"median half-width {width:.1%}")  # fmt: skip
+    for as_measured in (True, False):
+        differ = [_differ(a, b, as_measured=as_measured) for a, b in combinations(runs, 2)]
+        how = "as measured" if as_measured else "host taken off"
+        print(f"{how}: {sum(differ)} of {len(differ)} pairs have a difference")
+
+
+def _differ(base: Run, new: Run, *, as_measured: bool) -> bool:
+    """Whether any series is slower or faster, without the allowance for virtual machines."""
+    bare = [
+        msgspec.structs.replace(run, environment={**run.environment, "virtualised": False})
+        for run in (base, new)
+    ]
+    result = compare(Side("a", bare[:1]), Side("b", bare[1:]), as_measured=as_measured)
+    return bool(result.of("slower") or result.of("faster"))
+
+
+def main() -> None:
+    """Prints the tables."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("files", nargs="*", type=Path, help="run files of repetitions")
+    parser.add_argument("--runs", type=int, default=300, help="simulated runs of each state")
+    arguments = parser.parse_args()
+    if arguments.files:
+        files(arguments.files)
+        return
+    simulated(arguments.runs)
+    repetitions()
+    changes()
+
+
+if __name__ == "__main__":
+    main()

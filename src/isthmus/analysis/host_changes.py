@@ -1,0 +1,129 @@
+"""How much of a change between two sides the speed of their hosts explains."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from typing import NamedTuple
+
+import numpy as np
+
+from isthmus.analysis.host_state import REFERENCES, readings
+from isthmus.frames import Frame
+from isthmus.results.run_file import Run
+from isthmus.statistics import Interval, judge, shift
+from isthmus.statistics.host_state import Row, slow_parts
+from isthmus.student import student
+
+_MOST_SENSITIVE = 1.2
+"""Largest sensitivity to one reference: a time that the reference explains whole has 1."""
+_FEWEST = 3
+"""Processes with readings that a run needs."""
+Process = tuple[int, int, int]
+"""Side, number of the run on that side, number of the process."""
+
+
+class HostChange(NamedTuple):
+    """How a reference of the second side's hosts compares with the first side's."""
+
+    reference: str
+    """Name of the field: ``system_call_s``."""
+    ratio: Interval
+    """Time after over time before."""
+
+    def verdict(self, least: float) -> str:
+        """Judgement of the ratio."""
+        return judge(self.ratio, least)
+
+
+class Explained(NamedTuple):
+    """What the hosts' change may add to the logarithm of a time."""
+
+    low: float
+    high: float
+    unseen: float
+    """Half-width of what the series share and the references do not show, of two runs."""
+
+
+class Hosts:
+    """The references of two sides."""
+
+    def __init__(self, sides: Sequence[Sequence[Run]], confidence: float) -> None:
+        """Reads the references of all runs; raises LookupError where a run has too few."""
+        self._logs: dict[Process, tuple[float, ...]] = {}
+        means: list[list[list[float]]] = [[], []]
+        for side, runs in enumerate(sides):
+            for number, run in enumerate(runs):
+                known = readings(run)
+                if len(known) < _FEWEST:
+                    raise LookupError("a run without references of the host's speed")
+                for process, logs in known.items():
+                    self._logs[side, number, process] = logs
+                means[side].append(np.mean(list(known.values()), axis=0).tolist())
+        self._per_run = min(map(len, sides)) > 1
+        self.changes = []
+        for i, name in enumerate(REFERENCES):
+            before, after = (
+                [run[i] for run in means[side]] if self._per_run
+                else [logs[i] for key, logs in self._logs.items() if key[0] == side]
+                for side in (0, 1)
+            )  # fmt: skip
+            self.changes.append(HostChange(name, shift(before, after, confidence).exponential()))
+        self._numbers = {key: number for number, key in enumerate(self._logs)}
+
+    def explained(
+        self, parts: Sequence[Mapping[Process, float]], confidence: float
+    ) -> list[Explained]:
+        """Which change of its logarithm the hosts' change may explain, for each part.
+
+        Args:
+            parts: of each series the logarithm of each process.
+            confidence: of the sensitivities, which the processes within each run show.
+
+        """
+        centred = _centred(self._logs)
+        states = {self._numbers[key]: tuple(logs) for key, logs in centred.items()}
+        rows = []
+        for i, part in enumerate(parts):
+            own = _centred({k: (v,) for k, v in part.items() if k in self._numbers})
+            rows.append(Row(i, {self._numbers[key]: logs[0] for key, logs in own.items()}))
+        ranges = []
+        for row, slow in zip(rows, slow_parts(rows, states, {}), strict=True):
+            reach = student(max(len(row.logs) - 1, 1), 0.5 + confidence / 2)
+            middle, unsure = 0.0, [0.0]
+            for change, value, error in zip(
+                self.changes, slow.sensitivities, slow.errors, strict=False
+            ):
+                ratio, sensitivity = change.ratio.logarithm(), min(max(value, 0.0), _MOST_SENSITIVE)
+                middle += sensitivity * ratio.value
+                unsure.append(reach * error * ratio.value)
+                unsure.append(sensitivity * (ratio.high - ratio.low) / 2)
+            low, high = middle - math.hypot(*unsure), middle + math.hypot(*unsure)
+            unseen = math.sqrt(2) * slow.rest if slow.known and not self._per_run else 0.0
+            ranges.append(Explained(low, high, unseen))
+        return ranges
+
+
+def _centred(logs: Mapping[Process, Sequence[float]]) -> dict[Process, tuple[float, ...]]:
+    """Values about the mean of their run: sensitivities are those within a run."""
+    of_run: dict[tuple[int, int], list[Sequence[float]]] = {}
+    for (side, number, _), values in logs.items():
+        of_run.setdefault((side, number), []).append(values)
+    means = {run: np.mean(values, axis=0) for run, values in of_run.items()}
+    return {key: tuple((np.array(v) - means[key[:2]]).tolist()) for key, v in logs.items()}
+
+
+def by_process(part: Frame) -> dict[Process, float]:
+    """Mean logarithm over a part's rows of each process; of a run that has not shown one, none."""
+    sums: dict[Process, list[float]] = {}
+    for side, run, process, log in part[["side", "run", "rerun", "log"]].rows():
+        sums.setdefault((side, run, process), []).append(log)
+    return {key: math.fsum(logs) / len(logs) for key, logs in sums.items()}
+
+
+def hosts(sides: Sequence[Sequence[Run]], confidence: float) -> Hosts | None:
+    """The references of two sides; None where a run has none."""
+    try:
+        return Hosts(sides, confidence)
+    except LookupError:
+        return None

@@ -1,0 +1,362 @@
+"""One model of a run: what the state of the machine did to its rows.
+
+The logarithm of the time of row p in process r is level(p) + sensitivity(p) x state(r) + noise. The
+state is what several rows share: the speed of the host at that time. References of the host's
+speed, timed in the same processes, show the state directly; the rest that rows share shows it too.
+
+* Sensitivities to the references are random effects, shrunk towards the mean of all rows (Laird and
+  Ware, "Random-effects models for longitudinal data", Biometrics 38 (1982), 963; fitted by EM).
+* The scatter of a row is shrunk towards that of rows of its kind (Smyth, "Linear models and
+  empirical Bayes methods", Statistical Applications in Genetics and Molecular Biology 3 (2004), 3).
+* A state that wanders makes whole runs differ. How far the mean of a run lies from the mean of the
+  time after it follows from the state's autocovariance: white, 1/f or a random walk, each weighted
+  by how well it explains the states of this run (Bayesian model averaging; Hoeting et al.,
+  Statistical Science 14 (1999), 382). 1/f noise is a sum of relaxations with time constants in
+  geometric progression (van der Ziel, Physica 16 (1950), 359).
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Hashable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from isthmus.statistics import Interval, combined
+from isthmus.student import both_tails
+
+Array = NDArray[np.float64]
+
+HORIZON = 12.0
+"""Lengths of the run after it of which a repetition is any part."""
+_FEWEST = 3
+"""Processes of a row of which the scatter says anything."""
+_PRIOR_FREE = 4.0
+"""Degrees of freedom that the scatter of a row's kind is worth, beside the row's own."""
+_STEPS = 50
+_KERNELS = (("white", 0.0, 0.37), ("flicker", 0.5, 0.1), ("walk", 0.9, 0.13), ("walk", 0.97, 0.06),
+            ("walk", 0.99, 0.05), ("walk", 0.999, 0.29))  # fmt: skip
+"""Name of the slow part, its share of the variance, and the weight before a run is seen."""
+_SEEN = 2.0
+"""Standard errors above which the rows' correlation, or their slope on a reference, counts."""
+_FOLLOWED = 1.0
+"""Standard errors of a pooled slope on a reference from which the references count."""
+_RELAXATIONS = 8
+_HORIZON_POINTS = 96
+_BISECTIONS = 40
+
+
+class Row(NamedTuple):
+    """Logarithms of a row's times by process, and what it is alike in scatter."""
+
+    kind: Hashable
+    logs: Mapping[int, float]
+
+
+@dataclass(frozen=True)
+class Slow:
+    """What the machine's slow state adds to the uncertainty of a row's level."""
+
+    half_width: float
+    """Of the logarithm, beyond the scatter of the processes; NaN where it cannot be known."""
+    sensitivities: tuple[float, ...]
+    """Of the logarithm to those of the references."""
+    shared: float
+    """Share of the row's remaining variance that other rows of the run have, too."""
+    errors: tuple[float, ...] = ()
+    """Standard errors of the sensitivities."""
+    rest: float = 0.0
+    """Of ``half_width``, what rows share and the references do not show."""
+
+    @property
+    def known(self) -> bool:
+        """Whether rows or references show the state of the machine."""
+        return not math.isnan(self.half_width)
+
+    def widened(self, interval: Interval) -> Interval:
+        """The interval of a time > 0 so that it covers a repetition of the run."""
+        if not self.known or not self.half_width or not interval.known or interval.low <= 0:
+            return interval
+        state = Interval(0.0, -self.half_width, self.half_width, interval.confidence)
+        return combined((1.0, 1.0), (interval.logarithm(), state)).exponential()
+
+
+def slow_parts(
+    rows: Sequence[Row], readings: Mapping[int, Sequence[float]], at: Mapping[int, float],
+    confidence: float = 0.95,
+) -> list[Slow]:  # fmt: skip
+    """What the state of the machine adds to each row.
+
+    Args:
+        rows: of one run.
+        readings: logarithms of the references by process, one for each reference; may be empty.
+        at: when processes ran, in any unit; empty: evenly, in the order of their numbers.
+        confidence: of the half-widths.
+
+    """
+    numbers = sorted({number for row in rows for number in row.logs})
+    if not numbers:
+        return [Slow(math.nan, (), 0.0) for _ in rows]
+    logs = np.array([[row.logs.get(n, math.nan) for n in numbers] for row in rows])
+    times = np.array([float(at.get(n, i)) for i, n in enumerate(numbers)])
+    if at and not all(n in at for n in numbers):
+        times = np.arange(len(numbers), dtype=np.float64)
+    return _Fit(rows, logs, times, _centred(numbers, readings), confidence).slow()
+
+
+def _centred(numbers: Sequence[int], readings: Mapping[int, Sequence[float]]) -> Array:
+    """References by process, about their means; NaN where a process has none."""
+    width = max((len(one) for one in readings.values()), default=0)
+    table = np.array([readings.get(n, [math.nan] * width) for n in numbers], dtype=np.float64)
+    table = table.reshape(len(numbers), width)
+    if not width or np.isfinite(table).all(axis=1).sum() < _FEWEST:
+        return np.empty((len(numbers), 0))
+    centred: Array = table - np.nanmean(table, axis=0)
+    return centred
+
+
+class _Fit:
+    def __init__(
+        self, rows: Sequence[Row], logs: Array, times: Array, states: Array, confidence: float
+    ) -> None:
+        self._kinds = [row.kind for row in rows]
+        self._logs = logs
+        self._states = states
+        self._seen = np.asarray(np.isfinite(states).all(axis=1), dtype=np.bool_)
+        self._confidence = confidence
+        self._kernels = _kernels(times)
+        self._counts = np.isfinite(logs).sum(axis=1)
+        width = states.shape[1]
+        self._sensitivity = np.zeros((len(rows), width))
+        self._spread = np.zeros((len(rows), width, width))
+        used = np.isfinite(logs) & self._seen
+        self._used = used if width else np.isfinite(logs)
+        self._free = np.maximum(self._used.sum(axis=1) - 1, 0)
+        self._variance = self._moderated(self._own_variances(self._residuals()))
+        if width:
+            self._fit_sensitivities()
+
+    def _residuals(self) -> Array:
+        """What the references do not explain, about each row's mean; NaN where nothing is known."""
+        explained = self._sensitivity @ np.nan_to_num(self._states).T
+        left = np.where(self._used, self._logs - explained, np.nan)
+        count = np.maximum(self._used.sum(axis=1), 1)
+        means = np.nansum(left, axis=1) / count
+        residuals: Array = left - means[:, None]
+        return residuals
+
+    def _own_variances(self, residuals: Array) -> Array:
+        squares: Array = np.nansum(residuals**2, axis=1) / np.maximum(self._free, 1)
+        return squares
+
+    def _moderated(self, own: Array) -> Array:
+        """Variances shrunk towards the mean of the rows of their kind."""
+        shrunk = own.copy()
+        for kind in set(self._kinds):
+            of_kind = np.array([k == kind for k in self._kinds])
+            free = self._free * of_kind
+            if free.sum():
+                usual = float((free * own).sum() / free.sum())
+                weighed = _PRIOR_FREE * usual + free * own
+                shrunk = np.where(of_kind, weighed / (_PRIOR_FREE + free), shrunk)
+        floor: Array = np.maximum(shrunk, 1e-16)
+        return floor
+
+    def _fit_sensitivities(self) -> None:
+        """EM of a random-coefficient model: coefficients of rows are normal around their mean."""
+        width = self._sensitivity.shape[1]
+        mask = self._used.astype(np.float64)
+        count = np.maximum(mask.sum(axis=1), 1.0)
+        states = np.nan_to_num(self._states)
+        means = mask @ states / count[:, None]
+        about = states[None, :, :] - means[:, None, :]
+        about *= mask[:, :, None]
+        logs = np.where(self._used, self._logs, 0.0)
+        logs = np.where(self._used, logs - (logs.sum(axis=1) / count)[:, None], 0.0)
+        gram = np.einsum("prk,prl->pkl", about, about)
+        moment = np.einsum("prk,pr->pk", about, logs)
+        if not self._followed(gram, moment):
+            return
+        centre, prior = np.full(width, 0.5), np.eye(width)
+        for _ in range(_STEPS):
+            precision = gram / self._variance[:, None, None] + np.linalg.inv(prior)
+            spread = np.linalg.inv(precision)
+            pull = moment / self._variance[:, None] + np.linalg.solve(prior, centre)
+            coefficients = np.einsum("pkl,pl->pk", spread, pull)
+            enough = self._free >= 2
+            if not enough.any():
+                return
+            centre = coefficients[enough].mean(axis=0)
+            off = coefficients[enough] - centre
+            scatter = (off**2 + np.einsum("pkk->pk", spread)[enough]).mean(axis=0)
+            prior = np.diag(np.maximum(scatter, 1e-3))
+            self._sensitivity, self._spread = coefficients, spread
+            left = logs - np.einsum("prk,pk->pr", about, coefficients)
+            unsure = np.einsum("pkl,pkl->p", gram, spread)
+            own = ((left**2).sum(axis=1) + unsure) / np.maximum(self._free, 1)
+            self._variance = self._moderated(own)
+
+    def _followed(self, gram: Array, moment: Array) -> bool:
+        """Whether the rows follow any of the references, by their pooled slopes."""
+        information = (np.einsum("pkk->pk", gram) / self._variance[:, None]).sum(axis=0)
+        slopes = (moment / self._variance[:, None]).sum(axis=0)
+        return bool((slopes > _FOLLOWED * np.sqrt(information)).any())
+
+    def slow(self) -> list[Slow]:
+        """What the state of the machine adds to each row."""
+        residuals = self._residuals()
+        shared, series = self._shared(residuals)
+        weights_rest = self._weights(series)
+        width = self._states.shape[1]
+        results = []
+        weights_state = weights_rest
+        covariance = np.zeros((width, width))
+        if width:
+            covariance = np.atleast_2d(np.cov(self._states[self._seen].T))
+            direction = self._states @ self._sensitivity.mean(axis=0)
+            weights_state = self._weights(direction)
+        known = bool(width) or shared is not None
+        there = np.isfinite(self._logs)
+        for p, count in enumerate(self._counts):
+            coefficients = tuple(map(float, self._sensitivity[p]))
+            errors = tuple(map(float, np.sqrt(np.diag(self._spread[p]))))
+            if count < _FEWEST or not known:
+                results.append(Slow(math.nan, coefficients, 0.0, errors))
+                continue
+            mine = there[p]
+            common = float(shared[p]) if shared is not None else 0.0
+            odds, excess = weights_rest[0], self._excess(mine, weights_rest[1], mine)
+            deviations = [(odds, common * float(self._variance[p]) * excess)]
+            if width:
+                second = np.outer(self._sensitivity[p], self._sensitivity[p])
+                of_state = float((second * covariance).sum())
+                excess = self._excess(mine, weights_state[1], self._seen)
+                deviations.append((weights_state[0], of_state * excess))
+            free = int(count - 1 + _PRIOR_FREE)
+            widths = [_reach(odds, variances, free, self._confidence)
+                      for odds, variances in deviations]  # fmt: skip
+            results.append(Slow(math.hypot(*widths), coefficients, common, errors, widths[0]))
+        return results
+
+    def _shared(self, residuals: Array) -> tuple[Array | None, Array]:
+        """Share of each row's variance that is common to rows, or None; and the common series."""
+        scaled = np.nan_to_num(residuals / np.sqrt(self._variance)[:, None])
+        there = (self._used & (self._free[:, None] >= _FEWEST - 1)).astype(np.float64)
+        scaled *= there
+        own = self._free / np.maximum(self._used.sum(axis=1), 1)
+        together, number = scaled.sum(axis=0), there.sum(axis=0)
+        series = np.where(number > 0, together / np.maximum(number, 1), np.nan)
+        pairs = float((number**2 - number).sum())
+        if not pairs:
+            return None, series
+        products = (scaled * (together - scaled)).sum(axis=1)
+        expected = (there * (number - 1)).sum(axis=1) * own
+        mean = float(products.sum() / max(expected.sum(), 1e-12))
+        if mean < _SEEN / math.sqrt(pairs / 2):
+            return np.zeros(len(self._kinds)), series
+        each = products / np.maximum(expected, 1e-12)
+        weight = np.where(expected > 0, self._free, 0.0)
+        shares: Array = np.clip(
+            (weight * each + _PRIOR_FREE * mean) / (weight + _PRIOR_FREE), 0.0, 1.0
+        )
+        return shares, series
+
+    def _weights(self, series: Array) -> tuple[Array, Array]:
+        """Weight of each kernel after a series of states was seen, by restricted likelihood.
+
+        And the scale of each kernel, in units of the variance of the series.
+        """
+        there = np.isfinite(series)
+        values = series[there]
+        count = len(values)
+        prior = np.array([weight for _, _, weight in _KERNELS])
+        variance = float(np.var(values, ddof=1)) if count > 1 else 0.0
+        if count < _FEWEST or not variance:
+            return prior, np.array([1 / _scatter(kernel[:-1, :-1]) for kernel in self._kernels])
+        likelihoods, scales = [], []
+        for kernel in self._kernels:
+            matrix = kernel[:-1, :-1][np.ix_(there, there)]
+            _, size = np.linalg.slogdet(matrix)
+            inverse = np.linalg.inv(matrix)
+            ones = inverse.sum(axis=0)
+            total = ones.sum()
+            mean = ones @ values / total
+            square = (values - mean) @ inverse @ (values - mean)
+            scales.append(square / (count - 1) / variance)
+            likelihoods.append(-size / 2 - math.log(total) / 2 - (count - 1) / 2 * math.log(square))
+        relative = np.exp(np.array(likelihoods) - max(likelihoods)) * prior
+        return relative / relative.sum(), np.array(scales)
+
+    def _excess(self, mine: NDArray[np.bool_], scales: Array, window: NDArray[np.bool_]) -> Array:
+        """Variance of a row's mean about the time after the run, beyond what its scatter shows.
+
+        By kernel, in units of the variance between the processes of ``window``.
+        """
+        found = []
+        for scale, kernel in zip(scales, self._kernels, strict=True):
+            inner = kernel[:-1, :-1]
+            own, seen = inner[np.ix_(mine, mine)], inner[np.ix_(window, window)]
+            apart = own.mean() - 2 * kernel[-1, :-1][mine].mean() + kernel[-1, -1]
+            more = max(float(apart) - _scatter(own) / len(own), 0.0)
+            found.append(more * float(scale) * _scatter(inner) / _scatter(seen))
+        return np.array(found)
+
+
+def _reach(odds: Array, variances: Array, free: int, confidence: float) -> float:
+    """Half-width that holds a mixture of Student's t about 0 with this confidence."""
+    deviations = np.sqrt(variances)
+    outside = 1 - confidence
+    if float(odds[deviations > 0].sum()) <= outside:
+        return 0.0
+    points, tails = _tails(free)
+    low, high = 0.0, float(deviations.max()) * math.exp(points[-1])
+    for _ in range(_BISECTIONS):
+        middle = (low + high) / 2
+        at = np.log(middle / np.maximum(deviations, 1e-300))
+        beyond = float(odds @ np.interp(at, points, tails, left=1.0, right=0.0))
+        low, high = (middle, high) if beyond > outside else (low, middle)
+    return high
+
+
+@lru_cache(maxsize=256)
+def _tails(free: int) -> tuple[Array, Array]:
+    """Logarithms of t, and the probability beyond in both tails."""
+    points = np.linspace(-4.0, 5.0, 181)
+    return points, np.array([both_tails(free, math.exp(x)) for x in points])
+
+
+def _scatter(covariance: Array) -> float:
+    """Expected variance of a sample with this covariance."""
+    count = len(covariance)
+    return float((np.trace(covariance) - covariance.sum() / count) / max(count - 1, 1))
+
+
+def _kernels(times: Array) -> list[Array]:
+    """Covariances of the states at these times; last, of the mean over the time after them."""
+    span = float(times.max() - times.min()) or 1.0
+    step = span / max(len(times) - 1, 1)
+    whole = HORIZON * span
+    steps = (np.arange(_HORIZON_POINTS) + 0.5) / _HORIZON_POINTS
+    after = float(times.min() + times.max()) / 2 + whole * steps
+    every = np.concatenate([times, after])
+    apart = np.abs(every[:, None] - every[None, :])
+    constants = step * (whole / step) ** (np.arange(_RELAXATIONS) / (_RELAXATIONS - 1))
+    slow = {
+        "white": np.zeros_like(apart),
+        "flicker": sum(np.exp(-apart / constant) for constant in constants) / _RELAXATIONS,
+        "walk": 1.0 - apart / (2 * whole),
+    }
+    result = []
+    count = len(times)
+    for name, share, _ in _KERNELS:
+        of_times = share * slow[name][:count, :count] + (1 - share) * np.eye(count)
+        kernel = np.zeros((count + 1, count + 1))
+        kernel[:count, :count] = of_times + 1e-9 * np.eye(count)
+        kernel[count, :count] = kernel[:count, count] = share * slow[name][count:, :count].mean(0)
+        kernel[count, count] = share * slow[name][count:, count:].mean()
+        result.append(kernel)
+    return result

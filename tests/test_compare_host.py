@@ -1,0 +1,108 @@
+"""``compare`` separates a slower host from a slower link."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import msgspec
+import pytest
+
+from host_states import planted
+from isthmus.analysis.changes import Change, Comparison, Side, compare
+from isthmus.cli.compare import compare as command
+from isthmus.reporters.comparison import FORMATS, lines
+from isthmus.results import run_file
+from isthmus.results.run_file import Run
+
+PAIRS = 20
+NO_MORE = ["isthmus", "compare"]
+
+
+def _compared(seed: int, host: float, link: float, *, as_measured: bool = False) -> Comparison:
+    base, new = planted(seed, host=host, link=link)
+    return compare(Side("a", [base]), Side("b", [new]), as_measured=as_measured)
+
+
+def _of_link(one: Change) -> bool:
+    return one.memory == "pinned" and one.moved_bytes >= 1 << 20
+
+
+@pytest.mark.parametrize(("link", "least"), [(1.03, 18), (1.05, 20), (1.1, 20)])
+def test_a_slower_link_is_found_beside_a_slower_host(link: float, least: int) -> None:
+    """Of 20 pairs whose host is 10 % slower, the link's change is found, and no other is."""
+    found = 0
+    for seed in range(PAIRS):
+        slower = _compared(seed, 1.1, link).of("slower")
+        assert all(map(_of_link, slower))
+        found += bool(slower)
+    assert found >= least
+
+
+def test_a_slower_host_alone_is_told_as_the_host() -> None:
+    """In each of 20 pairs rows are slower as measured, the host is, and the link is the same."""
+    for seed in range(PAIRS):
+        result = _compared(seed, 1.1, 1.0)
+        assert not result.of("slower")
+        assert not result.slower_points
+        assert result.explained
+        assert any(one.verdict(result.least) == "slower" for one in result.host)
+        assert {one.verdict for one in result.link} == {"same"}
+        assert _compared(seed, 1.1, 1.0, as_measured=True).of("slower")
+
+
+def test_nothing_changes_where_nothing_changed() -> None:
+    """Equal hosts and links: no series is slower or faster, and none is explained."""
+    for seed in range(PAIRS):
+        result = _compared(seed, 1.0, 1.0)
+        assert not [*result.of("slower"), *result.of("faster"), *result.explained]
+
+
+def test_sentences_and_data() -> None:
+    """The screen names the host and the link; JSON has both as figures."""
+    result = _compared(3, 1.1, 1.0)
+    text = " ".join(lines(result, NO_MORE))
+    assert "b's host is slower by itself (system calls 14 %" in text
+    assert "that explains 10 of 12 series. The link is the same (pinned" in " ".join(text.split())
+    data = json.loads(FORMATS["json"](result))
+    assert [one["reference"] for one in data["host"]] == [
+        "system_call_s", "copy_s", "arithmetic_s"
+    ]  # fmt: skip
+    assert data["explained_by_host"] == 10
+    assert all(row["raw_ratio"] >= row["ratio"] for row in data["series"])
+    raw = " ".join(lines(_compared(3, 1.1, 1.0, as_measured=True), NO_MORE))
+    assert "that is left in." in raw
+
+
+def _without_references(run: Run) -> Run:
+    points = [
+        msgspec.structs.replace(
+            point,
+            reruns=[msgspec.structs.replace(one, host_speed=[]) for one in point.reruns],
+        )
+        for point in run.points
+    ]
+    return msgspec.structs.replace(run, points=points)
+
+
+def test_runs_without_references_are_compared_as_measured() -> None:
+    """Where a side has none, nothing is taken off and nothing is said of the host."""
+    base, new = planted(3, host=1.1)
+    result = compare(Side("a", [base]), Side("b", [_without_references(new)]))
+    raw = compare(Side("a", [base]), Side("b", [new]), as_measured=True)
+    assert not result.host
+    assert [one.ratio for one in result.series] == [one.ratio for one in raw.series]
+    assert "by itself" not in " ".join(lines(result, NO_MORE))
+
+
+def test_as_measured_on_the_command_line(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """The gate ends with 3 for a host's change only as measured."""
+    files = [tmp_path / "a.json", tmp_path / "b.json"]
+    for file, run in zip(files, planted(3, host=1.1), strict=True):
+        file.write_bytes(run_file.encode(run))
+    assert command(files[0], files[1:], as_measured=True, fail_above="2%") == 3
+    assert "--as-measured" in capsys.readouterr().out
+    command(files[0], files[1:])
+    assert "explains 10 of 12 series" in capsys.readouterr().out
