@@ -155,21 +155,26 @@ def of_repetitions(runs: Sequence[Measured]) -> Mapping[str, float]:
 
 
 def planted(
-    seed: int, *, host: float = 1.0, link: float = 1.0, processes: int = 12
+    seed: int, *, host: float = 1.0, link: float = 1.0, processes: int = 12, spread: float = 1.0
 ) -> tuple[Run, Run]:
     """Two runs of a machine; in the second its host and its link are slower by these factors.
 
     The host's speed varies within both: system calls by 4 %, copies by 6 % from process to process.
     Small copies follow the system call, pageable ones of 4 MiB and more the copy by 60 %, pinned
-    ones of that size follow the host by a twentieth, and the link.
+    ones of that size follow the host by a twentieth, and the link. ``spread`` multiplies these.
     """
     random = np.random.default_rng(seed)
-    return _planted(random, 1.0, 1.0, processes), _planted(random, host, link, processes)
+    return (
+        _planted(random, 1.0, 1.0, processes, spread),
+        _planted(random, host, link, processes, spread),
+    )
 
 
-def _planted(random: np.random.Generator, host: float, link: float, processes: int) -> Run:
-    spread = random.normal(0, [[0.04], [0.06], [0.01]], (3, processes))
-    states = spread + math.log(host)
+def _planted(
+    random: np.random.Generator, host: float, link: float, processes: int, spread: float
+) -> Run:
+    varies = spread * random.normal(0, [[0.04], [0.06], [0.01]], (3, processes))
+    states = varies + math.log(host)
     read = np.exp(states + random.normal(0, 0.015, states.shape)) * [[2e-7], [4e-4], [7e-6]]
     points = []
     for operation in ("read", "write"):

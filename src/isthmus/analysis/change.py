@@ -289,6 +289,13 @@ def _change(
         limit = max(limit, _own(sample, scatter, hidden, each, how.confidence))
     judged = min(limit, MOST_OWN) if how.own else limit
     before, after = sample.before, sample.after
+    verdict, most = judge(ratio, judged), bound.high
+    relevant_log = math.log1p(judged)
+    wide = explained is not None and explained.high - explained.low > 2 * relevant_log
+    if wide and abs(by_host) > relevant_log and verdict != "slower":
+        # It is within the limit only because the hosts may explain more.
+        most = math.inf
+        verdict = "undecided" if verdict == "same" else verdict
     sizes = part.drop_duplicates("bytes")
     return Change(
         **identity(first),
@@ -301,8 +308,8 @@ def _change(
         per_run=sample.per_run,
         allowed=allowed,
         limit=limit,
-        most=bound.high,
-        verdict=judge(ratio, judged),
+        most=most,
+        verdict=verdict,
         sizes_class=size_class(int(sizes["bytes"].iloc[0])),
         raw=raw.exponential(),
         raw_verdict=judge(raw.exponential(), judged),

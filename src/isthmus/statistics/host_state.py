@@ -38,13 +38,23 @@ _FEWEST = 3
 _PRIOR_FREE = 4.0
 """Degrees of freedom that the scatter of a row's kind is worth, beside the row's own."""
 _STEPS = 50
-_KERNELS = (("white", 0.0, 0.37), ("flicker", 0.5, 0.1), ("walk", 0.9, 0.13), ("walk", 0.97, 0.06),
-            ("walk", 0.99, 0.05), ("walk", 0.999, 0.29))  # fmt: skip
-"""Name of the slow part, its share of the variance, and the weight before a run is seen."""
+_KERNELS = (("white", 0.0, 0.3), ("flicker", 0.5, 0.1), ("walk", 0.9, 0.18), ("walk", 0.97, 0.1),
+            ("walk", 0.99, 0.05), ("walk", 0.999, 0.27))  # fmt: skip
+"""Name of the slow part, its share of the variance, and the weight before a run is seen.
+
+Chosen with twelve runs of an H100 node and with simulated states: ``benchmarks/host_state.py``."""
 _SEEN = 2.0
 """Standard errors above which the rows' correlation, or their slope on a reference, counts."""
 _FOLLOWED = 1.0
 """Standard errors of a pooled slope on a reference from which the references count."""
+_FENCE = 1.5
+"""Interquartile ranges beyond the quartiles: Tukey's."""
+_SURE = 3.0
+"""The same, from which slopes are more than chance: one of three is in 1 of 250 runs."""
+_UNKNOWN_SENSITIVITY = 0.5
+"""Standard deviation of a sensitivity of which a run says nothing: it lies between 0 and 1."""
+_MOST_SENSITIVE = 1.5
+"""Largest sensitivity to a reference: a time that a reference explains whole has 1."""
 _RELAXATIONS = 8
 _HORIZON_POINTS = 96
 _BISECTIONS = 40
@@ -105,7 +115,8 @@ def slow_parts(
     times = np.array([float(at.get(n, i)) for i, n in enumerate(numbers)])
     if at and not all(n in at for n in numbers):
         times = np.arange(len(numbers), dtype=np.float64)
-    return _Fit(rows, logs, times, _centred(numbers, readings), confidence).slow()
+    states = _centred(numbers, readings)
+    return _Fit(rows, _fenced(logs), times, _fenced(states.T).T, confidence).slow()
 
 
 def _centred(numbers: Sequence[int], readings: Mapping[int, Sequence[float]]) -> Array:
@@ -117,6 +128,24 @@ def _centred(numbers: Sequence[int], readings: Mapping[int, Sequence[float]]) ->
         return np.empty((len(numbers), 0))
     centred: Array = table - np.nanmean(table, axis=0)
     return centred
+
+
+def _fenced(values: Array) -> Array:
+    """Values of each row drawn in to Tukey's fences, as the centre of a row hardly sees them.
+
+    One process beside a burst of other work would decide the scatter of its row. (Tukey,
+    Exploratory Data Analysis, 1977, chapter 2.)
+    """
+    if not values.size:
+        return values
+    result = values.copy()
+    for row in result:
+        there = np.isfinite(row)
+        if there.sum() >= _FEWEST:
+            low, high = np.quantile(row[there], [0.25, 0.75])
+            reach = _FENCE * (high - low)
+            row[there] = np.clip(row[there], low - reach, high + reach)
+    return result
 
 
 class _Fit:
@@ -179,7 +208,11 @@ class _Fit:
         logs = np.where(self._used, logs - (logs.sum(axis=1) / count)[:, None], 0.0)
         gram = np.einsum("prk,prl->pkl", about, about)
         moment = np.einsum("prk,pr->pk", about, logs)
-        if not self._followed(gram, moment):
+        followed = self._followed(gram, moment)
+        # Else the references may have shown their own scatter alone.
+        unknown = np.eye(width) * (_UNKNOWN_SENSITIVITY**2 if followed < _SURE else 0.0)
+        if followed < _FOLLOWED:
+            self._spread += unknown
             return
         centre, prior = np.full(width, 0.5), np.eye(width)
         for _ in range(_STEPS):
@@ -193,18 +226,19 @@ class _Fit:
             centre = coefficients[enough].mean(axis=0)
             off = coefficients[enough] - centre
             scatter = (off**2 + np.einsum("pkk->pk", spread)[enough]).mean(axis=0)
-            prior = np.diag(np.maximum(scatter, 1e-3))
-            self._sensitivity, self._spread = coefficients, spread
+            prior = np.diag(np.clip(scatter, 1e-3, 1.0))
+            coefficients = np.clip(coefficients, -_MOST_SENSITIVE, _MOST_SENSITIVE)
+            self._sensitivity, self._spread = coefficients, spread + unknown
             left = logs - np.einsum("prk,pk->pr", about, coefficients)
             unsure = np.einsum("pkl,pkl->p", gram, spread)
             own = ((left**2).sum(axis=1) + unsure) / np.maximum(self._free, 1)
             self._variance = self._moderated(own)
 
-    def _followed(self, gram: Array, moment: Array) -> bool:
-        """Whether the rows follow any of the references, by their pooled slopes."""
+    def _followed(self, gram: Array, moment: Array) -> float:
+        """Standard errors by which the rows follow a reference, by their pooled slopes."""
         information = (np.einsum("pkk->pk", gram) / self._variance[:, None]).sum(axis=0)
         slopes = (moment / self._variance[:, None]).sum(axis=0)
-        return bool((slopes > _FOLLOWED * np.sqrt(information)).any())
+        return float((slopes / np.sqrt(np.maximum(information, 1e-300))).max())
 
     def slow(self) -> list[Slow]:
         """What the state of the machine adds to each row."""
