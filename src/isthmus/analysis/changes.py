@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, fields
-from typing import Any, Literal, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -18,6 +18,7 @@ from isthmus.analysis.quantities import (
     CLOCKS,
     IDENTITY,
     Coverage,
+    Outcome,
     Quantity,
     coverage,
     trusted_logs,
@@ -48,9 +49,6 @@ class Missing(Quantity):
     bytes: int
     why: str
     """``wrong data``, ``failed``, ``no time`` or ``absent``."""
-
-
-Outcome = Literal["pass", "fail", "undecided"]
 
 
 class Comparison(NamedTuple):

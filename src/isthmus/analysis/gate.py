@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from isthmus.analysis.changes import Comparison, Missing, Outcome, Side
+from isthmus.analysis.changes import Comparison, Missing, Side
+from isthmus.analysis.quantities import Outcome
 from isthmus.results.run_file import Run
 
 _MACHINE = ("host", "cpu")

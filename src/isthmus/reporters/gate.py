@@ -25,7 +25,7 @@ def line(result: Comparison, more: Invocation, again: Invocation | None) -> str:
     gate = decide(result)
     reasons = [*_REASONS[gate.outcome](result, gate), *_counts(result), *map(_doubt, gate.doubts)]
     command = again if gate.outcome == "undecided" and again else more
-    then = ", into a folder for each side" if command is again else ""
+    then = " (runs of each side in a folder of their own decide more)" if command is again else ""
     names = f"{result.new.name} against {result.base.name}"
     text = f"{gate.outcome.upper()}: {names}: {'; '.join(reasons)}. Next: {command}{then}"
     return printable(text)
