@@ -56,7 +56,7 @@ def test_the_first_line_is_the_decision_with_its_code(isthmus: Command, tmp_path
     cases = (
         (measured(1), measured(2), 0, "PASS: b.json against a.json: none of 4 series of 1 device"),
         (measured(1), measured(2, slower=1.2), 3, "FAIL: b.json against a.json: 2 of 4 series"),
-        (noisy(1), noisy(2), 5, "UNDECIDED: b.json against a.json: 2 of 4 series may be slower"),
+        (noisy(1), noisy(3, 1.3), 5, "UNDECIDED: b.json against a.json: 2 of 4 series may be slower"),
     )
     for base, new, code, begin in cases:
         done = ran(isthmus, tmp_path, base, new)
@@ -69,13 +69,13 @@ def test_the_first_line_is_the_decision_with_its_code(isthmus: Command, tmp_path
 
 def test_what_is_undecided_is_an_error_of_junit(isthmus: Command, tmp_path: Path) -> None:
     gate = ("--fail-above", "5%", "--format", "junit")
-    done = ran(isthmus, tmp_path, noisy(1), noisy(2), *gate)
+    done = ran(isthmus, tmp_path, noisy(1), noisy(3, 1.3), *gate)
     suite = ElementTree.fromstring(done.stdout)
     assert done.returncode == 5
     assert (suite.get("failures"), suite.get("errors"), suite.get("skipped")) == ("0", "2", "0")
     assert done.stderr.startswith("UNDECIDED: ")
     data = json.loads(
-        ran(isthmus, tmp_path, noisy(1), noisy(2), *gate[:2], "--format", "json").stdout
+        ran(isthmus, tmp_path, noisy(1), noisy(3, 1.3), *gate[:2], "--format", "json").stdout
     )
     assert (data["outcome"], data["passes"]) == ("undecided", False)
 
