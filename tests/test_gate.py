@@ -12,6 +12,7 @@ import msgspec
 import pytest
 
 from conftest import Command
+from host_states import planted
 from isthmus.analysis.changes import Side, compare
 from isthmus.analysis.gate import decide
 from isthmus.errors import UsageError
@@ -56,7 +57,12 @@ def test_the_first_line_is_the_decision_with_its_code(isthmus: Command, tmp_path
     cases = (
         (measured(1), measured(2), 0, "PASS: b.json against a.json: none of 4 series of 1 device"),
         (measured(1), measured(2, slower=1.2), 3, "FAIL: b.json against a.json: 2 of 4 series"),
-        (noisy(1), noisy(3, 1.3), 5, "UNDECIDED: b.json against a.json: 2 of 4 series may be slower"),
+        (
+            noisy(1),
+            noisy(3, 1.3),
+            5,
+            "UNDECIDED: b.json against a.json: 2 of 4 series may be slower",
+        ),
     )
     for base, new, code, begin in cases:
         done = ran(isthmus, tmp_path, base, new)
@@ -159,6 +165,17 @@ def test_each_memory_has_a_spread_of_its_own(seed: int) -> None:
     assert limits["pinned"] == result.least < limits["pageable"] < 0.5
     assert outcome(run(seed), run(seed + 50), None, own=True) == "pass"
     assert outcome(run(seed), run(seed + 50, 1.05), None, own=True) == "fail"
+
+
+@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize(
+    ("host", "link", "expected"), [(1.0, 1.0, "pass"), (1.1, 1.0, "pass"), (1.1, 1.05, "fail")]
+)
+def test_its_own_spread_is_that_beyond_the_hosts(
+    host: float, link: float, expected: str, seed: int
+) -> None:
+    """A link that is 5 % slower is found beside a host that is 10 % slower; the host is not."""
+    assert outcome(*planted(seed, host=host, link=link), None, own=True) == expected
 
 
 @pytest.mark.parametrize("limit", ["5", "0.05", "", "automatic"])

@@ -96,7 +96,7 @@ def fleet_of(base: Path, folder: Path) -> Path:
     return fleet
 
 
-DEAD = "card:none"
+DEAD = "opencl:nowhere"
 """A device that is not there."""
 FAILING = "#!/bin/sh\nexit 1\n"
 
