@@ -144,7 +144,7 @@ def _sample(part: Frame) -> _Sample:
     per_run = all(rows["run"].nunique() > 1 for rows in sides)
     before, after = (_logs(rows, per_run=per_run) for rows in sides)
     first = part.iloc[0]
-    kind = (first["study"], first["device"], first["clock"], per_run)
+    kind: tuple[object, ...] = (first["study"], first["device"], first["clock"], per_run)
     size = int(part["bytes"].min())
     if size >= LARGE:
         kind += ("large", first["memory"])
