@@ -9,7 +9,8 @@ import msgspec
 import pytest
 
 from host_states import planted
-from isthmus.analysis.changes import Change, Comparison, Side, compare
+from isthmus.analysis.change import Change
+from isthmus.analysis.changes import Comparison, Side, compare
 from isthmus.cli.compare import compare as command
 from isthmus.reporters.comparison import FORMATS, lines
 from isthmus.results import run_file

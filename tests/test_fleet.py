@@ -66,7 +66,9 @@ def test_a_baseline_that_decides_nothing_passes_no_gate() -> None:
     assert few.open
     assert not few.passes
     assert "Against the baseline, nothing is" in FORMATS["summary"](few)
-    assert 'failures="1"' in FORMATS["junit"](few)
+    assert 'errors="1"' in FORMATS["junit"](few)
+    assert few.outcome == "undecided"
+
     assert not inspect(runs, baseline=runs[:1]).passes, "one machine is no sample"
     known = inspect(runs, baseline=machines(12, {}, seed=1))
     assert not known.open

@@ -87,6 +87,101 @@ def test_the_prolog_drains_a_node_that_is_slower_than_its_like(
     assert len(list(fleet.iterdir())) == 8
 
 
+def fleet_of(base: Path, folder: Path) -> Path:
+    """A folder of seven machines as this one, and this one's file."""
+    fleet = folder / "fleet"
+    fleet.mkdir()
+    for name in (*(f"other{i}" for i in range(7)), platform.node()):
+        save(of_node(load(base), name, 1.0), fleet / f"{name}.json")
+    return fleet
+
+
+DEAD = "opencl:nowhere"
+"""A device that is not there."""
+FAILING = "#!/bin/sh\nexit 1\n"
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("fault", "why"),
+    [
+        ("no isthmus", "is not there"),
+        ("failed run", "the run failed"),
+        ("no device", "the run failed"),
+        ("no folder", "cannot be written"),
+        ("killed fleet", "not in the answer"),
+    ],
+)
+def test_the_prolog_drains_a_node_of_which_nothing_is_known(
+    fault: str, why: str, base: Path, tmp_path: Path, path: str
+) -> None:
+    fleet = fleet_of(base, tmp_path)
+    script = recipe("# prolog.sh", tmp_path, "prolog.sh")
+    variables = {"FLEET": str(fleet), "DEVICE": "card:u250", **faulty(fault, tmp_path)}
+    if fault == "no folder":
+        variables["FLEET"] = str(tmp_path / "nowhere")
+    before = (fleet / f"{platform.node()}.json").read_bytes()
+    ran = done(tmp_path, path, str(script), **variables)
+    assert ran.returncode == 1, ran.stderr
+    assert why in ran.stderr
+    if fault in {"failed run", "no device"}:
+        assert (fleet / f"{platform.node()}.json").read_bytes() == before
+
+
+def faulty(fault: str, folder: Path) -> dict[str, str]:
+    """Variables of a recipe that plant a fault."""
+    program = folder / "program"
+    texts = {
+        "failed run": FAILING,
+        "killed fleet": '#!/bin/sh\n[ "$1" = fleet ] && exit 137\nexec isthmus "$@"\n',
+    }
+    if fault in texts:
+        program.write_text(texts[fault])
+        program.chmod(0o755)
+        return {"ISTHMUS": str(program)}
+    if fault == "no isthmus":
+        return {"ISTHMUS": str(folder / "nothing")}
+    return {"DEVICE": DEAD} if fault == "no device" else {}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("fault", "why"),
+    [
+        ("", ""),
+        ("no isthmus", "is not there"),
+        ("no file", "is missing"),
+        ("empty file", "is missing"),
+        ("old file", "is older than 24 hours"),
+        ("cut file", "not in the answer"),
+        ("no device", f"{DEAD} is not there"),
+        ("killed fleet", "not in the answer"),
+        ("slow", "slow"),
+    ],
+)
+def test_the_health_check_drains_a_node_of_which_nothing_good_is_known(
+    fault: str, why: str, base: Path, tmp_path: Path, path: str
+) -> None:
+    fleet = fleet_of(base, tmp_path)
+    own = fleet / f"{platform.node()}.json"
+    script = recipe("# health.sh", tmp_path, "health.sh")
+    data = own.read_bytes()
+    if fault in {"no file", "slow"}:
+        own.unlink()
+    if fault == "slow":
+        save(of_node(load(base), platform.node(), 0.5), own)
+    elif fault in {"empty file", "cut file"}:
+        own.write_bytes(data[: len(data) // 2] if fault == "cut file" else b"")
+    elif fault == "old file":
+        two_days_ago = own.stat().st_mtime - 2 * 86400
+        os.utime(own, (two_days_ago, two_days_ago))
+    variables = {"FLEET": str(fleet), "DEVICE": "card:u250", **faulty(fault, tmp_path)}
+    for _ in range(2):
+        ran = done(tmp_path, path, str(script), **variables)
+        assert ran.returncode == bool(fault), ran.stderr
+        assert why in ran.stderr
+
+
 @pytest.mark.slow
 @pytest.mark.skipif(MPIRUN is None, reason="no mpirun here")
 def test_each_node_has_a_run_of_its_own_under_a_launcher(tmp_path: Path) -> None:
@@ -148,7 +243,7 @@ def test_the_steps_of_the_action_fail_a_commit_that_is_slower(
         shown = [*git, "rev-parse", "HEAD"]
         commits.append(subprocess.run(shown, check=True, capture_output=True, text=True).stdout)
     codes = []
-    for step in steps[1:]:
+    for step in [*steps[1:], *steps[1:]]:  # the runner keeps its folder
         script = step["run"].replace("1 2 3 4 5 6", "1 2")
         script = script.replace("xrt:0", '"$(cat device)" --bytes 4Ki,16Mi')
         for name, commit in zip(("github.event.pull_request.base.sha", "github.sha"), commits,
@@ -157,7 +252,7 @@ def test_the_steps_of_the_action_fail_a_commit_that_is_slower(
         ran = done(tmp_path, path, "bash", "-e", "-c", script,
                    GITHUB_STEP_SUMMARY=str(tmp_path / "summary.md"))  # fmt: skip
         codes.append(ran.returncode)
-    assert codes == [0, 0, code]
+    assert codes == [0, 0, code, 0, 0, code]
     assert len(list(tmp_path.glob("*/[12].json"))) == 4
     summary = (tmp_path / "summary.md").read_text()
     assert summary.startswith("after against before: ")

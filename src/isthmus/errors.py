@@ -7,6 +7,8 @@ from collections.abc import Iterator
 
 GATE_FAILED = 3
 """Exit code of a command that did its work and found what it was to guard against."""
+GATE_UNDECIDED = 5
+"""Exit code of a gate that neither passes nor fails: its data do not decide."""
 
 
 class IsthmusError(Exception):

@@ -15,7 +15,7 @@ class Case(NamedTuple):
     group: str
     name: str
     kind: str
-    """``failure``, ``skipped``, or empty where it passed."""
+    """``failure``, ``error``, ``skipped``, or empty where it passed."""
     message: str
 
 
@@ -27,6 +27,7 @@ def junit(suite: str, cases: Sequence[Case], seconds: float | None = None) -> st
         name=suite,
         tests=str(len(cases)),
         failures=str(kinds.count("failure")),
+        errors=str(kinds.count("error")),
         skipped=str(kinds.count("skipped")),
     )
     if seconds is not None:

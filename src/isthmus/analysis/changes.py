@@ -3,24 +3,24 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, fields
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from isthmus.analysis import host_changes, wording
+from isthmus.analysis import host_changes
+from isthmus.analysis.change import Change, Judging, changes
 from isthmus.analysis.differences import Difference, differences, matched_devices
-from isthmus.analysis.host_changes import Explained, HostChange, Hosts, by_process
+from isthmus.analysis.host_changes import HostChange
 from isthmus.analysis.quantities import (
     CLASSES,
     CLOCKS,
     IDENTITY,
     Coverage,
+    Outcome,
     Quantity,
     coverage,
-    identity,
-    size_class,
     trusted_logs,
 )
 from isthmus.analysis.ratios import LARGE, complete, groups, with_axes
@@ -29,26 +29,10 @@ from isthmus.errors import UsageError
 from isthmus.frames import Frame, Series, concat
 from isthmus.program import invocation
 from isthmus.results.run_file import ClockName, Run
-from isthmus.statistics import (
-    Interval,
-    Judgement,
-    combined,
-    exact,
-    judge,
-    location,
-    relevant,
-    shift,
-    simultaneous,
-)
+from isthmus.statistics import Judgement, relevant
 from isthmus.studies.transfer import ORDINARY
 
 _AXIS = "\0"
-SHARED_LINK = 0.1
-"""By how much two runs may differ as a whole on a device of a virtual machine: others use its link.
-
-Of 45 pairs of equal runs on an H100, minutes apart, five differed by 4 to 8 %: more than any
-interval within a run can know.
-"""
 
 
 class Side(NamedTuple):
@@ -56,45 +40,6 @@ class Side(NamedTuple):
 
     name: str
     runs: Sequence[Run]
-
-
-@dataclass(frozen=True, kw_only=True)
-class Change(Quantity):
-    """How a time of the second side compares with the first side's."""
-
-    sizes: str
-    """Sizes in words; of a single one, as the command line has it."""
-    before_s: float
-    """Geometric mean over the sizes, as the next one."""
-    after_s: float
-    moved_bytes: float
-    """Of one repetition, likewise; NaN where no data move."""
-    ratio: Interval
-    """Time after over time before: ``statistics.shift`` of the logarithms."""
-    samples: tuple[int, int]
-    """Processes, or runs, of the two sides."""
-    per_run: bool
-    """Whether runs are the sample; else processes are."""
-    allowed: bool
-    """Whether ``SHARED_LINK`` is in the interval, for runs that may differ as a whole."""
-    verdict: Judgement
-    """Of ``ratio``, which is without what the hosts' change may explain."""
-    sizes_class: str
-    """Class of the sizes in words: ``quantities.size_class``."""
-    raw: Interval
-    """As ``ratio``, as measured."""
-    raw_verdict: Judgement
-
-    @property
-    def of_host(self) -> bool:
-        """Whether it changed as measured, and the hosts' change may explain that."""
-        changed = self.raw_verdict in {"slower", "faster"}
-        return changed and self.verdict != self.raw_verdict
-
-    @property
-    def size_of_change(self) -> float:
-        """Logarithm of the ratio, either way."""
-        return abs(math.log(self.ratio.value)) if 0 < self.ratio.value < math.inf else math.inf
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -129,6 +74,13 @@ class Comparison(NamedTuple):
     """How the hosts' own speed changed; empty where a run has no references of it."""
     as_measured: bool
     """Whether the hosts' change is left in the changes."""
+    own: bool
+    """Whether each time is judged by its own spread, see ``Change.limit``."""
+    unknown: list[Missing]
+    """Points of quantities of which no point can be compared, on a side that was asked for them.
+
+    They have no time on either side, or the first side lacks the whole quantity.
+    """
 
     def of(self, verdict: Judgement) -> list[Change]:
         """Series with this verdict, the largest change first."""
@@ -166,9 +118,22 @@ class Comparison(NamedTuple):
         return [one for one in self.coverage if not one.decided]
 
     @property
+    def undecided(self) -> list[Change]:
+        """Series that are neither slower nor certainly within their limit, the widest first."""
+        found = [one for one in self.series if one.open]
+        return sorted(found, key=lambda one: -one.most if one.most < math.inf else -math.inf)
+
+    @property
+    def outcome(self) -> Outcome:
+        """Of a gate: something is slower or missing; else whether every quantity is decided."""
+        if self.of("slower") or self.slower_points or self.missing:
+            return "fail"
+        return "undecided" if self.undecided or self.unknown else "pass"
+
+    @property
     def passes(self) -> bool:
-        """Whether nothing is slower or missing, and of each kind on each device some is decided."""
-        return not (self.of("slower") or self.slower_points or self.missing or self.open)
+        """Whether nothing is slower or missing, and every quantity is decided."""
+        return self.outcome == "pass"
 
 
 def frame(changes: Sequence[Change]) -> Frame:
@@ -184,8 +149,8 @@ def frame(changes: Sequence[Change]) -> Frame:
         samples=[" and ".join(map(str, dict.fromkeys(one.samples))) for one in changes],
     )[
         ["study", "device", "operation", "memory", "axes", "clock", "sizes", "before_s", "after_s",
-         "before_Bps", "after_Bps", "raw_ratio", "ratio", "low_ratio", "high_ratio", "samples",
-         "verdict"]
+         "before_Bps", "after_Bps", "raw_ratio", "ratio", "low_ratio", "high_ratio", "limit",
+         "samples", "verdict"]
     ]  # fmt: skip
 
 
@@ -196,14 +161,16 @@ def compare(
     *,
     mixed: bool = False,
     as_measured: bool = False,
+    own: bool = False,
 ) -> Comparison:
     """Compares the points that both sides have.
 
     Processes are the sample; where both sides have several runs of a point, runs are. ``least``:
     the smallest relevant difference as a share, else the runs' precision. ``mixed``: simulated
     times are compared with measured ones. Where all runs have references of the host's speed, what
-    its change may explain is taken off, unless ``as_measured``. Raises UsageError where there is
-    nothing to compare.
+    its change may explain is taken off, unless ``as_measured``. ``own``: the smallest relevant
+    difference of each time is what two sides as the first show by themselves, and ``least`` where
+    that is smaller. Raises UsageError where there is nothing to compare.
     """
     runs = [*base.runs, *new.runs]
     names = matched_devices(base.runs, new.runs)
@@ -213,11 +180,10 @@ def compare(
     common = rows[np.array([key in both for key in _keys(rows)], dtype=bool) & rows["why"].eq("")]
     if common.empty:
         raise UsageError(_why_nothing((before, after), base, new))
-    reasons = dict(zip(_keys(rows[rows["side"] == 1]), rows[rows["side"] == 1]["why"], strict=True))
+    sides = [rows[rows["side"] == i] for i in (0, 1)]
+    reasons = [dict(zip(_keys(side), side["why"], strict=True)) for side in sides]
     missing = [
-        Missing(
-            **dict(zip([*IDENTITY, "bytes"], key, strict=True)), why=reasons.get(key) or "absent"
-        )
+        _missing(key, reasons[1].get(key) or "absent")
         for key in dict.fromkeys(_keys(before))
         if key not in both
     ]
@@ -227,13 +193,13 @@ def compare(
     points = [part for _, part in groups(common, [*IDENTITY, "bytes"])]
     shared = _behind_shared_links(runs, names)
     hosts = host_changes.hosts((base.runs, new.runs), confidence)
-    taken_off = None if as_measured else hosts
-    series = _changes(list(_classes(common)), confidence, least, shared, taken_off)
+    how = Judging(confidence, least, own, shared, None if as_measured else hosts)
+    series = changes(list(_classes(common)), how)
     return Comparison(
         base=base,
         new=new,
         series=series,
-        points=_changes(points, confidence, least, shared, taken_off),
+        points=changes(points, how),
         missing=missing,
         added=len(set(_keys(after)) - both),
         differences=differences(base.runs, new.runs, names),
@@ -242,7 +208,30 @@ def compare(
         allowed=any(one.allowed for one in series),
         host=hosts.changes if hosts else [],
         as_measured=as_measured,
+        own=own,
+        unknown=_unknown(reasons, both),
     )
+
+
+def _missing(key: Sequence[Any], why: str) -> Missing:
+    return Missing(**dict(zip([*IDENTITY, "bytes"], key, strict=True)), why=why)
+
+
+def _unknown(
+    reasons: Sequence[Mapping[tuple[Any, ...], str]], both: Set[tuple[Any, ...]]
+) -> list[Missing]:
+    """Points of quantities that cannot be compared, and that the second side does not just lack.
+
+    ``reasons``: of each side, why a point has no time; empty where it has one.
+    """
+    compared = {key[:-1] for key in both}
+    before, after = reasons
+    found = {}
+    for key, why in after.items():
+        if key[:-1] not in compared and before.get(key) != "":
+            found[key] = why or before.get(key, "absent")
+    # Times at the clock's resolution on both sides are no fault of either.
+    return [_missing(key, why) for key, why in found.items() if why != "no time"]
 
 
 def _behind_shared_links(runs: Sequence[Run], names: Mapping[str, str]) -> frozenset[str]:
@@ -354,91 +343,3 @@ def _classes(common: Frame) -> Iterator[Frame]:
                 yield part[part["bytes"].isin(sizes) & mine]
             for size in sorted(set(part["bytes"]) - sizes):
                 yield part[part["bytes"] == size]
-
-
-def _changes(
-    parts: Sequence[Frame],
-    confidence: float,
-    least: float,
-    shared: frozenset[str],
-    hosts: Hosts | None,
-) -> list[Change]:
-    """Changes of parts of the common rows, judged together; ``shared``: devices by name.
-
-    ``hosts``: what their change may explain is taken off times of the host's clock.
-    """
-    each = simultaneous(confidence, sum(not part["exact"].all() for part in parts))
-    of_host = [part for part in parts if part["clock"].iloc[0] == "host"] if hosts else []
-    ranges = hosts.explained([by_process(part) for part in of_host], confidence) if hosts else []
-    explained = {id(part): ends for part, ends in zip(of_host, ranges, strict=True)}
-    return [_change(part, each, least, shared, explained.get(id(part))) for part in parts]
-
-
-def _logs(rows: Frame, *, per_run: bool) -> list[float]:
-    """Of each process the mean over its rows; of each run, if wanted, the mean of these."""
-    processes = rows.groupby(["run", "process"], sort=False).column("log")
-    runs: dict[int, list[float]] = {}
-    for (run, _), logs in processes.items():
-        runs.setdefault(run, []).append(float(logs.mean()))
-    if per_run:
-        return [float(np.mean(means)) for means in runs.values()]
-    return [mean for means in runs.values() for mean in means]
-
-
-def _change(
-    part: Frame,
-    confidence: float,
-    least: float,
-    shared: frozenset[str],
-    explained: Explained | None,
-) -> Change:
-    """The change of one part; ``explained``: what the hosts may add to its logarithm."""
-    first = part.iloc[0]
-    sides_rows = [part[part["side"] == i] for i in (0, 1)]
-    per_run = all(rows["run"].nunique() > 1 for rows in sides_rows)
-    before, after = (_logs(rows, per_run=per_run) for rows in sides_rows)
-    allowed, by_host = False, 0.0
-    if any(rows["exact"].all() for rows in sides_rows):
-        sides = [
-            exact(values[0], confidence) if len(values) == 1 else location(values, confidence)
-            for values in (before, after)
-        ]
-        ratio = raw = sides[1].minus(sides[0]).exponential()
-    else:
-        apart = shift(before, after, confidence)
-        allowed = not per_run and first["device"] in shared and explained is None
-        if allowed:
-            whole = math.log1p(SHARED_LINK)
-            apart = combined((1.0, 1.0), (apart, Interval(0.0, -whole, whole, confidence)))
-        ratio = raw = apart.exponential()
-        if explained:
-            # Of all that the hosts may explain, what explains most of this change.
-            by_host = min(max(apart.value, explained.low), explained.high)
-            unseen = Interval(0.0, -explained.unseen, explained.unseen, confidence)
-            widened = combined((1.0, 1.0), (apart, unseen)) if explained.unseen else apart
-            ratio = widened.exponential().times(math.exp(-by_host))
-    sizes = part.drop_duplicates("bytes")
-    return Change(
-        **identity(first),
-        sizes=wording.sizes(sizes["bytes"].tolist()),
-        before_s=location(before).exponential().value,
-        after_s=location(after).exponential().value,
-        moved_bytes=math.exp(float(np.log(sizes["moved"].values).mean())),
-        ratio=ratio,
-        samples=(len(before), len(after)),
-        per_run=per_run,
-        allowed=allowed,
-        verdict=_known(judge(ratio, least), explained, by_host, least),
-        sizes_class=size_class(int(sizes["bytes"].iloc[0])),
-        raw=raw,
-        raw_verdict=judge(raw, least),
-    )
-
-
-def _known(
-    verdict: Judgement, explained: Explained | None, by_host: float, least: float
-) -> Judgement:
-    """The verdict; undecided where a series is the same only because the hosts may explain more."""
-    relevant_log = math.log1p(least)
-    unsure = explained is not None and explained.high - explained.low > 2 * relevant_log
-    return "undecided" if verdict == "same" and unsure and abs(by_host) > relevant_log else verdict

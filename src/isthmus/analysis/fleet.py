@@ -15,6 +15,7 @@ from isthmus.analysis.quantities import (
     CLOCKS,
     IDENTITY,
     Coverage,
+    Outcome,
     Quantity,
     coverage,
     identity,
@@ -96,13 +97,21 @@ class Fleet(NamedTuple):
         return [one for one in self.coverage if not one.decided]
 
     @property
-    def passes(self) -> bool:
-        """Whether machines were judged, and all are well, and not certainly or perhaps all slower.
+    def outcome(self) -> Outcome:
+        """Whether a machine is bad or all are slower; else whether that is known.
 
-        Perhaps: a baseline was given, and nothing is decided of a kind of quantity, or at all.
+        It is not known where no machine could be judged, or a baseline was given and nothing is
+        decided of a kind of quantity, or at all.
         """
-        bad = self.shifts or self.baseline or self.open or any(self.of(state) for state in BAD)
-        return bool(self.of("healthy")) and not bad
+        if self.shifts or any(self.of(state) for state in BAD):
+            return "fail"
+        known = self.of("healthy") and not self.baseline and not self.open
+        return "pass" if known else "undecided"
+
+    @property
+    def passes(self) -> bool:
+        """Whether machines were judged, all are well, and not certainly or perhaps all slower."""
+        return self.outcome == "pass"
 
 
 def inspect(

@@ -104,6 +104,20 @@ class Hosts:
         return ranges
 
 
+def unseen(parts: Sequence[Mapping[Process, float]]) -> list[float]:
+    """Half-width of what two runs may differ by as a whole, for each part; NaN where unknown.
+
+    What rows of a run share in their processes shows how the machine varies.
+    """
+    centred = [_centred({k: (v,) for k, v in part.items()}) for part in parts]
+    numbers = {key: i for i, key in enumerate(dict.fromkeys(k for part in centred for k in part))}
+    rows = [
+        Row(i, {numbers[key]: logs[0] for key, logs in part.items()})
+        for i, part in enumerate(centred)
+    ]
+    return [math.sqrt(2) * slow.half_width for slow in slow_parts(rows, {}, {})]
+
+
 def _centred(logs: Mapping[Process, Sequence[float]]) -> dict[Process, tuple[float, ...]]:
     """Values about the mean of their run: sensitivities are those within a run."""
     of_run: dict[tuple[int, int], list[Sequence[float]]] = {}

@@ -6,7 +6,7 @@ import math
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, fields
 from statistics import median
-from typing import Any, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 from isthmus.analysis import wording
 from isthmus.analysis.ratios import LARGE, SMALL
@@ -16,6 +16,8 @@ from isthmus.statistics import Judgement
 
 CLASSES = ((1, SMALL), (SMALL + 1, LARGE - 1), (LARGE, math.inf), (0, 0))
 """Bytes, from and to: sizes that are judged together; the last is of what has no size."""
+Outcome = Literal["pass", "fail", "undecided"]
+"""Of a gate."""
 CLOCKS: tuple[ClockName, ...] = ("host", "simulated", "hybrid")
 """Those that see what a user waits for; a device's own does not."""
 

@@ -8,11 +8,18 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from isthmus.errors import GATE_FAILED
-from isthmus.output import put
+from isthmus.errors import GATE_FAILED, GATE_UNDECIDED
+from isthmus.output import put, tell
 
 if TYPE_CHECKING:
     from isthmus.analysis.changes import Side
+    from isthmus.program import Invocation
+
+AUTO = "auto"
+"""Limit of a gate by each time's own spread."""
+_CODES = {"pass": 0, "fail": GATE_FAILED, "undecided": GATE_UNDECIDED}
+_WITH_FIRST_LINE = ("summary", "md")
+"""Formats that begin with the gate's line; of others it goes to stderr, as they are data."""
 
 
 def add_to(app: typer.Typer) -> None:
@@ -33,7 +40,8 @@ def compare(
         bool, typer.Option("--points", help="every point: the same as --format table")
     ] = False,
     fail_above: Annotated[
-        str | None, typer.Option(help="end with 3 where anything is slower by more, or missing")
+        str | None,
+        typer.Option(help="gate: 3 where anything is slower by more, 5 undecided; 5%, or auto"),
     ] = None,
     form: Annotated[
         str | None, typer.Option("--format", help="summary, table, md, json, junit or csv")
@@ -46,10 +54,12 @@ def compare(
     ] = False,
 ) -> int:
     """Compares points that both sides have; processes are the sample, of several runs the runs."""
-    from isthmus.analysis import changes
+    from isthmus.analysis import changes, gate
     from isthmus.errors import UsageError, analysing
     from isthmus.program import invocation, option_words, shorter
     from isthmus.reporters import comparison
+    from isthmus.reporters.gate import line
+    from isthmus.reporters.md import escape
     from isthmus.text import known
 
     if points and form not in {None, "table"}:
@@ -57,20 +67,40 @@ def compare(
     chosen = form or ("table" if points else "summary")
     known("format", chosen, ["summary", *comparison.FORMATS])
     chosen_limit, least = limit(relevant, fail_above)
-    files = map(shorter, (base, *new))
-    options = option_words("--relevant", chosen_limit) if chosen_limit else []
+    own = fail_above == AUTO
+    files = list(map(shorter, (base, *new)))
+    options = (
+        option_words("--fail-above" if own else "--relevant", chosen_limit) if chosen_limit else []
+    )
     options += ["--mixed"] * mixed + ["--as-measured"] * as_measured
     more = invocation("compare", *files, *options, "--points")
     with analysing(f"{base}, {new[0]}"):
         sides = _side([base]), _side(new)
-        result = changes.compare(*sides, least, mixed=mixed, as_measured=as_measured)
+        result = changes.compare(*sides, least, mixed=mixed, as_measured=as_measured, own=own)
         text = (
             "\n".join(comparison.lines(result, more)) + "\n"
             if chosen == "summary"
             else comparison.FORMATS[chosen](result)
         )
+        decided = gate.decide(result)
+        first = line(result, more, _again(new, sides[1]))
+    if fail_above is None:
+        put(text, end="")
+        return 0
+    if chosen in _WITH_FIRST_LINE:
+        put(f"{first}\n" if chosen == "summary" else f"**{escape(first)}**\n")
+    else:
+        tell(first)
     put(text, end="")
-    return GATE_FAILED if fail_above is not None and not result.passes else 0
+    return _CODES[decided.outcome]
+
+
+def _again(new: Sequence[Path], side: Side) -> Invocation | None:
+    """The command that measures as the new side; None for several runs and imported ones."""
+    from isthmus.program import invocation, shorter
+
+    single = len(new) == 1 and not new[0].is_dir() and not side.runs[0].origin
+    return invocation("repeat", shorter(new[0])) if single else None
 
 
 def limit(relevant: str | None, fail_above: str | None) -> tuple[str, float | None]:
@@ -81,6 +111,10 @@ def limit(relevant: str | None, fail_above: str | None) -> tuple[str, float | No
     if relevant is not None and fail_above is not None:
         raise UsageError("give --relevant or --fail-above: both say which difference counts")
     text = fail_above if relevant is None else relevant
+    if fail_above == AUTO:
+        return AUTO, None
+    if fail_above is not None and "%" not in fail_above:
+        raise UsageError(f"--fail-above {fail_above}: say per cent, as 5%, or auto")
     return text or "", None if text is None else parse_share(text)
 
 
@@ -91,11 +125,13 @@ def _side(paths: Sequence[Path]) -> Side:
 
     files = list(_files(paths))
     if not files:
-        raise UsageError(f"{paths[0]}: this folder has no run file (*.json)")
+        raise UsageError(f"{paths[0]}: this folder has no run file (*.json, *.json.gz)")
     more = f" and {len(paths) - 1} more" if len(paths) > 1 else ""
     return Side(f"{paths[0]}{more}", [run_file.load(file) for file in files])
 
 
 def _files(paths: Sequence[Path]) -> Iterator[Path]:
+    from isthmus.results.run_file import is_run_file
+
     for path in paths:
-        yield from sorted(path.glob("*.json")) if path.is_dir() else [path]
+        yield from sorted(filter(is_run_file, path.iterdir())) if path.is_dir() else [path]

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from isthmus.errors import GATE_FAILED
+from isthmus.errors import GATE_FAILED, GATE_UNDECIDED
 from isthmus.output import put, warn
 
 if TYPE_CHECKING:
@@ -37,6 +37,8 @@ def fleet(
 ) -> int:
     """Compares machines of one kind with each other; ends with 3 unless all is well.
 
+    Ends with 5 where nothing is bad, but no machine or no comparison with the baseline is decided.
+
     Subfolders count. A file that cannot be read is named on stderr, and the others are judged.
     """
     from isthmus.analysis import fleet as analysis
@@ -52,8 +54,10 @@ def fleet(
     with analysing(folder):
         result = analysis.inspect(_runs(folder), least, before, expected)
         text = FORMATS[form](result)
+    if before is not None and form == "summary":
+        put(f"{result.outcome.upper()}: ", end="")
     put(text, end="")
-    return 0 if result.passes else GATE_FAILED
+    return {"pass": 0, "fail": GATE_FAILED, "undecided": GATE_UNDECIDED}[result.outcome]
 
 
 def _runs(folder: Path) -> Iterator[tuple[str, Run]]:
@@ -61,12 +65,12 @@ def _runs(folder: Path) -> Iterator[tuple[str, Run]]:
     from isthmus.errors import UsageError
     from isthmus.results import run_file
 
-    files = sorted(folder.rglob("*.json")) if folder.is_dir() else [folder]
+    files = sorted(filter(run_file.is_run_file, folder.rglob("*"))) if folder.is_dir() else [folder]
     if not files:
-        raise UsageError(f"{folder}: no run file (*.json) there")
+        raise UsageError(f"{folder}: no run file (*.json, *.json.gz) there")
     for file in files:
         try:
-            yield file.stem, run_file.load(file)
+            yield file.name.partition(".json")[0], run_file.load(file)
         except UsageError as error:
             if len(files) == 1:
                 raise

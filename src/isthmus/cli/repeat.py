@@ -14,7 +14,7 @@ from isthmus.errors import IsthmusError, UsageError
 from isthmus.output import put, tell
 from isthmus.run_options import RunOption, flag
 
-_MOST_CODE = 4
+_MOST_CODE = 5
 """Largest exit code of isthmus; a launcher may end with others."""
 
 
@@ -44,7 +44,8 @@ def repeat(
         str | None, typer.Option(help="smallest difference that counts, e.g. 2%")
     ] = None,
     fail_above: Annotated[
-        str | None, typer.Option(help="end with 3 where anything is slower by more, or missing")
+        str | None,
+        typer.Option(help="gate: 3 where anything is slower by more, 5 undecided; 5%, or auto"),
     ] = None,
     no_wait: Annotated[
         bool, typer.Option("--no-wait", help="refuse where another Isthmus measures")

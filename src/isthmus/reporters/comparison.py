@@ -7,8 +7,9 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from itertools import groupby, takewhile
 from types import MappingProxyType
 
-from isthmus.analysis import wording
-from isthmus.analysis.changes import SHARED_LINK, Change, Comparison, frame
+from isthmus.analysis import gate, wording
+from isthmus.analysis.change import SHARED_LINK, Change
+from isthmus.analysis.changes import Comparison, frame
 from isthmus.analysis.quantities import Coverage
 from isthmus.analysis.sentences import shortened
 from isthmus.columns import command_lines, wrapped
@@ -43,7 +44,10 @@ _ATTRIBUTES = ("study", "device", "operation", "memory", "sizes")
 
 
 def lines(result: Comparison, more: Invocation) -> Iterator[str]:
-    """The answer in at most 15 lines of 80 columns; ``more``: the command that shows all points."""
+    """The answer in at most 15 lines of 80 columns; ``more``: the command that shows all points.
+
+    A gate's line (``reporters.gate``) comes before these.
+    """
     changed = [*result.of("slower"), *result.of("faster")]
     before = [line for sentence in verdict(result) for line in wrapped(sentence)]
     before += [shortened(remark, _WIDTH) for remark in remarks(result)]
@@ -68,9 +72,9 @@ def _single_runs(result: Comparison) -> bool:
 
 
 def verdict(result: Comparison) -> list[str]:
-    """The answer as a sentence; about the hosts, what is open, points the new side lacks."""
+    """The answer as a sentence; about what is open, about the hosts, about points that lack."""
     lacks = [_missing(result)] if result.missing else []
-    return [_verdict(result), *_host(result), *_open(result), *lacks]
+    return [_verdict(result), *_open(result), *_host(result), *lacks]
 
 
 def _open(result: Comparison) -> Iterator[str]:
@@ -279,12 +283,17 @@ def _json(result: Comparison) -> str:
             for row in table.rows()
         ]
 
+    decided = gate.decide(result)
     data = {
         "base": result.base.name,
         "new": result.new.name,
         "relevant": result.least,
+        "own_spread": result.own,
         "runs_may_differ_by": SHARED_LINK if result.allowed else 0.0,
-        "passes": result.passes,
+        "passes": decided.outcome == "pass",
+        "outcome": decided.outcome,
+        "doubts": [one._asdict() for one in decided.doubts],
+        "devices_without_times": decided.dead,
         "coverage": [one._asdict() for one in result.coverage],
         "host": [
             {
@@ -302,6 +311,7 @@ def _json(result: Comparison) -> str:
         "series": rows(result.series),
         "points": rows(result.points),
         "missing": [vars(one) for one in result.missing],
+        "not_comparable": [vars(one) for one in result.unknown],
         "added_points": result.added,
         "differences": [one._asdict() for one in result.differences],
     }
@@ -314,23 +324,26 @@ def _csv(result: Comparison) -> str:
 
 
 def _junit(result: Comparison) -> str:
-    """A test case for each series, each point that is slower alone or missing, each open kind."""
+    """A test case for each series, and each point that is slower alone, missing or unknown.
+
+    What is slower or missing has failed; what is undecided is an error.
+    """
     cases = []
-    kinds = {"slower": "failure", "undecided": "skipped"}
     for one in result.series:
-        kind = kinds.get(one.verdict, "")
+        kind = "failure" if one.verdict == "slower" else "error" if one.open else ""
         cases.append(Case(one.study, _name(one), kind, f"{values(one)}, {percent_of_time(one)}"))
     slower = {one.key for one in result.of("slower")}
     for one in (one for one in result.slower_points if one.key not in slower):
         text = f"{values(one)}, {percent_of_time(one)}"
         cases.append(Case(one.study, f"{_name(one)} (point)", "failure", text))
-    for one_kind in result.open:
-        name = " ".join(filter(None, (one_kind.device, one_kind.operation, one_kind.sizes)))
-        why = f"nothing is decided: {counted(one_kind.series, 'series', 'series')}"
-        cases.append(Case(one_kind.study, f"{name} (decided)", "failure", why))
-    for gone in result.missing:
-        name = f"{gone.device} {gone.words} {format_size(gone.bytes)}"
-        cases.append(Case(gone.study, name, "failure", _WHY[gone.why]))
+    for kind, points in (("failure", result.missing), ("error", result.unknown)):
+        for gone in points:
+            name = f"{gone.device} {gone.words} {format_size(gone.bytes)}"
+            cases.append(Case(gone.study, name, kind, _WHY[gone.why]))
+    cases += [
+        Case("device", device, "error", "no time on either side")
+        for device in gate.decide(result).dead
+    ]
     return junit("isthmus compare", cases)
 
 

@@ -148,6 +148,7 @@ def _json(fleet: Fleet) -> str:
     data = {
         "relevant": fleet.least,
         "passes": fleet.passes,
+        "outcome": fleet.outcome,
         "nodes": [
             {**node._asdict(), "outliers": [vars(one) for one in node.outliers]}
             for node in fleet.nodes
@@ -171,7 +172,7 @@ def _junit(fleet: Fleet) -> str:
         cases.append(Case("fleet", "baseline", "failure", "; ".join(map(_what, fleet.shifts))))
     elif fleet.baseline or fleet.open:
         why = fleet.baseline or f"nothing is decided of {'; '.join(map(_kind, fleet.open))}"
-        cases.append(Case("fleet", "baseline", "failure", why))
+        cases.append(Case("fleet", "baseline", "error", why))
     return junit("isthmus fleet", cases)
 
 

@@ -6,6 +6,8 @@ of a clock, with the scale in seconds; sizes are bytes.
 
 from __future__ import annotations
 
+import gzip
+import zlib
 from datetime import datetime
 from functools import cached_property
 from pathlib import Path
@@ -35,6 +37,10 @@ Verified = Literal["true", "false", "na"]
 State = Literal["precision", "samples", "time", "once", "visit", "budget", "interrupted", "failed"]
 MOST_BYTES = 128 << 20
 """Largest run file that is read: decoded, it may take twelve times as much memory."""
+ENDINGS = (".json", ".json.gz")
+"""Of run files in a folder."""
+_GZIP = b"\x1f\x8b"
+"""First bytes of a gzip file (RFC 1952, section 2.3.1)."""
 MOST_POINTS = 100_000
 """Most points of a run that is read."""
 _WORTH_KEEPING = 64
@@ -446,11 +452,31 @@ def _share(point: Point, known: dict[object, Any]) -> None:
                     force_setattr(samples, name, _NONE)
 
 
+def is_run_file(path: Path) -> bool:
+    """Whether a file of a folder is read as a run file, by its name."""
+    return path.name.endswith(ENDINGS)
+
+
+def _contents(path: Path) -> bytes:
+    """At most ``MOST_BYTES`` + 1 bytes of a file, decompressed if it is gzip's, by its first bytes.
+
+    Decompression stops at that limit, however much a small file would become.
+    """
+    with path.open("rb") as file:
+        if file.read(len(_GZIP)) != _GZIP:
+            file.seek(0)
+            return file.read(MOST_BYTES + 1)
+        file.seek(0)
+        with gzip.GzipFile(fileobj=file) as plain:
+            return plain.read(MOST_BYTES + 1)
+
+
 def load(path: Path) -> Run:
     """Reads a run file; raises UsageError with one line on what is wrong with it."""
     try:
-        with path.open("rb") as file:
-            data = file.read(MOST_BYTES + 1)
+        data = _contents(path)
+    except (EOFError, zlib.error, gzip.BadGzipFile) as error:
+        raise UsageError(f"{path}: not a run file: its gzip data are damaged ({error})") from error
     except OSError as error:
         cut_off = path.with_name(path.name + JOURNAL_ENDING)
         hint = f"; its run was cut off: go on with --resume --out {quoted(str(path))}"

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
-from isthmus.analysis.changes import Change, Comparison, Side, compare, frame
+from isthmus.analysis.change import Change
+from isthmus.analysis.changes import Comparison, Side, compare, frame
 from isthmus.analysis.findings import MOST_HEADLINES
 from isthmus.analysis.sentences import shortened
 from isthmus.errors import UsageError

@@ -1,0 +1,316 @@
+"""How each time of a second side compares with the first side's, judged together."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Hashable, Sequence
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+
+from isthmus.analysis import wording
+from isthmus.analysis.host_changes import Explained, Hosts, by_process, unseen
+from isthmus.analysis.quantities import Quantity, identity, size_class
+from isthmus.analysis.ratios import LARGE
+from isthmus.frames import Frame
+from isthmus.statistics import (
+    Interval,
+    Judgement,
+    combined,
+    exact,
+    judge,
+    location,
+    shift,
+    simultaneous,
+)
+from isthmus.student import student
+
+SHARED_LINK = 0.1
+"""By how much two runs may differ as a whole on a device of a virtual machine: others use its link.
+
+Of 45 pairs of equal runs on an H100, minutes apart, five differed by 4 to 8 %: more than any
+interval within a run can know.
+"""
+MOST_OWN = 1.0
+"""Largest limit that a time's own spread gives: a spread that hides a double time decides nothing.
+"""
+_PRIOR_FREE = 4.0
+"""Degrees of freedom that the scatter of a time's kind is worth (``statistics.host_state``)."""
+_STATE_SIGMAS = 1.96
+"""Half-widths of what runs differ by as a whole are of 95 %, in standard deviations."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Change(Quantity):
+    """How a time of the second side compares with the first side's."""
+
+    sizes: str
+    """Sizes in words; of a single one, as the command line has it."""
+    before_s: float
+    """Geometric mean over the sizes, as the next one."""
+    after_s: float
+    moved_bytes: float
+    """Of one repetition, likewise; NaN where no data move."""
+    ratio: Interval
+    """Time after over time before: ``statistics.shift`` of the logarithms."""
+    samples: tuple[int, int]
+    """Processes, or runs, of the two sides."""
+    per_run: bool
+    """Whether runs are the sample; else processes are."""
+    allowed: bool
+    """Whether ``SHARED_LINK`` is in the interval, for runs that may differ as a whole."""
+    limit: float
+    """Smallest difference that counts, as a share; infinite where the spread is unknown."""
+    most: float
+    """Upper bound of the ratio by itself, at one-sided confidence; NaN where none is known."""
+    verdict: Judgement
+    """Of ``ratio``, which is without what the hosts' change may explain."""
+    sizes_class: str
+    """Class of the sizes in words: ``quantities.size_class``."""
+    raw: Interval
+    """As ``ratio``, as measured."""
+    raw_verdict: Judgement
+
+    @property
+    def of_host(self) -> bool:
+        """Whether it changed as measured, and the hosts' change may explain that."""
+        changed = self.raw_verdict in {"slower", "faster"}
+        return changed and self.verdict != self.raw_verdict
+
+    @property
+    def size_of_change(self) -> float:
+        """Logarithm of the ratio, either way."""
+        return abs(math.log(self.ratio.value)) if 0 < self.ratio.value < math.inf else math.inf
+
+    @property
+    def open(self) -> bool:
+        """Whether it is neither slower nor certainly within the limit.
+
+        All times are within their limits where each is, so each bound has the whole confidence
+        (Berger, "Multiparameter hypothesis testing and acceptance sampling", Technometrics 24
+        (1982), 295).
+        """
+        within = self.limit < math.inf and self.most <= 1 + self.limit
+        return self.verdict != "slower" and not within
+
+
+class Judging(NamedTuple):
+    """How parts are judged."""
+
+    confidence: float
+    """Of all intervals together."""
+    least: float
+    """Smallest difference that counts, as a share."""
+    own: bool
+    """Whether each part is judged by its own spread, and by ``least`` where that is smaller."""
+    shared: frozenset[str]
+    """Devices, by name, behind a link that other machines may use."""
+    hosts: Hosts | None
+    """What their change may explain is taken off times of the host's clock."""
+
+
+def changes(parts: Sequence[Frame], how: Judging) -> list[Change]:
+    """Changes of parts of the common rows, judged together."""
+    each = simultaneous(how.confidence, sum(not part["exact"].all() for part in parts))
+    of_host = [part for part in parts if part["clock"].iloc[0] == "host"]
+    logs = [by_process(part) for part in of_host]
+    if how.hosts:
+        ranges = how.hosts.explained(logs, how.confidence)
+    else:
+        ranges = [Explained(0.0, 0.0, one) for one in unseen(logs)] if how.own else []
+    explained = dict(zip(map(id, of_host), ranges, strict=False))
+    samples = list(map(_sample, parts))
+    scatters = _scatters(samples) if how.own else [None] * len(parts)
+    return [
+        _change(part, sample, scatter, each, how, explained.get(id(part)))
+        for part, sample, scatter in zip(parts, samples, scatters, strict=True)
+    ]
+
+
+class _Sample(NamedTuple):
+    """Logarithms of both sides of a part."""
+
+    kind: Hashable
+    """What a part is alike in scatter: see ``host_state``."""
+    before: Sequence[float]
+    after: Sequence[float]
+    per_run: bool
+    exact: bool
+
+
+def _sample(part: Frame) -> _Sample:
+    sides = [part[part["side"] == i] for i in (0, 1)]
+    per_run = all(rows["run"].nunique() > 1 for rows in sides)
+    before, after = (_logs(rows, per_run=per_run) for rows in sides)
+    first = part.iloc[0]
+    kind: tuple[object, ...] = (first["study"], first["device"], first["clock"], per_run)
+    size = int(part["bytes"].min())
+    if size >= LARGE:
+        kind += ("large", first["memory"])
+    elif not size:
+        kind += (first["operation"], first["memory"])
+    return _Sample(kind, before, after, per_run, any(rows["exact"].all() for rows in sides))
+
+
+class _Scatter(NamedTuple):
+    """Variance of a logarithm on each side, and its degrees of freedom."""
+
+    variances: tuple[float, float]
+    free: float
+
+
+def _scatters(samples: Sequence[_Sample]) -> list[_Scatter | None]:
+    """Scatter of each part, shrunk towards that of its kind (Smyth, see ``host_state``).
+
+    None where no part of a kind has two values.
+    """
+    squares: dict[tuple[Hashable, int], tuple[float, int]] = {}
+    for one in samples:
+        for side, values in enumerate((one.before, one.after)):
+            known, free = squares.get((one.kind, side), (0.0, 0))
+            if not one.exact:
+                squares[one.kind, side] = (known + _squares(values), free + len(values) - 1)
+    found: list[_Scatter | None] = []
+    for one in samples:
+        variances = []
+        for side, values in enumerate((one.before, one.after)):
+            of_kind, free = squares.get((one.kind, side), (0.0, 0))
+            if free:
+                own = _PRIOR_FREE * of_kind / free + _squares(values)
+                variances.append(own / (_PRIOR_FREE + len(values) - 1))
+        fewest = min(len(one.before), len(one.after))
+        known_both = len(variances) == 2 and not one.exact
+        scatter = (
+            _Scatter((variances[0], variances[1]), _PRIOR_FREE + fewest - 1) if known_both else None
+        )
+        found.append(scatter)
+    return found
+
+
+def _squares(values: Sequence[float]) -> float:
+    mean = math.fsum(values) / len(values)
+    return math.fsum((value - mean) ** 2 for value in values)
+
+
+def _logs(rows: Frame, *, per_run: bool) -> list[float]:
+    """Of each process the mean over its rows; of each run, if wanted, the mean of these."""
+    processes = rows.groupby(["run", "process"], sort=False).column("log")
+    runs: dict[int, list[float]] = {}
+    for (run, _), logs in processes.items():
+        runs.setdefault(run, []).append(float(logs.mean()))
+    if per_run:
+        return [float(np.mean(means)) for means in runs.values()]
+    return [mean for means in runs.values() for mean in means]
+
+
+def _interval(
+    sample: _Sample, scatter: _Scatter | None, hidden: float, confidence: float
+) -> Interval:
+    """Interval of the difference of the logarithms.
+
+    ``hidden``: half-width of what two runs may differ by as a whole.
+    """
+    if sample.exact:
+        before, after = (
+            exact(values[0], confidence) if len(values) == 1 else location(values, confidence)
+            for values in (sample.before, sample.after)
+        )
+        return after.minus(before)
+    if scatter:
+        value = location(sample.after).value - location(sample.before).value
+        counts = (len(sample.before), len(sample.after))
+        reach = _reach(scatter, scatter.variances, counts, hidden, 0.5 + confidence / 2)
+        return Interval(value, value - reach, value + reach, confidence)
+    apart = shift(sample.before, sample.after, confidence)
+    whole = Interval(0.0, -hidden, hidden, confidence)
+    return combined((1.0, 1.0), (apart, whole)) if hidden else apart
+
+
+def _reach(
+    scatter: _Scatter,
+    variances: Sequence[float],
+    counts: Sequence[int],
+    hidden: float,
+    share: float,
+) -> float:
+    """How far a difference of two means lies from the true one, in ``share`` of cases at most."""
+    errors = (math.sqrt(v / n) for v, n in zip(variances, counts, strict=True))
+    return student(scatter.free, share) * math.hypot(*errors, hidden / _STATE_SIGMAS)
+
+
+def _own(
+    sample: _Sample, scatter: _Scatter | None, hidden: float, each: float, one: float
+) -> float:
+    """Difference that sides which scatter as the first one do show by themselves, as a share.
+
+    An unchanged time is within it in all parts at once (``each``), with its upper bound
+    (confidence ``one``). Infinite where it is unknown or beyond ``MOST_OWN``.
+    """
+    if sample.exact:
+        return 0.0
+    if scatter is None:
+        return math.inf
+    variances, counts = (scatter.variances[0],) * 2, (len(sample.before), len(sample.after))
+    reaches = (_reach(scatter, variances, counts, hidden, share) for share in (0.5 + each / 2, one))
+    own = math.expm1(math.fsum(reaches))
+    return own if own <= MOST_OWN else math.inf
+
+
+def _change(
+    part: Frame,
+    sample: _Sample,
+    scatter: _Scatter | None,
+    each: float,
+    how: Judging,
+    explained: Explained | None,
+) -> Change:
+    """The change of one part; ``explained``: what the hosts may add to its logarithm.
+
+    ``each``: confidence of an interval, so that all intervals together have that of ``how``.
+    """
+    first = part.iloc[0]
+    known = explained is not None and not math.isnan(explained.unseen)
+    single = not sample.exact and not sample.per_run
+    allowed = single and first["device"] in how.shared and not known
+    hidden = math.log1p(SHARED_LINK) if allowed else 0.0
+    raw = _interval(sample, scatter, hidden, each)
+    by_host = 0.0
+    if explained and known and not sample.exact:
+        # Of all that the hosts may explain, what explains most of this change.
+        by_host = min(max(raw.value, explained.low), explained.high)
+        hidden = explained.unseen if single else 0.0
+    ratio, bound = (
+        _interval(sample, scatter, hidden, confidence).exponential().times(math.exp(-by_host))
+        for confidence in (each, 2 * how.confidence - 1)
+    )
+    limit = how.least
+    if how.own:
+        limit = max(limit, _own(sample, scatter, hidden, each, how.confidence))
+    judged = min(limit, MOST_OWN) if how.own else limit
+    before, after = sample.before, sample.after
+    verdict, most = judge(ratio, judged), bound.high
+    relevant_log = math.log1p(judged)
+    wide = explained is not None and explained.high - explained.low > 2 * relevant_log
+    if wide and abs(by_host) > relevant_log and verdict != "slower":
+        # It is within the limit only because the hosts may explain more.
+        most = math.inf
+        verdict = "undecided" if verdict == "same" else verdict
+    sizes = part.drop_duplicates("bytes")
+    return Change(
+        **identity(first),
+        sizes=wording.sizes(sizes["bytes"].tolist()),
+        before_s=location(before).exponential().value,
+        after_s=location(after).exponential().value,
+        moved_bytes=math.exp(float(np.log(sizes["moved"].values).mean())),
+        ratio=ratio,
+        samples=(len(before), len(after)),
+        per_run=sample.per_run,
+        allowed=allowed,
+        limit=limit,
+        most=most,
+        verdict=verdict,
+        sizes_class=size_class(int(sizes["bytes"].iloc[0])),
+        raw=raw.exponential(),
+        raw_verdict=judge(raw.exponential(), judged),
+    )

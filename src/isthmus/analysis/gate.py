@@ -1,0 +1,106 @@
+"""A gate's decision on a comparison, with what makes the comparison itself doubtful."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import NamedTuple
+
+from isthmus.analysis.changes import Comparison, Missing, Side
+from isthmus.analysis.quantities import Outcome
+from isthmus.results.run_file import Run
+
+_MACHINE = ("host", "cpu")
+"""Facts of the environment that name a machine."""
+_SETTINGS = (
+    "precision", "confidence", "reruns", "budget_s", "quick", "axes", "options", "cpus",
+    "numa_node", "repetitions",
+)  # fmt: skip
+"""Settings that change which times a run has; the seed does not."""
+
+
+class Doubt(NamedTuple):
+    """Why two sides may not be like with like."""
+
+    kind: str
+    """``newer``, ``incomplete``, ``machine`` or ``settings``."""
+    side: str
+    """``base`` or ``new`` where it is of one side."""
+    names: tuple[str, ...]
+    """Settings, or the two machines."""
+
+
+class Gate(NamedTuple):
+    """The decision, with what the first line says."""
+
+    outcome: Outcome
+    doubts: list[Doubt]
+    dead: list[str]
+    """Devices that were asked for, of which no time is compared and no point is missing."""
+
+
+def decide(result: Comparison) -> Gate:
+    """The decision on a comparison: it passes only if every device and quantity is decided."""
+    dead = _dead(result)
+    outcome: Outcome = "undecided" if result.passes and dead else result.outcome
+    return Gate(outcome, list(_doubts(result.base, result.new)), dead)
+
+
+def _dead(result: Comparison) -> list[str]:
+    """Devices of either side, by the base's names, which nothing in the comparison speaks for."""
+    known = {one.device for one in (*result.series, *result.missing)}
+    asked = [
+        result.devices.get(device.address, device.address)
+        for run in (*result.base.runs, *result.new.runs)
+        for device in run.devices
+        if device.error or device.address in {point.device for point in run.points}
+    ]
+    below = _below_resolution(result)
+    return [one for one in dict.fromkeys(asked) if one not in known | below]
+
+
+def _below_resolution(result: Comparison) -> set[str]:
+    """Devices without an error whose points all have samples: their times are too short."""
+    return {
+        result.devices.get(device.address, device.address)
+        for device in (d for run in result.new.runs for d in run.devices)
+        if not device.error
+        and all(
+            point.reruns and not point.error
+            for run in result.new.runs
+            for point in run.points
+            if point.device == device.address
+        )
+    }
+
+
+def _doubts(base: Side, new: Side) -> Iterator[Doubt]:
+    if min(run.started for run in base.runs) > max(run.started for run in new.runs):
+        yield Doubt("newer", "base", ())
+    for name, side in (("base", base), ("new", new)):
+        if any(run.status != "complete" for run in side.runs):
+            yield Doubt("incomplete", name, ())
+    machines = [sorted({_machine(run) for run in side.runs}) for side in (base, new)]
+    if machines[0] != machines[1]:
+        yield Doubt("machine", "", tuple(", ".join(of) for of in machines))
+    differ = tuple(name for name in _SETTINGS if _values(base, name) != _values(new, name))
+    if differ:
+        yield Doubt("settings", "", differ)
+
+
+def _machine(run: Run) -> str:
+    """The host's name, or its processor where the name is not known."""
+    return next((str(run.environment[n]) for n in _MACHINE if run.environment.get(n)), "unknown")
+
+
+def _values(side: Side, name: str) -> set[str]:
+    return {str(getattr(run.settings, name)) for run in side.runs}
+
+
+def unknown_quantities(result: Comparison) -> list[tuple[Missing, int]]:
+    """Quantities that cannot be compared, each by its first point, and how many points it has."""
+    counts: dict[tuple[str, ...], int] = {}
+    first: dict[tuple[str, ...], Missing] = {}
+    for one in result.unknown:
+        first.setdefault(one.key, one)
+        counts[one.key] = counts.get(one.key, 0) + 1
+    return [(first[key], count) for key, count in counts.items()]
