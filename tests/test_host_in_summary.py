@@ -79,7 +79,8 @@ def test_a_slow_part_of_the_run_is_told() -> None:
     assert found.unmoved == (4 << 20, 64 << 20)
     text = " ".join(" ".join(lines(_with_host(12, 1.08, 4))).split())
     assert "The host was 8." in text
-    assert "slower in 33 % of this run (system calls): times of 1 to 64Ki follow it, of" in text
+    assert "slower in 33 % of this run (system calls): points of size 1 to 64Ki follow" in text
+    assert "of size 4Mi to 64Mi do not." in text
     data = json.loads(as_json.REPORTER.text(_with_host(12, 1.08, 4)))
     assert data["host"]["reference"] == "system_call_s"
 

@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import json
+from collections import Counter
 from pathlib import Path
+from typing import Any
 
+import msgspec
 import pytest
 
 from conftest import Command
@@ -32,6 +35,9 @@ VERDICTS = {  # of the first figure
 }  # fmt: skip
 
 
+THREADS = msgspec.toml.decode((DATA / "threads.toml").read_bytes())["thread"]
+
+
 def of(text: str, link: str | None = None, gigabits: float = 0) -> Judged:
     return judge(text, None, link, gigabits)
 
@@ -53,6 +59,8 @@ def test_the_answer_fits_a_screen(example: Path, isthmus: Command) -> None:
     assert len(rows) <= 25
     assert max(map(len, rows)) <= 80
     data = json.loads(isthmus("judge", str(example), "--format", "json").stdout)
+    explained = any(one["causes"] for one in data["judgements"])
+    assert explained == any(row.startswith("1. ") for row in rows)
     worst = {"below", "impossible"} & {one["verdict"] for one in data["judgements"]}
     assert bool(worst) <= (shown.returncode == 3)
 
@@ -81,6 +89,23 @@ def test_a_limit_makes_a_verdict() -> None:
     bare = (DATA / "nvbandwidth-24.txt").read_text(encoding="utf-8")
     (smi,) = DATA.glob("nvidia_smi-*.txt")
     assert verdicts(bare + smi.read_text(encoding="utf-8")) == {"below", "normal"}
+
+
+def test_buffers_of_several_sizes_are_one_gpu() -> None:
+    (one,) = of((DATA / "nvbandwidth-42.txt").read_text(encoding="utf-8")).judgements
+    assert {row.part for row in one.group.rows} == {"GPU 0"}
+    assert [row.size for row in one.group.rows] == [
+        size << 20 for size in (512, 1024, 10240, 20480)
+    ]
+    assert one.reasons[0].kind == "falls"
+    assert one.causes[0].kind == "large_sm"
+
+
+def test_many_small_messages_at_once_are_no_latency() -> None:
+    (one,) = of((DATA / "perftest-65.txt").read_text(encoding="utf-8")).judgements
+    assert (one.verdict, one.seconds) == ("unknown", 0)
+    assert [reason.kind for reason in one.reasons] == ["too_small"]
+    assert one.missing == ["messages"]
 
 
 def test_every_cause_and_reference_names_its_source() -> None:
@@ -183,6 +208,73 @@ def test_both_ends_of_a_run_count_once() -> None:
     once = text_of("ib_write_bw.txt")
     log = importers.by_name("perftest").read(cleaned(once + once))
     assert len(log.rows) == len(importers.by_name("perftest").read(cleaned(once)).rows)
+
+
+# Threads
+
+
+@pytest.mark.parametrize("thread", THREADS, ids=[Path(one["input"]).stem for one in THREADS])
+def test_the_verdict_on_a_thread_stays(thread: dict[str, Any], isthmus: Command) -> None:
+    def verdict(*options: str) -> tuple[str, list[str]]:
+        shown = isthmus("judge", str(DATA / thread["input"]), *options, "--format", "json")
+        if shown.returncode == 2:
+            return "unread", []
+        data = json.loads(shown.stdout)
+        worst = [one for one in data["judgements"] if one["verdict"] == data["verdict"]]
+        causes = next((one["causes"] for one in worst if one["causes"]), [])
+        return data["verdict"], [one["kind"] for one in causes]
+
+    found, causes = verdict()
+    assert found == thread["alone"]
+    if found in {"below", "impossible"}:
+        assert causes == thread["causes"]
+    if "option" in thread:
+        assert verdict(*thread["option"])[0] == thread["told"]
+
+
+def test_the_page_has_every_thread_and_the_counts() -> None:
+    page = (DATA.parents[2] / "docs" / "judging_cases.md").read_text(encoding="utf-8")
+    rows = [line for line in page.splitlines() if line.startswith("| ")]
+    assert len({one["source"] for one in THREADS}) == len(THREADS) == 20
+    for one in THREADS:
+        (row,) = [line for line in rows if line.startswith(f"| {one['source']} |")]
+        assert one["pasted"] in row
+        assert one["found"] in row
+    for half in (1, 2):
+        counts = Counter(one["agrees"] for one in THREADS if one["half"] == half)
+        kinds = ("yes", "told", "no", "missed", "unread", "open")
+        cells = " | ".join(str(counts[kind]) for kind in kinds)
+        assert any(line.endswith(f"| {cells} |") for line in rows)
+
+
+def test_a_trace_of_opencl_has_the_time_of_each_transfer() -> None:
+    log = importers.by_name("vitis_trace").read((DATA / "vitis_trace-opencl.txt").read_text())
+    found = {(row.direction, row.size): list(row.values) for row in log.rows}
+    assert found["h2d", 16000] == pytest.approx([89.392431 - 89.285153, 103.763015 - 103.728578])
+    assert found["d2h", 1600] == pytest.approx([101.481931 - 101.443962, 114.010762 - 113.956351])
+    assert {row.unit for row in log.rows} == {"ms"}
+    assert log.names == ["xilinx_u50_gen3x16_xdma_5_202210"]
+    assert not log.problems
+
+
+def test_a_trace_of_native_xrt_has_times_without_sizes() -> None:
+    text = (DATA / "vitis_trace-native.txt").read_text(encoding="utf-8")
+    log = importers.by_name("vitis_trace").read(text)
+    assert [(row.direction, row.size) for row in log.rows] == [("h2d", None), ("d2h", None)]
+    assert log.rows[0].values == pytest.approx([21.185852, 42.28524])
+    cut = importers.by_name("vitis_trace").read(text.replace("40,38,", "40,99,"))
+    assert len(cut.rows) == 1
+    assert [str(one) for one in cut.problems] == ["line 38: READ has no end"]
+    assert of(text).verdict == "unknown"
+
+
+def test_a_single_transfer_is_held_against_single_transfers() -> None:
+    judged = of((DATA / "vitis_trace-opencl.txt").read_text(encoding="utf-8"))
+    assert judged.boards[0].name == "u50"  # which knows rates of many transfers at once
+    assert {one.known.of for one in judged.judgements if one.known} == {
+        "single transfers in a profile of Vitis"
+    }
+    assert {one.verdict for one in judged.judgements} == {"normal"}
 
 
 # The command

@@ -19,6 +19,7 @@ RATE = Answer(
 )  # fmt: skip
 
 
+WIDE = Interval(1.2e-3, 1e-4, 16.8e-3)
 ONE_PROCESS = Interval(1.2e-3, math.nan, math.nan)
 
 
@@ -69,6 +70,10 @@ def test_an_answer_is_one_line_at_once(shown: Shown) -> None:
     ("changes", "line"),
     [
         ({"bytes": 4096, "moved_bytes": 4096}, "4Ki pinned: 1.20 ms +-0.17 %"),
+        (
+            {"seconds": [WIDE]},
+            "64Mi pinned: 55.9 GB/s, within a factor of 14: processes differ too much",
+        ),
         ({"precise": False}, "64Mi pinned: 55.9 GB/s +-0.17 %: processes differ too much"),
         ({"simulated": True}, "64Mi pinned: 55.9 GB/s, simulated"),
         (

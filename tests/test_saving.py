@@ -16,8 +16,8 @@ from isthmus.saving import save
 ISTHMUS = Path(sys.executable).with_name("isthmus")
 MOST = 2048
 """Bytes of a file that a full disk still takes: fewer than any of these files has."""
-MEASURED = ("run", "transfer", "--device", "null", "--bytes", "1,64", "--reruns", "2", "--budget",
-            "5", "--out", "run.json")  # fmt: skip
+MEASURED = ("run", "transfer", "--device", "null:20us", "--bytes", "1,64", "--reruns", "2",
+            "--budget", "5", "--out", "run.json")  # fmt: skip
 WRITING = {
     "export csv": ("export", "run.json", "--out", "rows.csv"),
     "export samples": ("export", "run.json", "--samples", "--out", "rows.json"),

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import json
-import os
 import shutil
 import subprocess
-import sys
+import sysconfig
+import venv
 from collections.abc import Callable
 from pathlib import Path
 
@@ -49,6 +49,19 @@ print(json.dumps(told))
 Toy = Callable[..., subprocess.CompletedProcess[str]]
 
 
+def with_packages(environment: Path, packages: Path) -> Path:
+    """The Python of a new environment that has this environment's packages and those of a folder.
+
+    ``PYTHONPATH`` does not serve: Isthmus imports nothing from there.
+    """
+    venv.create(environment, symlinks=True)
+    (site_packages,) = environment.glob("lib/python*/site-packages")
+    folders = [sysconfig.get_path("purelib"), str(packages)]
+    lines = [f"import site; site.addsitedir({folder!r})" for folder in folders]
+    (site_packages / "all.pth").write_text("\n".join(lines), encoding="utf-8")
+    return environment / "bin" / "python"
+
+
 @pytest.fixture(scope="module")
 def toy(tmp_path_factory: pytest.TempPathFactory) -> Toy:
     """Runs a command where that package is installed."""
@@ -70,11 +83,14 @@ def toy(tmp_path_factory: pytest.TempPathFactory) -> Toy:
         check=True,
     )  # fmt: skip
 
+    python = with_packages(tmp_path_factory.mktemp("environment"), site)
+    work = tmp_path_factory.mktemp("work")
+
     def run(*words: str) -> subprocess.CompletedProcess[str]:
         command = words if words[0] == "-c" else ("-m", "isthmus", *words)
         done = subprocess.run(
-            [sys.executable, *command], cwd=site, capture_output=True, text=True, check=False,
-            env={**os.environ, "PYTHONPATH": str(site)}, timeout=LIMIT_S,
+            [python, *command], cwd=work, capture_output=True, text=True, check=False,
+            timeout=LIMIT_S,
         )  # fmt: skip
         assert done.returncode == 0, done.stderr
         return done
@@ -125,15 +141,17 @@ def test_a_model_and_a_source_are_in_every_list(toy: Toy) -> None:
 def test_a_package_that_cannot_be_loaded_is_named_in_one_line(
     tmp_path: Path, group: str, command: list[str]
 ) -> None:
-    information = tmp_path / "broken-1.dist-info"
-    information.mkdir()
+    packages = tmp_path / "packages"
+    information = packages / "broken-1.dist-info"
+    information.mkdir(parents=True)
     (information / "METADATA").write_text("Name: broken\nVersion: 1\n", encoding="utf-8")
     entries = f"[isthmus.{group}]\nodd = broken_module:THING\n"
     (information / "entry_points.txt").write_text(entries, encoding="utf-8")
-    (tmp_path / "broken_module.py").write_text("raise RuntimeError('two\\nlines')\n")
+    (packages / "broken_module.py").write_text("raise RuntimeError('two\\nlines')\n")
+    python = with_packages(tmp_path / "environment", packages)
     done = subprocess.run(
-        [sys.executable, "-m", "isthmus", *command], cwd=tmp_path, capture_output=True, text=True,
-        env={**os.environ, "PYTHONPATH": str(tmp_path)}, timeout=LIMIT_S, check=False,
+        [python, "-m", "isthmus", *command], cwd=tmp_path, capture_output=True, text=True,
+        timeout=LIMIT_S, check=False,
     )  # fmt: skip
     assert (done.returncode, done.stderr.count("\n")) == (1, 1)
     assert f"package broken registers isthmus.{group} 'odd'" in done.stderr
@@ -144,18 +162,20 @@ def test_a_package_that_cannot_be_loaded_is_named_in_one_line(
 def test_a_package_is_not_loaded_by_commands_that_do_not_name_it(tmp_path: Path) -> None:
     def ended(*words: str) -> int:
         return subprocess.run(
-            [sys.executable, "-m", "isthmus", *words], cwd=tmp_path, capture_output=True,
-            env={**os.environ, "PYTHONPATH": str(tmp_path)}, timeout=LIMIT_S, check=False,
+            [python, "-m", "isthmus", *words], cwd=tmp_path, capture_output=True,
+            timeout=LIMIT_S, check=False,
         ).returncode  # fmt: skip
 
-    information = tmp_path / "spy-1.dist-info"
-    information.mkdir()
+    packages = tmp_path / "packages"
+    information = packages / "spy-1.dist-info"
+    information.mkdir(parents=True)
+    python = with_packages(tmp_path / "environment", packages)
     (information / "METADATA").write_text("Name: spy\nVersion: 1\n", encoding="utf-8")
     kinds = ("studies", "models", "reporters", "importers", "checks")
     entries = "".join(f"[isthmus.{kind}]\nspy = spy_{kind}:THING\n" for kind in kinds)
     (information / "entry_points.txt").write_text(entries, encoding="utf-8")
     for kind in kinds:
-        (tmp_path / f"spy_{kind}.py").write_text(f"open('loaded_{kind}', 'w')\nTHING = None\n")
+        (packages / f"spy_{kind}.py").write_text(f"open('loaded_{kind}', 'w')\nTHING = None\n")
     output = ROOT / "tests" / "data" / "import" / "osu_bw.txt"
     for command in (
         ["import", str(output), "--out", "run.json"], ["show", "run.json", "--format", "csv"],

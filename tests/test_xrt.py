@@ -171,9 +171,14 @@ def test_without_any_bitstream_the_cure_is_told() -> None:
 def test_a_dying_device_process_takes_nobody_with_it(
     isthmus: Command, tmp_path: Path, address: str, ending: str
 ) -> None:
-    # Runs in every Python below; the first worker of XRT that has measured a little dies.
-    (tmp_path / "sitecustomize.py").write_text(
+    # Runs in every worker; the first worker of XRT that has measured a little dies.
+    hooks = tmp_path / "hooks"
+    hooks.mkdir()
+    (hooks / "msgspec.py").write_text(
         "import ctypes, os, signal, sys, threading, time\n"
+        "sys.path.remove(os.path.dirname(__file__))\n"
+        "del sys.modules['msgspec']\n"
+        "import msgspec\n"
         "def strike():\n"
         "    main = sys.modules['__main__']\n"
         "    while not hasattr(main, 'serve'):\n"
@@ -190,7 +195,7 @@ def test_a_dying_device_process_takes_nobody_with_it(
         "    threading.Thread(target=strike, daemon=True).start()\n"
     )
     # Workers read PYTHONPATH where Isthmus itself comes from it.
-    where = {"PYTHONPATH": f"{tmp_path}:{SOURCES}"}
+    where = {"PYTHONPATH": f"{hooks}:{SOURCES}"}
     code, said = run(isthmus, "--device", address, "--device", BESIDE, "--axis", "bytes=1:64Ki",
                      "--axis", "operation=write", env=where)  # fmt: skip
     assert (tmp_path / "struck").exists()

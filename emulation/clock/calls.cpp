@@ -209,7 +209,8 @@ int find_code(dl_phdr_info* object, std::size_t /*size*/, void* /*none*/) {
   if (!of_shim && !of_opencl && !name.starts_with("libxrt_coreutil.so")) {
     return 0;
   }
-  Code& code = of_shim ? shim : of_opencl ? opencl : scheduler;
+  Code& other = of_opencl ? opencl : scheduler;
+  Code& code = of_shim ? shim : other;
   for (unsigned index = 0; index < object->dlpi_phnum; ++index) {
     const auto& segment = object->dlpi_phdr[index];
     if (segment.p_type == PT_LOAD && (segment.p_flags & PF_X) != 0) {

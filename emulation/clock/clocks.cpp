@@ -61,7 +61,7 @@ ISTHMUS_INTERPOSED std::time_t time(std::time_t* into) noexcept {
   return now;
 }
 
-ISTHMUS_INTERPOSED int ftime(timeb* time) noexcept {
+ISTHMUS_INTERPOSED int ftime(timeb* time) {
   const timespec now = wall_clock();
   constexpr long nanoseconds_of_a_millisecond = 1'000'000;
   *time = {.time = now.tv_sec,

@@ -159,7 +159,10 @@ ISTHMUS_INTERPOSED int thrd_sleep(const timespec* time, timespec* rest) {
   const int before = errno;
   const int result = sleep_for(time, rest, __builtin_return_address(0)) == 0 ? 0 : errno;
   errno = before;
-  return result == 0 ? 0 : result == EINTR ? -1 : -2;
+  if (result == 0) {
+    return 0;
+  }
+  return result == EINTR ? -1 : -2;
 }
 
 ISTHMUS_INTERPOSED int clock_nanosleep(clockid_t clock, int flags, const timespec* time,

@@ -14,6 +14,8 @@ try:
 except ModuleNotFoundError as error:
     hint = f"; not searched: {', '.join(_NOT_SEARCHED)}" if _NOT_SEARCHED else ""
     sys.exit(f"isthmus: {error}{hint}")
+except KeyboardInterrupt:
+    sys.exit("isthmus: interrupted")
 
 if __name__ == "__main__":
     main()

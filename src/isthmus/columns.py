@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import shutil
 import sys
 import textwrap
@@ -13,6 +14,20 @@ _PARAGRAPH = 80
 _BETWEEN = "  "
 _LEAST = 24
 """Characters of a line that the last column keeps, however narrow the terminal is."""
+
+
+def line_width() -> int:
+    """Characters of a line: 80, or fewer where stdout is a narrower terminal."""
+    room = shutil.get_terminal_size().columns if sys.stdout.isatty() else _PARAGRAPH
+    return max(min(room, _PARAGRAPH), _LEAST)
+
+
+def fitted(line: str) -> list[str]:
+    """A line of several columns, in as many lines as a narrow terminal needs."""
+    if len(line) <= line_width():
+        return [line]
+    close = re.sub(" {3,}", "  ", line)
+    return textwrap.wrap(close, line_width(), subsequent_indent="  ", break_on_hyphens=False)
 
 
 def columns(
@@ -39,7 +54,7 @@ def columns(
 def wrapped(text: str, first: str = "", others: str = "  ") -> list[str]:
     """A paragraph with these indents. Paths and addresses stay whole, whatever their length."""
     return textwrap.wrap(
-        text, _PARAGRAPH, initial_indent=first, subsequent_indent=others,
+        text, line_width(), initial_indent=first, subsequent_indent=others,
         break_long_words=False, break_on_hyphens=False,
     )  # fmt: skip
 
@@ -52,7 +67,7 @@ def command_lines(command: Invocation | Sequence[str], label: str) -> Iterator[s
     pieces = command.pieces if isinstance(command, Invocation) else command
     line = label
     for word in pieces:
-        if len(f"{line} {word} \\") > _PARAGRAPH:
+        if len(f"{line} {word} \\") > line_width() and line not in {label, "   "}:
             yield f"{line} \\"
             line = "   "
         line += f" {word}"

@@ -31,8 +31,8 @@ def kept_of_python_path() -> list[str]:
     """Folders of ``PYTHONPATH`` that are searched: none where Isthmus comes from elsewhere."""
     if not _comes_from_python_path():
         return []
-    known = _python_path() - (_doubtful() - _trusted())
-    return [folder for folder in map(os.path.realpath, _before_the_library()) if folder in known]
+    left_out = _doubtful() - _trusted()
+    return [folder for folder in _python_path() if folder not in left_out]
 
 
 def _comes_from_python_path() -> bool:
@@ -56,17 +56,17 @@ def _library() -> str:
 
 
 def _doubtful() -> set[str]:
-    folders = set() if _comes_from_python_path() else _python_path()
+    folders = set() if _comes_from_python_path() else set(_python_path())
     try:
         return {*folders, os.path.realpath(os.getcwd())}
     except FileNotFoundError:  # the working folder is gone
         return folders
 
 
-def _python_path() -> set[str]:
+def _python_path() -> list[str]:
     # An empty name stands for the working folder, which is doubtful in any case.
     names = os.environ.get("PYTHONPATH", "").split(os.pathsep)
-    return {os.path.realpath(name) for name in names if name}
+    return [os.path.realpath(name) for name in names if name]
 
 
 def _trusted() -> set[str]:

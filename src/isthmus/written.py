@@ -12,8 +12,9 @@ import msgspec
 
 from isthmus.units import printable
 
-_FORMULA = ("=", "+", "-", "@", "\t", "\r")
-"""How a text begins that spreadsheets take for a formula."""
+_FORMULA = re.compile(r"(^|;)(\s*[=+\-@\t\r\uff1d\uff0b\uff0d\uff20])")
+"""Beginning of what spreadsheets take for a formula: also with wide characters, and behind a
+semicolon, which separates cells where the comma is the decimal point."""
 _NUMBER = re.compile(r"[+-]?[0-9.]+(e[+-]?[0-9]+)?", re.IGNORECASE)
 
 
@@ -56,5 +57,4 @@ def _cell(value: object) -> object:
         return str(value).lower()
     if not isinstance(value, str):
         return value
-    text = printable(value)
-    return f"'{text}" if value.startswith(_FORMULA) and not _NUMBER.fullmatch(value) else text
+    return printable(value if _NUMBER.fullmatch(value) else _FORMULA.sub(r"\1'\2", value))

@@ -68,6 +68,4 @@ void beside(const Arguments& arguments) {
 
 }  // namespace
 
-int main(int count, char** given) {
-  return act(count, given, {{"all", all}, {"beside", beside}});
-}
+int main(int count, char** given) { return act(count, given, {{"all", all}, {"beside", beside}}); }

@@ -58,6 +58,15 @@ def _read(name_or_path: str, folder: Path, overrides: Mapping[str, str]) -> Boar
     return Board(name, title, about.get("description", ""), MappingProxyType(complete))
 
 
+_MOST_BYTES = 64 << 10
+"""Largest file of a board that is read: those installed have 5 KiB at most. The parser takes 6 s
+for a key of 200 KB, and the square of that for longer keys."""
+_MOST_NUMBER = 1 << 63
+"""Largest whole number; Python refuses to print one of more than 4300 digits."""
+_MOST_INCLUDED = 16
+"""Most files of which each includes the next; those installed include one."""
+
+
 def _locate(name_or_path: str, folder: Path, including: Path | None = None) -> Path:
     """The path of a board: a file if the text looks like a path, else an installed board.
 
@@ -98,6 +107,8 @@ def _merged(
     if real in including:
         chain = " -> ".join(p.name for p in (*including, real))
         raise UsageError(f"{path}: board.include is cyclic: {chain}")
+    if len(including) > _MOST_INCLUDED:
+        raise UsageError(f"{path}: more than {_MOST_INCLUDED} files include one another")
     document = _document(path)
     about = _about(document.pop("board", {}), path)
     settings = dict(_settings(document, path))
@@ -117,11 +128,16 @@ def _merged(
 
 def _document(path: Path) -> dict[str, Any]:
     try:
-        return msgspec.toml.decode(path.read_bytes(), type=dict[str, Any])
+        with path.open("rb") as file:
+            data = file.read(_MOST_BYTES + 1)
     except OSError as error:
         raise UsageError(f"{path}: {error.strerror}") from error
-    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
-        raise UsageError(f"{path}: no TOML: {error}") from error
+    if len(data) > _MOST_BYTES:
+        raise UsageError(f"{path}: larger than {_MOST_BYTES >> 10} KiB, which no board is")
+    try:
+        return msgspec.toml.decode(data, type=dict[str, Any])
+    except (msgspec.DecodeError, ValueError, RecursionError) as error:
+        raise UsageError(f"{path}: no TOML: {shortened(str(error))}") from error
 
 
 def _about(section: Any, path: Path) -> dict[str, str]:
@@ -178,7 +194,10 @@ def _setting(name: str, entry: Any, file: str) -> Setting:
         raise UsageError("source is no text")
     if not isinstance(calibration, str) or (kind == "fitted") != bool(calibration):
         raise UsageError("calibration names the points of a fitted value, and of no other")
-    return Setting(TABLE[name].check(entry["value"]), kind, source, calibration, file)
+    value = entry["value"]
+    if isinstance(value, int) and abs(value) > _MOST_NUMBER:
+        raise UsageError("a number with too many digits")
+    return Setting(TABLE[name].check(value), kind, source, calibration, file)
 
 
 def _override(name: str, text: str) -> Setting:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import errno
 import signal
 import sys
 import time
@@ -34,6 +35,7 @@ from isthmus.command import App
 from isthmus.errors import IsthmusError
 from isthmus.output import put, tell, warn
 from isthmus.system import launcher
+from isthmus.text import shortened
 
 _TYPERS_INTERRUPT = 130
 
@@ -99,6 +101,8 @@ def main() -> NoReturn:
             _end(str(error), error.exit_code, error.detail)
         if isinstance(error, ModuleNotFoundError) and error.name and (name := _extra(error.name)):
             _end(f"{error.name} is not installed: pip install 'isthmus[{name}]'", 2)
+        if isinstance(error, OSError) and error.errno == errno.ENAMETOOLONG:
+            _end(f"{shortened(str(error.filename))}: {error.strerror}", 2)
         if hasattr(error, "format_message") and hasattr(error, "exit_code"):
             _end(error.format_message(), error.exit_code)
         _end(f"{type(error).__name__}: {error} (--verbose shows where)", 1)

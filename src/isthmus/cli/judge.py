@@ -42,6 +42,7 @@ def judge_files(
     from isthmus.errors import UsageError
     from isthmus.judging import judge
     from isthmus.output import put
+    from isthmus.patience import limited
     from isthmus.references import link as parsed_link
     from isthmus.reporters import judged as reporter
     from isthmus.text import known
@@ -58,7 +59,9 @@ def judge_files(
             parsed_link(link)
         except UsageError as error:
             raise UsageError(f"'{link}' is no link; write gen3x16, or 100Gb for a port") from error
-    result = judge(_text(files or []), board, link, network)
+    text = _text(files or [])
+    with limited("the text"):
+        result = judge(text, board, link, network)
     if form == "json":
         put(json.dumps(reporter.data(result), indent=1))
     else:

@@ -112,7 +112,10 @@ def _certainty(answer: Answer) -> str:
         return ", simulated"
     if not all(one.known for one in answer.seconds):
         return " (one process)"
-    width = 100 * max(_LEAST_WIDTH, *(one.half_width for one in answer.seconds))
+    widest = max(_LEAST_WIDTH, *(one.half_width for one in answer.seconds))
+    if widest >= 1:
+        return f", within a factor of {1 + widest:.2g}: processes differ too much"
+    width = 100 * widest
     return f" +-{width:.2g} %" + ("" if answer.precise else ": processes differ too much")
 
 

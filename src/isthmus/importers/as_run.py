@@ -22,6 +22,7 @@ from isthmus.errors import UsageError
 from isthmus.importers.base import Importer, Log, Row
 from isthmus.importers.cleaning import cleaned
 from isthmus.measure.protocol import Noise
+from isthmus.patience import limited
 from isthmus.results.run_file import (
     IMPORTED,
     NO_LINK_BPS,
@@ -60,10 +61,11 @@ def imported(path: Path, form: str | None, bytes_each: int | None, command: Sequ
     chosen = importers.by_name(form) if form else None
     data = _read(path)
     try:
-        text = cleaned(_text(data))
-        chosen, log = _log(chosen, text)
-        rows, left_out = _usable(log, bytes_each)
-        points, lines = _points(rows)
+        with limited("its text"):
+            text = cleaned(_text(data))
+            chosen, log = _log(chosen, text)
+            rows, left_out = _usable(log, bytes_each)
+            points, lines = _points(rows)
     except UsageError as error:
         of = f"not read as {chosen.name}: " if chosen else ""
         raise UsageError(f"{path}: {of}{error}") from error
@@ -111,10 +113,18 @@ def _text(data: bytes) -> str:
 def _log(chosen: Importer | None, text: str) -> tuple[Importer, Log]:
     """The importer, and what it reads; of several that match, the first that finds rows."""
     if chosen:
-        return chosen, chosen.read(text)
+        return chosen, _read_by(chosen, text)
     found = [importers.recognised(text), *importers.all_recognised(text)[1:]]
-    logs = [(one, one.read(text)) for one in found]
+    logs = [(one, _read_by(one, text)) for one in found]
     return next((one for one in logs if any(row.operation for row in one[1].rows)), logs[0])
+
+
+def _read_by(chosen: Importer, text: str) -> Log:
+    """What an importer reads; Python refuses to read a whole number of more than 4300 digits."""
+    try:
+        return chosen.read(text)
+    except ValueError as error:
+        raise UsageError(f"not a number: {shortened(str(error))}") from error
 
 
 def _usable(log: Log, bytes_each: int | None) -> tuple[list[Row], list[str]]:

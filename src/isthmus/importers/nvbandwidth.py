@@ -184,6 +184,7 @@ def _of_text(text: str, log: _Parts) -> None:
     commands = Commands(_PROGRAM)
     name, unit, columns, seen = "", "", list[int](), {"": 0}
     bytes_each: int | None = None
+    numbers, run = dict[int | None, list[int]](), 1  # commands of one size; sizes tell others apart
     begun: tuple[int, str] | None = None
     lines = text.splitlines()
     for line, row in enumerate(lines, 1):
@@ -191,6 +192,7 @@ def _of_text(text: str, log: _Parts) -> None:
             log.command, columns, name = commands.current, [], ""
             given = commands.value("-b", "--bufferSize")
             bytes_each = size(given, line, "MB") if given.isdecimal() and int(given) else None
+            run = _run_of(commands.number, numbers.setdefault(bytes_each, []))
         elif found := _VERSION.match(row.strip()):
             log.version = found[1].lstrip("v")
         elif found := _DRIVER.match(row.strip()):
@@ -217,10 +219,17 @@ def _of_text(text: str, log: _Parts) -> None:
         elif name and unit and columns and (found := _ROW.match(row)):
             begun = None
             log.rows += _rows(name, found[2].split(), int(found[1]), columns, unit, line,
-                              bytes_each, log.problems, max(commands.number, 1))  # fmt: skip
+                              bytes_each, log.problems, run)  # fmt: skip
         elif row.startswith("SUM ") or not row.strip():
             columns = [] if row.startswith("SUM ") else columns
     _unfinished(begun, log)
+
+
+def _run_of(command: int, of_size: list[int]) -> int:
+    """Which of the commands with one size a command is, from 1; notes a new one."""
+    if command not in of_size:
+        of_size.append(command)
+    return of_size.index(command) + 1
 
 
 def _named(title: str, after: Sequence[str]) -> str:

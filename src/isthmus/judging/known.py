@@ -80,10 +80,15 @@ def _any_same(own: set[float], known: tuple[float, float]) -> bool:
 def times(
     group: Group, size: int, board: Reference | None, engines: Sequence[Reference]
 ) -> Range | None:
-    """Known times of one transfer of about this size, or of more; of calls, the last engine's."""
+    """Known times of one transfer of about this size, or of more; of calls, the last engine's.
+
+    A time in the log is one of a single transfer: a board's small rates are of many at once.
+    """
     if group.kind != "copy":
         return None
-    for reference in filter(None, (board, *reversed(engines))):
+    single = all(row.timed for row in group.rows)
+    order = (*reversed(engines), board) if single else (board, *reversed(engines))
+    for reference in filter(None, order):
         found = list(_times(group, size, reference))
         if found:
             nearest = min(ratio for ratio, *_ in found)

@@ -42,8 +42,6 @@ from isthmus.models.pcie import Link
 from isthmus.references import Reference, board, engine, of_names
 from isthmus.references import link as parsed_link
 
-LARGE = 1 << 20
-"""Bytes from which a copy shows its link rather than its start-up time."""
 LARGE_MESSAGE = 64 << 10
 """The same for messages between ranks: perftest's default size."""
 GOOD, POOR = 0.75, 0.6
@@ -177,7 +175,7 @@ class _Case:
             return self._unjudged("emulated")
         if any(row.fault for row in self.group.rows):
             return replace(self._unjudged("faulty"), verdict="impossible")
-        least = LARGE_MESSAGE if self.group.kind == "network" else LARGE
+        least = LARGE_MESSAGE if self.group.kind == "network" else shapes.LARGE
         large = [
             row for row in self.group.rows
             if row.rates() and (row.size is None or row.size >= least)
@@ -288,6 +286,9 @@ class _Case:
         rows = [row for row in self.group.rows if row.seconds() and row.size]
         if not rows:
             return self._unjudged("too_small" if self.group.rows[0].size else "no_limit")
+        if self.group.kind == "network" and not any(row.timed for row in rows):
+            # many are under way at once: the rate says no time of one
+            return replace(self._unjudged("too_small", ["messages"]), seconds=0.0)
         largest = max(row.size or 0 for row in rows)
         same = [row for row in rows if row.size == largest]
         seconds = statistics.median(map(each, same))

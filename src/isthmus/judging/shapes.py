@@ -12,6 +12,11 @@ from isthmus.judging.rows import rate
 
 FALLS = 0.6
 """Share of the peak that a rate at larger sizes keeps where nothing is wrong."""
+FALLS_COPY = 0.8
+"""The same for copies between host and device of ``LARGE`` bytes or more: NVIDIA/nvbandwidth
+issue 42 reports 0.66 as a fault."""
+LARGE = 1 << 20
+"""Bytes from which a copy shows its link rather than its start-up time."""
 DIFFERS = 0.8
 """Share of the median object that every object reaches where nothing is wrong."""
 OTHER_WAY = 0.5
@@ -36,7 +41,8 @@ def _falls(group: Group) -> Iterator[Reason]:
         if len(curve) < _FEWEST or within_caches:
             continue  # between buffers of processors, rates fall beyond the caches
         largest, best = max(curve), max(curve, key=lambda size: curve[size])
-        if curve[largest] < FALLS * curve[best]:
+        steady = group.kind == "copy" and best >= LARGE
+        if curve[largest] < (FALLS_COPY if steady else FALLS) * curve[best]:
             yield Reason(
                 "falls", curve[largest] / curve[best], part=part, size=best, at=largest,
                 rate=curve[best],

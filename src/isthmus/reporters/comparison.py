@@ -72,9 +72,9 @@ def _single_runs(result: Comparison) -> bool:
 
 
 def verdict(result: Comparison) -> list[str]:
-    """The answer as a sentence; about what is open, about the hosts, about points that lack."""
+    """The answer as a sentence; about the hosts, what is open, points the new side lacks."""
     lacks = [_missing(result)] if result.missing else []
-    return [_verdict(result), *_open(result), *_host(result), *lacks]
+    return [_verdict(result), *_host(result), *_open(result), *lacks]
 
 
 def _open(result: Comparison) -> Iterator[str]:
@@ -103,7 +103,8 @@ def _host(result: Comparison) -> Iterator[str]:
             if result.as_measured:
                 yield f"{text}; that is left in."
             else:
-                yield f"{text}: that explains {explained} of {count} series.{_link(result)}"
+                rest = f": that explains {explained} of {count} series" if explained else ""
+                yield f"{text}{rest}.{_link(result)}"
 
 
 def _link(result: Comparison) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import re
 import shlex
 import textwrap
 from collections.abc import Iterator, Sequence
@@ -10,7 +11,7 @@ from typing import Any
 
 from isthmus.analysis.findings.finding import shown
 from isthmus.analysis.wording import percent
-from isthmus.columns import command_lines
+from isthmus.columns import command_lines, line_width
 from isthmus.importers.base import Log, Row
 from isthmus.judging import Cause, Judged, Judgement
 from isthmus.judging.judgement import WORST
@@ -68,8 +69,12 @@ _MISSING = {
     "gpu": "the GPUs' name: give --board NAME (isthmus judge --boards lists them)",
     "network": "the port's rate: give --link 100Gb (ibstat or ibv_devinfo shows it)",
     "size": "the size of the transfers",
+    "messages": "messages of 64 KiB or more: small ones show no share of a link",
     "large": "transfers of 1 MiB or more: small ones show no share of a link",
 }  # fmt: skip
+
+
+_NUMBERED = re.compile(r"\d+\. ")
 
 
 def lines(judged: Judged) -> list[str]:
@@ -86,8 +91,8 @@ def lines(judged: Judged) -> list[str]:
         rest = [*([""] if table else []), *table, *facts, *causes]
         if len(rest) <= room:
             break
-        if len(causes) > _LEAST_CAUSE_LINES:
-            causes = _without_last_cause(causes)
+        if len(begins := _cause_begins(causes)) > 1:
+            causes = causes[: begins[-1]]
         elif len(table) > 3:
             table = _shorter(table)
         elif facts:
@@ -97,13 +102,9 @@ def lines(judged: Judged) -> list[str]:
     return [printable(line).rstrip() for line in (*top, *rest[: max(room, 0)], *last)]
 
 
-_LEAST_CAUSE_LINES = 3
-
-
-def _without_last_cause(causes: list[str]) -> list[str]:
-    """Lines of causes without those of the last one."""
-    begins = [i for i, line in enumerate(causes) if line[:2].strip().isdigit() or i == 0]
-    return causes[: begins[-1]] if len(begins) > 1 else []
+def _cause_begins(causes: list[str]) -> list[int]:
+    """Indices of the first line of each cause: ``1. interrupts in place of polling``."""
+    return [i for i, line in enumerate(causes) if _NUMBERED.match(line)]
 
 
 def _shorter(table: list[str]) -> list[str]:
@@ -118,8 +119,9 @@ def _shorter(table: list[str]) -> list[str]:
 def _wrapped(text: str, label: str = "", most: int = 3) -> list[str]:
     first = f"{label:{_LABEL}}" if label else ""
     return textwrap.wrap(
-        text, COLUMNS, initial_indent=first, subsequent_indent=" " * (_LABEL if label else 2),
-        max_lines=most, placeholder=" ...", break_on_hyphens=False,
+        text, line_width(), initial_indent=first,
+        subsequent_indent=" " * (_LABEL if label else 2),
+        max_lines=-(-most * COLUMNS // line_width()), placeholder=" ...", break_on_hyphens=False,
     )  # fmt: skip
 
 
@@ -263,7 +265,8 @@ def _cause(number: int, cause: Cause) -> Iterator[str]:
     text += f": {cause.evidence}" if cause.evidence else ""
     text += f" ({cause.source.removeprefix('https://github.com/')})" if cause.source else ""
     yield from textwrap.wrap(
-        f"{number}. {text}", COLUMNS, subsequent_indent="   ", max_lines=2, placeholder=" ...",
+        f"{number}. {text}", line_width(), subsequent_indent="   ",
+        max_lines=-(-2 * COLUMNS // line_width()), placeholder=" ...",
         break_on_hyphens=False, break_long_words=False,
     )  # fmt: skip
     if cause.command:

@@ -207,6 +207,10 @@ def _latency(said: _Said) -> str:
     return f"{each}; {said.one.known.of}: {known_range(said.one, 's')}."
 
 
+def _too_small(said: _Said) -> str:
+    return f"{said.subject} {said.rate} with {bytes_of(said.one.row.size or 0)} each: too small."
+
+
 def _no_limit(said: _Said) -> str:
     one, alike = said.one, ""
     if len(found := objects(one)) > 1 and one.fastest:
@@ -250,5 +254,6 @@ _SENTENCES = {
     "as_known": _as_known, "below_known": _as_known, "fills": _share, "low_share": _share,
     "middle_share": _middle, "latency_as_known": _latency, "latency_slow": _latency,
     "latency_unknown": _latency, "not_comparable": _cache, "no_limit": _no_limit,
+    "too_small": _too_small,
 }  # fmt: skip
 """By reason; the first here is told where a group has several."""

@@ -16,7 +16,7 @@ from isthmus.analysis.host_state import variation
 from isthmus.analysis.reproduction import rows_of_card
 from isthmus.analysis.sentences import shortened
 from isthmus.analysis.summary import BELOW_RESOLUTION, summarise
-from isthmus.columns import command_lines
+from isthmus.columns import command_lines, fitted, line_width
 from isthmus.frames import Frame
 from isthmus.models.pcie import link_of
 from isthmus.program import Invocation, invocation, option_words, shorter
@@ -67,10 +67,11 @@ def lines(
 
 
 def _wrapped(text: str, most: int) -> list[str]:
-    """A text in so many lines at most."""
+    """A text in so many lines at most; in more of a narrow terminal, which needs more."""
+    width = line_width()
     return textwrap.wrap(
-        text, COLUMNS, subsequent_indent="  ", max_lines=most, placeholder=" ...",
-        break_on_hyphens=False,
+        text, width, subsequent_indent="  ", max_lines=-(-most * COLUMNS // width),
+        placeholder=" ...", break_on_hyphens=False,
     )  # fmt: skip
 
 
@@ -124,6 +125,11 @@ def _name(device: DeviceRecord) -> str:
     return f"{name}, PCIe {link.name}"
 
 
+_CERTAIN = 0.1
+"""Relative half-width up to which the most important figure stands alone: the precision of a quick
+run."""
+
+
 def main_sentence(results: Sequence[Finding]) -> str:
     """The most important sentence: a significant gain, else the first headline."""
     heads = [one for one in results if one.headline]
@@ -132,7 +138,15 @@ def main_sentence(results: Sequence[Finding]) -> str:
     if not chosen:
         return ""
     use = f" Use {chosen[0].action}." if chosen[0].action and chosen[0] in changes else ""
-    return chosen[0].sentence + use
+    return chosen[0].sentence + use + ("" if chosen[0] in changes else _uncertain(chosen[0]))
+
+
+def _uncertain(one: Finding) -> str:
+    """How far a figure may be off, as a sentence; empty where it is certain."""
+    known = one.interval is not None and one.interval.known
+    if not known or one.interval is None or one.interval.half_width <= _CERTAIN:
+        return ""
+    return f" It is not certain ({one.certainty}): processes differ too much."
 
 
 def _all_clear(results: Sequence[Finding]) -> str:
@@ -154,7 +168,7 @@ def _table(results: Sequence[Finding], room: int) -> Iterator[str]:
                 shown[study] += 1
     for study, of_study in heads.items():
         for i, one in enumerate(of_study[: shown[study]]):
-            yield _row(one, of_study, study if i == 0 else "")
+            yield from fitted(_row(one, of_study, study if i == 0 else ""))
 
 
 def _row(one: Finding, of_study: Sequence[Finding], study: str) -> str:
@@ -229,9 +243,10 @@ def host_varied(run: Run) -> str:
     slower, share = wording.percent(found.slower), wording.percent(found.share)
     text = (
         f"The host was {slower} slower in {share} of this run ({what}{steal}): "
-        f"times of {wording.sizes(found.followed)} follow it"
+        f"points of size {wording.sizes(found.followed)} follow it"
     )
-    return f"{text}, of {wording.sizes(found.unmoved)} do not." if found.unmoved else f"{text}."
+    unmoved = f", of size {wording.sizes(found.unmoved)} do not" if found.unmoved else ""
+    return f"{text}{unmoved}."
 
 
 def left_out(run: Run) -> str:

@@ -11,8 +11,10 @@ namespace isthmus::card {
 inline std::string unset_arguments(const std::vector<std::string>& arguments) {
   std::string names;
   for (const std::string& argument : arguments) {
-    const bool last = &argument == &arguments.back();
-    names += (names.empty() ? "" : last ? " and " : ", ") + argument;
+    if (!names.empty()) {
+      names += &argument == &arguments.back() ? " and " : ", ";
+    }
+    names += argument;
   }
   return arguments.size() == 1 ? "argument " + names + " was never set, or is null"
                                : "arguments " + names + " were never set, or are null";

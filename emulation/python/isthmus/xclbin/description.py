@@ -9,28 +9,36 @@ from typing import Any
 import msgspec
 
 from isthmus.errors import UsageError
+from isthmus.text import shortened
 from isthmus.units import parse_size
 from isthmus.xclbin.design import Design
 
 _NUMBERS = {"size", "address", "offset", "range"}
 _TEXTS = "key_values"
+_MOST_BYTES = 256 << 10
+"""Largest description that is read. The parser of TOML takes the square of a key's length."""
 _HEXADECIMAL = re.compile("0[xX][0-9a-fA-F]{1,16}")
 
 
 def load(path: Path) -> Design:
     """Reads a description; raises UsageError with one line, which names it, on what is wrong."""
     try:
-        text = path.read_text("utf-8")
+        with path.open("rb") as file:
+            data = file.read(_MOST_BYTES + 1)
+        text = data.decode("utf-8")
     except (OSError, UnicodeDecodeError) as error:
         reason = error.strerror if isinstance(error, OSError) else "not a text"
         raise UsageError(f"{path}: {reason}") from error
+    if len(data) > _MOST_BYTES:
+        raise UsageError(f"{path}: larger than {_MOST_BYTES >> 10} KiB, which no description is")
     try:
         decode = msgspec.toml.decode if path.suffix == ".toml" else msgspec.json.decode
         return msgspec.convert(_with_numbers(decode(text)), Design)
     except ImportError as error:
         raise UsageError(f"{path}: TOML needs Python 3.11 or tomli; write JSON instead") from error
-    except (msgspec.MsgspecError, RecursionError, UsageError) as error:
-        raise UsageError(f"{path}: not a description of an xclbin: {error}") from error
+    except (msgspec.MsgspecError, ValueError, RecursionError, UsageError) as error:
+        what = shortened(str(error))
+        raise UsageError(f"{path}: not a description of an xclbin: {what}") from error
 
 
 def _with_numbers(data: Any) -> Any:

@@ -71,8 +71,8 @@ struct Description {
 
   /// Memory that an address lies in; null where none is.
   [[nodiscard]] const MemoryRange* memory_of(std::uint64_t address) const;
-  /// Its number among those of the card, HBM and DDR together: 32 is the first DDR behind 32 of HBM.
-  /// Memory within the FPGA is numbered apart.
+  /// Its number among those of the card, HBM and DDR together: 32 is the first DDR behind 32 of
+  /// HBM. Memory within the FPGA is numbered apart.
   [[nodiscard]] std::size_t bank_of(std::uint64_t address) const;
   /// Whether a unit has streams to others.
   [[nodiscard]] bool has_streams(std::size_t unit) const;
