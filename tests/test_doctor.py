@@ -250,6 +250,23 @@ def test_a_limit_of_locked_memory_says_what_it_may_cost(tmp_path: Path) -> None:
     assert "memlock" in told.cure
 
 
+@pytest.mark.parametrize(
+    ("capabilities", "state"), [("000001ffffffffff", "good"), ("00000000a80425fb", "unknown")]
+)
+def test_no_limit_of_locked_memory_applies_with_the_capability(
+    capabilities: str, state: str, tmp_path: Path
+) -> None:
+    """The second are those that Docker gives: bit 14 is not among them."""
+    for name, line in (
+        ("limits", f"Max locked memory         {8 << 20}   {8 << 20}   bytes"),
+        ("status", f"CapEff:\t{capabilities}"),
+    ):
+        (tmp_path / "proc/self").mkdir(parents=True, exist_ok=True)
+        (tmp_path / "proc/self" / name).write_text(f"{line}\n")
+    told = checks.of_machine(Facts(environment.host(tmp_path)))
+    assert {one.check: one.state for one in told}["locked_memory"] == state
+
+
 def test_counted_errors_alone_say_no_rate(tmp_path: Path) -> None:
     scene = replace(on_board(3), after=None)
     told = scene.results(tmp_path)["errors"]

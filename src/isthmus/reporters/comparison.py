@@ -72,9 +72,9 @@ def _single_runs(result: Comparison) -> bool:
 
 
 def verdict(result: Comparison) -> list[str]:
-    """The answer as a sentence; about what is open, about the hosts, about points that lack."""
+    """The answer as a sentence; about the hosts, what is open, points the new side lacks."""
     lacks = [_missing(result)] if result.missing else []
-    return [_verdict(result), *_open(result), *_host(result), *lacks]
+    return [_verdict(result), *_host(result), *_open(result), *lacks]
 
 
 def _open(result: Comparison) -> Iterator[str]:

@@ -14,6 +14,8 @@ from typing import Any
 from isthmus.system.files import text
 
 _ROOT = Path("/")
+_CAP_IPC_LOCK = 14
+"""Number of the capability in ``linux/capability.h``."""
 _CPU = "sys/devices/system/cpu"
 
 
@@ -104,6 +106,7 @@ def host(root: Path = _ROOT) -> dict[str, Any]:
         "iommus": len(list((root / "sys/class/iommu").glob("*"))),
         "python": platform.python_version(),
         "locked_memory_limit": _locked_memory_limit(root),
+        "locks_without_limit": _locks_without_limit(root),
     }
 
 
@@ -117,6 +120,14 @@ def _locked_memory_limit(root: Path) -> str:
         if line.startswith("Max locked memory"):
             return line.split()[3]
     return "unknown"
+
+
+def _locks_without_limit(root: Path) -> bool:
+    """Whether this process has CAP_IPC_LOCK, to which no limit applies (mlock(2))."""
+    for line in text(root / "proc/self/status").splitlines():
+        if line.startswith("CapEff:"):
+            return bool(int(line.split()[1], 16) >> _CAP_IPC_LOCK & 1)
+    return False
 
 
 def _distribution() -> str:
