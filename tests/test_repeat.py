@@ -41,7 +41,7 @@ def test_the_same_command_is_measured_and_compared(
     run_file.save(base, tmp_path / "base.json")
     ran = isthmus("repeat", "base.json", "--out", "new.json", "--fail-above", "5%")
     assert ran.returncode == 0, ran.stderr
-    first, _, rest = ran.stdout.partition("\n")
+    first, _, rest = ran.stdout.partition("\n\n")
     assert first.startswith("PASS: new.json against base.json: none of 4 series of 1 device")
     assert rest.startswith("new.json against base.json: nothing changed by more than 5.0 %.")
     assert ran.stdout.splitlines()[-1] == "new.json"
