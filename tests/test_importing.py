@@ -377,3 +377,11 @@ def test_every_format_has_a_real_file_and_a_word_in_the_docs() -> None:
     readme = (DATA / "README.md").read_text(encoding="utf-8")
     assert all(f"`{name}`" in page for name in importers.registry())
     assert all(f"`{path.name}`" in readme for path in FILES)
+
+
+@pytest.mark.parametrize("unit", ["ms", "us"])
+def test_a_bandwidth_in_a_unit_of_time_is_refused(tmp_path: Path, unit: str) -> None:
+    text = text_of("osu_bw.txt").replace("Bandwidth (MB/s)", f"Bandwidth ({unit})")
+    assert f"({unit})" in text
+    with pytest.raises(UsageError, match=f"line 4: a bandwidth in '{unit}', which is a time"):
+        run_of_text(text, tmp_path)

@@ -5,6 +5,7 @@ import os
 import platform
 import subprocess
 import sys
+import threading
 from pathlib import Path
 
 import jsonschema
@@ -129,3 +130,13 @@ run_file.save(run_file.load(Path("given.json")), Path("run.json"))
         (tmp_path / name).touch()
     run_file.save(run, tmp_path / "run.json")
     assert {path.name for path in tmp_path.iterdir()} == {"given.json", "run.json", *others}
+
+
+def test_a_run_is_read_from_a_pipe(tmp_path: Path) -> None:
+    stored = Path(__file__).parent / "data" / "runs" / "2026-11-22-beff.json"
+    pipe = tmp_path / "pipe"
+    os.mkfifo(pipe)
+    writer = threading.Thread(target=pipe.write_bytes, args=(stored.read_bytes(),))
+    writer.start()
+    assert run_file.load(pipe) == run_file.load(stored)
+    writer.join()

@@ -344,6 +344,9 @@ def test_a_timeline_that_cannot_be_written_costs_nothing_else(card_exec: Run) ->
     assert ran.code == 3
     assert "no card was opened" in ran.errors[-2]
     assert "trace.json: Is a directory" in ran.errors[-1]
+    script = "rm more.json; mkdir more.json"
+    ran = card_exec("--trace", "more.json", "--", "sh", "-c", script)
+    assert ran.code == 1, "the program succeeded, its timeline is missing"
 
 
 def test_folders_of_kernels_are_told_apart_by_colons(card_exec: Run, tmp_path: Path) -> None:

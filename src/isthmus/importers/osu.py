@@ -40,6 +40,8 @@ _OPERATIONS = {
 }
 """Program, operation, and messages in one repetition; other titles are collectives."""
 
+_TIMES = ("s", "ms", "us", "ns")
+
 
 @dataclass
 class _Part:
@@ -84,7 +86,7 @@ def read(text: str) -> Log:
         elif columns := _COLUMNS.match(row.strip()):
             with problems.of(line):
                 part.unit = ""
-                part.printed, part.unit = _unit_of(columns[1], line)
+                part.printed, part.unit = _unit_of(columns[1], part.title, line)
         elif part.title and (found := _ROW.match(row.strip())) and found[1] != "0":
             if not part.unit:
                 continue  # the unit of its column is unknown, which was said
@@ -116,13 +118,19 @@ def _part(title: re.Match[str], run: int) -> _Part:
     )  # fmt: skip
 
 
-def _unit_of(columns: str, line: int) -> tuple[str, str]:
-    """Unit of the first column behind the size, as printed and as meant."""
+def _unit_of(columns: str, title: str, line: int) -> tuple[str, str]:
+    """Unit of the first column behind the size, as printed and as meant.
+
+    Raises UsageError for an unknown unit, and for a time in a table of bandwidths.
+    """
     found = _UNIT.search(columns)
     if not found:
         raise UsageError(f"line {line}: no unit in '{columns.strip()[:40]}'")
     printed = found[1] or found[2]
-    return printed, unit(printed, line)
+    known = unit(printed, line)
+    if "Bandwidth" in title and known in _TIMES:
+        raise UsageError(f"line {line}: a bandwidth in '{printed}', which is a time")
+    return printed, known
 
 
 def _row(found: re.Match[str], row: str, line: int, part: _Part) -> Row:
@@ -136,7 +144,7 @@ def _row(found: re.Match[str], row: str, line: int, part: _Part) -> Row:
     axes |= {"run": part.run} if part.run > 1 else {}
     buffers = " to ".join(filter(None, part.buffers)) or "unknown buffers"
     messages = _OPERATIONS.get(part.title, ("", "", 1))[2]
-    timed = part.unit in {"us", "ms", "ns", "s"}
+    timed = part.unit in _TIMES
     again = f", run {part.run}" if part.run > 1 else ""
     if part.title not in _OPERATIONS:
         name, kind = part.title, "collective"

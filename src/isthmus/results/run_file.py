@@ -7,6 +7,7 @@ of a clock, with the scale in seconds; sizes are bytes.
 from __future__ import annotations
 
 import gzip
+import io
 import zlib
 from datetime import datetime
 from functools import cached_property
@@ -463,12 +464,11 @@ def _contents(path: Path) -> bytes:
     Decompression stops at that limit, however much a small file would become.
     """
     with path.open("rb") as file:
-        if file.read(len(_GZIP)) != _GZIP:
-            file.seek(0)
-            return file.read(MOST_BYTES + 1)
-        file.seek(0)
-        with gzip.GzipFile(fileobj=file) as plain:
-            return plain.read(MOST_BYTES + 1)
+        data = file.read(MOST_BYTES + 1)  # not by seeking: a pipe is read, too
+    if not data.startswith(_GZIP):
+        return data
+    with gzip.GzipFile(fileobj=io.BytesIO(data)) as plain:
+        return plain.read(MOST_BYTES + 1)
 
 
 def load(path: Path) -> Run:

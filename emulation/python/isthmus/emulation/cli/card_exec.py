@@ -93,13 +93,15 @@ def execute(
         failures = [*limit.failures(), *gates.warnings(session, fatal=fail_on_warning)]
         for failure in failures:
             warn(failure)
+        written = True
         if trace is not None:
-            _write(trace, timeline(session.events, boards=", ".join(boards)))
+            written = _write(trace, timeline(session.events, boards=", ".join(boards)))
         if junit is not None:
-            _write(junit, gates.as_junit(command, code, failures, told, wall_s))
-    sys.exit(
-        GATE_FAILED if failures else code
-    )  # not returned: Typer returns 130 for a Ctrl-C of ours
+            report = gates.as_junit(command, code, failures, told, wall_s)
+            written = _write(junit, report) and written
+    # The program's own failure comes before a file of ours that is missing. Not returned: Typer
+    # returns 130 for a Ctrl-C of ours.
+    sys.exit(GATE_FAILED if failures else code or int(not written))
 
 
 @contextlib.contextmanager
@@ -121,12 +123,15 @@ def _reserved(path: Path | None) -> Iterator[None]:
         raise
 
 
-def _write(path: Path, data: bytes) -> None:
+def _write(path: Path, data: bytes) -> bool:
+    """Whether a file that the user wants could be written; the user reads why not."""
     from isthmus.saving import save
 
     try:
         save(data, path, replace=True)
-    except IsthmusError as error:  # the exit code stays the program's
+    except IsthmusError as error:
         with contextlib.suppress(OSError):
             path.unlink()  # only its name was taken
         warn(str(error))
+        return False
+    return True
