@@ -135,11 +135,25 @@ ROWS = CLEAN.splitlines()
         "```\n" + CLEAN + "\n```",
         "\n".join("> " + row for row in ROWS),
         "\n".join("[1,0]<stdout>:" + row for row in ROWS),
+        "\n".join(" 0: " + row for row in ROWS),
+        "$ srun --label ./osu_bw\n" + "\n".join("0: " + row for row in ROWS),
+        "\n".join(">  0: " + row for row in ROWS),
         "\n".join("2026-11-26T10:00:00 " + row for row in ROWS),
         "\n".join("\x1b[32m" + row + "\x1b[0m" for row in ROWS),
         "\r\n".join(ROWS),
     ],
-    ids=["prompt", "fence", "quote", "mpirun", "time", "colour", "CRLF"],
+    ids=[
+        "prompt",
+        "fence",
+        "quote",
+        "mpirun",
+        "label",
+        "call and label",
+        "quoted label",
+        "time",
+        "colour",
+        "CRLF",
+    ],
 )
 def test_a_pasted_text_is_read_as_the_file(text: str) -> None:
     def figures(of_text: str) -> list[tuple[int | None, tuple[float, ...]]]:
@@ -210,6 +224,100 @@ def test_both_ends_of_a_run_count_once() -> None:
     assert len(log.rows) == len(importers.by_name("perftest").read(cleaned(once)).rows)
 
 
+def test_a_number_and_a_colon_in_few_lines_is_no_label() -> None:
+    text = "1: lo: mtu 65536\n2: eth0: mtu 1500\n" + CLEAN
+    assert cleaned(text).startswith("1: lo")
+
+
+NCCL = (DATA / "threads" / "nccl_tests-119.txt").read_text(encoding="utf-8")
+CALL = NCCL.splitlines()[0]
+
+
+@pytest.mark.parametrize(
+    ("call", "hosts"),
+    [
+        (CALL, "several"),
+        (CALL.replace("-np 24 ", ""), "several"),  # the file may have several hosts
+        (CALL.replace("-np 24", "-np 4"), "1"),  # and all four are listed, on one
+        ("mpirun -np 24 ./all_reduce_perf -g 1", "several"),
+        ("mpirun -np 4 ./all_reduce_perf -g 1 -n 24 -f 2", "1"),
+        ("mpirun -np 1 ./all_reduce_perf -g 4", "1"),
+        ("mpirun -np 2 -H a,b ./all_reduce_perf --ngpus 4", "several"),
+        ("mpirun -H a:4,b:4 ./all_reduce_perf", "several"),
+        ("mpirun -H a:4 ./all_reduce_perf", "1"),
+        ("mpirun -np 8 --map-by ppr:4:node \\\n  ./all_reduce_perf", "several"),
+        ("mpirun -np 8 -N 4 ./all_reduce_perf", "several"),
+        ("srun -N 2 --ntasks-per-node=4 ./all_reduce_perf", "several"),
+        ("srun --nodes=1 -n4 ./all_reduce_perf", "1"),
+        ("srun -w node[1-2] ./all_reduce_perf", "several"),
+        ("./all_reduce_perf -g 4", "1"),
+        ("", "1"),
+    ],
+)  # fmt: skip
+def test_links_of_a_host_are_no_limit_between_hosts(call: str, hosts: str) -> None:
+    judged = of(NCCL.replace(CALL, call))
+    assert judged.logs[0].facts["hosts"] == hosts
+    (one,) = judged.judgements
+    if hosts == "1":
+        assert one.limit
+        assert "NVLinks" in one.limit.name
+        assert one.verdict == "normal"
+    else:
+        assert (one.verdict, one.limit, list(one.missing)) == ("unknown", None, ["ports"])
+
+
+def test_ports_of_a_host_limit_collectives_between_hosts_alone() -> None:
+    assert verdicts(NCCL, gigabits=800) == {"normal"}
+    assert verdicts(NCCL, gigabits=1600) == {"unknown"}
+    assert verdicts(NCCL, gigabits=400) == {"normal"}  # sums within a host first: up to twice
+    assert verdicts(NCCL, gigabits=200) == {"impossible"}
+    (one,) = of(NCCL.replace("-np 24", "-np 4"), gigabits=100).judgements
+    assert one.limit
+    assert "NVLinks" in one.limit.name
+
+
+BRIEF = (DATA / "threads" / "perftest-crucible-661.txt").read_text(encoding="utf-8")
+
+
+def test_perftest_without_iterations_is_read_by_the_names_of_its_columns() -> None:
+    log = importers.by_name("perftest").read(cleaned(BRIEF))
+    (row,) = log.rows
+    assert (row.size, list(row.values), row.unit, row.batch) == (65536, [348.54], "Gb/s", 1)
+    assert "one iteration, where a table has no #iterations" in log.assumed
+    full = importers.by_name("perftest").read(text_of("ib_write_bw.txt"))
+    assert not any("iteration" in text for text in full.assumed)
+    times = " #bytes t_min[usec] t_max[usec] t_typical[usec] t_avg[usec]\n 2 1.5 9.5 1.7 1.9\n"
+    (row,) = importers.by_name("perftest").read(times).rows
+    assert row.seconds() == pytest.approx([2 * 1.7e-6])
+    average = " #bytes BW average[MB/sec]\n 65536 100.5\n 131072\n"
+    log = importers.by_name("perftest").read(average)
+    assert [list(row.values) for row in log.rows] == [[100.5]]
+    assert [str(one) for one in log.problems] == ["line 3: 1 columns where the header has 2: cut"]
+    glued = " #bytes BW peak[MB/sec]BW average[MB/sec]\n 65536 100.5 99.5\n"
+    log = importers.by_name("perftest").read(glued)
+    assert (log.rows, len(log.problems)) == ([], 1)
+
+
+def test_a_failed_validation_of_rocm_is_the_first_sentence(isthmus: Command) -> None:
+    path = DATA / "threads" / "rocm_bandwidth-559.txt"
+    text = path.read_text(encoding="utf-8")
+    (outcome,) = of(text).logs[0].outcomes
+    assert (outcome.line, outcome.status) == (16, "failed")
+    assert outcome.message == "wrong data from device 0 to 1, 1 to 0"
+    shown = isthmus("judge", str(path))
+    assert shown.returncode == 3
+    assert "\nFAILED: the test 'data path validation' failed: wrong data" in shown.stdout
+    healthy = of(text.replace("FAIL", "PASS"))
+    assert (healthy.failed, healthy.problems) == (False, [])
+    unclear = of(text.replace("FAIL ", "WEAK "))
+    assert unclear.failed  # the first row has a FAIL still
+    assert unclear.problems == ["line 22: the row of the validation is not understood"]
+    rates = (DATA / "rocm_bandwidth-2253.txt").read_text(encoding="utf-8")
+    both = of(text + rates)
+    assert len(both.logs[0].rows) == len(of(rates).logs[0].rows)
+    assert both.failed
+
+
 # Threads
 
 
@@ -220,6 +328,8 @@ def test_the_verdict_on_a_thread_stays(thread: dict[str, Any], isthmus: Command)
         if shown.returncode == 2:
             return "unread", []
         data = json.loads(shown.stdout)
+        if data["failed"] and data["verdict"] in {"unknown", "normal"}:
+            return "failed", []
         worst = [one for one in data["judgements"] if one["verdict"] == data["verdict"]]
         causes = next((one["causes"] for one in worst if one["causes"]), [])
         return data["verdict"], [one["kind"] for one in causes]
@@ -232,19 +342,49 @@ def test_the_verdict_on_a_thread_stays(thread: dict[str, Any], isthmus: Command)
         assert verdict(*thread["option"])[0] == thread["told"]
 
 
+AGREES = {
+    "yes": "agrees", "told": "agrees, with the option", "no": "cannot tell",
+    "missed": "misses it", "unread": "not read", "open": "no answer to compare",
+}  # fmt: skip
+
+
+def _cell(said: dict[str, Any]) -> str:
+    """The verdict, and that with the option, as the page writes them."""
+    words = {"unknown": "cannot tell", "unread": "not read"}
+    cell = words.get(said["alone"], said["alone"])
+    if "told" in said:
+        (option,) = {" ".join(one["option"]) for one in THREADS if _is_of(said, one)}
+        cell += f"; `{option}`: {words.get(said['told'], said['told'])}"
+    return cell
+
+
+def _is_of(said: dict[str, Any], thread: dict[str, Any]) -> bool:
+    return said is thread or said is thread.get("frozen")
+
+
 def test_the_page_has_every_thread_and_the_counts() -> None:
     page = (DATA.parents[2] / "docs" / "judging_cases.md").read_text(encoding="utf-8")
     rows = [line for line in page.splitlines() if line.startswith("| ")]
     assert len({one["source"] for one in THREADS}) == len(THREADS) == 20
     for one in THREADS:
-        (row,) = [line for line in rows if line.startswith(f"| {one['source']} |")]
+        row, *mended = [line for line in rows if line.startswith(f"| {one['source']} |")]
         assert one["pasted"] in row
         assert one["found"] in row
-    for half in (1, 2):
-        counts = Counter(one["agrees"] for one in THREADS if one["half"] == half)
+        then = one.get("frozen", one)
+        assert _cell(then) == row.split(" | ")[2]
+        assert row.endswith(f" | {AGREES[then['agrees']]} |")
+        now = f"| {one['source']} | {_cell(one)} | {AGREES[one['agrees']]} |"
+        assert mended == ([now] if "frozen" in one else [])
+    halves = {
+        "rules still changed": [one["agrees"] for one in THREADS if one["half"] == 1],
+        "rules frozen": [one.get("frozen", one)["agrees"] for one in THREADS if one["half"] == 2],
+        "rules frozen, after mending": [one["agrees"] for one in THREADS if one["half"] == 2],
+    }
+    for label, agreement in halves.items():
+        counts = Counter(agreement)
         kinds = ("yes", "told", "no", "missed", "unread", "open")
         cells = " | ".join(str(counts[kind]) for kind in kinds)
-        assert any(line.endswith(f"| {cells} |") for line in rows)
+        assert f"| {label} | {cells} |" in rows
 
 
 def test_a_trace_of_opencl_has_the_time_of_each_transfer() -> None:

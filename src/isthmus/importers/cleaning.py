@@ -1,8 +1,8 @@
 """Cleans text that was pasted from a terminal, an issue or a mail; line numbers stay.
 
 What is removed, line by line: colours and other escape sequences, what a carriage return wrote
-over, quoting (``>``), fences of Markdown and tags of HTML, times and ranks in front of a line, and
-the name in front of a prompt. A prompt becomes ``$ ``.
+over, quoting (``>``), fences of Markdown and tags of HTML, times, ranks and tasks in front of a
+line, and the name in front of a prompt. A prompt becomes ``$ ``.
 """
 
 from __future__ import annotations
@@ -22,6 +22,8 @@ _TAGS = re.compile(
     re.IGNORECASE,
 )
 _QUOTE = re.compile(r"(?:[ \t]{0,3}>)+ ?")
+_LABEL = re.compile(r"[ \t]{0,6}[0-9]{1,7}:(?: |$)")
+"""The task in front of a line, as ``srun --label`` writes it."""
 _PREFIX = re.compile(
     r"""
     \s*\[\d+,\d+\]<std(?:out|err)>:\ ?                                # mpirun --tag-output
@@ -49,7 +51,8 @@ def cleaned(text: str) -> str:
 
 def _lines(text: str) -> Iterator[str]:
     rows = text.replace("\r\n", "\n").split("\n")
-    quoted = _quoted(rows)
+    quoted = _most(_QUOTE, rows)
+    labelled = _most(_LABEL, [_QUOTE.sub("", row, count=1) for row in rows] if quoted else rows)
     for row in rows:
         line = _ESCAPES.sub("", row.rstrip("\r").rpartition("\r")[2] if "\r" in row else row)
         line = line.replace("\u00a0", " ").replace("\u2192", "->").replace("\u2190", "<-")
@@ -62,16 +65,18 @@ def _lines(text: str) -> Iterator[str]:
         if _FENCE.fullmatch(line) or _TAGS.match(line):
             yield ""
             continue
+        if labelled and (found := _LABEL.match(line)):
+            line = line[found.end() :]
         line = line[found.end() :] if (found := _PREFIX.match(line)) else line
         if not _HASH.match(line) and (found := _PROMPT.match(line)):
             line = f"$ {line[found.end() :]}"
         yield line.rstrip()
 
 
-def _quoted(rows: list[str]) -> bool:
-    """Whether a text is quoted: most of its lines that are not empty begin with ``>``."""
+def _most(mark: re.Pattern[str], rows: list[str]) -> bool:
+    """Whether more than a third of the lines that are not empty begin with a mark, and two."""
     filled = [row for row in rows if row.strip()]
-    marked = sum(bool(_QUOTE.match(row)) for row in filled)
+    marked = sum(bool(mark.match(row)) for row in filled)
     return marked > 1 and marked > len(filled) / 3
 
 

@@ -11,6 +11,7 @@ import re
 from isthmus.errors import UsageError
 from isthmus.importers.base import Importer, Log, Outcome, Problems, Row, device, number, size
 from isthmus.importers.base import unit as known_unit
+from isthmus.importers.commands import Commands, option, started
 
 _START = re.compile(r"#\s*n[Tt]hreads?:?\s+\d+ n[Gg]pus:? ")
 _RANK = re.compile(
@@ -21,10 +22,15 @@ _UNITS = re.compile(r"#\s+\(B\)\s+\(elements\)\s+(.*)$")
 _ROW = re.compile(r"\s*(\d+)\s+(\d+)\s+(\w+)\s+(.*)$")
 _AVERAGE = re.compile(r"#\s*Avg bus bandwidth\s*:\s*(\S+)")
 _WRONG = re.compile(r"#\s*Out of bounds values : (\d+) (\w+)")
-_NAME = re.compile(r"\b((?:all|reduce|broadcast|sendrecv|gather|scatter|hypercube)\w*_perf)")
+_PROGRAM = re.compile(r"(?:all|reduce|broadcast|sendrecv|gather|scatter|hypercube)\w*_perf")
+_NAME = re.compile(rf"\b({_PROGRAM.pattern})")
 _FAILED = re.compile(r".*(?:Test NCCL failure|Test CUDA failure|Test failure|NCCL failure) (.+)")
 _RANKED = re.compile(r"\[\d+\](?=[ \t])")
 """A rank in front of each part of a line, as some launchers write."""
+_COUNT = re.compile(r"[1-9][0-9]{0,3}")
+_SEVERAL = 2
+_LONGEST_COMMAND = 10_000
+"""Characters of a command over several lines; the rest is not joined."""
 _VALUES = 3
 """Time, algorithm's and bus rate of each kind of buffer."""
 _IS_VALUE = re.compile(r"-?\d+(?:\.\d+)?(?:e[+-]?\d+)?$")
@@ -35,8 +41,13 @@ def read(text: str) -> Log:
     rows, problems, outcomes = list[Row](), Problems(), list[Outcome]()
     names, ranks, hosts = dict[str, None](), set[str](), set[str]()
     name, units, table = "", ("us", "GB/s", "GB/s"), False
-    average = ""
+    average, commands, begun = "", Commands(_PROGRAM), ""
     for line, row in enumerate(_RANKED.sub(" ", text).splitlines(), 1):
+        if row.endswith("\\") and len(begun) < _LONGEST_COMMAND:
+            begun += f"{row[:-1]} "
+        else:
+            commands.met(begun + row)
+            begun = ""
         if called := _NAME.search(row):
             name = called[1]
         if found := _RANK.match(row):
@@ -61,8 +72,8 @@ def read(text: str) -> Log:
         elif table and (found := _ROW.match(row)):
             with problems.of(line):
                 rows += _rows(line, found, name, units)
-    facts = {"ranks": str(len(ranks)) if ranks else "", "hosts": str(len(hosts)) if hosts else "",
-             "average": average}  # fmt: skip
+    facts = {"ranks": str(len(ranks)) if ranks else "",
+             "hosts": _hosts(commands, len(ranks), len(hosts)), "average": average}  # fmt: skip
     return Log(
         tool="nccl-tests",
         rows=rows,
@@ -72,6 +83,21 @@ def read(text: str) -> Log:
         problems=problems,
         facts={key: value for key, value in facts.items() if value},
     )
+
+
+def _hosts(commands: Commands, ranks: int, hosts: int) -> str:
+    """Number of hosts; ``several`` where a command starts ranks that the text does not list."""
+    for command in commands.seen:
+        found = started(command, _PROGRAM)
+        each = 1
+        for options in (("-g", "--ngpus"), ("-t", "--nthreads")):
+            value = option(command, options)
+            each *= int(value) if _COUNT.fullmatch(value) else 1
+        listed_all = 0 < found.ranks * each <= ranks
+        listed_less = 0 < ranks < found.ranks * each
+        if hosts < _SEVERAL and ((found.several_hosts and not listed_all) or listed_less):
+            return "several"
+    return str(hosts) if hosts else ""
 
 
 def _units(text: str, line: int) -> tuple[str, str, str]:

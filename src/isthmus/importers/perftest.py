@@ -32,7 +32,9 @@ _DEVICE = re.compile(r"\bDevice\s+: (\S+)")
 _DEPTH = re.compile(r"\s*TX depth\s+: (\d+)")
 _LINK = re.compile(r"\s*Link type\s+: (\w+)")
 _ADDRESS = re.compile(r"\s*(local|remote) address: LID (\S+) QPN (\S+) PSN (\S+)")
-_COLUMNS = re.compile(r"\s*#bytes\s+#iterations\s")
+_COLUMNS = re.compile(r"\s*#bytes\s+(?:#iterations\s|BW (?:peak|average)\[|t_\w+\[)")
+_COLUMN = re.compile(r"(?:BW|tps|[\d.]+%) [a-z]+(?:\[[^\]]*\])?|\S+")
+"""One name of the header: ``#bytes``, ``BW peak[MB/sec]``, ``99% percentile[usec]``."""
 _UNIT = re.compile(r"BW average\[([^\]]+)\]")
 _TIME_UNIT = re.compile(r"t_(?:avg|min|typical)\[([^\]]+)\]")
 _RATES = {"MiB/sec": "MiB/s", "MB/sec": "MiB/s", "Gb/sec": "Gb/s"}
@@ -42,6 +44,7 @@ _SAME = 0.02
 _QUEUE = 128
 """Default of ``--tx-depth``."""
 _FEWEST_CELLS = 4
+"""Cells of a row with ``#iterations``."""
 _PAIR = re.compile(r"\"?([\w.% ]+?)\"?\s*:\s*\"?([^\",{}\[\]]*?)\"?\s*,?\s*$")
 
 
@@ -60,6 +63,8 @@ class _Test:
     unit: str = ""
     """Of ``_RATES``, or ``us``; empty: its column was not understood."""
     printed: str = ""
+    columns: list[str] = field(default_factory=list)
+    """Names in the header of the table."""
 
     @property
     def cells(self) -> list[list[str]]:
@@ -79,6 +84,7 @@ class _Result:
     line: int
     size: int
     iterations: int
+    """0: it is not said."""
     rate: float = 0.0
     messages: float = 0.0
     typical_us: float = 0.0
@@ -106,9 +112,15 @@ def read(text: str) -> Log:
             tests.append(test)
             for line, cells in test.rows:
                 with problems.of(line):
-                    rows.append(_of_result(test, _of_cells(cells, line, test.unit), test.unit))
+                    rows.append(_of_result(test, _of_cells(test, cells, line), test.unit))
     addresses = dict.fromkeys(row.device for row in rows)
     assumed = any(not test.tx_depth and "BW" in test.test for test in tests)
+    unsaid = {
+        f"{_QUEUE} messages in the transmit queue, the default": assumed,
+        "one iteration, where a table has no #iterations": any(
+            "#iterations" not in test.columns for test in tests if test.columns
+        ),
+    }
     facts = {
         "link type": next((test.link for test in tests if test.link), ""),
         "both ends": "client and server printed the same run: read once" if both else "",
@@ -119,7 +131,7 @@ def read(text: str) -> Log:
         devices=[device(one, one.partition(":")[2], kind="network") for one in addresses],
         problems=problems,
         facts={name: value for name, value in facts.items() if value},
-        assumed=[f"{_QUEUE} messages in the transmit queue, the default"] if assumed else [],
+        assumed=[text for text, applies in unsaid.items() if applies],
     )
 
 
@@ -191,7 +203,10 @@ def _of_text(text: str, problems: Problems) -> list[_Test]:
             with problems.of(line):
                 test.unit, columns = "", False
                 test.unit = _unit_of(row, line)
-                fewest = max(_FEWEST_CELLS, 2 + row.count("["))  # #bytes, #iterations, figures
+                test.columns = _COLUMN.findall(row)
+                counted = "#iterations" in test.columns
+                fewest = 1 + row.count("[")  # #bytes, figures
+                fewest = max(_FEWEST_CELLS, 1 + fewest) if counted else fewest
                 test.printed = found[1] if (found := _UNIT.search(row)) else ""
                 columns = True
         elif columns and words and words[0].isdecimal() and words not in test.cells[-1:]:
@@ -215,16 +230,20 @@ def _unit_of(row: str, line: int) -> str:
     return "us"
 
 
-def _of_cells(words: list[str], line: int, unit: str) -> _Result:
-    """One line of numbers: ``#bytes #iterations``, then ``peak average`` or times."""
+def _of_cells(test: _Test, words: list[str], line: int) -> _Result:
+    """One line of numbers, by the names in the header."""
     # Times: min, max, typical, average and more; of a test by duration the average only.
-    found = _Result(line, size(words[0], line), count(words[1], line))
-    if unit != "us":
-        found.rate = number(words[3], line)
-    elif len(words) == _FEWEST_CELLS:
-        found.mean_us = number(words[2], line)
+    named = dict(zip((name.partition("[")[0] for name in test.columns), words, strict=False))
+    iterations = named.get("#iterations")
+    found = _Result(line, size(words[0], line), count(iterations, line) if iterations else 0)
+    if test.unit != "us" and "BW average" in named:
+        found.rate = number(named["BW average"], line)
+    elif test.unit == "us" and "t_typical" in named:
+        found.typical_us = number(named["t_typical"], line)
+    elif test.unit == "us" and "t_avg" in named:
+        found.mean_us = number(named["t_avg"], line)
     else:
-        found.typical_us = number(words[4], line)
+        raise UsageError(f"line {line}: no column BW average, t_typical or t_avg")
     return found
 
 
@@ -282,7 +301,7 @@ def _latency(test: _Test, found: _Result) -> Row:
         values=(2 * value if one_way else value,),
         unit="us",
         statistic="median" if typical else "mean",
-        batch=1 if typical else found.iterations,
+        batch=1 if typical else max(1, found.iterations),
         api="verbs",
         initiator="dma",
         axes=_axes(test),
@@ -292,7 +311,10 @@ def _latency(test: _Test, found: _Result) -> Row:
 def _matches(text: str) -> bool:
     if "test_info" in text and "MsgSize" in text:
         return True
-    return re.search(r"^\s*#bytes +#iterations ", text, re.MULTILINE) is not None
+    return (
+        re.search(r"^\s*#bytes +(?:#iterations |BW (?:peak|average)\[|t_\w+\[)", text, re.MULTILINE)
+        is not None
+    )
 
 
 IMPORTER = Importer(

@@ -1,11 +1,26 @@
-"""Text of rocm_bandwidth_test: matrices of copies between processors and GPUs, in GB/s of 10^9."""
+"""Text of rocm_bandwidth_test: matrices of copies between processors and GPUs, in GB/s of 10^9.
+
+``-v`` prints a matrix of PASS and FAIL instead: the pairs of a FAIL are an outcome.
+"""
 
 from __future__ import annotations
 
 import re
 from typing import Literal
 
-from isthmus.importers.base import Importer, Kind, Log, Problems, Row, device, number, size, unit
+from isthmus.errors import UsageError
+from isthmus.importers.base import (
+    Importer,
+    Kind,
+    Log,
+    Outcome,
+    Problems,
+    Row,
+    device,
+    number,
+    size,
+    unit,
+)
 
 _VERSION = re.compile(r"\s*RocmBandwidthTest Version: (\S+)")
 _DEVICE = re.compile(
@@ -15,6 +30,10 @@ _TITLE = re.compile(
     r"\s*(Unidirectional|Bi?directional)(?: copy)? peak bandwidth (\S+)", re.IGNORECASE
 )
 _OTHER = re.compile(r"\s*(?:Inter-)?Device (?:Access|Numa Distance)", re.IGNORECASE)
+_VALIDATION = re.compile(r"\s*Data Path Validation\s*$", re.IGNORECASE)
+_VALIDATED = re.compile(r"\s*(\d+)((?:\s+[A-Za-z/]+)+)\s*$")
+_MOST_PAIRS = 8
+"""Pairs that a message lists."""
 _COLUMNS = re.compile(r"\s*D/D((?:\s+\d+)+)\s*$")
 _ROW = re.compile(r"\s*(\d+)((?:\s+(?:N/A|[\d.]+))+)\s*$")
 _ENDS = re.compile(r"=* ?(Src|Dst) Device Id: (\d+) (?:Src|Dst) Device Type: (Cpu|Gpu)")
@@ -33,6 +52,7 @@ def read(text: str) -> Log:  # noqa: PLR0912 - a branch for each kind of line
     rows, problems, version = list[Row](), Problems(), ""
     title, printed, columns = "", "", list[str]()
     ends = dict[str, tuple[str, str]]()
+    failed, validated = dict[int, list[str]](), 0  # by the line of the matrix's title
     for line, row in enumerate(text.splitlines(), 1):
         if found := _VERSION.match(row):
             version = found[1]
@@ -41,7 +61,7 @@ def read(text: str) -> Log:  # noqa: PLR0912 - a branch for each kind of line
             if not found[3] and _PROCESSOR.search(found[2]) and not re.search(r"GPU-", row):
                 processors.add(found[1])
         elif found := _TITLE.match(row):
-            title, columns, printed = found[1].lower(), [], ""
+            title, columns, printed, validated = found[1].lower(), [], "", 0
             with problems.of(line):
                 unit(found[2], line)
                 printed = found[2]
@@ -55,7 +75,14 @@ def read(text: str) -> Log:  # noqa: PLR0912 - a branch for each kind of line
             with problems.of(line):
                 rows.append(_of_size(line, found, ends, printed))
         elif _OTHER.match(row):
-            title = ""
+            title, validated = "", 0
+        elif _VALIDATION.match(row):
+            title, columns, validated = "", [], line
+        elif validated and (found := _COLUMNS.match(row)):
+            columns = found[1].split()
+        elif validated and columns and (found := _VALIDATED.match(row)):
+            with problems.of(line):
+                failed.setdefault(validated, []).extend(_failed_pairs(line, found, columns))
         elif title and printed and (found := _COLUMNS.match(row)):
             columns = found[1].split()
         elif title and columns and (found := _ROW.match(row)):
@@ -76,10 +103,26 @@ def read(text: str) -> Log:  # noqa: PLR0912 - a branch for each kind of line
         devices=[device(one, names.get(one.partition(":")[2], "AMD GPU"), kind="gpu")
                  for one in addresses],
         names=[name for key, name in names.items() if key not in processors],
+        outcomes=[_outcome(at, pairs) for at, pairs in failed.items() if pairs],
         host=next((names[key] for key in names if key in processors), ""),
         problems=problems,
         assumed=["the best of the sizes that the program tries"],
     )  # fmt: skip
+
+
+def _failed_pairs(line: int, found: re.Match[str], columns: list[str]) -> list[str]:
+    """Pairs of a row of the matrix whose data came out wrong: ``0 to 1``."""
+    cells = found[2].upper().split()
+    if len(cells) > len(columns) or {*cells} - {"PASS", "FAIL", "N/A"}:
+        raise UsageError(f"line {line}: the row of the validation is not understood")
+    pairs = zip(columns, cells, strict=False)
+    return [f"{found[1]} to {column}" for column, cell in pairs if cell == "FAIL"]
+
+
+def _outcome(line: int, pairs: list[str]) -> Outcome:
+    more = f" and {len(pairs) - _MOST_PAIRS} more" if len(pairs) > _MOST_PAIRS else ""
+    message = f"wrong data from device {', '.join(pairs[:_MOST_PAIRS])}{more}"
+    return Outcome(line, "data path validation", "failed", message)
 
 
 def _row(

@@ -16,8 +16,8 @@ ReasonKind = Literal[
     "middle_share", "latency_as_known", "latency_slow", "latency_unknown", "falls", "differs",
     "slower_way", "lesser_link", "no_limit", "not_comparable", "emulated", "faulty", "too_small",
 ]  # fmt: skip
-Missing = Literal["link", "board", "network", "size", "gpu", "large", "messages"]
-"""What a verdict would need: the link of the device, its name, the port's rate, a size."""
+Missing = Literal["link", "board", "network", "ports", "size", "gpu", "large", "messages"]
+"""What a verdict would need: the link of the device, its name, the rate of ports, a size."""
 
 
 @dataclass(frozen=True)

@@ -14,6 +14,8 @@ FASTEST_LINK = parsed_link("gen6x16")
 """No board in this table has a faster one."""
 _FILLED = (0.75, 0.97)
 """Shares of a raw link that a copy has which fills it."""
+_WITHIN_HOSTS_FIRST = 2
+"""Times the rate of its ports that a bus rate between hosts stays below (``of_ports``)."""
 _SAID = ("LnkSta", "xbutil examine", "nvidia-smi", "pcie-link test", "kernel log", "platform name")
 """Sources of a link within a log, the surest first."""
 
@@ -116,6 +118,18 @@ def of_port(gigabits: float, ways: int) -> Limit:
     """The limit of a network's port, as the user says it."""
     value = ways * gigabits * 1e9 / 8
     return Limit(value, value, f"{gigabits:g} Gb/s port", "as you say (--link)")
+
+
+def of_ports(gigabits: float) -> Limit:
+    """The limit of a collective between hosts: the ports of a host together, as the user says it.
+
+    The bus rate counts as if one ring passed all ranks. A collective that works within each host
+    first sends less between hosts: with N hosts of k ranks, (1 - 1/(Nk)) / (1 - 1/N) times less.
+    That is below 2 from two hosts on.
+    """
+    value = gigabits * 1e9 / 8
+    name = f"{gigabits:g} Gb/s of ports of a host"
+    return Limit(value, _WITHIN_HOSTS_FIRST * value, name, "as you say (--link)")
 
 
 def lesser_links(rate: float, limit: Limit) -> list[str]:

@@ -211,10 +211,16 @@ class _Case:
             return limits.of_memory(self.board)
         if kind == "network" and self.given.port_gigabits:
             return limits.of_port(self.given.port_gigabits, ways)
-        on_one_host = kind == "collective" and self.log.facts.get("hosts", "1") == "1"
+        if kind == "collective" and self._several_hosts and self.given.port_gigabits:
+            return limits.of_ports(self.given.port_gigabits)
+        on_one_host = kind == "collective" and not self._several_hosts
         if kind == "peer" or on_one_host or (kind == "network" and self._between_devices()):
             return limits.of_peers(self.board, fastest)
         return None
+
+    @property
+    def _several_hosts(self) -> bool:
+        return self.log.facts.get("hosts", "1") != "1"
 
     def _between_devices(self) -> bool:
         return all(row.part.partition(",")[0] == "D to D" for row in self.group.rows)
@@ -273,6 +279,8 @@ class _Case:
     def _missing(self) -> tuple[Missing, ...]:
         if self.group.kind == "network" and not self._between_devices():
             return ("network",)
+        if self.group.kind == "collective" and self._several_hosts:
+            return ("ports",)
         if self.group.kind in _TO_HOST:
             return ("link",)
         gpus = self.log.tool in {"nvbandwidth", "nccl-tests"}

@@ -68,6 +68,7 @@ _MISSING = {
     "board": "the board: give --board NAME (isthmus judge --boards lists them)",
     "gpu": "the GPUs' name: give --board NAME (isthmus judge --boards lists them)",
     "network": "the port's rate: give --link 100Gb (ibstat or ibv_devinfo shows it)",
+    "ports": "the rate of all ports of a host together: give --link 800Gb for four of 200 Gb/s",
     "size": "the size of the transfers",
     "messages": "messages of 64 KiB or more: small ones show no share of a link",
     "large": "transfers of 1 MiB or more: small ones show no share of a link",
