@@ -292,10 +292,22 @@ def test_perftest_without_iterations_is_read_by_the_names_of_its_columns() -> No
     average = " #bytes BW average[MB/sec]\n 65536 100.5\n 131072\n"
     log = importers.by_name("perftest").read(average)
     assert [list(row.values) for row in log.rows] == [[100.5]]
-    assert [str(one) for one in log.problems] == ["line 3: 1 columns where the header has 2: cut"]
-    glued = " #bytes BW peak[MB/sec]BW average[MB/sec]\n 65536 100.5 99.5\n"
+    assert [str(one) for one in log.problems] == ["line 3: 1 column where the header has 2: cut"]
+    glued = " #bytes t_max[usec]xBW average[MB/sec]\n 65536 100.5 99.5\n"
     log = importers.by_name("perftest").read(glued)
     assert (log.rows, len(log.problems)) == ([], 1)
+
+
+def test_the_call_tells_the_test_where_a_table_of_perftest_has_no_title() -> None:
+    assert verdicts(BRIEF, gigabits=400) == {"normal"}
+    both = BRIEF.replace("ib_write_bw", "$ ib_write_bw -b").replace("348.", "697.")
+    assert verdicts(both, gigabits=400) == {"normal"}
+    assert verdicts(both.replace(" -b", ""), gigabits=400) == {"impossible"}
+    table = "#bytes #iterations t_avg[usec] tps average\n 2 1000 1.5 3\n"
+    for call, seconds in (("./ib_write_lat", 3e-6), ("ib_read_lat -d mlx5_0 host", 1.5e-6)):
+        (row,) = importers.by_name("perftest").read(f"{call}\n{table}").rows
+        assert row.seconds() == pytest.approx([seconds])
+    assert row.part == "mlx5_0"
 
 
 def test_a_failed_validation_of_rocm_is_the_first_sentence(isthmus: Command) -> None:

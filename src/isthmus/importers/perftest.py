@@ -24,10 +24,17 @@ from isthmus.importers.base import (
     size,
 )
 from isthmus.importers.cleaning import json_objects
+from isthmus.importers.commands import option
+from isthmus.text import counted as numbered
 
 _TITLE = re.compile(
     r"\s+((RDMA_\w+|Send\w*|Atomic\w*|raw_ethernet\w*|Write\w*|Read\w*)[\w ]*?) Test\s*$"
 )
+_CALL = re.compile(
+    r"\s*(?:\$ )?(?:[^\s/]*/)*ib_(write|read|send|atomic)_(bw|lat)(?=\s|$)(.{0,1000})"
+)
+_VERBS = {"write": "RDMA_Write", "read": "RDMA_Read", "send": "Send", "atomic": "Atomic"}
+_BOTH_WAYS = re.compile(r"\s(?:-[a-zA-Z]*b|--bidirectional)(?=\s|$)")
 _DEVICE = re.compile(r"\bDevice\s+: (\S+)")
 _DEPTH = re.compile(r"\s*TX depth\s+: (\d+)")
 _LINK = re.compile(r"\s*Link type\s+: (\w+)")
@@ -187,6 +194,8 @@ def _of_text(text: str, problems: Problems) -> list[_Test]:
         if title := _TITLE.match(row):
             test, columns = _Test(title[1].replace(" ", "_")), False
             tests.append(test)
+        elif call := _CALL.match(row):
+            test, columns = _of_call(call), False
         elif named := _DEVICE.search(row):
             test.device = named[1]
         elif depth := _DEPTH.match(row):
@@ -211,10 +220,18 @@ def _of_text(text: str, problems: Problems) -> list[_Test]:
                 columns = True
         elif columns and words and words[0].isdecimal() and words not in test.cells[-1:]:
             if len(words) < fewest:  # a missing figure shifts the others
-                problems.add(line, f"{len(words)} columns where the header has {fewest}: cut")
+                given = numbered(len(words), "column", "columns")
+                problems.add(line, f"{given} where the header has {fewest}: cut")
                 continue
             test.rows.append((line, words))  # two ends in one terminal print it twice
     return [test for test in tests if test.rows]
+
+
+def _of_call(call: re.Match[str]) -> _Test:
+    """The test that a command starts, for a table without a title."""
+    both = "_Bidirectional" if call[2] == "bw" and _BOTH_WAYS.search(call[3]) else ""
+    what = "BW" if call[2] == "bw" else "Latency"
+    return _Test(f"{_VERBS[call[1]]}{both}_{what}", option(call[3], ("-d", "--ib-dev")))
 
 
 def _unit_of(row: str, line: int) -> str:
