@@ -26,7 +26,7 @@ inline void raise(PyObject* type, std::string_view message) noexcept {
 /// Makes a Python exception of a C++ one; the module holds it.
 template <typename Error>
 nanobind::handle bind_error(nanobind::module_& module, const char* name, nanobind::handle base) {
-  const nanobind::exception<Error> type(module, name, base);
+  nanobind::exception<Error> type(module, name, base);
   nanobind::register_exception_translator(
       [](const std::exception_ptr& thrown, void* known) {
         try {
@@ -48,7 +48,7 @@ struct type_caster<std::string> {
   NB_TYPE_CASTER(std::string, const_name("str"))
 
   // NOLINTNEXTLINE(readability-identifier-naming): nanobind's name
-  bool from_python(handle source, std::uint32_t, cleanup_list*) noexcept {
+  bool from_python(handle source, std::uint32_t /*flags*/, cleanup_list* /*cleanup*/) noexcept {
     Py_ssize_t size = 0;
     const char* bytes =
         PyUnicode_Check(source.ptr()) ? PyUnicode_AsUTF8AndSize(source.ptr(), &size) : nullptr;
@@ -60,7 +60,8 @@ struct type_caster<std::string> {
     return true;
   }
 
-  static handle from_cpp(const std::string& text, rv_policy, cleanup_list*) noexcept {
+  static handle from_cpp(const std::string& text, rv_policy /*policy*/,
+                         cleanup_list* /*cleanup*/) noexcept {
     return isthmus::bindings::new_text(text);
   }
 };

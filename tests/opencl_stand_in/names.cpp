@@ -1,5 +1,5 @@
-// Linked to an OpenCL loader, in whose place it is loaded: names of platforms and devices begin with
-// a byte that is no UTF-8.
+// Linked to an OpenCL loader, in whose place it is loaded: names of platforms and devices begin
+// with a byte that is no UTF-8.
 #include <dlfcn.h>
 
 #include <cstddef>
