@@ -30,7 +30,8 @@ def test_eight_gpus_fit_one_screen(
         monkeypatch.setenv(name, value)
     lines = screen(isthmus)
     assert len(lines) <= MOST_LINES
-    assert lines[0] == "Isthmus: 8 x stand-in (cuda:0 to cuda:7)"
+    # Other accelerators of this machine, such as an FPGA emulator, follow.
+    assert lines[0].startswith("Isthmus: 8 x stand-in (cuda:0 to cuda:7)")
     copies = [line for line in lines if "copy to" in line]
     assert copies
     assert any("devices" in line for line in copies)
