@@ -41,13 +41,14 @@ def test_a_slower_link_is_found_beside_a_slower_host(link: float, least: int) ->
 
 
 def test_a_slower_host_alone_is_told_as_the_host() -> None:
-    """In each of 20 pairs rows are slower as measured, the host is, and the link is the same."""
+    """In each of 20 pairs rows are slower as measured, the host is, and the link is not."""
     for seed in range(PAIRS):
         result = _compared(seed, 1.1, 1.0)
         assert not result.of("slower")
         assert not result.slower_points
         assert result.explained
         assert any(one.verdict(result.least) == "slower" for one in result.host)
+        assert result.link
         assert {one.verdict for one in result.link} <= {"same", "undecided"}
         assert _compared(seed, 1.1, 1.0, as_measured=True).of("slower")
 
@@ -64,6 +65,7 @@ def test_hosts_that_show_no_sensitivity_hide_no_change() -> None:
     for seed in range(PAIRS):
         base, new = planted(seed, host=1.1, link=1.1, spread=0.0)
         result = compare(Side("a", [base]), Side("b", [new]))
+        assert result.link
         assert {one.verdict for one in result.link} <= {"undecided", "slower"}
         base, new = planted(seed, host=1.1, spread=0.0)
         result = compare(Side("a", [base]), Side("b", [new]))

@@ -194,7 +194,7 @@ def _squares(values: Sequence[float]) -> float:
 
 
 def _logs(rows: Frame, *, per_run: bool) -> list[float]:
-    """Of each process the mean over its rows; of each run, if wanted, the mean of these."""
+    """Mean of each process over its rows; with ``per_run``, mean of each run over its processes."""
     processes = rows.groupby(["run", "process"], sort=False).column("log")
     runs: dict[int, list[float]] = {}
     for (run, _), logs in processes.items():
@@ -242,7 +242,7 @@ def _reach(
 def _own(
     sample: _Sample, scatter: _Scatter | None, hidden: float, each: float, one: float
 ) -> float:
-    """Difference that sides which scatter as the first one do show by themselves, as a share.
+    """Smallest share by which two unchanged sides differ, if both scatter as the base does.
 
     An unchanged time is within it in all parts at once (``each``), with its upper bound
     (confidence ``one``). Infinite where it is unknown or beyond ``MOST_OWN``.
@@ -277,7 +277,7 @@ def _change(
     raw = _interval(sample, scatter, hidden, each)
     by_host = 0.0
     if explained and known and not sample.exact:
-        # Of all that the hosts may explain, what explains most of this change.
+        # The hosts explain a range: the value nearest to the change is taken off.
         by_host = min(max(raw.value, explained.low), explained.high)
         hidden = explained.unseen if single else 0.0
     ratio, bound = (

@@ -36,6 +36,7 @@ from isthmus.results.run_file import (
 )
 from isthmus.statistics import Interval
 from isthmus.system.binding import Binding
+from isthmus.text import counted
 
 _MOST_POINT_S = 20.0
 """Cap on the time of one point in one process."""
@@ -382,7 +383,9 @@ class Runner:
         """Says how often an error came back that the user has read once."""
         for (operation, message), count in self._failures.items():
             if count > 1:
-                self.watcher.say(f"{operation}: {count - 1} further points: {message}")
+                self.watcher.say(
+                    f"{operation}: {counted(count - 1, 'further point', 'further points')}: {message}"
+                )
 
     def _record_end(self, job: Job) -> None:
         for point in job.task.points.values():

@@ -32,7 +32,9 @@ from isthmus.student import both_tails
 Array = NDArray[np.float64]
 
 HORIZON = 12.0
-"""Lengths of the run after it of which a repetition is any part."""
+"""Time after a run within which a repetition may begin, in lengths of the run.
+
+Chosen with the weights below (``benchmarks/host_state.py``)."""
 _FEWEST = 3
 """Processes of a row of which the scatter says anything."""
 _PRIOR_FREE = 4.0

@@ -180,7 +180,7 @@ _NUMBERED: Mapping[int, int] = {MemoryType.HBM: -1}
 
 
 def _refuse_address_zero(memories: Iterable[Memory]) -> None:
-    """Of the emulated card; a vendor's simulation has its memories where it has them."""
+    """Raises UsageError if a memory of the emulated card has address 0."""
     if zero := next((m for m in memories if m.address == 0), None):
         raise UsageError(
             f"memory {zero.name!r} lies at address 0, where an argument that was never set points: "
