@@ -383,9 +383,8 @@ class Runner:
         """Says how often an error came back that the user has read once."""
         for (operation, message), count in self._failures.items():
             if count > 1:
-                self.watcher.say(
-                    f"{operation}: {counted(count - 1, 'further point', 'further points')}: {message}"
-                )
+                further = counted(count - 1, "further point", "further points")
+                self.watcher.say(f"{operation}: {further}: {message}")
 
     def _record_end(self, job: Job) -> None:
         for point in job.task.points.values():
