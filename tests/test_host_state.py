@@ -67,6 +67,22 @@ def test_a_row_alone_does_not_know_the_state() -> None:
     assert slow_parts([], {}, {}) == []
 
 
+def test_times_that_differ_by_rounding_have_a_model() -> None:
+    """Rows that are equal but for rounding, beside a short row that scatters."""
+    random = np.random.default_rng(0)
+    for _ in range(400):
+        processes, equal = int(random.integers(3, 8)), int(random.integers(1, 5))
+        rows = [
+            Row("any", dict.fromkeys(range(processes), float(level)))
+            for level in random.normal(-10, 3, equal)
+        ]
+        seen = int(random.integers(1, processes + 1))
+        rows.append(Row("any", {i: float(random.normal()) for i in range(seen)}))
+        readings = {i: (-8.0 + float(random.normal()) * 1e-16, -7.0) for i in range(processes)}
+        for part in slow_parts(rows, readings, {}):
+            assert math.isnan(part.half_width) or part.half_width >= 0
+
+
 def test_interval_of_a_row_whose_state_is_not_known_stays() -> None:
     """The interval is that of the processes; a clock that saw nothing has no logarithm."""
     interval = Interval(2.0, 1.9, 2.1)

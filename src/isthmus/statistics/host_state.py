@@ -39,6 +39,8 @@ _FEWEST = 3
 """Processes of a row of which the scatter says anything."""
 _PRIOR_FREE = 4.0
 """Degrees of freedom that the scatter of a row's kind is worth, beside the row's own."""
+_LEAST_VARIANCE = 1e-24
+"""Variance of logarithms of times that is rounding alone: a double has 1e-16 of its value."""
 _STEPS = 50
 _KERNELS = (("white", 0.0, 0.3), ("flicker", 0.5, 0.1), ("walk", 0.9, 0.18), ("walk", 0.97, 0.1),
             ("walk", 0.99, 0.05), ("walk", 0.999, 0.27))  # fmt: skip
@@ -311,7 +313,7 @@ class _Fit:
         count = len(values)
         prior = np.array([weight for _, _, weight in _KERNELS])
         variance = float(np.var(values, ddof=1)) if count > 1 else 0.0
-        if count < _FEWEST or not variance:
+        if count < _FEWEST or variance < _LEAST_VARIANCE:
             return prior, np.array([1 / _scatter(kernel[:-1, :-1]) for kernel in self._kernels])
         likelihoods, scales = [], []
         for kernel in self._kernels:
@@ -321,7 +323,8 @@ class _Fit:
             ones = inverse.sum(axis=0)
             total = ones.sum()
             mean = ones @ values / total
-            square = (values - mean) @ inverse @ (values - mean)
+            # The inverse is rounded: the form may come out at 0 or below.
+            square = max((values - mean) @ inverse @ (values - mean), _LEAST_VARIANCE)
             scales.append(square / (count - 1) / variance)
             likelihoods.append(-size / 2 - math.log(total) / 2 - (count - 1) / 2 * math.log(square))
         relative = np.exp(np.array(likelihoods) - max(likelihoods)) * prior
