@@ -37,8 +37,7 @@ def test_eight_gpus_fit_one_screen(
     assert any("devices" in line for line in copies)
     points = json.loads((tmp_path / "run.json").read_text())["points"]
     curve = {point["device"] for point in points if point["bytes"] == 256 and point["reruns"]}
-    assert "cuda:0" in curve
-    assert "cuda:7" not in curve, "a device that is like an earlier one has headlines alone"
+    assert curve <= {"cuda:0"}, "a device that is like an earlier one has headlines alone"
 
 
 def test_two_fpgas_fit_one_screen(

@@ -3,13 +3,23 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from pathlib import Path
 
 import msgspec
 import pytest
 
+from isthmus.measure import session
 from isthmus.measure.discovery import FoundDevice, resolve
-from isthmus.measure.plan import plan
+from isthmus.measure.plan import Layer, plan
+from isthmus.measure.runner import Watcher
 from isthmus.studies import by_name
+
+
+class Quiet(Watcher):
+    """Shows nothing."""
+
+    def say(self, message: str) -> None:
+        pass
 
 
 @pytest.fixture(scope="module")
@@ -43,3 +53,18 @@ def test_an_emulated_card_has_no_second_kind(processor: FoundDevice) -> None:
     card = on_pcie(processor)
     emulated = replace(card, candidate=replace(card.candidate, hardware=False))
     assert kinds(emulated) == {"aligned"}
+
+
+def test_the_first_of_alike_devices_has_a_curve_and_the_second_has_headlines(
+    processor: FoundDevice,
+) -> None:
+    """No clock takes part, so that this holds on a machine of any speed."""
+    second = replace(processor, address="opencl:second", like=processor.address)
+    request = session.Request([by_name("transfer")], [], {}, Path("run.json"), [], quick=True)
+    jobs = session._jobs(request, [processor, second], [], Quiet())
+    layers = {
+        one.address: {job.layer for job in jobs if job.device is one} for one in (processor, second)
+    }
+    assert layers[processor.address] >= {Layer.HEADLINES, Layer.CURVE}
+    assert Layer.HEADLINES in layers[second.address]
+    assert Layer.CURVE not in layers[second.address]
