@@ -14,6 +14,7 @@ import pytest
 
 import synthetic
 from isthmus.analysis.summary import summarise
+from isthmus.host_rows import HostRows
 from isthmus.measure.jobs import (
     GIVE_UP_AFTER,
     OFFLOAD_LOOKS,
@@ -26,8 +27,10 @@ from isthmus.measure.jobs import (
 from isthmus.measure.plan import Layer, Task
 from isthmus.measure.rounds import Rounds, usual_budget_s
 from isthmus.measure.runner import Answer, Runner, Standing
-from isthmus.results.run_file import Settings
+from isthmus.results.journal import PointKey, key_of
+from isthmus.results.run_file import HostReading, Rerun, Settings
 from isthmus.statistics import LOOKS, over_processes
+from isthmus.statistics.host_state import Slow
 from isthmus.studies.base import Headline
 from isthmus.system.binding import Binding
 
@@ -213,6 +216,75 @@ def test_what_is_judged_is_what_is_shown_on_a_coarse_clock_as_well() -> None:
         assert row.converged == (one.half_width(0.95) <= synthetic.run([point]).settings.precision)
     assert [round(one.half_width(0.95), 3) for one in (short, longer)] == [0.1, 0.01]
     assert [settled(one, settings()) for one in (short, longer, apart)] == [True, True, False]
+
+
+def state(half_width: float, *jobs: Job) -> None:
+    """What the host's state adds to these jobs."""
+    slow = {key_of(one.task.points[0]): Slow(half_width, (), 0.0) for one in jobs}
+    for one in jobs:
+        one.judge_by(slow)
+
+
+def test_a_job_is_done_where_its_shown_interval_is_precise() -> None:
+    """The host's state is in the interval that decides; what it keeps open comes last."""
+    steady, followed, hopeless = job(), job(SMALL, "followed"), job(SMALL, "hopeless")
+    jobs = [steady, followed, hopeless]
+    for one in jobs:
+        visit(one, 1.0, 1.02, 0.98, 1.01, 0.99, 1.0)
+    assert all(settled(one, settings()) for one in jobs)
+    state(0.01, steady)
+    state(0.045, followed)
+    state(0.06, hopeless)
+    assert [settled(one, settings()) for one in jobs] == [True, False, False]
+    assert needed(followed, settings()) < LOOKS[-1]
+    assert needed(hopeless, settings()) == LOOKS[-1]
+    for one in jobs:
+        shown = one.shown(0.95)
+        assert shown
+        assert shown.half_width == pytest.approx(one.half_width(0.95))
+        assert one.own_half_width(0.95) < 0.021
+    fresh = job(SMALL, "fresh")
+    plan = rounds([*jobs, fresh])
+    plan.start_s["host"] = 1e-6  # starting a process is worth no extra visit
+    assert set(plan.next_round(60.0)) == {fresh, followed}
+    visit(fresh, *[1.0] * LOOKS[0])
+    visit(followed, *[1.0] * (LOOKS[-1] - LOOKS[0]))
+    assert plan.next_round(60.0) == [hopeless], "the time that is left is spread over the run"
+    hopeless.open_ended = True
+    visit(hopeless, *[1.0] * (GIVE_UP_AFTER - LOOKS[0]))
+    assert plan.next_round(60.0) == [], "a run without a time limit gives it up"
+
+
+def host_varies(number: int, seconds: float) -> Rerun:
+    """A process with a reading; the host is slower by a tenth in every third one."""
+    slower = 1 + 0.1 * (number % 3 == 0)
+    reading = HostReading(float(number), 2e-7 * slower, 4e-4 * slower, 7e-6)
+    return msgspec.structs.replace(
+        synthetic.rerun(number, [seconds * slower] * 5), at_s=float(number), host_speed=[reading]
+    )
+
+
+def test_the_runner_judges_by_the_summary_s_interval() -> None:
+    """Results with readings: each job's interval is that of the summary of the same results."""
+    jobs = [job(SMALL << n, f"op{n}") for n in range(6)]
+    rows = HostRows[PointKey](0.95)
+    plan = Rounds(jobs, settings(), Layer.REST, rows)
+    points = []
+    for place, one in enumerate(jobs):
+        reruns = [host_varies(n, 1e-3 * (1 + place + 0.01 * (n * place % 5))) for n in range(9)]
+        points.append(msgspec.structs.replace(one.task.points[0], reruns=reruns))
+        for n, rerun in enumerate(reruns):
+            one.add(n, {0: rerun})
+            one.cost = Cost(1e-3, 1e-5)
+            rows.add(key_of(one.task.points[0]), one.task.points[0], rerun)
+    alone = [one.half_width(0.95) for one in jobs]
+    plan.next_round(60.0)
+    shown = summarise(synthetic.run(points))
+    for one, before, row in zip(jobs, alone, shown.itertuples(), strict=True):
+        width = max(row.ci_high_s - row.median_s, row.median_s - row.ci_low_s) / row.median_s
+        assert one.half_width(0.95) == pytest.approx(width, rel=1e-6)
+        assert one.half_width(0.95) >= before
+        assert row.state_share > 0
 
 
 def test_samples_take_as_long_as_what_is_beside_them() -> None:

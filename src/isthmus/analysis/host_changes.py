@@ -8,8 +8,9 @@ from typing import NamedTuple
 
 import numpy as np
 
-from isthmus.analysis.host_state import REFERENCES, readings
+from isthmus.analysis.host_state import readings
 from isthmus.frames import Frame
+from isthmus.host_rows import REFERENCES
 from isthmus.results.run_file import Run
 from isthmus.statistics import Interval, judge, shift
 from isthmus.statistics.host_state import Row, slow_parts

@@ -17,6 +17,7 @@ from typing import NamedTuple, Protocol
 
 import msgspec
 
+from isthmus.host_rows import HostRows
 from isthmus.measure import offload, protocol
 from isthmus.measure.alike import apart
 from isthmus.measure.host_speed import HostSpeed
@@ -24,7 +25,7 @@ from isthmus.measure.jobs import Cost, Job, answered, looks
 from isthmus.measure.plan import Layer
 from isthmus.measure.rounds import Rounds
 from isthmus.measure.supervisor import Responder, WorkerDiedError, WorkerProcess, WorkerRefusedError
-from isthmus.results.journal import Entry
+from isthmus.results.journal import Entry, PointKey, key_of
 from isthmus.results.run_file import (
     ClockName,
     ClockRecord,
@@ -161,6 +162,8 @@ class Runner:
     group: Responder | None = None
     """The ranks, which measure in place of workers: one process each, for the whole run."""
     host_speed: HostSpeed = field(default_factory=lambda: HostSpeed(time.monotonic()))
+    before: Sequence[Entry] = ()
+    """Results of an earlier session of the run."""
 
     def __post_init__(self) -> None:
         last = Layer.REST if self.goes_on else Layer.CURVE
@@ -168,7 +171,12 @@ class Runner:
         timed = [job for job in self.jobs if not job.simulated]
         # A simulated point costs no time on a device: the run measures further operations too.
         self.simulated = Rounds(simulated, self.settings, max(last, Layer.FURTHER))
-        self.timed = Rounds(timed, self.settings, last)
+        self._host_rows = HostRows[PointKey](self.settings.confidence)
+        emulated = {job.device.address for job in simulated}
+        for entry in self.before:
+            if entry.rerun and entry.point.device not in emulated:
+                self._host_rows.add(key_of(entry.point), entry.point, entry.rerun)
+        self.timed = Rounds(timed, self.settings, last, self._host_rows)
         self.out_of_time = False
         self._until = math.inf
         self._answered: set[Job] = set()
@@ -210,6 +218,7 @@ class Runner:
                 if not self._round(number, chosen, rounds):
                     break
                 number += not chosen[0].simulated and self.settings.reruns != 1
+        rounds.judge(at_once=True)
         for job in rounds.wanted:
             self._answer(job, last=True)
 
@@ -292,7 +301,10 @@ class Runner:
         """Whether a headline is measured, and needs no further process or gets none."""
         if not job.processes or job.given_up or job.layer > Layer.HEADLINES:
             return False
-        return last or answered(job, self.settings)
+        if last or not answered(job, self.settings):
+            return last
+        # The newest processes may change what the host's state adds to the answer.
+        return not self.timed.judge(at_once=True) or answered(job, self.settings)
 
     def _same_question(self, job: Job) -> list[Job]:
         """The jobs that answer the headline of ``job``, on all devices that are like its device."""
@@ -311,7 +323,7 @@ class Runner:
         """The answer to the headline of these jobs, which differ in the device."""
         first = jobs[0]
         assert first.task.headline
-        intervals = [job.seconds(self.settings.confidence) for job in jobs]
+        intervals = [job.shown(self.settings.confidence) for job in jobs]
         known = [one for one in intervals if one]
         precise = all(one.half_width <= self.settings.precision for one in known)
         return Answer(
@@ -497,22 +509,39 @@ class Runner:
             once, readings = readings, []
             rerun = msgspec.structs.replace(results[n], at_s=at_s, host_speed=once)
             self.record(Entry(point, rerun))
+            if not job.simulated:
+                self._host_rows.add(key_of(point), point, rerun)
         job.moved_bytes = block.parts[job.part].moved_bytes
         job.add(number, results)
 
     def _report_missed_precision(self) -> None:
-        """Says which precision is possible where processes differ too much for that requested."""
+        """Says which precision is possible where processes differ too much for that requested.
+
+        And how many points the host's own speed keeps from it.
+        """
         settings = self.settings
         if settings.quick:  # each answer has its own line
             return
-        reached = {
-            job: job.reducible_half_width(settings.confidence)
+        judged = [
+            job
             for job in self.timed.wanted
             if len(job.processes) > 1
             and not (job.simulated or job.given_up)
             and len(looks(job, settings)) > 1
-            and math.isfinite(job.reducible_half_width(settings.confidence))
-        }
+            and 0 < job.reducible_half_width(settings.confidence) < math.inf
+        ]
+        reached = {job: job.own_half_width(settings.confidence) for job in judged}
+        by_host = [
+            job
+            for job in judged
+            if reached[job] <= settings.precision < job.half_width(settings.confidence)
+        ]
+        if by_host:
+            self.watcher.say(
+                f"{len(by_host)} of {len(self.timed.wanted)} points: their processes agree to "
+                f"{100 * settings.precision:g} %, but the host's own speed varies: a repetition "
+                f"of this run may differ by more"
+            )
         missed = [job for job in reached if reached[job] > settings.precision]
         short = sorted(missed, key=lambda job: reached[job])
         if not short:

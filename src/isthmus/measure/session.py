@@ -437,7 +437,7 @@ def _run_jobs(
         runner = Runner(
             jobs, run.settings, request.binding, watcher, record,
             goes_on=request.budget_s is not None and not run.settings.quick, group=request.group,
-            host_speed=host_speed,
+            host_speed=host_speed, before=entries,
         )  # fmt: skip
         try:
             if not runner.unfinished:
