@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+from pathlib import Path
 
 import msgspec
 import numpy as np
@@ -13,8 +14,10 @@ from host_states import planted
 from isthmus.analysis import host_state
 from isthmus.analysis.host_state import of_rows, variation
 from isthmus.analysis.summary import estimate, summarise
+from isthmus.cli.doctor import doctor
 from isthmus.reporters import json as as_json
 from isthmus.reporters.summary import lines
+from isthmus.results import run_file
 from isthmus.results.run_file import HostReading, Run
 from synthetic import Law, transfer_run
 
@@ -83,6 +86,28 @@ def test_a_slow_part_of_the_run_is_told() -> None:
     assert "of size 4Mi to 64Mi do not." in text
     data = json.loads(as_json.REPORTER.text(_with_host(12, 1.08, 4)))
     assert data["host"]["reference"] == "system_call_s"
+
+
+def test_doctor_names_the_host_s_state_as_show_does(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """The same sentence and the same data; a steady host is no finding."""
+    file, steady = tmp_path / "slow.json", tmp_path / "steady.json"
+    file.write_bytes(run_file.encode(_with_host(12, 1.08, 4)))
+    steady.write_bytes(run_file.encode(_with_host(12, 1.0, 4)))
+    assert doctor(run=file) == 3
+    told = capsys.readouterr().out
+    sentence = "The host was 8.2 % slower in 33 % of this run (system calls): points of size"
+    assert sentence in " ".join(" ".join(lines(run_file.load(file))).split())
+    assert sentence in told
+    doctor(run=file, as_json=True)
+    judged = json.loads(capsys.readouterr().out)
+    shown = json.loads(as_json.REPORTER.text(run_file.load(file)))
+    assert judged["host"] == shown["host"]
+    checks = [result["check"] for result in judged["subjects"][0]["results"]]
+    assert checks.count("host_speed") == 1
+    doctor(run=steady, as_json=True)
+    assert "host_speed" not in capsys.readouterr().out
 
 
 def test_a_steady_host_is_not_named() -> None:

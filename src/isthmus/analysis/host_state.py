@@ -17,6 +17,8 @@ from isthmus.statistics import Interval, judge, relevant, shift, simultaneous
 from isthmus.statistics.host_state import Slow
 
 UNKNOWN = Slow(math.nan, (), 0.0)
+LEAST_STEAL = 0.01
+"""Share of processor time below which no steal is named: ``summary`` flags from there, too."""
 _FEWEST = 6
 """Processes with readings of which two parts can be told."""
 
