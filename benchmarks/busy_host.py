@@ -51,7 +51,7 @@ def measure(device: str, file: Path, options: list[str]) -> None:
     """A real run of a device."""
     command = [sys.executable, "-m", "isthmus", "run", "transfer", "--device", device]
     subprocess.run(
-        [*command, *POINTS, *options, "--no-wait", "--out", str(file)],
+        [*command, *POINTS, *options, "--out", str(file)],
         check=True, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
     )  # fmt: skip
 
@@ -61,9 +61,10 @@ def measure_pairs(devices: list[str], pairs: int, folder: Path, options: list[st
     for pair in range(pairs):
         for device in devices:
             for side, loops in zip(SIDES, (0, LOOPS), strict=True):
-                with busy(loops):
-                    name = f"{device.replace(':', '_')}-{pair:02}-{side}.json"
-                    measure(device, folder / name, options)
+                file = folder / f"{device.replace(':', '_')}-{pair:02}-{side}.json"
+                if not file.exists():  # else it was measured before
+                    with busy(loops):
+                        measure(device, file, options)
             print(f"{device}, pair {pair}: load average {os.getloadavg()[0]:.1f}", file=sys.stderr)
 
 

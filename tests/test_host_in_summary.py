@@ -60,6 +60,48 @@ def test_interval_has_the_state_in_it() -> None:
     assert np.median(wider[True]) > 1.1
 
 
+def test_each_row_says_why_it_is_not_converged() -> None:
+    """Its processes differ, or the host varies: one of the two, and neither where it converged."""
+    run, _ = planted(2)
+    seen = set()
+    for precision in (0.001, 0.005, 0.01, 0.02, 0.1):
+        settings = msgspec.structs.replace(run.settings, precision=precision)
+        rows = summarise(msgspec.structs.replace(run, settings=settings))
+        for row in rows.itertuples():
+            why = {"reruns_apart", "host_varies"} & set(row.flags.split(";"))
+            assert len(why) == (not row.converged)
+            seen |= why
+    assert seen == {"reruns_apart", "host_varies"}
+
+
+def _drifting(run: Run) -> Run:
+    """The same run, whose samples grow by a tenth within each process."""
+    points = []
+    for point in run.points:
+        reruns = []
+        for one in point.reruns:
+            samples = one.clocks["host"]
+            ticks = [round(samples.ticks[0] * (1 + i / 300)) for i in range(30)]
+            clocks = {"host": msgspec.structs.replace(samples, ticks=ticks)}
+            reruns.append(msgspec.structs.replace(one, clocks=clocks))
+        points.append(msgspec.structs.replace(point, reruns=reruns))
+    return msgspec.structs.replace(run, points=points)
+
+
+def test_drift_is_a_flag_only_where_the_interval_does_not_know_it() -> None:
+    """Several processes with references: the interval has slow variation in it."""
+    run = _drifting(planted(2)[0])
+    assert not summarise(run)["flags"].str.contains("unstable").any()
+    points = [
+        msgspec.structs.replace(
+            point, reruns=[msgspec.structs.replace(one, host_speed=[]) for one in point.reruns]
+        )
+        for point in run.points
+    ]
+    without = summarise(msgspec.structs.replace(run, points=points))
+    assert without["flags"].str.contains("unstable").all()
+
+
 def test_a_run_without_references_reads_as_before() -> None:
     """Its intervals are those of its processes, and slow variation is not known."""
     run = transfer_run({"cuda:0": {"read": Law(1e-5, 2e10)}}, [1, 4096], reruns=8)

@@ -10,6 +10,8 @@ from isthmus.analysis.host_state import LEAST_STEAL, Variation
 from isthmus.results.run_file import Run
 from isthmus.units import format_size
 
+MOST_TOLD = 10.0
+"""Ratio of times beyond which an upper bound is not told: it says that nothing is known."""
 _BINARY = ("", "Ki", "Mi", "Gi", "Ti")
 
 

@@ -34,8 +34,6 @@ _OWNERS = 24
 _NAME = 38
 _LEAST = 6
 """Characters that a device's name keeps at least."""
-_UNSEEN = 10.0
-"""Ratio beyond which a bound says nothing."""
 _WHY = {
     "wrong data": "whose data did not arrive", "failed": "that failed",
     "no time": "without a time", "absent": "that it was not asked for",
@@ -161,7 +159,7 @@ def _undecided(result: Comparison) -> str:
     each = counted(min(fewest.samples), what, "processes" if what == "process" else "runs")
     known = [one.ratio for one in undecided]
     worst = max((max(r.high, 1 / r.low if r.low > 0 else math.inf) for r in known), default=1.0)
-    bound = "" if not all(r.known for r in known) or worst > _UNSEEN else (
+    bound = "" if not all(r.known for r in known) or worst > wording.MOST_TOLD else (
         f": a change of up to {wording.percent(worst - 1)} would not have been seen"
     )  # fmt: skip
     return f" {len(undecided)} of {len(result.series)} are undecided ({each}){bound}."
