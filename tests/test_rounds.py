@@ -410,6 +410,24 @@ def test_where_time_is_short_each_study_gets_its_share() -> None:
     assert 0 < len(set(chosen) & set(copies)) < len(copies)
 
 
+def test_processes_of_a_curve_are_spread_over_the_run_where_there_is_time() -> None:
+    """With time for all points each round visits all; with little, few points become whole."""
+    jobs = [job(LARGE, f"op{n}") for n in range(20)]
+    plan = rounds(jobs)
+    plan.start_s["host"] = 0.1
+    for one in jobs:
+        one.cost = Cost(0.2, 1e-3)
+    for _ in range(LOOKS[0]):
+        assert set(plan.next_round(120.0)) == set(jobs)
+        for one in jobs:
+            visit(one, 1.0)
+    assert plan.next_round(120.0) == []
+    others = [job(LARGE, f"op{n}") for n in range(20)]
+    for one in others:
+        one.cost = Cost(0.2, 1e-3)
+    assert 0 < len(rounds(others).next_round(20.0)) < len(others)
+
+
 def test_headlines_come_first_and_the_curve_waits_until_they_are_precise() -> None:
     head, curve = job(), job(SMALL, "other")
     head.layer = Layer.HEADLINES

@@ -52,6 +52,10 @@ _STARTS = 4
 """The same in starts of workers: then starting workers takes at most a fifth of the time."""
 _BEND = 0.05
 """Relative error of a time read off the curve between two sizes for which a size is added."""
+_SPREAD_SHARE = 0.5
+"""Share of the time that is left in which all points of a curve have to fit to be visited in turn.
+
+The rest is for further processes, where the first ones differ."""
 _STATE_SHARE = 0.02
 """Largest share of a run's time that the model of the host's state is computed in, between rounds.
 
@@ -240,11 +244,17 @@ class Rounds:
         return by_name(job.study).place == 1 and not ordinary
 
     def _batch(self, jobs: Sequence[Job], left_s: float) -> list[Job]:
-        """The jobs of a curve that the next round visits: those that are done soonest.
+        """The jobs of a curve that the next round visits.
 
-        Few jobs at a time become precise, so that a run whose time ends has whole points.
+        All of them where there is time for all: their processes are then spread over the run, and
+        see how the host's speed varies. Else those that are done soonest. Few jobs at a time become
+        precise, so that a run whose time ends has whole points.
         """
         starts_s = sum(self.start_s.get(one, START_S) for one in {j.device.address for j in jobs})
+        lacking = [needed(job, self._settings) - len(job.processes) for job in jobs]
+        all_s = starts_s * max(lacking, default=0) + sum(map(self._finish_s, jobs))
+        if all_s <= _SPREAD_SHARE * left_s:
+            return list(jobs)
         most_s = max(_ROUND_S, _STARTS * starts_s)
         chosen: list[Job] = []
         ends_s = visits_s = 0.0
