@@ -63,8 +63,8 @@ wide as those of the processes, and 99 % where no state is (``benchmarks/host_co
 _FENCE = 1.5
 """Interquartile ranges beyond the quartiles: Tukey's.
 
-Without fences, intervals of the stored runs are 10 to 18 % wider (``benchmarks/host_constants.py``).
-"""
+Without fences, intervals of the stored runs are 10 to 18 % wider, by
+``benchmarks/host_constants.py``."""
 _SURE = 3.0
 """Standard errors from which slopes are more than chance: one of three is in 1 of 250 runs.
 
