@@ -113,10 +113,12 @@ def _certainty(answer: Answer) -> str:
     if not all(one.known for one in answer.seconds):
         return " (one process)"
     widest = max(_LEAST_WIDTH, *(one.half_width for one in answer.seconds))
+    why = "the host's own speed varies" if answer.host_varies else "processes differ too much"
     if widest >= 1:
-        return f", within a factor of {1 + widest:.2g}: processes differ too much"
+        return f", within a factor of {1 + widest:.2g}: {why}"
     width = 100 * widest
-    return f" +-{width:.2g} %" + ("" if answer.precise else ": processes differ too much")
+    digits = f"{width:.2g}" if width < 10 else f"{width:.0f}"  # 99.6 has no exponent
+    return f" +-{digits} %" + ("" if answer.precise else f": {why}")
 
 
 def _counted(standing: Standing) -> str:

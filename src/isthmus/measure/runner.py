@@ -85,6 +85,8 @@ class Answer(NamedTuple):
     simulated: bool
     plateau: bool
     """False of a rate that larger copies may exceed."""
+    host_varies: bool = False
+    """Whether processes agree to the precision, and the host's state alone keeps it from that."""
 
 
 class Watcher(Protocol):
@@ -336,6 +338,11 @@ class Runner:
             first.simulated or precise,
             first.simulated,
             all(job.plateau is not False for job in jobs),
+            not precise
+            and all(
+                job.own_half_width(self.settings.confidence) <= self.settings.precision
+                for job in jobs
+            ),
         )
 
     def _standing(self) -> Standing:

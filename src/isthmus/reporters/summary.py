@@ -146,7 +146,7 @@ def _uncertain(one: Finding) -> str:
     known = one.interval is not None and one.interval.known
     if not known or one.interval is None or one.interval.half_width <= _CERTAIN:
         return ""
-    return f" It is not certain ({one.certainty}): processes differ too much."
+    return f" It is not certain ({one.certainty}): processes differ, or the host varies."
 
 
 def _all_clear(results: Sequence[Finding]) -> str:
