@@ -25,7 +25,7 @@ from isthmus.measure.jobs import Cost, Job, answered, looks
 from isthmus.measure.plan import Layer
 from isthmus.measure.rounds import Rounds
 from isthmus.measure.supervisor import Responder, WorkerDiedError, WorkerProcess, WorkerRefusedError
-from isthmus.results.journal import Entry, PointKey, key_of
+from isthmus.results.journal import Entry, PointKey
 from isthmus.results.run_file import (
     ClockName,
     ClockRecord,
@@ -164,8 +164,8 @@ class Runner:
     group: Responder | None = None
     """The ranks, which measure in place of workers: one process each, for the whole run."""
     host_speed: HostSpeed = field(default_factory=lambda: HostSpeed(time.monotonic()))
-    before: Sequence[Entry] = ()
-    """Results of an earlier session of the run."""
+    host_rows: HostRows[PointKey] | None = None
+    """All results of the run, from which the host's state follows; see ``Rounds.judge``."""
 
     def __post_init__(self) -> None:
         last = Layer.REST if self.goes_on else Layer.CURVE
@@ -173,12 +173,7 @@ class Runner:
         timed = [job for job in self.jobs if not job.simulated]
         # A simulated point costs no time on a device: the run measures further operations too.
         self.simulated = Rounds(simulated, self.settings, max(last, Layer.FURTHER))
-        self._host_rows = HostRows[PointKey](self.settings.confidence)
-        emulated = {job.device.address for job in simulated}
-        for entry in self.before:
-            if entry.rerun and entry.point.device not in emulated:
-                self._host_rows.add(key_of(entry.point), entry.point, entry.rerun)
-        self.timed = Rounds(timed, self.settings, last, self._host_rows)
+        self.timed = Rounds(timed, self.settings, last, self.host_rows)
         self.out_of_time = False
         self._until = math.inf
         self._answered: set[Job] = set()
@@ -516,8 +511,6 @@ class Runner:
             once, readings = readings, []
             rerun = msgspec.structs.replace(results[n], at_s=at_s, host_speed=once)
             self.record(Entry(point, rerun))
-            if not job.simulated:
-                self._host_rows.add(key_of(point), point, rerun)
         job.moved_bytes = block.parts[job.part].moved_bytes
         job.add(number, results)
 

@@ -17,6 +17,7 @@ import msgspec
 from isthmus import __version__
 from isthmus.backends import by_scheme, run_options
 from isthmus.errors import UsageError
+from isthmus.host_rows import HostRows
 from isthmus.measure.address import Address
 from isthmus.measure.devices import (
     devices_of,
@@ -34,7 +35,7 @@ from isthmus.measure.rounds import usual_budget_s
 from isthmus.measure.runner import Runner, Watcher
 from isthmus.measure.selection import Identity
 from isthmus.results import journal, run_file
-from isthmus.results.journal import Entry, Journal, assemble
+from isthmus.results.journal import Entry, Journal, PointKey, assemble, key_of
 from isthmus.results.run_file import DeviceRecord, LeftOut, Run, Settings, Software
 from isthmus.studies import by_name
 from isthmus.studies.base import Study, Value
@@ -400,14 +401,24 @@ def _run_jobs(
 ) -> Run:
     """Measures jobs and writes the run file; the budget counts from ``began`` (monotonic)."""
     out = request.out
-    kept = list(entries)
+    kept: list[Entry] = []
+    rows = HostRows[PointKey](run.settings.confidence)
+    simulated = {device.address for device in run.devices if device.simulated}
+
+    def keep(entry: Entry) -> None:
+        kept.append(entry)
+        if entry.rerun and entry.point.device not in simulated:
+            rows.add(key_of(entry.point), entry.point, entry.rerun)
+
+    for entry in entries:
+        keep(entry)
     with Journal(journal.path_of(out), run) as log, contextlib.ExitStack() as held:
         for entry in kept:
             log.add(entry)
         journal.path_of_previous(out).unlink(missing_ok=True)
 
         def record(entry: Entry) -> None:
-            kept.append(entry)
+            keep(entry)
             log.add(entry)
 
         def save(status: str) -> Run:
@@ -437,7 +448,7 @@ def _run_jobs(
         runner = Runner(
             jobs, run.settings, request.binding, watcher, record,
             goes_on=request.budget_s is not None and not run.settings.quick, group=request.group,
-            host_speed=host_speed, before=entries,
+            host_speed=host_speed, host_rows=rows,
         )  # fmt: skip
         try:
             if not runner.unfinished:
