@@ -13,7 +13,7 @@ from rich.progress import TextColumn
 
 from isthmus.measure.runner import Answer, Standing
 from isthmus.output import line
-from isthmus.studies.transfer import PLATEAU_FROM
+from isthmus.studies.transfer import LARGE
 from isthmus.units import format_rate, format_seconds, format_size, printable
 
 _PLAIN_EVERY_S = 10.0
@@ -90,7 +90,7 @@ def answer_line(answer: Answer) -> str:
     """
     size = format_size(answer.bytes) if answer.bytes else ""
     what = " ".join(filter(None, (size, answer.memory)))
-    of_rate = answer.moved_bytes and answer.bytes >= PLATEAU_FROM
+    of_rate = answer.moved_bytes and answer.bytes >= LARGE
     shown = list(
         dict.fromkeys(
             format_rate(answer.moved_bytes / value) if of_rate else format_seconds(value)

@@ -23,7 +23,7 @@ from isthmus.measure.discovery import FoundDevice
 from isthmus.measure.protocol import DeviceDescription, OperationDescription, PartDescription
 from isthmus.results.run_file import Point
 from isthmus.studies.base import Axis, Headline, Size, Study, Value
-from isthmus.studies.transfer import PLATEAU_FROM
+from isthmus.studies.transfer import LARGE
 from isthmus.system.memory import available_bytes
 from isthmus.units import format_size
 
@@ -227,10 +227,10 @@ class Plan:
         steps: list[int] = []
         for size in sorted(set(sizes)):
             far_enough = not steps or size >= _PLATEAU_STEP * steps[-1]
-            if PLATEAU_FROM <= size <= most and far_enough:
+            if LARGE <= size <= most and far_enough:
                 steps.append(size)
         # Sizes that the user named may all be larger than what is looked at by itself.
-        return steps or [size for size in sorted(sizes)[-1:] if size >= PLATEAU_FROM]
+        return steps or [size for size in sorted(sizes)[-1:] if size >= LARGE]
 
     def _in_layer(
         self, task: Task, axes: Mapping[str, Value], steps: Sequence[int], kinds: Sequence[str]
