@@ -53,18 +53,16 @@ class Visitor:
 
     def __init__(self, device: FoundDevice, worker: WorkerProcess) -> None:
         self.worker = worker
-        opened = worker.ask(device.open_request())
-        assert isinstance(opened, protocol.Opened)
-        self.clock = opened.clock
+        worker.ask(device.open_request())
 
     def visit(self, operation: str, size: int, memory: str, samples: int = SAMPLES) -> list[float]:
         """Seconds of one repetition in each sample."""
         criterion = protocol.Criterion(1e-9, 0.95, 20.0, samples)
         block = self.worker.ask(protocol.Measure(operation, size, memory, {}, criterion, 0.2))
         assert isinstance(block, protocol.Measured)
-        empty = block.intervals * self.clock.empty_pair_s
+        empty = block.intervals * block.clock.empty_pair_s
         ticks = block.parts[0].ticks
-        return [(t * self.clock.seconds_per_tick - empty) / block.batch for t in ticks]
+        return [(t * block.clock.seconds_per_tick - empty) / block.batch for t in ticks]
 
     def reading(self) -> protocol.HostSpeed:
         """The host's speed, read by the worker."""

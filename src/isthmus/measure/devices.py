@@ -20,7 +20,7 @@ from isthmus.measure.alike import kind_of
 from isthmus.measure.discovery import FoundDevice, SharedWorker
 from isthmus.measure.runner import Watcher
 from isthmus.measure.selection import Identity
-from isthmus.measure.supervisor import Responder, WorkerDiedError, WorkerProcess, WorkerRefusedError
+from isthmus.measure.supervisor import Responder, WorkerDiedError, WorkerRefusedError
 from isthmus.models.pcie import Link
 from isthmus.results.run_file import DeviceRecord
 from isthmus.run_options import flag
@@ -168,7 +168,7 @@ def open_device(device: FoundDevice, shared: SharedWorker) -> FoundDevice:
         return device
     if device.candidate.built_in:
         return open_in(shared, device)
-    with WorkerProcess(device.candidate.environment) as worker:
+    with device.worker() as worker:
         return open_in(worker, device)
 
 

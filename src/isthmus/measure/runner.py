@@ -17,42 +17,27 @@ from typing import NamedTuple, Protocol
 
 import msgspec
 
-from isthmus.measure import offload, protocol
+from isthmus.measure import protocol, visit
 from isthmus.measure.alike import apart
 from isthmus.measure.host_speed import HostSpeed
-from isthmus.measure.jobs import Cost, Job, answered, looks
+from isthmus.measure.jobs import Job, answered, looks
 from isthmus.measure.plan import Layer
 from isthmus.measure.rounds import Rounds
-from isthmus.measure.supervisor import Responder, WorkerDiedError, WorkerProcess, WorkerRefusedError
+from isthmus.measure.supervisor import Responder, WorkerDiedError, WorkerRefusedError
 from isthmus.results.journal import Entry
-from isthmus.results.run_file import (
-    ClockName,
-    ClockRecord,
-    HostReading,
-    Rerun,
-    Samples,
-    Settings,
-    State,
-)
+from isthmus.results.run_file import Settings
 from isthmus.statistics import Interval
 from isthmus.system.binding import Binding
 from isthmus.text import counted
 
-_MOST_POINT_S = 20.0
-"""Cap on the time of one point in one process."""
-_LEAST_VISIT_S = 0.1
 _SLACK = 1.2
 """Visits may take this factor longer than estimated before expensive ones are left out."""
 _MOST_DEATHS = 3
 """Deaths of its workers after which the remaining points of a device are not measured."""
 _SLOW_START_S = 2.0
-_SIMULATED_MOST_S = 600.0
-"""An emulated card that sends nothing for this long is taken to hang."""
 _STANDING_EVERY_S = 0.5
 """Least seconds between two counts of what is done: counting 2000 tasks takes 20 ms, as long as
 several visits."""
-_DEVICE_TICK_S = 1e-9
-_SIMULATED_TICK_S = 1e-15
 
 
 class Standing(NamedTuple):
@@ -102,39 +87,59 @@ class Watcher(Protocol):
 class _Workers:
     """The workers of one round, by address: all start together, devices are opened when needed."""
 
-    def __init__(
-        self, stack: ExitStack, start_worker: Callable[[Job], AbstractContextManager[Responder]]
-    ):
-        self._stack = stack
-        self._start_worker = start_worker
+    def __init__(self, binding: Binding, references: int) -> None:
+        """``references``: the file in memory for references of the host's speed."""
+        self.ending = ExitStack()
+        """Ends the workers when it is closed."""
+        self._binding = binding
+        self._references = references
         self._started: dict[str, Responder] = {}
-        self._opened: dict[str, tuple[Responder, protocol.Opened]] = {}
+        self._opened: dict[str, Responder] = {}
         self.start_s: dict[str, float] = {}
         """Seconds that the runner waited for each."""
 
-    def start(self, job: Job) -> None:
-        """Starts the worker of a job's device, unless it runs."""
+    def _fresh(self, job: Job) -> AbstractContextManager[Responder]:
+        return job.device.worker(self._binding, self._references)
+
+    def _start(self, job: Job) -> Responder:
+        """The worker of a job's device, which starts unless it runs."""
         address = job.device.address
         if address not in self._started:
-            self._started[address] = self._stack.enter_context(self._start_worker(job))
+            self._started[address] = self.ending.enter_context(self._fresh(job))
+        return self._started[address]
 
-    def opened(self, job: Job) -> tuple[Responder, protocol.Opened]:
+    def start(self, jobs: Sequence[Job], before: ExitStack) -> None:
+        """Starts the workers of these jobs, ends those of ``before``, and opens the devices."""
+        began = time.monotonic()
+        with before:  # they end while the new ones start, before these open
+            for job in jobs:
+                self._start(job)
+        waited_s = time.monotonic() - began
+        for job in jobs:  # before any is timed
+            with suppress(WorkerDiedError):  # its first visit meets the same error
+                self._open(job)
+        for address in self.start_s:
+            self.start_s[address] += waited_s / len(self.start_s)
+
+    def _open(self, job: Job) -> Responder:
         """The worker of a job's device, which is open. Raises WorkerDiedError."""
         address = job.device.address
         if address not in self._opened:
             began = time.monotonic()
-            self.start(job)
-            worker = self._started[address]
+            worker = self._start(job)
             try:
-                opened = worker.ask(job.device.open_request())
+                worker.ask(job.device.open_request())
             except WorkerRefusedError as error:
                 # A worker without a device is of no more use than one that died.
                 worker.end()
                 raise WorkerDiedError(f"cannot be opened: {error}") from error
-            assert isinstance(opened, protocol.Opened)
-            self._opened[address] = worker, opened
-            self.start_s[address] = time.monotonic() - began
+            self._opened[address] = worker
+            self.start_s.setdefault(address, time.monotonic() - began)
         return self._opened[address]
+
+    def lent(self, job: Job) -> AbstractContextManager[Responder]:
+        """The worker of a visit: an offload has a fresh one. Raises WorkerDiedError."""
+        return self._fresh(job) if job.task.offload else nullcontext(self._open(job))
 
     def release(self) -> None:
         """Tells the workers that no request follows: they start to end."""
@@ -158,8 +163,6 @@ class Runner:
     record: Callable[[Entry], None]
     goes_on: bool = False
     """Whether the run measures every layer, as far as the time goes."""
-    group: Responder | None = None
-    """The ranks, which measure in place of workers: one process each, for the whole run."""
     host_speed: HostSpeed = field(default_factory=lambda: HostSpeed(time.monotonic()))
 
     def __post_init__(self) -> None:
@@ -215,52 +218,45 @@ class Runner:
 
     def _round(self, number: int, jobs: Sequence[Job], rounds: Rounds) -> bool:
         """Visits jobs with one process of each device; returns whether any was visited."""
-        visited = False
-        planned = {job: rounds.visit_s(job) for job in jobs}
-        usual_s = sum(planned.values()) / len(planned)
-        stack = ExitStack()
-        workers = _Workers(stack, self._start_worker)
+        workers = _Workers(self.binding, self.host_speed.memory())
         try:
-            shared = [job for job in jobs if not job.task.offload]
-            began = time.monotonic()
-            with self._ending_workers:  # they end while the new ones start, before these open
-                for job in shared:
-                    workers.start(job)
-            waited_s = time.monotonic() - began
-            for job in shared:  # before any is timed
-                with suppress(WorkerDiedError):  # its first visit meets the same error
-                    workers.opened(job)
-            overrun_s = 0.0
-            queue = deque(jobs)
-            while queue:
-                job = queue.popleft()
-                began = time.monotonic()
-                planned_s = planned.get(job) or rounds.visit_s(job)
-                # A visit that cannot end in time is left out. So is an expensive one that is only
-                # estimated, where the visits before it took longer than estimated.
-                estimated = not (job.cost or job.task.offload or job.simulated)
-                expensive = rounds.turn(job) > Layer.HEADLINES and planned_s > usual_s < overrun_s
-                if job.given_up or (estimated and expensive) or began + planned_s > self._until:
-                    continue
-                visited = True
-                share_s = (self._until - began) / (1 + len(queue))
-                self._attempt(
-                    job, workers, partial(self._visit, job, number, workers, rounds, share_s)
-                )
-                self._answer(job)
-                queue.extendleft(rounds.following(job))
-                overrun_s += time.monotonic() - began - _SLACK * planned_s
+            workers.start([job for job in jobs if not job.task.offload], self._ending_workers)
+            visited = self._visits(number, jobs, workers, rounds)
         finally:
             workers.release()
-            self._ending_workers = stack
-        for address, own_s in workers.start_s.items():
-            seconds = own_s + waited_s / len(workers.start_s)
+            self._ending_workers = workers.ending
+        for address, seconds in workers.start_s.items():
             new = address not in rounds.start_s
             if seconds > _SLOW_START_S and new and math.isfinite(self._until):
                 self.watcher.say(
                     f"{address} takes {seconds:.0f} s to start: it is measured in fewer processes"
                 )
             rounds.start_s[address] = seconds
+        return visited
+
+    def _visits(self, number: int, jobs: Sequence[Job], workers: _Workers, rounds: Rounds) -> bool:
+        """Visits the jobs of a round that end in time; returns whether it visited any."""
+        visited = False
+        planned = {job: rounds.visit_s(job) for job in jobs}
+        usual_s = sum(planned.values()) / len(planned)
+        overrun_s = 0.0
+        queue = deque(jobs)
+        while queue:
+            job = queue.popleft()
+            began = time.monotonic()
+            planned_s = planned.get(job) or rounds.visit_s(job)
+            # A visit that cannot end in time is left out. So is an expensive one that is only
+            # estimated, where the visits before it took longer than estimated.
+            estimated = not (job.cost or job.task.offload or job.simulated)
+            expensive = rounds.turn(job) > Layer.HEADLINES and planned_s > usual_s < overrun_s
+            if job.given_up or (estimated and expensive) or began + planned_s > self._until:
+                continue
+            visited = True
+            share_s = (self._until - began) / (1 + len(queue))
+            self._attempt(job, workers, partial(self._visit, job, number, workers, rounds, share_s))
+            self._answer(job)
+            queue.extendleft(rounds.following(job))
+            overrun_s += time.monotonic() - began - _SLACK * planned_s
         return visited
 
     def _answer(self, job: Job, *, last: bool = False) -> None:
@@ -349,15 +345,6 @@ class Runner:
         finally:
             self._ending_workers.close()
 
-    def _start_worker(self, job: Job) -> AbstractContextManager[Responder]:
-        if self.group:
-            return nullcontext(self.group)
-        return WorkerProcess(
-            job.device.candidate.environment,
-            binding=self.binding,
-            references=self.host_speed.memory(),
-        )
-
     def _attempt(self, job: Job, workers: _Workers, work: Callable[[], None]) -> None:
         """Does work for a job; an error ends that job, too many dead workers end its device."""
         self.watcher.visiting(f"{job.study} {job.label}", self._standing())
@@ -410,94 +397,28 @@ class Runner:
     ) -> None:
         """Measures a job in one process; ``share_s``: its share of the time that is left."""
         at_s = None if job.simulated else self.host_speed.since_start()
-        if job.task.offload:
-            began = time.monotonic()
-            answer, readings = self._offload(job)
-            assert answer.clock
-            self._record(job, number, answer, answer.clock, "once", at_s, readings)
-            job.learn(Cost(time.monotonic() - began, 0.0))
-            return
-        state: State | None = None
-        if job.simulated:
-            most_s, samples = _SIMULATED_MOST_S, 0
-        elif self.settings.reruns == 1:  # this process alone makes the point precise
-            most_s, samples = min(max(_LEAST_VISIT_S, share_s), _MOST_POINT_S), 0
-        else:
-            most_s = min(max(_LEAST_VISIT_S, 4 * rounds.visit_s(job)), _MOST_POINT_S)
-            samples, state = rounds.samples(job), "visit"
-        block, clock = self._measure(job, workers, most_s, samples)
-        readings = self._readings(job, workers.opened(job)[0])
-        ended: State = "budget" if block.state == "open" else block.state  # type: ignore[assignment]
-        self._record(job, number, block, clock, state or ended, at_s, readings)
-
-    def _readings(self, job: Job, worker: Responder) -> list[HostReading]:
-        """Readings of the host's speed after a visit: none where time is simulated."""
-        return [] if job.simulated else self.host_speed.readings(worker)
-
-    def _offload(self, job: Job) -> tuple[protocol.Measured, list[HostReading]]:
-        reference = offload.reference_of(job, self.jobs)
-        for partner in (reference, None) if reference else (None,):
+        began = time.monotonic()
+        whole = job.simulated or self.settings.reruns == 1
+        most_s = visit.most_seconds(job, self.settings, rounds.visit_s(job), share_s)
+        samples = 0 if whole else rounds.samples(job)
+        asked = visit.requests(job, self.jobs, self.settings, most_s, samples)
+        for request in asked:
             try:
-                with self._start_worker(job) as worker:
-                    answer = worker.ask(offload.request(job, partner), allowed_s=offload.MOST_S)
-                    readings = self._readings(job, worker)
+                with workers.lent(job) as worker:
+                    answer = worker.ask(request, allowed_s=most_s)
+                    readings = [] if job.simulated else self.host_speed.readings(worker)
             except (WorkerRefusedError, WorkerDiedError):
-                if not partner:
-                    raise  # with a reference, it may be the reference that failed
+                if request is asked[-1]:
+                    raise
             else:
                 break
         assert isinstance(answer, protocol.Measured)
-        return answer, readings
-
-    def _measure(
-        self, job: Job, workers: _Workers, most_s: float, samples: int
-    ) -> tuple[protocol.Measured, protocol.ClockDescription]:
-        """Visits a job; ``samples`` 0: until the process by itself is precise enough."""
-        task, settings = job.task, self.settings
-        worker, opened = workers.opened(job)
-        answer = worker.ask(
-            protocol.Measure(
-                task.operation,
-                task.bytes,
-                task.memory,
-                {name: str(value) for name, value in task.axes.items()},
-                protocol.Criterion(settings.precision, settings.confidence, _MOST_POINT_S, samples),
-                most_s,
-                task.joint,
-            ),
-            allowed_s=most_s,
-        )
-        assert isinstance(answer, protocol.Measured)
-        # Parts of ranks run at the same time, other parts one after the other.
-        parts = answer.parts[:1] if task.joint else answer.parts
-        taken = len(parts[0].ticks)
-        if taken:
-            sampled_s = opened.clock.seconds_per_tick * sum(sum(part.ticks) for part in parts)
-            # The final check takes about as long as the set-up; the rest is sampling.
-            sampled_s = max(sampled_s, answer.block_s - 2 * answer.setup_s)
-            job.learn(Cost(max(answer.block_s - sampled_s, 0.0), sampled_s / taken))
-        return answer, opened.clock
-
-    def _record(
-        self, job: Job, number: int, block: protocol.Measured, clock: protocol.ClockDescription,
-        state: State, at_s: float | None, readings: list[HostReading],
-    ) -> None:  # fmt: skip
-        """Records a visit; phases that an offload lacks are left out.
-
-        ``at_s``: when the visit began. ``readings`` of the host's speed are recorded once.
-        """
-        results = {
-            n: _rerun(block, n, number, clock, state)
-            for n, part in enumerate(block.parts)
-            if state != "once" or part.ticks or part.simulated_fs
-        }
-        for n in sorted(job.task.points.keys() & results.keys()):
-            moved = block.parts[n].moved_bytes
-            point = msgspec.structs.replace(job.task.points[n], moved_bytes=moved, error=job.error)
-            once, readings = readings, []
-            rerun = msgspec.structs.replace(results[n], at_s=at_s, host_speed=once)
-            self.record(Entry(point, rerun))
-        job.moved_bytes = block.parts[job.part].moved_bytes
+        if cost := visit.cost_of(job, answer, time.monotonic() - began):
+            job.learn(cost)
+        results = visit.reruns(answer, number, whole=whole, at_s=at_s)
+        for entry in visit.entries(job, answer, results, readings):
+            self.record(entry)
+        job.moved_bytes = answer.parts[job.part].moved_bytes
         job.add(number, results)
 
     def _report_missed_precision(self) -> None:
@@ -527,39 +448,3 @@ class Runner:
             f"measurement differs by {apart:.0f} % from one process to the next; pin with --cpus, "
             f"or ask for {cure}"
         )
-
-
-def _rerun(
-    block: protocol.Measured,
-    number_of_part: int,
-    number: int,
-    clock: protocol.ClockDescription,
-    state: State,
-) -> Rerun:
-    """The results of one part in one process, for the run file."""
-    part = block.parts[number_of_part]
-    clocks: dict[ClockName, Samples] = {}
-    if part.ticks:
-        clocks["host"] = Samples(
-            part.ticks, clock.seconds_per_tick, part.cold, part.again, part.reference,
-            part.empty_ticks,
-        )  # fmt: skip
-    if part.device_seconds:
-        ticks = [round(seconds / _DEVICE_TICK_S) for seconds in part.device_seconds]
-        clocks["device"] = Samples(ticks, _DEVICE_TICK_S)
-    if part.simulated_fs:
-        clocks["simulated"] = Samples(part.simulated_fs, _SIMULATED_TICK_S)
-    return Rerun(
-        rerun=number,
-        batch=block.batch,
-        intervals=block.intervals,
-        clocks=clocks,
-        blocks=[max(len(part.ticks), len(part.simulated_fs))],
-        clock=msgspec.convert(clock, ClockRecord, from_attributes=True),
-        verified=block.verified,  # type: ignore[arg-type]
-        fault=block.fault,
-        state=state,
-        noise=part.noise or block.noise,
-        measured_s=block.block_s,
-        remarks=list(dict.fromkeys(block.remarks)),
-    )

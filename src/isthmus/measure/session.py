@@ -436,8 +436,7 @@ def _run_jobs(
         held.callback(host_speed.close)
         runner = Runner(
             jobs, run.settings, request.binding, watcher, record,
-            goes_on=request.budget_s is not None and not run.settings.quick, group=request.group,
-            host_speed=host_speed,
+            goes_on=request.budget_s is not None and not run.settings.quick, host_speed=host_speed,
         )  # fmt: skip
         try:
             if not runner.unfinished:
