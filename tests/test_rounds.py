@@ -316,8 +316,9 @@ def test_an_error_of_many_devices_is_said_once_and_counted() -> None:
 
 def test_the_curve_of_an_alike_device_comes_after_that_of_the_first() -> None:
     first, like = at_size(SMALL), at_size(SMALL, device="cuda:1")
-    later = Job(like.device, like.task, curve_layer=Layer.FURTHER)
-    head = Job(like.device, replace(like.task, layer=Layer.HEADLINES), curve_layer=Layer.FURTHER)
+    like.device.like = "cuda:0"
+    later = Job(like.device, like.task)
+    head = Job(like.device, replace(like.task, layer=Layer.HEADLINES))
     assert [one.layer for one in (first, later, head)] == [
         Layer.CURVE, Layer.FURTHER, Layer.HEADLINES,
     ]  # fmt: skip

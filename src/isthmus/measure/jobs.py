@@ -64,8 +64,6 @@ class Job:
     """When it is measured: the task's layer, until the run changes it."""
     headline_layer: Layer = Layer.HEADLINES
     """The first layer of its device: later for a device that is measured for comparison only."""
-    curve_layer: Layer = Layer.CURVE
-    """The layer of its device's curve: later for a device that is like an earlier one."""
     plateau: bool | None = None
     """Of a job that answers a headline about the plateau: whether the rate no longer grows."""
     open_ended: bool = False
@@ -104,6 +102,11 @@ class Job:
     def __post_init__(self) -> None:
         own = self.task.layer
         self.layer = max(self.curve_layer if own is Layer.CURVE else own, self.headline_layer)
+
+    @property
+    def curve_layer(self) -> Layer:
+        """The layer of its device's curve: later for a device that is like an earlier one."""
+        return Layer.FURTHER if self.device.like else Layer.CURVE
 
     @property
     def simulated(self) -> bool:

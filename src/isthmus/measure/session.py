@@ -162,7 +162,7 @@ def _jobs(
                     one,
                     task,
                     headline_layer=begins,
-                    curve_layer=Layer.FURTHER if one.like else Layer.CURVE,
+                    open_ended=request.budget_s is None,
                 )
                 for task in tasks
                 if task and (not one.beside or compares_apis(task, one))
@@ -171,7 +171,8 @@ def _jobs(
         for one in devices:
             if software and one.address in added:
                 planned = plan(study, one, software)
-                jobs += [Job(one, task) for task in planned.tasks]
+                ends = request.budget_s is None
+                jobs += [Job(one, task, open_ended=ends) for task in planned.tasks]
         if request.group and not any(planned.tasks or planned.left_out for planned in plans):
             raise UsageError(
                 f"study '{study.name}' does not spread over ranks: start it without mpirun"
@@ -234,43 +235,80 @@ def settings_of(request: Request, jobs: Sequence[Job]) -> Settings:
     return msgspec.structs.replace(settings, budget_s=max(LEAST_BUDGET_S, usual))
 
 
-def measure(request: Request, watcher: Watcher) -> Run:
+def measure(
+    request: Request, watcher: Watcher, before: tuple[Run, Sequence[Entry]] | None = None
+) -> Run:
     """Carries out a request and writes its run file.
 
-    Raises UsageError or NoDeviceError before anything is measured, KeyboardInterrupt after the
-    results so far are in the run file.
+    ``before``: the run that goes on, and its results. Raises UsageError or NoDeviceError before
+    anything is measured, KeyboardInterrupt after the results so far are in the run file.
     """
     memory.refuse_little()
-    if os.path.lexists(request.out):
+    if before is None and os.path.lexists(request.out):
         raise UsageError(f"{request.out} exists; nothing is overwritten: choose another --out")
     for study in request.studies:
         _parsed_axes(request, study)  # a wrong value is refused before any device is touched
     with lock_for_hardware(request.devices, watcher, no_wait=request.no_wait):
         began = time.monotonic()
         devices, records = _open(request, watcher)
+        if before:
+            records = _with_missing(records, before[0].devices)
         jobs = _jobs(request, devices, records, watcher)
-        if not request.devices and not request.group:  # devices that no study can use are left out
-            used = {job.device.address for job in jobs}
-            records = [record for record in records if record.address in used]
-        launcher = ["mpirun", "-n", str(len(request.group.members))] if request.group else []
-        run = Run(
-            software=Software(
-                version=__version__,
-                commit=environment.commit(),
-                command=[*launcher, *request.command],
-            ),
-            started=_now(),
-            status="interrupted",
-            studies=[study.name for study in request.studies],
-            settings=settings_of(request, jobs),
-            environment={
-                **environment.host(),
-                **(request.group.described() if request.group else {}),
-            },
+        if before is None:
+            return _run_jobs(_new_run(request, jobs, records), jobs, [], request, watcher, began)
+        run, entries = before
+        for job in jobs:
+            job.add_before(entries)
+        # A series without an end starts again; the better of the two results stays.
+        kept = [entry for entry in entries if entry.rerun is not None]
+        # Of a killed session only the time of its results is known.
+        measured_s = sum(entry.rerun.measured_s for entry in kept if entry.rerun)
+        run = msgspec.structs.replace(
+            run,
             devices=records,
+            status="interrupted",
+            duration_s=run.took_s or max(run.duration_s, measured_s),
             points=[],
         )
-        return _run_jobs(run, jobs, [], request, watcher, began)
+        if journal.path_of(request.out).exists():  # kept until the new journal holds all of it
+            journal.path_of(request.out).replace(journal.path_of_previous(request.out))
+        return _run_jobs(run, jobs, kept, request, watcher, began, replace=request.out.exists())
+
+
+def _with_missing(
+    records: Sequence[DeviceRecord], before: Sequence[DeviceRecord]
+) -> list[DeviceRecord]:
+    """Records of the devices, and those that the run had before of devices that are missing now."""
+    known = {record.address: record for record in before}
+    here = {record.address for record in records}
+    return [
+        msgspec.structs.replace(known[record.address], error=record.error)
+        if record.error
+        else record
+        for record in (*records, *(one for one in before if one.address not in here))
+    ]
+
+
+def _new_run(request: Request, jobs: Sequence[Job], records: Sequence[DeviceRecord]) -> Run:
+    """A run that has measured nothing yet."""
+    ranks = request.group.described() if request.group else {}
+    launcher = ["mpirun", "-n", str(len(request.group.members))] if request.group else []
+    used = {job.device.address for job in jobs}
+    every = bool(request.devices or request.group)  # else devices that no study can use go
+    return Run(
+        software=Software(
+            version=__version__,
+            commit=environment.commit(),
+            command=[*launcher, *request.command],
+        ),
+        started=_now(),
+        status="interrupted",
+        studies=[study.name for study in request.studies],
+        settings=settings_of(request, jobs),
+        environment={**environment.host(), **ranks},
+        devices=[record for record in records if every or record.address in used],
+        points=[],
+    )
 
 
 def _unfinished_run(out: Path) -> tuple[Run, Sequence[Entry]]:
@@ -314,7 +352,6 @@ def resume(
     ``permissions``: options that allow harmful actions. They are never taken from the run file,
     which may come from somebody else.
     """
-    memory.refuse_little()
     if journal.path_of_previous(out).exists():  # an earlier resume was cut off at its start
         journal.path_of_previous(out).replace(journal.path_of(out))
     before, entries = _unfinished_run(out)
@@ -345,47 +382,41 @@ def resume(
         binding=binding(",".join(map(str, settings.cpus)) or None, settings.numa_node),
         group=group,
     )
-    with (
-        lock_for_hardware(request.devices, watcher, no_wait=no_wait),
-        of_earlier(before.devices, must_be_here=True),
-    ):
-        return _resume(before, settings, entries, request, watcher)
+    with of_earlier(before.devices, must_be_here=True):
+        return measure(
+            request, watcher, (msgspec.structs.replace(before, settings=settings), entries)
+        )
 
 
-def _resume(
-    before: Run, settings: Settings, entries: Sequence[Entry], request: Request, watcher: Watcher
-) -> Run:
-    began = time.monotonic()
-    devices, records = _open(request, watcher)
-    # A device that is missing now keeps its record, as its points stay in the run.
-    known = {device.address: device for device in before.devices}
-    here = {record.address for record in records}
-    records += [one for one in before.devices if one.address not in here]
-    records = [
-        msgspec.structs.replace(known[record.address], error=record.error)
-        if record.error
-        else record
-        for record in records
-    ]
-    jobs = _jobs(request, devices, records, watcher)
-    for job in jobs:
-        job.add_before(entries)
-    # A series without an end starts again; the better of the two results stays.
-    kept = [e for e in entries if e.rerun is not None]
-    # Of a killed session only the time of its results is known.
-    measured_s = sum(entry.rerun.measured_s for entry in kept if entry.rerun)
-    run = msgspec.structs.replace(
-        before,
-        settings=settings,
-        devices=records,
-        status="interrupted",
-        duration_s=before.took_s or max(before.duration_s, measured_s),
-        points=[],
-    )
-    before_journal = journal.path_of(request.out)
-    if before_journal.exists():  # kept until the new journal holds all of it
-        before_journal.replace(journal.path_of_previous(request.out))
-    return _run_jobs(run, jobs, kept, request, watcher, began, replace=request.out.exists())
+@dataclass
+class _Kept:
+    """What a run has measured: in its journal at once, and at the end in the run file."""
+
+    run: Run
+    log: Journal
+    entries: list[Entry]
+
+    def add(self, entry: Entry) -> None:
+        """Keeps a result."""
+        self.entries.append(entry)
+        self.log.add(entry)
+
+    def whole(self, status: str, runner: Runner, took_s: float) -> Run:
+        """The run as it is now, its devices and the machine read again."""
+        planned = (point for job in runner.planned for point in job.task.points.values())
+        return msgspec.structs.replace(
+            self.run,
+            finished=_now(),
+            duration_s=self.run.duration_s + took_s,
+            status=status,
+            points=assemble(planned, self.entries),
+            left_out=[
+                LeftOut(study=study, points=points, seconds=round(seconds, 1))
+                for study, (points, seconds) in runner.timed.left_out().items()
+            ],
+            environment={**self.run.environment, **environment.counters("after")},
+            devices=[read_again(device) for device in self.run.devices],
+        )
 
 
 def _run_jobs(
@@ -400,44 +431,24 @@ def _run_jobs(
 ) -> Run:
     """Measures jobs and writes the run file; the budget counts from ``began`` (monotonic)."""
     out = request.out
-    kept = list(entries)
+    left_s = run.settings.budget_s - (time.monotonic() - began)
     with Journal(journal.path_of(out), run) as log, contextlib.ExitStack() as held:
-        for entry in kept:
-            log.add(entry)
+        kept = _Kept(run, log, [])
+        for entry in entries:
+            kept.add(entry)
         journal.path_of_previous(out).unlink(missing_ok=True)
-
-        def record(entry: Entry) -> None:
-            kept.append(entry)
-            log.add(entry)
-
-        def save(status: str) -> Run:
-            whole = msgspec.structs.replace(
-                run,
-                finished=_now(),
-                duration_s=run.duration_s + time.monotonic() - began,
-                status=status,
-                points=assemble(
-                    (point for job in runner.planned for point in job.task.points.values()), kept
-                ),
-                left_out=[
-                    LeftOut(study=study, points=points, seconds=round(seconds, 1))
-                    for study, (points, seconds) in runner.timed.left_out().items()
-                ],
-                environment={**run.environment, **environment.counters("after")},
-                devices=[read_again(device) for device in run.devices],
-            )
-            log.end(whole, out, replace=replace)
-            return whole
-
-        left_s = run.settings.budget_s - (time.monotonic() - began)
-        for job in jobs:
-            job.open_ended = request.budget_s is None
         host_speed = HostSpeed(time.monotonic() - _seconds_since(run.started))
         held.callback(host_speed.close)
         runner = Runner(
-            jobs, run.settings, request.binding, watcher, record,
+            jobs, run.settings, request.binding, watcher, kept.add,
             goes_on=request.budget_s is not None and not run.settings.quick, host_speed=host_speed,
         )  # fmt: skip
+
+        def save(status: str) -> Run:
+            whole = kept.whole(status, runner, time.monotonic() - began)
+            log.end(whole, out, replace=replace)
+            return whole
+
         try:
             if not runner.unfinished:
                 watcher.say("nothing is left to measure: every point was done before")
@@ -446,13 +457,13 @@ def _run_jobs(
                 # Also while devices are read again, which starts their runtimes.
                 held.enter_context(lock.exclusive(watcher.say, no_wait=request.no_wait))
                 before = environment.counters("before")
-                run = msgspec.structs.replace(run, environment={**run.environment, **before})
+                kept.run = msgspec.structs.replace(run, environment={**run.environment, **before})
                 runner.run(time.monotonic() + left_s)
         except KeyboardInterrupt:
             save("interrupted")
             raise
         except Exception:  # the machine is in use, or memory, descriptors or the disk ran short
-            if any(entry.rerun for entry in kept):
+            if any(entry.rerun for entry in kept.entries):
                 save("interrupted")
             else:
                 log.remove()
