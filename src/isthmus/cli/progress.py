@@ -113,10 +113,11 @@ def _certainty(answer: Answer) -> str:
     if not all(one.known for one in answer.seconds):
         return " (one process)"
     widest = max(_LEAST_WIDTH, *(one.half_width for one in answer.seconds))
-    if widest >= 1:
-        return f", within a factor of {1 + widest:.2g}: processes differ too much"
-    width = 100 * widest
-    return f" +-{width:.2g} %" + ("" if answer.precise else ": processes differ too much")
+    percent, factor = f" +-{100 * widest:.2g} %", f", within a factor of {1 + widest:.2g}"
+    width = factor if widest >= 1 else percent
+    if answer.precise:
+        return width
+    return width + (" so far" if answer.goes_on else ": processes differ too much")
 
 
 def _counted(standing: Standing) -> str:

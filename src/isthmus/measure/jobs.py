@@ -269,9 +269,17 @@ def wanted_precision(job: Job, settings: Settings) -> float:
 
 
 def _final_precision(job: Job, settings: Settings) -> float:
-    """The relative half-width that a job's interval needs in the end."""
-    of_headline = settings.quick and job.layer == Layer.HEADLINES
-    return settings.precision * (QUICK_HEADLINES if of_headline else 1.0)
+    """The relative half-width that a job's interval needs in the end.
+
+    A headline of a quick run whose processes differ too much for its share of the precision needs
+    the precision itself.
+    """
+    if not settings.quick or job.layer > Layer.HEADLINES:
+        return settings.precision
+    narrow = QUICK_HEADLINES * settings.precision
+    known = len(job.processes) >= LEAST_TO_GIVE_UP
+    most = looks(job, settings)[-1]
+    return settings.precision if known and not _reaches(narrow, most, job, settings) else narrow
 
 
 def settled(job: Job, settings: Settings) -> bool:
@@ -305,18 +313,25 @@ def needed(job: Job, settings: Settings) -> int:
     at, have = looks(job, settings), len(job.processes)
     if have < at[0]:
         return at[0]
-    return next((n for n in at if n > have and _reaches_precision(n, job, settings)), at[-1])
+    goal = _final_precision(job, settings)
+    return next((n for n in at if n > have and _reaches(goal, n, job, settings)), at[-1])
 
 
 def out_of_reach(job: Job, settings: Settings) -> bool:
     """Whether a job's processes differ so much that the maximum number is not enough."""
     at = looks(job, settings)
     known = len(job.processes) >= min(LEAST_TO_GIVE_UP, at[-1])
-    return known and len(job.processes) > 1 and not _reaches_precision(at[-1], job, settings)
+    goal = _final_precision(job, settings)
+    return known and len(job.processes) > 1 and not _reaches(goal, at[-1], job, settings)
 
 
-def _reaches_precision(processes: int, job: Job, settings: Settings) -> bool:
+def may_narrow(job: Job, settings: Settings) -> bool:
+    """Whether further processes follow that can make a job precise."""
+    return not (settled(job, settings) or out_of_reach(job, settings))
+
+
+def _reaches(precision: float, processes: int, job: Job, settings: Settings) -> bool:
     """Whether ``processes`` are enough, by Student's interval: t(n-1) spread / sqrt(n)."""
     quantile = student(processes - 1, 0.5 + settings.confidence / 2)
     half_width = quantile * job.spread / math.sqrt(processes)
-    return half_width <= math.log1p(_final_precision(job, settings))
+    return half_width <= math.log1p(precision)

@@ -20,7 +20,7 @@ import msgspec
 from isthmus.measure import protocol, visit
 from isthmus.measure.alike import apart
 from isthmus.measure.host_speed import HostSpeed
-from isthmus.measure.jobs import Job, answered, looks
+from isthmus.measure.jobs import Job, answered, looks, may_narrow
 from isthmus.measure.plan import Layer
 from isthmus.measure.rounds import Rounds
 from isthmus.measure.supervisor import Responder, WorkerDiedError, WorkerRefusedError
@@ -69,6 +69,8 @@ class Answer(NamedTuple):
     simulated: bool
     plateau: bool
     """False of a rate that larger copies may exceed."""
+    goes_on: bool = False
+    """Whether further processes follow, which may narrow the intervals."""
 
 
 class Watcher(Protocol):
@@ -282,7 +284,7 @@ class Runner:
         agree = [one for one in together if one.device.address not in named]
         for group in [agree, *([one] for one in together if one not in agree)]:
             if group:
-                self.watcher.answered(self._answer_of(group))
+                self.watcher.answered(self._answer_of(group, last=last))
 
     def _is_known(self, job: Job, *, last: bool = False) -> bool:
         """Whether a headline is measured, and needs no further process or gets none."""
@@ -303,7 +305,7 @@ class Runner:
             and one.layer <= Layer.HEADLINES
         ]
 
-    def _answer_of(self, jobs: Sequence[Job]) -> Answer:
+    def _answer_of(self, jobs: Sequence[Job], *, last: bool) -> Answer:
         """The answer to the headline of these jobs, which differ in the device."""
         first = jobs[0]
         assert first.task.headline
@@ -320,6 +322,7 @@ class Runner:
             first.simulated or precise,
             first.simulated,
             all(job.plateau is not False for job in jobs),
+            not last and any(may_narrow(job, self.settings) for job in jobs),
         )
 
     def _standing(self) -> Standing:
