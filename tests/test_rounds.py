@@ -315,16 +315,6 @@ def test_an_error_of_many_devices_is_said_once_and_counted() -> None:
     ]  # fmt: skip
 
 
-def test_the_curve_of_an_alike_device_comes_after_that_of_the_first() -> None:
-    first, like = at_size(SMALL), at_size(SMALL, device="cuda:1")
-    like.device.like = "cuda:0"
-    later = Job(like.device, like.task)
-    head = Job(like.device, replace(like.task, layer=Layer.HEADLINES))
-    assert [one.layer for one in (first, later, head)] == [
-        Layer.CURVE, Layer.FURTHER, Layer.HEADLINES,
-    ]  # fmt: skip
-
-
 def test_where_time_is_short_each_study_gets_its_share() -> None:
     """Offloads cost a hundred times what copies do; both are in the first round all the same."""
     copies = [job(SMALL << n % 8, f"op{n}") for n in range(40)]

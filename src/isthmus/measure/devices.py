@@ -84,7 +84,7 @@ def software_of(addresses: Iterable[str]) -> list[str]:
     return list(found) if len(found) > 1 else []
 
 
-def record_of(device: FoundDevice, *, added: bool = False) -> DeviceRecord:
+def record_of(device: FoundDevice) -> DeviceRecord:
     """What a run file keeps of a device, its PCIe function as it is now included."""
     described = device.description
     address = described.properties.get("pci_address", "")
@@ -98,7 +98,7 @@ def record_of(device: FoundDevice, *, added: bool = False) -> DeviceRecord:
             "link": link_attributes(function) if function else {},
             "pci": function,
             "environment": dict(device.candidate.environment),
-            "added": added,
+            "added": device.added,
         },
         DeviceRecord,
     )
@@ -219,14 +219,14 @@ def devices_of(
                 found = known.get(address) or _resolved(address, shared, watcher)
                 device = found.with_run_options(options)
                 taken |= device.run_options.keys()
-                device = open_device(device, shared)
+                device = dataclasses.replace(open_device(device, shared), added=is_added)
             except NoDeviceError as error:
                 errors.append(str(error))
                 if addresses and not is_added:
                     records.append(_record_of_missing(address, error))
             else:
                 devices.append(device)
-                records.append(record_of(device, added=is_added))
+                records.append(record_of(device))
     if not devices:
         raise NoDeviceError("; ".join(errors) or "no device is here")
     for error_text in errors:

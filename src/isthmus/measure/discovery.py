@@ -41,6 +41,8 @@ class FoundDevice:
     like: str = ""
     """Address of the first device of the same kind, whose curve the run measures; empty: this
     device is the first."""
+    added: bool = False
+    """Whether the user did not name it: the run times the software of its API alone."""
 
     @property
     def real(self) -> bool:

@@ -62,8 +62,6 @@ class Job:
     task: Task
     layer: Layer = field(init=False)
     """When it is measured: the task's layer, until the run changes it."""
-    headline_layer: Layer = Layer.HEADLINES
-    """The first layer of its device: later for a device that is measured for comparison only."""
     plateau: bool | None = None
     """Of a job that answers a headline about the plateau: whether the rate no longer grows."""
     open_ended: bool = False
@@ -100,8 +98,7 @@ class Job:
     """What ``_half_widths`` computed since the latest process, by confidence."""
 
     def __post_init__(self) -> None:
-        own = self.task.layer
-        self.layer = max(self.curve_layer if own is Layer.CURVE else own, self.headline_layer)
+        self.layer = self.task.layer
 
     @property
     def curve_layer(self) -> Layer:

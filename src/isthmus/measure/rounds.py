@@ -60,7 +60,7 @@ class Rounds:
         self._settings = settings
         self._last = last
         self._order = random.Random(settings.seed)
-        heads = (job for job in jobs if job.headline_layer == Layer.HEADLINES)
+        heads = (job for job in jobs if job.task.first_layer == Layer.HEADLINES)
         self._first_device = next((job.device.address for job in heads), "")
         self._searches = {job: search for search in _searches(jobs) for job in search.steps}
         for search in dict.fromkeys(self._searches.values()):
@@ -336,7 +336,7 @@ class _Search:
 
     def __init__(self, steps: Sequence[Job], leader: _Search | None = None) -> None:
         self.steps = steps
-        self.layer = steps[0].headline_layer
+        self.layer = steps[0].task.first_layer
         self._leader = leader
         self._at = 0
         self._took: list[tuple[int, float]] = []

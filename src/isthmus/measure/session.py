@@ -29,7 +29,7 @@ from isthmus.measure.devices import (
 from isthmus.measure.discovery import FoundDevice
 from isthmus.measure.host_speed import HostSpeed
 from isthmus.measure.jobs import Job
-from isthmus.measure.plan import Layer, Task, describe_memory_kinds, has_memory, known_to, plan
+from isthmus.measure.plan import Layer, Task, describe_memory_kinds, has_memory, plan_run
 from isthmus.measure.rounds import usual_budget_s
 from isthmus.measure.runner import Runner, Watcher
 from isthmus.measure.selection import Identity
@@ -38,7 +38,6 @@ from isthmus.results.journal import Entry, Journal, assemble
 from isthmus.results.run_file import DeviceRecord, LeftOut, Run, Settings, Software
 from isthmus.studies import by_name
 from isthmus.studies.base import Study, Value
-from isthmus.studies.transfer import LATENCY_BYTES
 from isthmus.system import environment, lock, memory
 from isthmus.system.binding import Binding, binding
 
@@ -135,11 +134,9 @@ def _jobs(
     records: Sequence[DeviceRecord],
     watcher: Watcher,
 ) -> list[Job]:
-    jobs: list[Job] = []
-    left_out: list[str] = []
-    added = {record.address for record in records if record.added}
-    for study in request.studies:
-        given = _parsed_axes(request, study)
+    """The jobs of a request; the watcher shows what is left out."""
+    questions = [(study, _parsed_axes(request, study)) for study in request.studies]
+    for study, given in questions:
         for kind in given.get("memory", ()):
             if kind in (study.axis("memory").default or ()):
                 continue  # each device that lacks it is left out with the reason
@@ -147,70 +144,11 @@ def _jobs(
                 offers = describe_memory_kinds(study, (one.description for one in devices))
                 what = f"no memory kind '{kind}' on these devices; they have {offers}"
                 refuse_or_warn(what, records, watcher)
-        named = [one for one in devices if one.address not in added]
-        plans = [plan(study, one, given) for one in named]
-        for one, planned in zip(named, plans, strict=True):
-            # Another API of a card is measured at its headlines. An alike device lacks the same.
-            if not one.beside and not one.like:
-                left_out += planned.left_out
-            tasks = map(request.layered, planned.tasks)
-            begins = first_layer(one, devices)
-            if study.between and not request.group:  # one rank alone crosses no network
-                begins = Layer.CURVE
-            jobs += [
-                Job(
-                    one,
-                    task,
-                    headline_layer=begins,
-                    open_ended=request.budget_s is None,
-                )
-                for task in tasks
-                if task and (not one.beside or compares_apis(task, one))
-            ]
-        software = study.of_software(given)
-        for one in devices:
-            if software and one.address in added:
-                planned = plan(study, one, software)
-                ends = request.budget_s is None
-                jobs += [Job(one, task, open_ended=ends) for task in planned.tasks]
-        if request.group and not any(planned.tasks or planned.left_out for planned in plans):
-            raise UsageError(
-                f"study '{study.name}' does not spread over ranks: start it without mpirun"
-            )
-    sizes_given = any(study.size_axis.name in request.axes for study in request.studies)
-    if not any(job.task.bytes for job in jobs) and (sizes_given or not jobs):
-        able = any(known_to(study, o.description) for study in request.studies for o in devices)
-        reasons = "; ".join(left_out) if able else ""
-        raise UsageError(f"nothing to measure: {reasons or _unmet_needs(request, devices)}")
+    ranks = request.group is not None
+    placed, left_out = plan_run(questions, devices, request.layered, ranks=ranks)
     for line in left_out:
         watcher.say(line)
-    return jobs
-
-
-def first_layer(device: FoundDevice, devices: Sequence[FoundDevice]) -> Layer:
-    """The layer in which a device's headlines are measured.
-
-    The processor's own copies and other APIs of a card are comparisons. So they come later, unless
-    nothing else is measured.
-    """
-    alone = not any(one.backend.has_runtime for one in devices)
-    compared = device.beside or not device.backend.has_runtime
-    return Layer.CURVE if compared and not alone else Layer.HEADLINES
-
-
-def compares_apis(task: Task, device: FoundDevice) -> bool:
-    """Whether a task shows by how much an API differs from the card's own: rates and latency."""
-    fastest = device.direct_memory
-    in_fastest = not fastest or task.memory == fastest
-    in_pages = task.bytes >= LATENCY_BYTES
-    return bool(task.headline) and in_fastest and in_pages and not task.offload
-
-
-def _unmet_needs(request: Request, devices: Sequence[FoundDevice]) -> str:
-    """Why there is no point to measure: what the studies need of a device."""
-    addresses = ", ".join(one.address for one in devices)
-    needs = "; ".join(f"{study.name} needs {study.needs}" for study in request.studies)
-    return f"{needs}: not on {addresses}; isthmus devices says which devices have that"
+    return [Job(device, task, open_ended=request.budget_s is None) for device, task in placed]
 
 
 def settings_of(request: Request, jobs: Sequence[Job]) -> Settings:
