@@ -60,7 +60,9 @@ class Rounds:
         self._settings = settings
         self._last = last
         self._order = random.Random(settings.seed)
-        heads = (job for job in jobs if job.task.first_layer == Layer.HEADLINES)
+        heads = (
+            one for one in jobs if one.task.first_layer == Layer.HEADLINES and not one.simulated
+        )
         self._first_device = next((job.device.address for job in heads), "")
         self._searches = {job: search for search in _searches(jobs) for job in search.steps}
         for search in dict.fromkeys(self._searches.values()):
@@ -73,13 +75,22 @@ class Rounds:
     @property
     def wanted(self) -> list[Job]:
         """Jobs that the run measures, as far as is known now."""
-        return [job for job in self._jobs if job.layer <= self._last]
+        return [job for job in self._jobs if job.layer <= self._last_of(job)]
+
+    def _last_of(self, job: Job) -> Layer:
+        """The last layer that the run measures; a simulated point costs no time on a device."""
+        return max(self._last, Layer.FURTHER) if job.simulated else self._last
 
     @property
     def unfinished(self) -> list[Job]:
         """Jobs that the run measures and that need more processes."""
         open_jobs = [job for job in self._jobs if not settled(job, self._settings)]
-        return [job for job in open_jobs if self.turn(job) <= self._last]
+        return [job for job in open_jobs if self.turn(job) <= self._last_of(job)]
+
+    @property
+    def to_time(self) -> bool:
+        """Whether a job needs more processes whose time is not simulated."""
+        return not all(job.simulated for job in self.unfinished)
 
     @property
     def answers(self) -> tuple[int, int]:
@@ -100,31 +111,33 @@ class Rounds:
         """Points that the run does not measure, and estimated seconds for them, by study."""
         result: dict[str, tuple[int, float]] = {}
         for job in self._jobs:
-            if job.layer > self._last and not job.processes and not job.given_up:
+            begun = job.simulated or job.processes or job.given_up
+            if job.layer > self._last and not begun:
                 count, seconds = result.get(job.study, (0, 0.0))
                 own_s = looks(job, self._settings)[0] * self.visit_s(job)
                 result[job.study] = count + len(job.task.points), seconds + own_s
         return result
 
-    def next_round(self, left_s: float) -> list[Job]:
+    def next_round(self, left_s: float, *, simulated: bool = False) -> list[Job]:
         """The jobs that the next process of each device visits, in order; empty: none is left.
 
-        ``left_s``: seconds that the run still has.
+        ``left_s``: seconds that the run still has. ``simulated``: whether to choose jobs whose time
+        is simulated, or all others.
         """
-        unfinished = self.unfinished
+        unfinished = [job for job in self.unfinished if job.simulated == simulated]
         self._shared_s = self._shared_start_s(unfinished)
         left_s -= max(
             (self.start_s.get(job.device.address, 0.0) for job in unfinished), default=0.0
         )
         if left_s <= 0:
             return []
-        if all(job.simulated for job in unfinished) and unfinished:
+        if simulated and unfinished:
             return sorted(unfinished, key=lambda job: (job.task.bytes, job.study))
         for layer in Layer:
             if chosen := self._of_layer(layer, unfinished, left_s):
                 return self._ordered([*chosen, *self._cheap_headlines(chosen, unfinished)])
-            if layer == Layer.CURVE and self._refine():
-                return self.next_round(left_s)
+            if layer == Layer.CURVE and self._refine(simulated=simulated):
+                return self.next_round(left_s, simulated=simulated)
         # Precision is out of reach for all that is left: the time goes to the first layer of it.
         first = min((job.layer for job in unfinished), default=Layer.HEADLINES)
         rest = [job for job in unfinished if job.layer == first]
@@ -244,7 +257,7 @@ class Rounds:
         search.advance(self.visit_s(job), limit_s, self._settings.confidence)
         return [search.next] if search.next else []
 
-    def _refine(self) -> bool:
+    def _refine(self, *, simulated: bool) -> bool:
         """Adds sizes to curves between which a time cannot be read off; whether it added any.
 
         A curve is a line between neighbouring sizes, both axes logarithmic. Where its slope changes
@@ -254,7 +267,7 @@ class Rounds:
             return False
         curves: dict[tuple[object, ...], list[Job]] = {}
         for job in self._jobs:
-            if not job.task.offload and not job.given_up:
+            if job.simulated == simulated and not (job.task.offload or job.given_up):
                 curves.setdefault(job.series, []).append(job)
         bends = [
             job

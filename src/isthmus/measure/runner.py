@@ -9,8 +9,8 @@ from __future__ import annotations
 import math
 import time
 from collections import Counter, deque
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext, suppress
+from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager, ExitStack, nullcontext, suppress
 from dataclasses import dataclass, field
 from functools import partial
 from typing import NamedTuple, Protocol
@@ -169,11 +169,7 @@ class Runner:
 
     def __post_init__(self) -> None:
         last = Layer.REST if self.goes_on else Layer.CURVE
-        simulated = [job for job in self.jobs if job.simulated]
-        timed = [job for job in self.jobs if not job.simulated]
-        # A simulated point costs no time on a device: the run measures further operations too.
-        self.simulated = Rounds(simulated, self.settings, max(last, Layer.FURTHER))
-        self.timed = Rounds(timed, self.settings, last)
+        self.rounds = Rounds(self.jobs, self.settings, last)
         self.out_of_time = False
         self._until = math.inf
         self._answered: set[Job] = set()
@@ -185,60 +181,53 @@ class Runner:
         self._ending_workers = ExitStack()
         """Released workers of the previous round, which may not have ended yet."""
 
-    @property
-    def unfinished(self) -> bool:
-        """Whether a job needs further processes."""
-        return bool(self.simulated.unfinished or self.timed.unfinished)
-
-    @property
-    def planned(self) -> list[Job]:
-        """The jobs that the run measures."""
-        return [*self.simulated.wanted, *self.timed.wanted]
-
     def run_simulated(self) -> None:
         """Measures each simulated point once, outside the budget: the host is not timed."""
-        self._run(self.simulated, math.inf)
+        self._run(math.inf, simulated=True)
 
     def run(self, until: float) -> None:
         """Measures what is timed, until a time of ``time.monotonic``."""
-        self._run(self.timed, until)
-        self.out_of_time = bool(self.timed.unfinished)
+        self._run(until, simulated=False)
+        self.out_of_time = self.rounds.to_time
         self._report_further_failures()
         self._report_missed_precision()
 
-    def _run(self, rounds: Rounds, until: float) -> None:
-        """Measures rounds until no job is left or the time is up."""
+    def _run(self, until: float, *, simulated: bool) -> None:
+        """Measures rounds until no job is left or the time is up; then all workers have ended."""
         self._until = until
         number = 1 + max((n for job in self.jobs for n in job.processes), default=-1)
-        with self._workers_ended():
-            while chosen := rounds.next_round(until - time.monotonic()):
-                if not self._round(number, chosen, rounds):
+        try:
+            while chosen := self.rounds.next_round(until - time.monotonic(), simulated=simulated):
+                if not self._round(number, chosen):
                     break
-                number += not chosen[0].simulated and self.settings.reruns != 1
-        for job in rounds.wanted:
-            self._answer(job, last=True)
+                number += not simulated and self.settings.reruns != 1
+        finally:
+            self._ending_workers.close()
+        for job in self.rounds.wanted:
+            if job.simulated == simulated:
+                self._answer(job, last=True)
 
-    def _round(self, number: int, jobs: Sequence[Job], rounds: Rounds) -> bool:
+    def _round(self, number: int, jobs: Sequence[Job]) -> bool:
         """Visits jobs with one process of each device; returns whether any was visited."""
         workers = _Workers(self.binding, self.host_speed.memory())
         try:
             workers.start([job for job in jobs if not job.task.offload], self._ending_workers)
-            visited = self._visits(number, jobs, workers, rounds)
+            visited = self._visits(number, jobs, workers)
         finally:
             workers.release()
             self._ending_workers = workers.ending
         for address, seconds in workers.start_s.items():
-            new = address not in rounds.start_s
+            new = address not in self.rounds.start_s
             if seconds > _SLOW_START_S and new and math.isfinite(self._until):
                 self.watcher.say(
                     f"{address} takes {seconds:.0f} s to start: it is measured in fewer processes"
                 )
-            rounds.start_s[address] = seconds
+            self.rounds.start_s[address] = seconds
         return visited
 
-    def _visits(self, number: int, jobs: Sequence[Job], workers: _Workers, rounds: Rounds) -> bool:
+    def _visits(self, number: int, jobs: Sequence[Job], workers: _Workers) -> bool:
         """Visits the jobs of a round that end in time; returns whether it visited any."""
-        visited = False
+        visited, rounds = False, self.rounds
         planned = {job: rounds.visit_s(job) for job in jobs}
         usual_s = sum(planned.values()) / len(planned)
         overrun_s = 0.0
@@ -255,7 +244,7 @@ class Runner:
                 continue
             visited = True
             share_s = (self._until - began) / (1 + len(queue))
-            self._attempt(job, workers, partial(self._visit, job, number, workers, rounds, share_s))
+            self._attempt(job, workers, partial(self._visit, job, number, workers, share_s))
             self._answer(job)
             queue.extendleft(rounds.following(job))
             overrun_s += time.monotonic() - began - _SLACK * planned_s
@@ -330,23 +319,10 @@ class Runner:
         counted_at, standing = self._counted
         if time.monotonic() < counted_at + _STANDING_EVERY_S:
             return standing
-        both = (self.simulated, self.timed)
-        answers, points = (
-            [sum(numbers) for numbers in zip(*counts, strict=True)]
-            for counts in ([one.answers for one in both], [one.points for one in both])
-        )
-        left_s = min(sum(one.left_s() for one in both), max(self._until - time.monotonic(), 0.0))
-        standing = Standing(answers[0], answers[1], points[0], points[1], left_s)
+        left_s = min(self.rounds.left_s(), max(self._until - time.monotonic(), 0.0))
+        standing = Standing(*self.rounds.answers, *self.rounds.points, left_s)
         self._counted = time.monotonic(), standing
         return standing
-
-    @contextmanager
-    def _workers_ended(self) -> Iterator[None]:
-        """A context at whose end all workers have ended."""
-        try:
-            yield
-        finally:
-            self._ending_workers.close()
 
     def _attempt(self, job: Job, workers: _Workers, work: Callable[[], None]) -> None:
         """Does work for a job; an error ends that job, too many dead workers end its device."""
@@ -390,20 +366,18 @@ class Runner:
         why = str(error) if error.final else f"{_MOST_DEATHS} workers of this device died"
         if not error.final:
             self.watcher.say(f"{address}: given up after {_MOST_DEATHS} dead workers")
-        for other in (*self.simulated.unfinished, *self.timed.unfinished):
+        for other in self.rounds.unfinished:
             if other.device.address == address:
                 other.error = f"not measured: {why}"
                 self._record_end(other)
 
-    def _visit(
-        self, job: Job, number: int, workers: _Workers, rounds: Rounds, share_s: float
-    ) -> None:
+    def _visit(self, job: Job, number: int, workers: _Workers, share_s: float) -> None:
         """Measures a job in one process; ``share_s``: its share of the time that is left."""
         at_s = None if job.simulated else self.host_speed.since_start()
         began = time.monotonic()
         whole = job.simulated or self.settings.reruns == 1
-        most_s = visit.most_seconds(job, self.settings, rounds.visit_s(job), share_s)
-        samples = 0 if whole else rounds.samples(job)
+        most_s = visit.most_seconds(job, self.settings, self.rounds.visit_s(job), share_s)
+        samples = 0 if whole else self.rounds.samples(job)
         asked = visit.requests(job, self.jobs, self.settings, most_s, samples)
         for request in asked:
             try:
@@ -429,11 +403,12 @@ class Runner:
         settings = self.settings
         if settings.quick:  # each answer has its own line
             return
+        timed = [job for job in self.rounds.wanted if not job.simulated]
         reached = {
             job: job.reducible_half_width(settings.confidence)
-            for job in self.timed.wanted
+            for job in timed
             if len(job.processes) > 1
-            and not (job.simulated or job.given_up)
+            and not job.given_up
             and len(looks(job, settings)) > 1
             and math.isfinite(job.reducible_half_width(settings.confidence))
         }
@@ -446,7 +421,7 @@ class Runner:
         apart = 100 * typical.spread
         cure = f"--precision {width:.2g}" if width < 1 else "a larger --budget"
         self.watcher.say(
-            f"{len(short)} of {len(self.timed.wanted)} points can be certain to "
+            f"{len(short)} of {len(timed)} points can be certain to "
             f"{100 * width:.0f} % in this time, not to {100 * settings.precision:g} %: the same "
             f"measurement differs by {apart:.0f} % from one process to the next; pin with --cpus, "
             f"or ask for {cure}"

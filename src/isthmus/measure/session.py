@@ -341,7 +341,7 @@ class _Kept:
 
     def whole(self, status: str, runner: Runner, took_s: float) -> Run:
         """The run as it is now, its devices and the machine read again."""
-        planned = (point for job in runner.planned for point in job.task.points.values())
+        planned = (point for job in runner.rounds.wanted for point in job.task.points.values())
         return msgspec.structs.replace(
             self.run,
             finished=_now(),
@@ -350,7 +350,7 @@ class _Kept:
             points=assemble(planned, self.entries),
             left_out=[
                 LeftOut(study=study, points=points, seconds=round(seconds, 1))
-                for study, (points, seconds) in runner.timed.left_out().items()
+                for study, (points, seconds) in runner.rounds.left_out().items()
             ],
             environment={**self.run.environment, **environment.counters("after")},
             devices=[read_again(device) for device in self.run.devices],
@@ -388,10 +388,10 @@ def _run_jobs(
             return whole
 
         try:
-            if not runner.unfinished:
+            if not runner.rounds.unfinished:
                 watcher.say("nothing is left to measure: every point was done before")
             runner.run_simulated()
-            if runner.timed.unfinished:
+            if runner.rounds.to_time:
                 # Also while devices are read again, which starts their runtimes.
                 held.enter_context(lock.exclusive(watcher.say, no_wait=request.no_wait))
                 before = environment.counters("before")
