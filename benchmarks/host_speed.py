@@ -27,7 +27,7 @@ from load import busy
 from numpy.typing import NDArray
 
 from isthmus.errors import IsthmusError
-from isthmus.measure import host_speed, protocol
+from isthmus.measure import protocol, visit
 from isthmus.measure.discovery import FoundDevice, resolve
 from isthmus.measure.supervisor import WorkerProcess
 from isthmus.results.run_file import HostReading, Point, Run
@@ -121,10 +121,10 @@ def readings_of_run(address: str) -> tuple[list[tuple[bool, float]], float, floa
 
     taken: list[tuple[bool, float]] = []
     workers: set[int] = set()
-    usual = host_speed.HostSpeed.readings
+    usual = visit.HostSpeed.readings
     times: list[float] = []
 
-    def counted(self: host_speed.HostSpeed, worker: WorkerProcess) -> list[HostReading]:
+    def counted(self: visit.HostSpeed, worker: WorkerProcess) -> list[HostReading]:
         before = self.spent_s
         found = usual(self, worker)
         times.append(self.clock())
@@ -133,7 +133,7 @@ def readings_of_run(address: str) -> tuple[list[tuple[bool, float]], float, floa
             workers.add(worker.pid)
         return found
 
-    host_speed.HostSpeed.readings = counted  # type: ignore[method-assign,assignment]
+    visit.HostSpeed.readings = counted  # type: ignore[method-assign,assignment]
     try:
         with tempfile.TemporaryDirectory() as folder, ExitStack() as stack:
             out = str(Path(folder) / "run.json")
@@ -143,7 +143,7 @@ def readings_of_run(address: str) -> tuple[list[tuple[bool, float]], float, floa
             stack.enter_context(redirect_stderr(nowhere))
             app(args=command, standalone_mode=False)
     finally:
-        host_speed.HostSpeed.readings = usual  # type: ignore[method-assign]
+        visit.HostSpeed.readings = usual  # type: ignore[method-assign]
     return taken, sum(s for _, s in taken), times[-1] - times[0]
 
 

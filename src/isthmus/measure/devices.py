@@ -16,7 +16,6 @@ from isthmus.backends import by_scheme
 from isthmus.errors import IsthmusError, NoDeviceError, UsageError
 from isthmus.measure import discovery, protocol
 from isthmus.measure.address import Address
-from isthmus.measure.alike import kind_of
 from isthmus.measure.discovery import FoundDevice, SharedWorker
 from isthmus.measure.runner import Watcher
 from isthmus.measure.selection import Identity
@@ -242,7 +241,7 @@ def _alike(devices: Sequence[FoundDevice], records: Sequence[DeviceRecord]) -> l
     for device, record in zip(devices, records, strict=True):
         like = ""
         if device.accelerates and not device.beside:
-            known = first.setdefault(kind_of(record), device.address)
+            known = first.setdefault(record.kind, device.address)
             like = known if known != device.address else ""
         result.append(dataclasses.replace(device, like=like))
     return result

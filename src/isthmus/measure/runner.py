@@ -18,15 +18,14 @@ from typing import NamedTuple, Protocol
 import msgspec
 
 from isthmus.measure import protocol, visit
-from isthmus.measure.alike import apart
-from isthmus.measure.host_speed import HostSpeed
 from isthmus.measure.jobs import Job, answered, looks, may_narrow
 from isthmus.measure.plan import Layer
 from isthmus.measure.rounds import Rounds
 from isthmus.measure.supervisor import Responder, WorkerDiedError, WorkerRefusedError
+from isthmus.measure.visit import HostSpeed
 from isthmus.results.journal import Entry
 from isthmus.results.run_file import Settings
-from isthmus.statistics import Interval
+from isthmus.statistics import Interval, apart
 from isthmus.system.binding import Binding
 from isthmus.text import counted
 

@@ -27,12 +27,12 @@ from isthmus.measure.devices import (
     software_of,
 )
 from isthmus.measure.discovery import FoundDevice
-from isthmus.measure.host_speed import HostSpeed
 from isthmus.measure.jobs import Job
 from isthmus.measure.plan import Layer, Task, describe_memory_kinds, has_memory, plan_run
 from isthmus.measure.rounds import usual_budget_s
 from isthmus.measure.runner import Runner, Watcher
 from isthmus.measure.selection import Identity
+from isthmus.measure.visit import HostSpeed
 from isthmus.results import journal, run_file
 from isthmus.results.journal import Entry, Journal, assemble
 from isthmus.results.run_file import DeviceRecord, LeftOut, Run, Settings, Software
