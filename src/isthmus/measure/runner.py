@@ -257,28 +257,21 @@ class Runner:
         """
         if job.task.headline is None or job.layer > Layer.HEADLINES or job in self._answered:
             return
-        if not self._is_known(job, last=last):
+        together = self._same_question(job) if job.device.like else [job]
+        together = [one for one in together if one not in self._answered and not one.given_up]
+        known = [
+            one for one in together if one.processes and (last or answered(one, self.settings))
+        ]
+        if len(known) < len(together) and not last:
             return
-        together = [job]
-        if job.device.like:
-            together = [one for one in self._same_question(job) if one not in self._answered]
-            if not last and not all(self._is_known(one) or one.given_up for one in together):
-                return
-            together = [one for one in together if self._is_known(one, last=last)]
-        self._answered.update(together)
-        seconds = {one.device.address: one.seconds(self.settings.confidence) for one in together}
+        self._answered.update(known)
+        seconds = {one.device.address: one.seconds(self.settings.confidence) for one in known}
         values = {address: one.value for address, one in seconds.items() if one and one.value > 0}
         named = apart(values) if len(values) > 1 else []
-        agree = [one for one in together if one.device.address not in named]
-        for group in [agree, *([one] for one in together if one not in agree)]:
+        agree = [one for one in known if one.device.address not in named]
+        for group in [agree, *([one] for one in known if one not in agree)]:
             if group:
                 self.watcher.answered(self._answer_of(group, last=last))
-
-    def _is_known(self, job: Job, *, last: bool = False) -> bool:
-        """Whether a headline is measured, and needs no further process or gets none."""
-        if not job.processes or job.given_up or job.layer > Layer.HEADLINES:
-            return False
-        return last or answered(job, self.settings)
 
     def _same_question(self, job: Job) -> list[Job]:
         """The jobs that answer the headline of ``job``, on all devices that are like its device."""
