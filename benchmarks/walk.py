@@ -1,12 +1,12 @@
 """Counts the functions and modules that a request passes from ``isthmus run`` to the run file.
 
 Runs ``isthmus run transfer --device null --bytes 64 --reruns 2`` in this process, and notes each
-function of ``cli.run`` and ``measure`` at its first call. Workers are other processes: what they
-call is not counted.
+function of ``cli.run`` and ``measure`` at its first call by another module. Workers are other
+processes: what they call is not counted.
 
     python benchmarks/walk.py [--list] [ARGUMENT...]
 
-The arguments replace those of ``isthmus``; ``--list`` prints the functions in the order of their
+The arguments replace those of ``isthmus``; ``--list`` prints them in the order of their
 first calls.
 """
 
@@ -42,10 +42,15 @@ def module_of(frame: FrameType) -> str:
 
 
 class Walk:
-    """The functions in the order of their first calls, and who calls whom."""
+    """The stations in the order of their first calls, and who calls whom.
+
+    A station is a function that another module calls. What a module calls of itself is its own
+    affair: long functions in several parts are no longer way.
+    """
 
     def __init__(self) -> None:
         self.stations: dict[tuple[str, str], None] = {}
+        self.functions: set[tuple[str, str]] = set()
         self.calls: set[tuple[str, str]] = set()
         """Pairs of modules: a function of the first calls one of the second."""
         self.ended = False
@@ -59,12 +64,13 @@ class Walk:
         is_function = frame.f_code.co_flags & inspect.CO_OPTIMIZED  # not the body of a class
         if self.ended or not is_function or frame.f_code.co_name.startswith("<"):
             return
-        self.stations.setdefault((module, name))
+        self.functions.add((module, name))
         caller = frame.f_back
         while caller and not (before := module_of(caller)):
             caller = caller.f_back
         if caller and before != module:
             self.calls.add((before, module))
+            self.stations.setdefault((module, name))
 
     @property
     def modules(self) -> list[str]:
@@ -104,9 +110,9 @@ def main(arguments: list[str]) -> None:
     print(f"measure/: {count} modules, {lines} lines, {len(long)} functions above {LONGEST} lines")
     print("\n".join(long))
     print(
-        f"walk: {len(walk.stations)} functions in {len(set(entered))} modules, "
+        f"walk: {len(walk.stations)} stations in {len(set(entered))} modules, "
         f"{len(entered) - len(set(entered))} returns to a module that was left, "
-        f"{len(walk.calls)} pairs of modules that call each other"
+        f"{len(walk.calls)} pairs of modules that call each other; {len(walk.functions)} functions"
     )
     if listed:
         for module, name in walk.stations:

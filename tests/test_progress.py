@@ -9,7 +9,8 @@ import pytest
 from rich.console import Console
 
 from isthmus.cli.progress import Progress
-from isthmus.measure.runner import Answer, Standing
+from isthmus.measure.rounds import Standing
+from isthmus.measure.runner import Answer
 from isthmus.statistics import Interval
 
 LABEL = "transfer card:u250 read 4Ki"

@@ -25,8 +25,8 @@ from isthmus.measure.jobs import (
     settled,
 )
 from isthmus.measure.plan import Layer, Task
-from isthmus.measure.rounds import Rounds, usual_budget_s
-from isthmus.measure.runner import Answer, Runner, Standing
+from isthmus.measure.rounds import Rounds, Standing, usual_budget_s
+from isthmus.measure.runner import Answer, Runner
 from isthmus.results.run_file import Settings
 from isthmus.statistics import LOOKS, over_processes
 from isthmus.studies.base import Headline

@@ -11,7 +11,8 @@ from rich.console import Console
 from rich.progress import Progress as Bar
 from rich.progress import TextColumn
 
-from isthmus.measure.runner import Answer, Standing
+from isthmus.measure.rounds import Standing
+from isthmus.measure.runner import Answer
 from isthmus.output import line
 from isthmus.studies.transfer import LARGE
 from isthmus.units import format_rate, format_seconds, format_size, printable

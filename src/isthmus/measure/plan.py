@@ -12,7 +12,7 @@ What the user names is part of the first two layers, so that a run measures all 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from enum import IntEnum
 from itertools import product
@@ -415,7 +415,7 @@ def plan(study: Study, device: FoundDevice, given: Mapping[str, Sequence[Value]]
 def plan_run(
     questions: Sequence[tuple[Study, Mapping[str, Sequence[Value]]]],
     devices: Sequence[FoundDevice],
-    layered: Callable[[Task], Task | None] = lambda task: task,
+    layer_of: Callable[[Task], Layer | None] | None = None,
     *,
     ranks: bool = False,
 ) -> tuple[list[tuple[FoundDevice, Task]], list[str]]:
@@ -424,7 +424,7 @@ def plan_run(
     Args:
         questions: Studies, each with the axes that the user set.
         devices: Devices of the run.
-        layered: Gives a task another layer; None leaves the task out.
+        layer_of: The layer of each task, None for a task to leave out; by default the plan's own.
         ranks: Whether several ranks measure together.
 
     Raises UsageError where nothing is left to measure.
@@ -444,8 +444,8 @@ def plan_run(
                 first = Layer.CURVE
             placed += [
                 (device, _in_turn(task, device, first))
-                for task in map(layered, planned.tasks)
-                if task and (not device.beside or _compares_apis(task, device))
+                for task in (_layered(planned.tasks, layer_of) if layer_of else planned.tasks)
+                if not device.beside or _compares_apis(task, device)
             ]
         if software := study.of_software(given):
             added = (device for device in devices if device.added)
@@ -461,6 +461,13 @@ def plan_run(
         reasons = "; ".join(left_out) if able else ""
         raise UsageError(f"nothing to measure: {reasons or _unmet_needs(studies, devices)}")
     return placed, left_out
+
+
+def _layered(tasks: Sequence[Task], layer_of: Callable[[Task], Layer | None]) -> Iterator[Task]:
+    """Tasks in the layers that the caller has chosen: none of them answers a headline."""
+    for task in tasks:
+        if (layer := layer_of(task)) is not None:
+            yield replace(task, layer=layer, headline=None)
 
 
 def _in_turn(task: Task, device: FoundDevice, first: Layer) -> Task:

@@ -11,6 +11,7 @@ import random
 from collections.abc import Callable, Iterable, Sequence
 from itertools import accumulate, pairwise
 from statistics import fmean
+from typing import NamedTuple
 
 from isthmus.measure.jobs import Job, answered, looks, needed, out_of_reach, settled
 from isthmus.measure.plan import Layer
@@ -49,6 +50,19 @@ _STARTS = 4
 """The same in starts of workers: then starting workers takes at most a fifth of the time."""
 _BEND = 0.05
 """Relative error of a time read off the curve between two sizes for which a size is added."""
+
+
+class Standing(NamedTuple):
+    """How far a run has come."""
+
+    answers: int
+    """Headlines that are precise or cannot become precise, of ``all_answers``."""
+    all_answers: int
+    points: int
+    """Tasks that need no more processes, of ``all_points``."""
+    all_points: int
+    left_s: float
+    """Estimated seconds until all are measured, within the run's time limit."""
 
 
 class Rounds:
@@ -92,20 +106,19 @@ class Rounds:
         """Whether a job needs more processes whose time is not simulated."""
         return not all(job.simulated for job in self.unfinished)
 
-    @property
-    def answers(self) -> tuple[int, int]:
-        """Number of headlines that are known or cannot become precise, and of all."""
+    def standing(self, most_s: float) -> Standing:
+        """How far the run has come, which has at most so many seconds left."""
         heads = [job for job in self._jobs if job.layer == Layer.HEADLINES]
         searches = dict.fromkeys(self._searches.values())
         searched = sum(not s.ended and s.layer == Layer.HEADLINES for s in searches)
-        ended = (answered(job, self._settings) for job in heads)
-        return sum(ended), len(heads) + searched
-
-    @property
-    def points(self) -> tuple[int, int]:
-        """Number of jobs that are settled, and of all that the run measures."""
         wanted = self.wanted
-        return sum(settled(job, self._settings) for job in wanted), len(wanted)
+        return Standing(
+            sum(answered(job, self._settings) for job in heads),
+            len(heads) + searched,
+            sum(settled(job, self._settings) for job in wanted),
+            len(wanted),
+            min(self._left_s(), max(most_s, 0.0)),
+        )
 
     def left_out(self) -> dict[str, tuple[int, float]]:
         """Points that the run does not measure, and estimated seconds for them, by study."""
@@ -279,7 +292,7 @@ class Rounds:
             job.layer = job.curve_layer
         return bool(bends)
 
-    def left_s(self) -> float:
+    def _left_s(self) -> float:
         """Estimated seconds that the unfinished jobs need."""
         unfinished = [job for job in self.unfinished if not out_of_reach(job, self._settings)]
         processes = {job: needed(job, self._settings) - len(job.processes) for job in unfinished}

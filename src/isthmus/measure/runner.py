@@ -17,12 +17,11 @@ from typing import NamedTuple, Protocol
 
 import msgspec
 
-from isthmus.measure import protocol, visit
 from isthmus.measure.jobs import Job, answered, looks, may_narrow
 from isthmus.measure.plan import Layer
-from isthmus.measure.rounds import Rounds
+from isthmus.measure.rounds import Rounds, Standing
 from isthmus.measure.supervisor import Responder, WorkerDiedError, WorkerRefusedError
-from isthmus.measure.visit import HostSpeed
+from isthmus.measure.visit import HostSpeed, Visitor
 from isthmus.results.journal import Entry
 from isthmus.results.run_file import Settings
 from isthmus.statistics import Interval, apart
@@ -37,19 +36,6 @@ _SLOW_START_S = 2.0
 _STANDING_EVERY_S = 0.5
 """Least seconds between two counts of what is done: counting 2000 tasks takes 20 ms, as long as
 several visits."""
-
-
-class Standing(NamedTuple):
-    """How far a run has come."""
-
-    answers: int
-    """Headlines that are precise or cannot become precise, of ``all_answers``."""
-    all_answers: int
-    points: int
-    """Tasks that need no more processes, of ``all_points``."""
-    all_points: int
-    left_s: float
-    """Estimated seconds until all are measured, within the run's time limit."""
 
 
 class Answer(NamedTuple):
@@ -169,6 +155,7 @@ class Runner:
     def __post_init__(self) -> None:
         last = Layer.REST if self.goes_on else Layer.CURVE
         self.rounds = Rounds(self.jobs, self.settings, last)
+        self._visitor = Visitor(self.jobs, self.settings, self.host_speed)
         self.out_of_time = False
         self._until = math.inf
         self._answered: set[Job] = set()
@@ -243,7 +230,7 @@ class Runner:
                 continue
             visited = True
             share_s = (self._until - began) / (1 + len(queue))
-            self._attempt(job, workers, partial(self._visit, job, number, workers, share_s))
+            self._visit(job, number, workers, share_s)
             self._answer(job)
             queue.extendleft(rounds.following(job))
             overrun_s += time.monotonic() - began - _SLACK * planned_s
@@ -311,22 +298,25 @@ class Runner:
         counted_at, standing = self._counted
         if time.monotonic() < counted_at + _STANDING_EVERY_S:
             return standing
-        left_s = min(self.rounds.left_s(), max(self._until - time.monotonic(), 0.0))
-        standing = Standing(*self.rounds.answers, *self.rounds.points, left_s)
+        standing = self.rounds.standing(self._until - time.monotonic())
         self._counted = time.monotonic(), standing
         return standing
 
-    def _attempt(self, job: Job, workers: _Workers, work: Callable[[], None]) -> None:
-        """Does work for a job; an error ends that job, too many dead workers end its device."""
+    def _visit(self, job: Job, number: int, workers: _Workers, share_s: float) -> None:
+        """Visits a job; an error ends that job, too many dead workers end its device."""
         self.watcher.visiting(f"{job.study} {job.label}", self._standing())
+        lend = partial(workers.lent, job)
         try:
-            work()
+            entries = self._visitor.visit(job, number, lend, self.rounds, share_s)
         except WorkerRefusedError as error:
             self._fail(job, str(error), skip=job.task.offload and error.unavailable)
         except WorkerDiedError as error:
             self._fail(job, str(error))
             if not job.task.offload:
                 self._count_death(job, workers, error)
+        else:
+            for entry in entries:
+                self.record(entry)
 
     def _fail(self, job: Job, message: str, *, skip: bool = False) -> None:
         """Ends a job without a result: as skipped where this machine does not allow it."""
@@ -362,33 +352,6 @@ class Runner:
             if other.device.address == address:
                 other.error = f"not measured: {why}"
                 self._record_end(other)
-
-    def _visit(self, job: Job, number: int, workers: _Workers, share_s: float) -> None:
-        """Measures a job in one process; ``share_s``: its share of the time that is left."""
-        at_s = None if job.simulated else self.host_speed.since_start()
-        began = time.monotonic()
-        whole = job.simulated or self.settings.reruns == 1
-        most_s = visit.most_seconds(job, self.settings, self.rounds.visit_s(job), share_s)
-        samples = 0 if whole else self.rounds.samples(job)
-        asked = visit.requests(job, self.jobs, self.settings, most_s, samples)
-        for request in asked:
-            try:
-                with workers.lent(job) as worker:
-                    answer = worker.ask(request, allowed_s=most_s)
-                    readings = [] if job.simulated else self.host_speed.readings(worker)
-            except (WorkerRefusedError, WorkerDiedError):
-                if request is asked[-1]:
-                    raise
-            else:
-                break
-        assert isinstance(answer, protocol.Measured)
-        if cost := visit.cost_of(job, answer, time.monotonic() - began):
-            job.learn(cost)
-        results = visit.reruns(answer, number, whole=whole, at_s=at_s)
-        for entry in visit.entries(job, answer, results, readings):
-            self.record(entry)
-        job.moved_bytes = answer.parts[job.part].moved_bytes
-        job.add(number, results)
 
     def _report_missed_precision(self) -> None:
         """Says which precision is possible where processes differ too much for that requested."""

@@ -6,7 +6,7 @@ import contextlib
 import os
 import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from datetime import datetime, timezone
 from pathlib import Path
 from types import MappingProxyType
@@ -77,13 +77,6 @@ class Request:
     """The layer of each planned task, None for a task that is not measured; by default the plan's
     own."""
 
-    def layered(self, task: Task) -> Task | None:
-        """A planned task with its layer; None where the request leaves it out."""
-        if self.layer_of is None:
-            return task
-        layer = self.layer_of(task)
-        return None if layer is None else replace(task, layer=layer, headline=None)
-
 
 def _now() -> str:
     return datetime.now(timezone.utc).isoformat(timespec="seconds")
@@ -145,7 +138,7 @@ def _jobs(
                 what = f"no memory kind '{kind}' on these devices; they have {offers}"
                 refuse_or_warn(what, records, watcher)
     ranks = request.group is not None
-    placed, left_out = plan_run(questions, devices, request.layered, ranks=ranks)
+    placed, left_out = plan_run(questions, devices, request.layer_of, ranks=ranks)
     for line in left_out:
         watcher.say(line)
     return [Job(device, task, open_ended=request.budget_s is None) for device, task in placed]

@@ -14,7 +14,7 @@ import math
 import os
 import time
 from collections.abc import Callable, Iterable, Sequence
-from contextlib import suppress
+from contextlib import AbstractContextManager, suppress
 from dataclasses import dataclass, field
 
 import msgspec
@@ -22,7 +22,8 @@ import msgspec
 from isthmus.measure import protocol
 from isthmus.measure.jobs import Cost, Job
 from isthmus.measure.plan import Task
-from isthmus.measure.supervisor import Responder, WorkerRefusedError
+from isthmus.measure.rounds import Rounds
+from isthmus.measure.supervisor import Responder, WorkerDiedError, WorkerRefusedError
 from isthmus.results.journal import Entry
 from isthmus.results.run_file import (
     ClockName,
@@ -56,7 +57,105 @@ _DEVICE_TICK_S = 1e-9
 _SIMULATED_TICK_S = 1e-15
 
 
-def most_seconds(job: Job, settings: Settings, visit_s: float, share_s: float) -> float:
+@dataclass
+class HostSpeed:
+    """Reads the host's speed after visits, through the worker that has just measured."""
+
+    run_began: float
+    """Start of the run (``Run.started``) in the clock's seconds."""
+    clock: Callable[[], float] = time.monotonic
+    spent_s: float = field(default=0.0, init=False)
+    """Seconds that all readings took."""
+    _next: float = field(default=-math.inf, init=False)
+    _is_first: bool = field(default=True, init=False)
+    _memory: int | None = field(default=None, init=False)
+
+    def memory(self) -> int:
+        """The file in memory that the references of all workers use; negative: there is none."""
+        if self._memory is None:
+            self._memory = -1
+            with suppress(OSError):  # each worker then has a file of its own
+                self._memory = os.memfd_create("isthmus-references")
+        return self._memory
+
+    def close(self) -> None:
+        """Gives the memory back, once no worker starts any more."""
+        if self._memory is not None and self._memory >= 0:
+            os.close(self._memory)
+        self._memory = None
+
+    def since_start(self) -> float:
+        """Seconds from the start of the run to now, in whole microseconds."""
+        return round(max(self.clock() - self.run_began, 0.0), 6)
+
+    def readings(self, worker: Responder) -> list[HostReading]:
+        """A reading by a worker; none before it is time for one, or where memory is short.
+
+        Raises WorkerDiedError.
+        """
+        began = self.clock()
+        if began < self._next:
+            return []
+        speed = None
+        with suppress(WorkerRefusedError):  # no memory for the copy: the point is measured anyway
+            speed = worker.ask(protocol.ReadHostSpeed())
+        took_s = self.clock() - began
+        self.spent_s += took_s
+        if not self._is_first:  # which takes the memory, too: up to 0.1 s, once in a run
+            self._next = began + took_s / SHARE
+        self._is_first = False
+        if not isinstance(speed, protocol.HostSpeed):
+            return []
+        at_s = self.since_start()
+        return [HostReading(at_s, speed.system_call_s, speed.copy_s, speed.arithmetic_s)]
+
+
+@dataclass(frozen=True)
+class Visitor:
+    """Measures the jobs of a run, one process each time."""
+
+    jobs: Sequence[Job]
+    settings: Settings
+    host_speed: HostSpeed
+
+    def visit(
+        self,
+        job: Job,
+        number: int,
+        lend: Callable[[], AbstractContextManager[Responder]],
+        rounds: Rounds,
+        share_s: float,
+    ) -> list[Entry]:
+        """Measures a job in process ``number``, and returns what the journal keeps.
+
+        ``lend`` gives the worker; ``share_s``: the job's share of the time that is left. Raises
+        WorkerDiedError or WorkerRefusedError.
+        """
+        at_s = None if job.simulated else self.host_speed.since_start()
+        began = time.monotonic()
+        whole = job.simulated or self.settings.reruns == 1
+        samples = 0 if whole else rounds.samples(job)
+        most_s = _most_seconds(job, self.settings, rounds.visit_s(job), share_s)
+        for request in (asked := _requests(job, self.jobs, self.settings, most_s, samples)):
+            try:
+                with lend() as worker:
+                    answer = worker.ask(request, allowed_s=most_s)
+                    readings = [] if job.simulated else self.host_speed.readings(worker)
+            except (WorkerRefusedError, WorkerDiedError):
+                if request is asked[-1]:
+                    raise
+            else:
+                break
+        assert isinstance(answer, protocol.Measured)
+        results = _reruns(answer, number, whole=whole, at_s=at_s)
+        if cost := _cost(job, answer, time.monotonic() - began):
+            job.learn(cost)
+        job.moved_bytes = answer.parts[job.part].moved_bytes
+        job.add(number, results)
+        return list(_entries(job, answer, results, readings))
+
+
+def _most_seconds(job: Job, settings: Settings, visit_s: float, share_s: float) -> float:
     """Seconds that a visit may take.
 
     ``visit_s``: the estimate; ``share_s``: the job's share of the time that is left.
@@ -69,7 +168,7 @@ def most_seconds(job: Job, settings: Settings, visit_s: float, share_s: float) -
     return min(max(_LEAST_VISIT_S, expected_s), _MOST_POINT_S)
 
 
-def requests(
+def _requests(
     job: Job, jobs: Iterable[Job], settings: Settings, most_s: float, samples: int
 ) -> Sequence[protocol.Measure | protocol.Offload]:
     """What to ask a worker, which may take ``most_s`` seconds.
@@ -133,7 +232,7 @@ def _placement(task: Task) -> tuple[str, dict[str, str]]:
     return task.memory, {name: str(value) for name, value in task.axes.items()}
 
 
-def cost_of(job: Job, answer: protocol.Measured, took_s: float) -> Cost | None:
+def _cost(job: Job, answer: protocol.Measured, took_s: float) -> Cost | None:
     """What a visit cost, which took so many seconds; None where it brought no sample."""
     if job.task.offload:
         return Cost(took_s, 0.0)
@@ -148,7 +247,7 @@ def cost_of(job: Job, answer: protocol.Measured, took_s: float) -> Cost | None:
     return Cost(max(answer.block_s - sampled_s, 0.0), sampled_s / taken)
 
 
-def entries(
+def _entries(
     job: Job, answer: protocol.Measured, reruns: dict[int, Rerun], readings: list[HostReading]
 ) -> Iterable[Entry]:
     """What the journal keeps of a visit; ``readings`` of the host's speed once."""
@@ -159,7 +258,7 @@ def entries(
         readings = []
 
 
-def reruns(
+def _reruns(
     answer: protocol.Measured, number: int, *, whole: bool, at_s: float | None
 ) -> dict[int, Rerun]:
     """The results of process ``number`` by part; phases that an offload lacks are left out.
@@ -206,56 +305,3 @@ def _rerun(
         remarks=list(dict.fromkeys(answer.remarks)),
         at_s=at_s,
     )
-
-
-@dataclass
-class HostSpeed:
-    """Reads the host's speed after visits, through the worker that has just measured."""
-
-    run_began: float
-    """Start of the run (``Run.started``) in the clock's seconds."""
-    clock: Callable[[], float] = time.monotonic
-    spent_s: float = field(default=0.0, init=False)
-    """Seconds that all readings took."""
-    _next: float = field(default=-math.inf, init=False)
-    _is_first: bool = field(default=True, init=False)
-    _memory: int | None = field(default=None, init=False)
-
-    def memory(self) -> int:
-        """The file in memory that the references of all workers use; negative: there is none."""
-        if self._memory is None:
-            self._memory = -1
-            with suppress(OSError):  # each worker then has a file of its own
-                self._memory = os.memfd_create("isthmus-references")
-        return self._memory
-
-    def close(self) -> None:
-        """Gives the memory back, once no worker starts any more."""
-        if self._memory is not None and self._memory >= 0:
-            os.close(self._memory)
-        self._memory = None
-
-    def since_start(self) -> float:
-        """Seconds from the start of the run to now, in whole microseconds."""
-        return round(max(self.clock() - self.run_began, 0.0), 6)
-
-    def readings(self, worker: Responder) -> list[HostReading]:
-        """A reading by a worker; none before it is time for one, or where memory is short.
-
-        Raises WorkerDiedError.
-        """
-        began = self.clock()
-        if began < self._next:
-            return []
-        speed = None
-        with suppress(WorkerRefusedError):  # no memory for the copy: the point is measured anyway
-            speed = worker.ask(protocol.ReadHostSpeed())
-        took_s = self.clock() - began
-        self.spent_s += took_s
-        if not self._is_first:  # which takes the memory, too: up to 0.1 s, once in a run
-            self._next = began + took_s / SHARE
-        self._is_first = False
-        if not isinstance(speed, protocol.HostSpeed):
-            return []
-        at_s = self.since_start()
-        return [HostReading(at_s, speed.system_call_s, speed.copy_s, speed.arithmetic_s)]
