@@ -9,7 +9,8 @@ import pytest
 from rich.console import Console
 
 from isthmus.cli.progress import Progress
-from isthmus.measure.runner import Answer, Standing
+from isthmus.measure.rounds import Standing
+from isthmus.measure.runner import Answer
 from isthmus.statistics import Interval
 
 LABEL = "transfer card:u250 read 4Ki"
@@ -71,10 +72,11 @@ def test_an_answer_is_one_line_at_once(shown: Shown) -> None:
     [
         ({"bytes": 4096, "moved_bytes": 4096}, "4Ki pinned: 1.20 ms +-0.17 %"),
         (
-            {"seconds": [WIDE]},
+            {"seconds": [WIDE], "precise": False},
             "64Mi pinned: 55.9 GB/s, within a factor of 14: processes differ too much",
         ),
         ({"precise": False}, "64Mi pinned: 55.9 GB/s +-0.17 %: processes differ too much"),
+        ({"precise": False, "goes_on": True}, "64Mi pinned: 55.9 GB/s +-0.17 % so far"),
         ({"simulated": True}, "64Mi pinned: 55.9 GB/s, simulated"),
         (
             {"seconds": [Interval(1.2e-3, math.nan, math.nan)]},

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Generic, TypeVar
 
 from isthmus.results.run_file import HostReading, Point, Rerun
 from isthmus.statistics import middle
+from isthmus.studies.transfer import LARGE
 
 if TYPE_CHECKING:
     from isthmus.statistics.host_state import Slow
@@ -22,8 +23,6 @@ Key = TypeVar("Key", bound=Hashable)
 """What names a row."""
 REFERENCES = ("system_call_s", "copy_s", "arithmetic_s")
 """Names of the references, as fields of a reading."""
-_LARGE = 1 << 20
-"""Bytes from which a copy's kind of memory, not the software, decides how much it scatters."""
 
 
 @dataclass
@@ -95,5 +94,5 @@ def _kind(point: Point) -> Hashable:
     """What a point is alike in scatter: small copies, large ones by memory, and nothing else."""
     if not point.moved_bytes:
         return point.study, point.device, point.operation, point.memory, point.bytes
-    large = point.bytes >= _LARGE
+    large = point.bytes >= LARGE
     return point.study, point.device, large, point.memory if large else ""

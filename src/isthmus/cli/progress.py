@@ -11,9 +11,10 @@ from rich.console import Console
 from rich.progress import Progress as Bar
 from rich.progress import TextColumn
 
-from isthmus.measure.runner import Answer, Standing
+from isthmus.measure.rounds import Standing
+from isthmus.measure.runner import Answer
 from isthmus.output import line
-from isthmus.studies.transfer import PLATEAU_FROM
+from isthmus.studies.transfer import LARGE
 from isthmus.units import format_rate, format_seconds, format_size, printable
 
 _PLAIN_EVERY_S = 10.0
@@ -90,7 +91,7 @@ def answer_line(answer: Answer) -> str:
     """
     size = format_size(answer.bytes) if answer.bytes else ""
     what = " ".join(filter(None, (size, answer.memory)))
-    of_rate = answer.moved_bytes and answer.bytes >= PLATEAU_FROM
+    of_rate = answer.moved_bytes and answer.bytes >= LARGE
     shown = list(
         dict.fromkeys(
             format_rate(answer.moved_bytes / value) if of_rate else format_seconds(value)
@@ -114,11 +115,11 @@ def _certainty(answer: Answer) -> str:
         return " (one process)"
     widest = max(_LEAST_WIDTH, *(one.half_width for one in answer.seconds))
     why = "the host's own speed varies" if answer.host_varies else "processes differ too much"
-    if widest >= 1:
-        return f", within a factor of {1 + widest:.2g}: {why}"
-    width = 100 * widest
-    digits = f"{width:.2g}" if width < 10 else f"{width:.0f}"  # 99.6 has no exponent
-    return f" +-{digits} %" + ("" if answer.precise else f": {why}")
+    digits = f"{100 * widest:.2g}" if widest < 0.1 else f"{100 * widest:.0f}"  # no exponent
+    width = f", within a factor of {1 + widest:.2g}" if widest >= 1 else f" +-{digits} %"
+    if answer.precise:
+        return width
+    return width + (" so far" if answer.goes_on else f": {why}")
 
 
 def _counted(standing: Standing) -> str:

@@ -130,7 +130,7 @@ class Study:
     between: bool = False
     """Whether it is about the network between devices, which takes several ranks."""
     offload: bool = False
-    """Whether its operations are offloads, each in a fresh process: ``measure.offload``."""
+    """Whether its operations are offloads, each in a fresh process: ``measure.visit``."""
 
     def __post_init__(self) -> None:
         """Raises ValueError for a study whose points would have no size."""
