@@ -23,7 +23,7 @@ from isthmus.measure.alike import apart
 from isthmus.measure.host_speed import HostSpeed
 from isthmus.measure.jobs import Cost, Job, answered, looks
 from isthmus.measure.plan import Layer
-from isthmus.measure.rounds import Rounds
+from isthmus.measure.rounds import ANSWER_SHARE, AT_ONCE, Rounds
 from isthmus.measure.supervisor import Responder, WorkerDiedError, WorkerProcess, WorkerRefusedError
 from isthmus.results.journal import Entry, PointKey
 from isthmus.results.run_file import (
@@ -215,7 +215,7 @@ class Runner:
                 if not self._round(number, chosen, rounds):
                     break
                 number += not chosen[0].simulated and self.settings.reruns != 1
-        rounds.judge(at_once=True)
+        rounds.judge(AT_ONCE)
         for job in rounds.wanted:
             self._answer(job, last=True)
 
@@ -301,7 +301,7 @@ class Runner:
         if last or not answered(job, self.settings):
             return last
         # The newest processes may change what the host's state adds to the answer.
-        return not self.timed.judge(at_once=True) or answered(job, self.settings)
+        return not self.timed.judge(ANSWER_SHARE) or answered(job, self.settings)
 
     def _same_question(self, job: Job) -> list[Job]:
         """The jobs that answer the headline of ``job``, on all devices that are like its device."""
