@@ -61,6 +61,10 @@ _STATE_SHARE = 0.02
 """Largest share of a run's time that the model of the host's state is computed in, between rounds.
 
 0.03 s for 16 rows of 12 processes, 1.1 s for 1000 rows (2 shared cores, 2026-11-27)."""
+ANSWER_SHARE = 0.1
+"""The same before an answer is shown: a state that is known late would change what was shown."""
+AT_ONCE = math.inf
+"""The same where no round follows."""
 
 
 class Standing(NamedTuple):
@@ -91,8 +95,8 @@ class Rounds:
         self._host_rows = host_rows
         self._judged = 0
         """Results that the jobs were last judged by."""
-        self._judge_from = -math.inf
-        """When the model of the host's state may be computed again, by ``time.monotonic``."""
+        self._judging = 0.0, -math.inf
+        """How long the model of the host's state took, and when it ended, by ``time.monotonic``."""
         self._ended: set[Job] = set()
         """Jobs that had enough processes once. The host's state may open them again."""
         self._settings = settings
@@ -163,7 +167,7 @@ class Rounds:
         """
         self.judge()
         unfinished = self._unfinished_of(simulated=simulated)
-        if not unfinished and self.judge(at_once=True):
+        if not unfinished and self.judge(AT_ONCE):
             unfinished = self._unfinished_of(simulated=simulated)
         self._ended.update(j for j in self._jobs if j.processes and settled(j, self._settings))
         self._shared_s = self._shared_start_s(unfinished)
@@ -188,20 +192,20 @@ class Rounds:
         """Jobs that need more processes, whose time is simulated or not."""
         return [job for job in self.unfinished if job.simulated == simulated]
 
-    def judge(self, *, at_once: bool = False) -> bool:
+    def judge(self, share: float = _STATE_SHARE) -> bool:
         """Adds the host's state to the intervals of all jobs; returns whether it was computed.
 
-        It is not where nothing is new. ``at_once``: also where it takes more than its share of the
-        time.
+        It is not where nothing is new, or where it would take more than this share of the time.
         """
-        rows, now = self._host_rows, time.monotonic()
-        if rows is None or rows.results == self._judged or (now < self._judge_from and not at_once):
+        rows, (took_s, ended) = self._host_rows, self._judging
+        now = time.monotonic()
+        if rows is None or rows.results == self._judged or now < ended + took_s / share:
             return False
         slow = rows.slow()
         for job in self._jobs:
             job.judge_by(slow)
         ended = time.monotonic()
-        self._judged, self._judge_from = rows.results, ended + (ended - now) / _STATE_SHARE
+        self._judged, self._judging = rows.results, (ended - now, ended)
         return True
 
     def _can_end(self, job: Job) -> bool:

@@ -20,7 +20,7 @@ import msgspec
 from isthmus.host_rows import HostRows
 from isthmus.measure.jobs import Job, answered, looks, may_narrow
 from isthmus.measure.plan import Layer
-from isthmus.measure.rounds import Rounds, Standing
+from isthmus.measure.rounds import ANSWER_SHARE, AT_ONCE, Rounds, Standing
 from isthmus.measure.supervisor import Responder, WorkerDiedError, WorkerRefusedError
 from isthmus.measure.visit import HostSpeed, Visitor
 from isthmus.results.journal import Entry, PointKey
@@ -194,7 +194,7 @@ class Runner:
                 number += not simulated and self.settings.reruns != 1
         finally:
             self._ending_workers.close()
-        self.rounds.judge(at_once=True)
+        self.rounds.judge(AT_ONCE)
         for job in self.rounds.wanted:
             if job.simulated == simulated:
                 self._answer(job, last=True)
@@ -270,7 +270,7 @@ class Runner:
         The newest processes may change what the host's state adds to it.
         """
         known = answered(job, self.settings)
-        return known and (not self.rounds.judge(at_once=True) or answered(job, self.settings))
+        return known and (not self.rounds.judge(ANSWER_SHARE) or answered(job, self.settings))
 
     def _same_question(self, job: Job) -> list[Job]:
         """The jobs that answer the headline of ``job``, on all devices that are like its device."""
