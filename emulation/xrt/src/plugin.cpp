@@ -187,7 +187,11 @@ class Plugin final : public KernelModel {
       throw KernelError("kernel '" + run.unit->kernel + "' failed: " +
                         (own.empty() ? "it returned " + std::to_string(failed) : own));
     }
-    return outcome_after(run, call.cycles);
+    KernelOutcome outcome = outcome_after(run, call.cycles);
+    if (call.computing == ISTHMUS_COMPUTING_UNKNOWN || call.cycles == 0) {
+      outcome.computing.source = Source::unknown;
+    }
+    return outcome;
   }
 
  private:
