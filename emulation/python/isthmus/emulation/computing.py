@@ -12,7 +12,7 @@ from typing import Literal, NamedTuple, get_args
 
 FILE = "computing.tsv"
 """In the folder of the session, as ``emulation/xrt/src/main.cpp`` has it."""
-NOT_MODELLED = "computing not modelled"
+NOT_MODELLED = "not modelled"
 _SHOWN = 4
 _Source = Literal["unknown", "given", "range"]
 _SOURCES: tuple[_Source, ...] = get_args(_Source)
@@ -54,7 +54,7 @@ def sentences(kernels: Iterable[Computing], command: str) -> list[str]:
     shown = told[:_SHOWN] + [f"and of {len(told) - _SHOWN} more"] * (len(told) > _SHOWN)
     if unknown := [kernel.kernel for kernel in kernels if kernel.source == "unknown"]:
         shown.append(
-            f"{NOT_MODELLED} for {_listed(unknown)}, only memory accesses: {command} ... "
+            f"computing {NOT_MODELLED} for {_listed(unknown)}, only memory accesses: {command} ... "
             "--schedule csynth.xml, or --cycles 'n*4+120', gives it"
         )
     return shown

@@ -33,6 +33,11 @@ class Schedule:
         if self.origin is None:
             return []
         told = []
+        if ".." in self.cycles:
+            told.append(
+                f"{kernel}: {self.origin} knows a range alone, {self.cycles} cycles, of which the "
+                "most are counted; --cycles says them exactly"
+            )
         if "LOOP_TRIPCOUNT" in source.upper():
             told.append(
                 f"{kernel}: the source has LOOP_TRIPCOUNT, so that the {self.cycles} cycles of "

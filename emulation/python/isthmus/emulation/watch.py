@@ -68,7 +68,7 @@ def _computing(event: Event) -> str:
         return ""
     known, memory, most, least = event.computing
     if not known:
-        return f"; {NOT_MODELLED}"
+        return f"; computing {NOT_MODELLED}"
     computing, moving = format_seconds(_FS * most), format_seconds(_FS * memory)
     lowest = f"{format_seconds(_FS * least)} to " if least < most else ""
     bound = "computing" if most > memory else "memory"
@@ -89,7 +89,9 @@ def _summary(events: Sequence[Event]) -> list[str]:
             overlap = "" if alone == _length(some) else f", alone {_percent(alone, whole)}"
             told.append(_share(lane, _length(some), whole, overlap))
         if lane == "kernels" and (unknown := _unknown(events)):
-            told.append(f"  {NOT_MODELLED}: {', '.join(unknown)}; their time is their memory's")
+            told.append(
+                f"  computing {NOT_MODELLED}: {', '.join(unknown)}, whose time is memory's alone"
+            )
     told.append(_share("card idle, waiting for the program", whole - busy, whole, ""))
     return told
 
