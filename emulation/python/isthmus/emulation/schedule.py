@@ -94,7 +94,7 @@ def _of_report(report: csynth.Report, path: Path) -> Schedule:
         )
     exact = report.least == report.most
     cycles = f"{report.most}" if exact else f"{report.least} .. {report.most}"
-    return Schedule(cycles, f"{path.name}, Vitis HLS {report.version}".strip(), report.clock_mhz)
+    return Schedule(cycles, f"{path.name}, HLS {report.version}".strip(), report.clock_mhz)
 
 
 def applied(design: Design, schedules: Mapping[str, Schedule]) -> Design:
