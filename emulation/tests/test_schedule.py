@@ -13,7 +13,7 @@ from on_cards import Ran, Run, card_exec, emulated, probe, probed, programs, tra
 
 from conftest import Command
 from isthmus import xclbin
-from isthmus.emulation import csynth, schedule
+from isthmus.emulation import csynth, schedule, watch
 from isthmus.errors import UsageError
 from isthmus.xclbin import Argument, Kernel, SectionKind, cycles
 from isthmus.xclbin.design import completed
@@ -114,11 +114,14 @@ def loop(name: str, trips: str, more: str = "") -> str:
 
 
 def test_a_reports_latency_is_the_kernels(tmp_path: Path) -> None:
-    exact = report(tmp_path / "csynth.xml", "4106", "4106", loop("rows", "4096"))
-    assert csynth.read(exact) == csynth.Report("spin", "2022.1", 250, 4106, 4106, ())
+    latency = "<Latency>{}</Latency><PipelineII>1</PipelineII>"
+    loops = loop("rows", "4096", latency.format(4100)) + loop("few", "4", latency.format(4))
+    exact = report(tmp_path / "csynth.xml", "4106", "4106", loops)
+    longest = csynth.LongLoop("rows", 4100, "1")
+    assert csynth.read(exact) == csynth.Report("spin", "2022.1", 250, 4106, 4106, (), longest)
     said = schedule.given(["spin", "other"], [exact], ["other=n*2"])
     assert said["spin"].cycles == "4106"
-    assert said["spin"].origin == "csynth.xml, HLS 2022.1"
+    assert said["spin"].origin == "csynth.xml, HLS 2022.1; loop rows 4100, II 1"
     assert said["other"] == schedule.Schedule("n*2")
     (note,) = said["spin"].notes("spin", "void spin() {}")
     assert "scheduled for 250 MHz" in note
@@ -208,6 +211,23 @@ def test_a_module_takes_its_own_clocks(isthmus: Command, tmp_path: Path) -> None
 
 
 # Runs
+
+
+@pytest.mark.parametrize(
+    ("duration", "times", "said"),
+    [
+        (3_000_000, "given\t1000000\t3000000\t3000000", "computing: computes 3.00 ns, memory 1.00"),
+        (1_000_000, "given\t1000000\t500000\t500000", "memory: computes 0.500 ns, memory 1.00 ns"),
+        (9_000_000, "given\t1000000\t3000000\t3000000", "its streams: computes 3.00 ns, memory"),
+    ],
+    ids=["computing", "memory", "streams"],
+)
+def test_what_bounds_a_kernel_is_named(
+    duration: int, times: str, said: str, tmp_path: Path
+) -> None:
+    events = tmp_path / "events.tsv"
+    events.write_text(f"# card 0 board u250 program 7\nkernel\tk_1\t0\t{duration}\t8\t{times}\n")
+    assert f"; bound by {said}" in watch.lines([events])[1]
 
 
 def test_computing_that_nobody_knows_is_said(probed: Callable[..., Ran], tmp_path: Path) -> None:

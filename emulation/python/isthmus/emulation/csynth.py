@@ -40,6 +40,20 @@ class Loop:
 
 
 @dataclass(frozen=True)
+class LongLoop:
+    """The loop that takes most cycles."""
+
+    name: str
+    cycles: int
+    interval: str | None
+    """Initiation interval in cycles, of a loop that is a pipeline."""
+
+    def __str__(self) -> str:
+        interval = f", II {self.interval}" if self.interval else ""
+        return f"loop {self.name} {self.cycles}{interval}"
+
+
+@dataclass(frozen=True)
 class Report:
     """The latency of a kernel, in cycles from its start to its end."""
 
@@ -52,6 +66,8 @@ class Report:
     """None: not known to HLS, as ``most``."""
     most: int | None
     unknown_loops: tuple[Loop, ...]
+    longest: LongLoop | None
+    """None: the report has no loops, or no latency."""
 
 
 def read(path: Path) -> Report:
@@ -81,6 +97,7 @@ def read(path: Path) -> Report:
         least=least,
         most=most,
         unknown_loops=tuple(_unknown_loops(root)) if most is None else (),
+        longest=None if most is None else _longest(root),
     )
 
 
@@ -102,14 +119,37 @@ def _clock_mhz(root: ElementTree.Element) -> float | None:
     return 1e3 / period_ns if 0 < period_ns < float("inf") else None
 
 
+def _parts(root: ElementTree.Element) -> Iterator[ElementTree.Element]:
+    """Loops of the kernel, and of its parts."""
+    for part in (root, *root.iterfind("ModuleInformation/Module")):
+        loops = part.find(_LOOPS)
+        if loops is not None:
+            yield loops
+
+
+def _longest(root: ElementTree.Element) -> LongLoop | None:
+    found = [
+        LongLoop(_name(loop), int(latency), _known(loop, "PipelineII"))
+        for loops in _parts(root)
+        for loop in loops
+        if (latency := _known(loop, "Latency/range/max") or _known(loop, "Latency"))
+        and latency.isascii()
+        and latency.isdecimal()
+    ]
+    return max(found, key=lambda loop: loop.cycles, default=None)
+
+
+def _name(loop: ElementTree.Element) -> str:
+    return loop.findtext("Name", loop.tag).strip()
+
+
 def _unknown_loops(root: ElementTree.Element) -> Iterator[Loop]:
-    """The innermost loops without a trip count: of the kernel, and of its parts."""
-    parts = [root, *root.iterfind("ModuleInformation/Module")]
+    """The innermost loops without a trip count."""
     names = set()
-    for part in parts:
-        for loop in _innermost(part.find(_LOOPS)):
+    for part in _parts(root):
+        for loop in _innermost(part):
             found = Loop(
-                loop.findtext("Name", loop.tag).strip(),
+                _name(loop),
                 _known(loop, "PipelineII"),
                 _known(loop, "PipelineDepth") or _known(loop, "IterationLatency"),
             )
@@ -118,8 +158,8 @@ def _unknown_loops(root: ElementTree.Element) -> Iterator[Loop]:
                 yield found
 
 
-def _innermost(loops: ElementTree.Element | None) -> Iterator[ElementTree.Element]:
-    for loop in () if loops is None else loops:
+def _innermost(loops: ElementTree.Element) -> Iterator[ElementTree.Element]:
+    for loop in loops:
         trips = loop.find("TripCount")
         if trips is None:
             continue

@@ -94,7 +94,8 @@ def _of_report(report: csynth.Report, path: Path) -> Schedule:
         )
     exact = report.least == report.most
     cycles = f"{report.most}" if exact else f"{report.least} .. {report.most}"
-    return Schedule(cycles, f"{path.name}, HLS {report.version}".strip(), report.clock_mhz)
+    longest = "" if report.longest is None else f"; {report.longest}"
+    return Schedule(cycles, f"{path.name}, HLS {report.version}{longest}", report.clock_mhz)
 
 
 def applied(design: Design, schedules: Mapping[str, Schedule]) -> Design:

@@ -72,6 +72,8 @@ def _computing(event: Event) -> str:
     computing, moving = format_seconds(_FS * most), format_seconds(_FS * memory)
     lowest = f"{format_seconds(_FS * least)} to " if least < most else ""
     bound = "computing" if most > memory else "memory"
+    if event.duration_fs > max(most, memory):
+        bound = "its streams"
     return f"; bound by {bound}: computes {lowest}{computing}, memory {moving}"
 
 
