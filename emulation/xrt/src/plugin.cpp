@@ -188,7 +188,8 @@ class Plugin final : public KernelModel {
                         (own.empty() ? "it returned " + std::to_string(failed) : own));
     }
     KernelOutcome outcome = outcome_after(run, call.cycles);
-    if (call.computing == ISTHMUS_COMPUTING_UNKNOWN || call.cycles == 0) {
+    const bool by_cycles = call.computing == ISTHMUS_COMPUTING_BY_CYCLES && call.cycles > 0;
+    if (!by_cycles && call.computing != ISTHMUS_COMPUTING_KNOWN) {
       outcome.computing.source = Source::unknown;
     }
     return outcome;

@@ -203,8 +203,8 @@ std::optional<Computing> Device::given_computing(const Unit& unit) const {
                      .time = most,
                      .least = place.least_cycles.empty() ? most : time(place.least_cycles)};
   } catch (const std::exception& error) {
-    throw KernelError("kernel '" + place.kernel + "' computes for no time that can be, " +
-                      place.computing + ": " + error.what());
+    throw KernelError("kernel '" + place.kernel + "' computes " + place.computing +
+                      ", which is no time: " + error.what());
   }
 }
 

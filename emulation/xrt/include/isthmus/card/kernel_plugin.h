@@ -42,8 +42,9 @@ enum isthmus_stream_answer {
 };
 
 enum isthmus_computing {
-  ISTHMUS_COMPUTING_KNOWN,  /* `cycles` is what the kernel computes */
-  ISTHMUS_COMPUTING_UNKNOWN /* `cycles` is only what its reads, writes and words take */
+  ISTHMUS_COMPUTING_BY_CYCLES, /* `cycles` is what the kernel computes; 0: nobody knows */
+  ISTHMUS_COMPUTING_UNKNOWN,   /* `cycles` is only what its reads, writes and words take */
+  ISTHMUS_COMPUTING_KNOWN      /* `cycles` is what the kernel computes, also where it is 0 */
 };
 /* NOLINTEND(performance-enum-size) */
 
@@ -102,7 +103,7 @@ struct isthmus_kernel_run {
    * `where` is added, and said for the first time alone. */
   int (*warn)(void* card, const char* does, const char* where);
 
-  /* An answer, since version 6: one of isthmus_computing. With `cycles` 0 it is never known. */
+  /* An answer, since version 6: one of isthmus_computing. */
   uint32_t computing;
 };
 
