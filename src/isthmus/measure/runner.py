@@ -13,7 +13,7 @@ from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager, ExitStack, nullcontext, suppress
 from dataclasses import dataclass, field
 from functools import partial
-from typing import NamedTuple, Protocol
+from typing import Literal, NamedTuple, Protocol
 
 import msgspec
 
@@ -38,6 +38,11 @@ _STANDING_EVERY_S = 0.5
 several visits."""
 
 
+Certainty = Literal["precise", "open", "time", "scatter"]
+"""Whether intervals are as narrow as the run asks for. Else why not: further processes follow, the
+time is up, or processes differ too much."""
+
+
 class Answer(NamedTuple):
     """A headline that a run has measured, on a device or on devices that are alike."""
 
@@ -49,13 +54,10 @@ class Answer(NamedTuple):
     moved_bytes: int
     seconds: Sequence[Interval]
     """The time on each device."""
-    precise: bool
-    """Whether each interval is as narrow as the run asks for."""
+    certainty: Certainty
     simulated: bool
     plateau: bool
     """False of a rate that larger copies may exceed."""
-    goes_on: bool = False
-    """Whether further processes follow, which may narrow the intervals."""
 
 
 class Watcher(Protocol):
@@ -279,7 +281,11 @@ class Runner:
         assert first.task.headline
         intervals = [job.seconds(self.settings.confidence) for job in jobs]
         known = [one for one in intervals if one]
-        precise = all(one.half_width <= self.settings.precision for one in known)
+        certainty: Certainty = "scatter"
+        if first.simulated or all(one.half_width <= self.settings.precision for one in known):
+            certainty = "precise"
+        elif any(may_narrow(job, self.settings) for job in jobs):
+            certainty = "time" if last else "open"
         return Answer(
             [job.device.address for job in jobs],
             first.task.headline.says,
@@ -287,10 +293,9 @@ class Runner:
             first.task.bytes,
             first.moved_bytes,
             known,
-            first.simulated or precise,
+            certainty,
             first.simulated,
             all(job.plateau is not False for job in jobs),
-            not last and any(may_narrow(job, self.settings) for job in jobs),
         )
 
     def _standing(self) -> Standing:
