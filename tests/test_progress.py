@@ -16,7 +16,7 @@ from isthmus.statistics import Interval
 LABEL = "transfer card:u250 read 4Ki"
 RATE = Answer(
     ["cuda:0"], "copy to device", "pinned", 64 << 20, 64 << 20,
-    [Interval(1.2e-3, 1.198e-3, 1.202e-3)], precise=True, simulated=False, plateau=True,
+    [Interval(1.2e-3, 1.198e-3, 1.202e-3)], certainty="precise", simulated=False, plateau=True,
 )  # fmt: skip
 
 
@@ -72,22 +72,23 @@ def test_an_answer_is_one_line_at_once(shown: Shown) -> None:
     [
         ({"bytes": 4096, "moved_bytes": 4096}, "4Ki pinned: 1.20 ms +-0.17 %"),
         (
-            {"seconds": [WIDE], "precise": False},
+            {"seconds": [WIDE], "certainty": "scatter"},
             "64Mi pinned: 55.9 GB/s, within a factor of 14: processes differ too much",
         ),
-        ({"precise": False}, "64Mi pinned: 55.9 GB/s +-0.17 %: processes differ too much"),
-        ({"precise": False, "goes_on": True}, "64Mi pinned: 55.9 GB/s +-0.17 % so far"),
+        ({"certainty": "scatter"}, "64Mi pinned: 55.9 GB/s +-0.17 %: processes differ too much"),
+        ({"certainty": "open"}, "64Mi pinned: 55.9 GB/s +-0.17 % so far"),
+        ({"certainty": "time"}, "64Mi pinned: 55.9 GB/s +-0.17 %: the time is up"),
         ({"simulated": True}, "64Mi pinned: 55.9 GB/s, simulated"),
         (
             {"seconds": [Interval(1.2e-3, math.nan, math.nan)]},
             "64Mi pinned: 55.9 GB/s (one process)",
         ),
         (
-            {"precise": False, "host_varies": True},
+            {"certainty": "host"},
             "64Mi pinned: 55.9 GB/s +-0.17 %: the host's own speed varies",
         ),
         (
-            {"precise": False, "seconds": [Interval(1.2e-3, 1e-3, 2.395e-3)]},
+            {"certainty": "scatter", "seconds": [Interval(1.2e-3, 1e-3, 2.395e-3)]},
             "64Mi pinned: 55.9 GB/s +-100 %: processes differ too much",
         ),
         ({"plateau": False}, "64Mi pinned: 55.9 GB/s +-0.17 %; larger copies may be faster"),

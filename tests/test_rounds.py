@@ -552,12 +552,14 @@ def test_an_answer_is_shown_at_the_first_look_and_measured_on() -> None:
 def test_a_headline_beyond_its_share_of_the_precision_goes_on_to_the_precision(
     apart: float, goes_on: bool
 ) -> None:
-    head, curve = job(), job(SMALL, "other")
-    head.layer = Layer.HEADLINES
+    head, curve = at_size(SMALL, layer=Layer.HEADLINES), job(SMALL, "other")
     visit(head, *[math.exp(apart * k) for k in (-1, 0, 1)] * 2)
     quick = settings(quick=True, precision=0.1)
     assert may_narrow(head, quick) == goes_on
     assert rounds([head, curve], quick).next_round(50.0) == ([head] if goes_on else [curve])
+    noted = Noted()
+    Runner([head, curve], quick, Binding(), noted, lambda _: None).run(until=0.0)
+    assert [one.certainty for one in noted.answers] == ["time" if goes_on else "scatter"]
 
 
 def test_a_headline_ends_within_the_precision_where_its_share_is_out_of_reach() -> None:

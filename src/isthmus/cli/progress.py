@@ -21,8 +21,14 @@ _PLAIN_EVERY_S = 10.0
 """Least seconds between two lines of progress where the output is no terminal."""
 _LEAST_WIDTH = 0.001
 """Half-widths below this share are shown as it: the figures beside them have three digits."""
-
-
+_WHY = {
+    "precise": "",
+    "open": " so far",
+    "time": ": the time is up",
+    "scatter": ": processes differ too much",
+    "host": ": the host's own speed varies",
+}
+"""Why an interval is no narrower, by ``Certainty``."""
 _MOST_NAMED = 2
 """Devices in one answer that are all named; of more, the first and the last."""
 
@@ -108,18 +114,15 @@ def answer_line(answer: Answer) -> str:
 
 
 def _certainty(answer: Answer) -> str:
-    """The interval's half-width as text, and whether more time would make it narrower."""
+    """The interval's half-width as text, and why it is no narrower."""
     if answer.simulated:
         return ", simulated"
     if not all(one.known for one in answer.seconds):
         return " (one process)"
     widest = max(_LEAST_WIDTH, *(one.half_width for one in answer.seconds))
-    why = "the host's own speed varies" if answer.host_varies else "processes differ too much"
     digits = f"{100 * widest:.2g}" if widest < 0.1 else f"{100 * widest:.0f}"  # no exponent
     width = f", within a factor of {1 + widest:.2g}" if widest >= 1 else f" +-{digits} %"
-    if answer.precise:
-        return width
-    return width + (" so far" if answer.goes_on else f": {why}")
+    return width + _WHY[answer.certainty]
 
 
 def _counted(standing: Standing) -> str:

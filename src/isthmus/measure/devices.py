@@ -198,14 +198,17 @@ def devices_of(
     addresses: Sequence[str],
     options: Mapping[str, str],
     watcher: Watcher,
-    added: Sequence[str] = (),
+    *,
+    software: bool = False,
 ) -> tuple[list[FoundDevice], list[DeviceRecord]]:
     """Devices of these addresses, or all real ones, open, with a record of each.
 
-    A device that was named and cannot be used has a record with its error; one that was not named
-    is left out, and so is one that is ``added``. The watcher shows the errors of both. Raises
-    UsageError for an option that no device takes, NoDeviceError where no device is left.
+    ``software``: whether to add the devices of ``software_of``. A device that was named and cannot
+    be used has a record with its error. One that was not named, or is added, is left out. The
+    watcher shows the errors of both. Raises UsageError for an option that no device takes,
+    NoDeviceError where no device is left.
     """
+    added = software_of(addresses) if software else ()
     known = {} if addresses else {device.address: device for device in discovery.real_devices()}
     devices: list[FoundDevice] = []
     records: list[DeviceRecord] = []

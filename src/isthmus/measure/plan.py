@@ -28,6 +28,8 @@ from isthmus.studies.transfer import LARGE, LATENCY_BYTES
 from isthmus.system.memory import available_bytes
 from isthmus.units import format_size
 
+Questions = Sequence[tuple[Study, Mapping[str, Sequence[Value]]]]
+"""Studies, each with the axes that the user set, parsed."""
 _MEMORY_SHARE = 0.8
 """Share of the free memory, of host or device, that a point may use."""
 _PLATEAU_MOST = 1 << 30
@@ -413,7 +415,7 @@ def plan(study: Study, device: FoundDevice, given: Mapping[str, Sequence[Value]]
 
 
 def plan_run(
-    questions: Sequence[tuple[Study, Mapping[str, Sequence[Value]]]],
+    questions: Questions,
     devices: Sequence[FoundDevice],
     layer_of: Callable[[Task], Layer | None] | None = None,
     *,
@@ -422,7 +424,7 @@ def plan_run(
     """Tasks of a run, each with its device, and the reasons for what is left out.
 
     Args:
-        questions: Studies, each with the axes that the user set.
+        questions: What the run is asked.
         devices: Devices of the run.
         layer_of: The layer of each task, None for a task to leave out; by default the plan's own.
         ranks: Whether several ranks measure together.

@@ -13,7 +13,7 @@ from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager, ExitStack, nullcontext, suppress
 from dataclasses import dataclass, field
 from functools import partial
-from typing import NamedTuple, Protocol
+from typing import Literal, NamedTuple, Protocol
 
 import msgspec
 
@@ -39,6 +39,11 @@ _STANDING_EVERY_S = 0.5
 several visits."""
 
 
+Certainty = Literal["precise", "open", "time", "scatter", "host"]
+"""Whether intervals are as narrow as the run asks for. Else why not: further processes follow, the
+time is up, processes differ too much, or they agree and the host's own speed varies."""
+
+
 class Answer(NamedTuple):
     """A headline that a run has measured, on a device or on devices that are alike."""
 
@@ -50,15 +55,10 @@ class Answer(NamedTuple):
     moved_bytes: int
     seconds: Sequence[Interval]
     """The time on each device."""
-    precise: bool
-    """Whether each interval is as narrow as the run asks for."""
+    certainty: Certainty
     simulated: bool
     plateau: bool
     """False of a rate that larger copies may exceed."""
-    goes_on: bool = False
-    """Whether further processes follow, which may narrow the intervals."""
-    host_varies: bool = False
-    """Whether processes agree to the precision, and the host's state alone keeps it from that."""
 
 
 class Watcher(Protocol):
@@ -291,7 +291,15 @@ class Runner:
         assert first.task.headline
         intervals = [job.shown(self.settings.confidence) for job in jobs]
         known = [one for one in intervals if one]
-        precise = all(one.half_width <= self.settings.precision for one in known)
+        certainty: Certainty = "scatter"
+        if first.simulated or all(one.half_width <= self.settings.precision for one in known):
+            certainty = "precise"
+        elif any(may_narrow(job, self.settings) for job in jobs):
+            certainty = "time" if last else "open"
+        elif all(
+            job.own_half_width(self.settings.confidence) <= self.settings.precision for job in jobs
+        ):
+            certainty = "host"
         return Answer(
             [job.device.address for job in jobs],
             first.task.headline.says,
@@ -299,15 +307,9 @@ class Runner:
             first.task.bytes,
             first.moved_bytes,
             known,
-            first.simulated or precise,
+            certainty,
             first.simulated,
             all(job.plateau is not False for job in jobs),
-            not last and any(may_narrow(job, self.settings) for job in jobs),
-            not precise
-            and all(
-                job.own_half_width(self.settings.confidence) <= self.settings.precision
-                for job in jobs
-            ),
         )
 
     def _standing(self) -> Standing:

@@ -25,11 +25,10 @@ from isthmus.measure.devices import (
     of_earlier,
     read_again,
     refuse_or_warn,
-    software_of,
 )
 from isthmus.measure.discovery import FoundDevice
 from isthmus.measure.jobs import Job
-from isthmus.measure.plan import Layer, Task, describe_memory_kinds, has_memory, plan_run
+from isthmus.measure.plan import Layer, Questions, Task, describe_memory_kinds, has_memory, plan_run
 from isthmus.measure.rounds import usual_budget_s
 from isthmus.measure.runner import Runner, Watcher
 from isthmus.measure.selection import Identity
@@ -38,7 +37,7 @@ from isthmus.results import journal, run_file
 from isthmus.results.journal import Entry, Journal, PointKey, assemble, key_of
 from isthmus.results.run_file import DeviceRecord, LeftOut, Run, Settings, Software
 from isthmus.studies import by_name
-from isthmus.studies.base import Study, Value
+from isthmus.studies.base import Study
 from isthmus.system import environment, lock, memory
 from isthmus.system.binding import Binding, binding
 
@@ -90,12 +89,16 @@ def _seconds_since(started: str) -> float:
     return (now - began).total_seconds() if began and began.tzinfo else 0.0
 
 
-def _parsed_axes(request: Request, study: Study) -> Mapping[str, Sequence[Value]]:
-    """The axes of a study that the user set, parsed. Raises UsageError for wrong values."""
-    known = {axis.name for axis in study.axes}
-    return study.parse(
-        {n: v for n, v in request.axes.items() if n in known or len(request.studies) == 1}
-    )
+def _questions(request: Request) -> Questions:
+    """The studies of a request, each with the axes that the user set, parsed.
+
+    Raises UsageError for wrong values.
+    """
+    alone = len(request.studies) == 1
+    return [
+        (study, study.parse({n: v for n, v in request.axes.items() if alone or n in study.names}))
+        for study in request.studies
+    ]
 
 
 def lock_for_hardware(
@@ -112,24 +115,24 @@ def lock_for_hardware(
     return contextlib.nullcontext()
 
 
-def _open(request: Request, watcher: Watcher) -> tuple[list[FoundDevice], list[DeviceRecord]]:
+def _open(
+    request: Request, questions: Questions, watcher: Watcher
+) -> tuple[list[FoundDevice], list[DeviceRecord]]:
     """The devices of a request, and what is added to time the software of their APIs alone."""
     if request.group:
         return joint_device(request.group, request.options, watcher)
-    axes = [(study, _parsed_axes(request, study)) for study in request.studies]
-    wanted = any(study.of_software(given) for study, given in axes)
-    added = software_of(request.devices) if wanted else ()
-    return devices_of(request.devices, request.options, watcher, added)
+    software = any(study.of_software(given) for study, given in questions)
+    return devices_of(request.devices, request.options, watcher, software=software)
 
 
 def _jobs(
     request: Request,
+    questions: Questions,
     devices: Sequence[FoundDevice],
     records: Sequence[DeviceRecord],
     watcher: Watcher,
 ) -> list[Job]:
     """The jobs of a request; the watcher shows what is left out."""
-    questions = [(study, _parsed_axes(request, study)) for study in request.studies]
     for study, given in questions:
         for kind in given.get("memory", ()):
             if kind in (study.axis("memory").default or ()):
@@ -178,14 +181,13 @@ def measure(
     memory.refuse_little()
     if before is None and os.path.lexists(request.out):
         raise UsageError(f"{request.out} exists; nothing is overwritten: choose another --out")
-    for study in request.studies:
-        _parsed_axes(request, study)  # a wrong value is refused before any device is touched
+    questions = _questions(request)  # a wrong value is refused before any device is touched
     with lock_for_hardware(request.devices, watcher, no_wait=request.no_wait):
         began = time.monotonic()
-        devices, records = _open(request, watcher)
+        devices, records = _open(request, questions, watcher)
         if before:
             records = _with_missing(records, before[0].devices)
-        jobs = _jobs(request, devices, records, watcher)
+        jobs = _jobs(request, questions, devices, records, watcher)
         if before is None:
             return _run_jobs(_new_run(request, jobs, records), jobs, [], request, watcher, began)
         run, entries = before
