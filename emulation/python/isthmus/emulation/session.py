@@ -19,8 +19,8 @@ import psutil
 
 from isthmus import boards
 from isthmus.boards import Board
+from isthmus.emulation import naming, requirements
 from isthmus.emulation import page as pages
-from isthmus.emulation import requirements
 from isthmus.emulation.kernels import banks
 from isthmus.emulation.root import HIDDEN_MODE, HW_EMU, MODE, root
 from isthmus.errors import IsthmusError, NoDeviceError, UsageError
@@ -120,6 +120,7 @@ class Session:
 def prepare(
     cards: Sequence[str],
     *,
+    names: Sequence[str] = (),
     as_hardware: bool = False,
     clock: ClockKind = "wall",
     trace: bool = False,
@@ -129,6 +130,7 @@ def prepare(
 ) -> Session:
     """Prepares a run with one card for each board, as ``isthmus card boards`` takes them.
 
+    ``names`` are those of the cards that the program sees, one for each board, or none.
     A program that asks XRT for its mode sees hw_emu, or with ``as_hardware`` a board. With the
     ``clock`` virtual, computing takes a program its processor time; with card, nothing; with wall,
     clocks are left alone. ``kernels`` are folders with plug-ins; ``fail_on_warning`` ends a program
@@ -156,7 +158,8 @@ def prepare(
     (requirements.XRT_IN_TIME if needs_times else requirements.XRT).check(installation.version)
     if clock != "wall":
         requirements.GLIBC.check(glibc)
-    base = root(installation, as_hardware=as_hardware)
+    called = naming.of_cards(chosen, names)
+    base = root(installation, as_hardware=as_hardware, cards=len(chosen))
     _remove_stale()
     try:
         directory = Path(tempfile.mkdtemp(prefix=f"{_PREFIX}{os.getpid()}-", dir=_BASE))
@@ -189,7 +192,7 @@ def prepare(
     timed = requirements.XRT_IN_TIME.knows(installation.version)
     session = Session(directory, lock, environment, base.cure, timed)
     try:
-        _write(session, chosen, clock)
+        _write(session, chosen, called, clock)
     except BaseException as error:
         session.close()
         if isinstance(error, OSError):
@@ -208,7 +211,9 @@ def _require_parts(board: Board) -> None:
         )
 
 
-def _write(session: Session, cards: Sequence[Board], clock: ClockKind) -> None:
+def _write(
+    session: Session, cards: Sequence[Board], names: Sequence[str], clock: ClockKind
+) -> None:
     folder = session.directory
     pages.create(session.page, clock=pages.CLOCKS[clock])
     for index, board in enumerate(cards):
@@ -221,14 +226,14 @@ def _write(session: Session, cards: Sequence[Board], clock: ClockKind) -> None:
     start.chmod(0o700)
     settings = _SETTINGS.format(folder=folder, packet=PACKET_BYTES)
     (folder / "xrt.ini").write_text(settings, "utf-8")
-    (folder / "emconfig.json").write_bytes(msgspec.json.encode(_configuration(cards)))
+    (folder / "emconfig.json").write_bytes(msgspec.json.encode(_configuration(cards, names)))
 
 
-def _configuration(cards: Sequence[Board]) -> dict[str, object]:
+def _configuration(cards: Sequence[Board], names: Sequence[str]) -> dict[str, object]:
     """Description of the platform that XRT's emulation needs."""
     devices = [
         {
-            "Name": f"isthmus_{board.name}_1",
+            "Name": name,
             "HalMajorVersion": "0",
             "HalMinorVersion": "0",
             "VendorId": "4334",  # in decimal
@@ -246,7 +251,7 @@ def _configuration(cards: Sequence[Board]) -> dict[str, object]:
                 "plp": {"m2m": "enabled", "m2m_address": "0x1", "ertBaseAddr": "0x1000000"}
             },
         }
-        for board in cards
+        for board, name in zip(cards, names, strict=True)
     ]
     return {
         "Version": {"FileVersion": "2.0", "ToolVersion": "2022.1"},
