@@ -2,10 +2,8 @@
 // addresses: it takes numbers of cards alone.
 #include <dlfcn.h>
 
-#include <charconv>
 #include <cstddef>
 #include <string_view>
-#include <system_error>
 
 #include "library.hpp"
 #include "redirection.hpp"
@@ -35,9 +33,20 @@ int card_at(std::string_view address) {
   }
   address.remove_prefix(before.size());
   address.remove_suffix(after.size());
-  int card = -1;
-  const auto [end, error] = std::from_chars(address.begin(), address.end(), card, 16);
-  return error == std::errc{} && end == address.end() ? card : -1;
+  constexpr std::string_view digits = "0123456789abcdef";
+  constexpr std::size_t most_digits = 2;
+  if (address.empty() || address.size() > most_digits) {
+    return -1;
+  }
+  std::size_t card = 0;
+  for (const char character : address) {
+    const std::size_t digit = digits.find(character);
+    if (digit == std::string_view::npos) {
+      return -1;
+    }
+    card = digits.size() * card + digit;
+  }
+  return static_cast<int>(card);
 }
 
 }  // namespace
