@@ -17,8 +17,9 @@ pytestmark = pytest.mark.usefixtures("emulated")
 
 U250 = "xilinx_u250_gen3x16_xdma_4_1_202210_1"
 F1 = "xilinx_aws-vu9p-f1_shell-v04261818_201920_3"
-CARDS = ["--board", "u250", "--device-name", U250, "--board", "f1-vu9p", "--device-name", F1]
-GIB = 1 << 30
+GIB, MIB = 1 << 30, 1 << 20
+HBM = f"f1-vu9p,memory.hbm=true,memory.banks=34,memory.bank_bytes={384 * MIB}"
+CARDS = ["--board", "u250", "--device-name", U250, "--board", HBM, "--device-name", F1]
 
 
 @pytest.mark.parametrize("mode", [[], ["--as-hardware"]], ids=["emulation", "hardware"])
@@ -42,7 +43,7 @@ def test_a_program_finds_its_cards_by_name_and_by_address(
     assert seen["memories"] == {f"bank{n}": 16 * GIB for n in range(4)} | {"HOST[0]": 16 * GIB}
     assert [(card["name"], card["bdf"], card["bytes"]) for card in seen["opencl"]] == [
         (U250, "0000:00:00.0", 64 * GIB),
-        (F1, "0000:00:01.0", 64 * GIB),
+        (F1, "0000:00:01.0", 34 * 384 * MIB),
     ]
 
 

@@ -244,7 +244,9 @@ def _configuration(cards: Sequence[Board], names: Sequence[str]) -> dict[str, ob
             "OclFreqency": "300",  # spelt so
             "NumDevices": "1",
             "DdrBanks": [
-                {"Name": bank.name, "Size": f"{bank.size >> 30}GB"} for bank in banks(board)
+                {"Name": bank.name, "Size": size}
+                for bank in banks(board)
+                for size in _powers_of_two(bank.size)
             ],
             # A unit that copies within the card's memory, 0x20000 behind this address (device.hpp).
             "PlatformData": {
@@ -261,6 +263,16 @@ def _configuration(cards: Sequence[Board], names: Sequence[str]) -> dict[str, ob
             "Boards": [{"NumBoards": "1", "Devices": [device]} for device in devices],
         },
     }
+
+
+def _powers_of_two(size: int) -> Iterator[str]:
+    """A size in parts that XRT 2.13 knows: ``8GB`` and ``4GB``. It takes other sizes for 0.
+
+    Parts below 4 KiB, which no bank has, are left out.
+    """
+    for part in range(size.bit_length() - 1, 11, -1):
+        if size >> part & 1:
+            yield f"{1 << part % 10}{'KMGT'[part // 10 - 1]}B"
 
 
 def _locked(directory: Path) -> IO[str]:
