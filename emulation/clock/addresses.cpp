@@ -57,6 +57,8 @@ using namespace isthmus::card::clock;
 ISTHMUS_INTERPOSED void open_device(void* device, const Text* address) asm(
     "_ZN3xrt6deviceC1ERKNSt7__cxx1112basic_stringIcSt11char_traitsIcESaIcEEE");
 
+ISTHMUS_INTERPOSED void* open_device_of_c(const char* address) asm("xrtDeviceOpenByBDF");
+
 /// xrt::device::device(const std::string&)
 ISTHMUS_INTERPOSED void open_device(void* device, const Text* address) {
   const int card = card_at({address->data, address->size});
@@ -68,7 +70,7 @@ ISTHMUS_INTERPOSED void open_device(void* device, const Text* address) {
       "_ZN3xrt6deviceC1ERKNSt7__cxx1112basic_stringIcSt11char_traitsIcESaIcEEE"))(device, address);
 }
 
-ISTHMUS_INTERPOSED void* xrtDeviceOpenByBDF(const char* address) {
+ISTHMUS_INTERPOSED void* open_device_of_c(const char* address) {
   const int card = card_at(address);
   return card >= 0 ? as<void*(unsigned)>(of_xrt("xrtDeviceOpen"))(static_cast<unsigned>(card))
                    : as<void*(const char*)>(of_xrt("xrtDeviceOpenByBDF"))(address);
