@@ -16,6 +16,8 @@ from isthmus.results.run_file import Point, Run
 from isthmus.statistics import Interval, judge, relevant, shift, simultaneous
 from isthmus.statistics.host_state import Slow
 
+__all__ = ["LEAST_STEAL", "REFERENCES", "UNKNOWN", "Variation", "of_rows", "readings", "variation"]
+
 UNKNOWN = Slow(math.nan, (), 0.0)
 LEAST_STEAL = 0.01
 """Share of processor time below which no steal is named: ``summary`` flags from there, too."""
