@@ -12,7 +12,6 @@ import numpy as np
 from isthmus.analysis import wording
 from isthmus.analysis.host_changes import Explained, Hosts, by_process, unseen
 from isthmus.analysis.quantities import Quantity, identity, size_class
-from isthmus.analysis.ratios import LARGE
 from isthmus.frames import Frame
 from isthmus.statistics import (
     Interval,
@@ -25,6 +24,7 @@ from isthmus.statistics import (
     simultaneous,
 )
 from isthmus.student import student
+from isthmus.studies.transfer import LARGE
 
 SHARED_LINK = 0.1
 """By how much two runs may differ as a whole on a device of a virtual machine: others use its link.

@@ -24,6 +24,7 @@ from isthmus.statistics import (
     within_process,
 )  # fmt: skip
 from isthmus.statistics.host_state import Slow
+from isthmus.studies.transfer import LARGE, LATENCY_BYTES
 
 Seconds = NDArray[np.float64]
 
@@ -245,7 +246,6 @@ def _empty_row(point: Point, run: Run) -> dict[str, object]:
     }
 
 
-_SMALL_BYTES, _LARGE_BYTES = 4096, 1 << 20
 _NO_MEMORY = 2e13
 """Bytes a second beyond any device's memory and caches."""
 _NOISE = 0.1
@@ -287,7 +287,7 @@ def _copies_nothing(sizes: Frame) -> bool:
     work on each byte, and a disturbed launch longer than the work can make the time seem to fall
     with the size.
     """
-    low, high = sizes[sizes["bytes"] <= _SMALL_BYTES], sizes[sizes["bytes"] >= _LARGE_BYTES]
+    low, high = sizes[sizes["bytes"] <= LATENCY_BYTES], sizes[sizes["bytes"] >= LARGE]
     if low.empty or high.empty:
         return False
     short, long = float(low["median_s"].median()), float(high["median_s"].iloc[-1])

@@ -259,7 +259,6 @@ def _request(
     from isthmus.units import format_size
 
     what = by_name(measurement.study)
-    known = {axis.name for axis in what.axes}
     points = []
     for term in (term for row in rows for term in row.terms):
         sizes = {"bytes": format_size(term.bytes)} if term.bytes else {}
@@ -267,7 +266,7 @@ def _request(
     values = {
         axis: list(dict.fromkeys(point[axis] for point in points))
         for axis in points[0]
-        if all(axis in point for point in points) and axis in known
+        if all(axis in point for point in points) and axis in what.names
     }
     # Another device may lack some of several kinds of memory or fences: its own are measured.
     axes = {
