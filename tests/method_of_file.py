@@ -117,11 +117,12 @@ def size(count: int) -> str:
 
 
 def time(value: float) -> str:
-    scale, unit = next(((s, u) for s, u in ((1, "s"), (1e-3, "ms"), (1e-6, "us")) if value >= s),
+    """With three digits, in the unit in which these are 1 to 999."""
+    shown = float(f"{value:.3g}")
+    scale, unit = next(((s, u) for s, u in ((1, "s"), (1e-3, "ms"), (1e-6, "us")) if shown >= s),
                        (1e-9, "ns"))  # fmt: skip
-    number = value / scale
-    digits = 2 - math.floor(math.log10(number)) if number else 0
-    return f"{number:.{min(max(digits, 0), 3)}f} {unit}"
+    digits = 2 - math.floor(math.log10(float(f"{value / scale:.3g}"))) if value else 0
+    return f"{value / scale:.{min(max(digits, 0), 3)}f} {unit}"
 
 
 def sizes(wanted: set[int], planned: list[int]) -> str:
