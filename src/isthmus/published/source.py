@@ -24,9 +24,9 @@ folder), and these tables:
     ``combine`` is ``sum``, or over all sizes of ``bytes`` ``mean``, ``max`` or ``cost of a call``
     (per call, of 1 MiB moved in blocks of these sizes). What else gives it: ``model`` with
     ``inputs``, a closed form. How: ``fit`` (the calibration that saw it; ``fits`` by item), else
-    ``kind``: one of ``KINDS`` (``kinds`` by item). ``series`` groups rows in the residual table, ``events`` puts the
-    emulated card's own figure there too, ``headline`` (by item) puts the row on a page without
-    boards. ``aim`` is the largest residual that is good enough.
+    ``kind``: one of ``KINDS`` (``kinds`` by item). ``series`` groups rows in the residual table,
+    ``events`` puts the emulated card's own figure there too, ``headline`` (by item) puts the row on
+    a page without boards. ``aim`` is the largest residual that is good enough.
 ``[[aim]]``
     The same for whole ``series``: ``name``, ``worst`` and perhaps ``rms``.
 ``[[fit]]``
