@@ -235,6 +235,7 @@ def _beside_hosts(change: Interval, explained: Explained) -> Interval:
     Args:
         change: Difference of the logarithms, as measured.
         explained: The part of that difference that the hosts' change may explain.
+
     """
     nothing = explained.low <= 0 <= explained.high
     taken_off = 0.0 if nothing else (explained.low + explained.high) / 2
