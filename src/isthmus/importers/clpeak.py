@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Iterator, Sequence
 from typing import Literal, NamedTuple
@@ -182,6 +183,14 @@ def _of_words(words: str) -> str:
     return re.sub(r"[\s_]+", "_", plain.replace("non-blocking", "nonblocking")).strip("_")
 
 
+def _usable(value: float | str | None) -> bool:
+    """Whether a printed value can be one: finite, and above 0."""
+    try:
+        return 0 < float(value or 0) < math.inf
+    except ValueError:
+        return True  # told with its text where the row is made
+
+
 class _Parts:
     """What was read so far."""
 
@@ -211,9 +220,9 @@ class _Parts:
             self.left_out[f"{named} ({entry.status})"] = None
         elif entry.test not in {_TRANSFER, _MEMORY_TEST, _LAUNCH}:
             self.left_out[f"{entry.test} (no operation of Isthmus is the same)"] = None
-        elif str(entry.value or "").strip("0.") == "" or str(entry.value).strip("-") == "inf":
-            shown = "0" if str(entry.value or "").strip("0.") == "" else str(entry.value)
-            self.left_out[f"{named} ({shown}: nothing was moved)"] = None
+        elif not _usable(entry.value):
+            shown = f"{entry.value} {entry.unit}" if entry.value not in {None, ""} else "no value"
+            self.problems.add(line, f"{named}: {shown.strip()} is unusable")
         else:
             with self.problems.of(line):
                 self.rows.append(self._row(entry, metric, line))

@@ -115,13 +115,13 @@ def _rows(
             gpu = row if peers else column
             axes: dict[str, int | str] = {"depth": 1, "bank": 0}
             axes |= ({"peer": column} if peers else {}) | ({"run": run} if run > 1 else {})
-            again = f", run {run}" if run > 1 else ""
             yield Row(
                 line=line,
                 name=name,
                 kind=test.kind,
                 device=f"cuda:{gpu}",
-                part=(f"GPU {row} and {column}" if peers else f"GPU {column}") + again,
+                part=f"GPU {row} and {column}" if peers else f"GPU {column}",
+                run=run,
                 values=(number(cell, line),),
                 unit=unit,
                 statistic="median",

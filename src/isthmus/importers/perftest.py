@@ -8,7 +8,7 @@ print the same measurement: one of the two is read. JSON of older versions has n
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 
 from isthmus.errors import UsageError
@@ -100,12 +100,13 @@ class _Result:
 
 def read(text: str) -> Log:
     """Figures of all tests in the text, or of the JSON file."""
-    problems, rows, tests = Problems(), list[Row](), list[_Test]()
+    problems, rows, tests, uncounted = Problems(), list[Row](), list[_Test](), False
     objects = [one for one in json_objects(text) if "test_info" in one[1] and "MsgSize" in one[1]]
     for at, body in objects:
         test, results = _of_json(body, at, problems)
         tests.append(test)
         for result in results:
+            uncounted |= not result.iterations
             with problems.of(result.line):
                 rows.append(
                     _of_result(test, result, _unit_of_json(result) if result.rate else "us")
@@ -117,6 +118,7 @@ def read(text: str) -> Log:
                 both += 1
                 continue
             tests.append(test)
+            uncounted |= "#iterations" not in test.columns
             for line, cells in test.rows:
                 with problems.of(line):
                     rows.append(_of_result(test, _of_cells(test, cells, line), test.unit))
@@ -124,12 +126,12 @@ def read(text: str) -> Log:
     assumed = any(not test.tx_depth and "BW" in test.test for test in tests)
     unsaid = {
         f"{_QUEUE} messages in the transmit queue, the default": assumed,
-        "one iteration, where a table has no #iterations": any(
-            "#iterations" not in test.columns for test in tests if test.columns
-        ),
+        "one iteration, where the output does not say their number": uncounted,
     }
     facts = {
         "link type": next((test.link for test in tests if test.link), ""),
+        "local": _ends(test.local for test in tests),
+        "remote": _ends(test.remote for test in tests),
         "both ends": "client and server printed the same run: read once" if both else "",
     }
     return Log(
@@ -140,6 +142,10 @@ def read(text: str) -> Log:
         facts={name: value for name, value in facts.items() if value},
         assumed=[text for text, applies in unsaid.items() if applies],
     )
+
+
+def _ends(addresses: Iterable[set[str]]) -> str:
+    return ", ".join(sorted({one for of_test in addresses for one in of_test}))
 
 
 def _of_json(text: str, at: int, problems: Problems) -> tuple[_Test, list[_Result]]:
@@ -164,7 +170,7 @@ def _of_json(text: str, at: int, problems: Problems) -> tuple[_Test, list[_Resul
         with problems.of(line):
             results.append(_Result(
                 line, size(values.get("MsgSize", ""), line),
-                count(values.get("n_iterations", ""), line),
+                count(values["n_iterations"], line) if "n_iterations" in values else 0,
                 *(float(number(values[name], line)) if values.get(name) else 0.0
                   for name in ("BW_average", "MsgRate", "t_typical", "t_avg")),
             ))  # fmt: skip

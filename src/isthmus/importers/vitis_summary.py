@@ -82,6 +82,7 @@ def read(text: str) -> Log:
     singles = _singles(text, address, problems) if figures else []
     means = {(one.size, one.direction) for one in figures}
     figures += [row for row in singles if (row.size, row.direction) not in means]
+    details = [row for row in singles if (row.size, row.direction) in means]
     if not figures:
         figures, left_out = _of_sections(text, address, problems)
     emulated = _EMULATED.search(text) is not None
@@ -94,6 +95,7 @@ def read(text: str) -> Log:
         problems=problems,
         facts={"engine": "vitis"} | ({"emulated": "hardware emulation"} if emulated else {}),
         left_out=left_out,
+        details=details,
         assumed=["one size for all transfers of a row: their mean"]
         if any(figure.statistic == "mean" for figure in figures)
         else [],
