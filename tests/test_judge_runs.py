@@ -182,6 +182,14 @@ def test_without_another_reference_the_same_data_give_no_verdict(tmp_path: Path)
     assert of(text.format("12424.55"), board=str(path)).judgements[0].verdict == "normal"
 
 
+def test_the_start_up_of_a_single_call_is_no_fault() -> None:
+    text = text_of("vitis_summary.csv")
+    write = {one.group.direction: one for one in of(text).judgements}["h2d"]
+    assert (write.verdict, write.reasons[0].kind) == ("unknown", "start_up")
+    slow = text.replace("0.337222", "3.372220")
+    assert of(slow).verdict == "below"
+
+
 def test_normal_outside_the_known_range_is_explained(isthmus: Command, tmp_path: Path) -> None:
     for rate, words in (
         (13500.5, "here 14.2 GB/s, more than all of them, and below the limit"),

@@ -15,7 +15,7 @@ ReasonKind = Literal[
     "above_limit", "above_any_link", "as_known", "below_known", "fills", "low_share",
     "middle_share", "latency_as_known", "latency_slow", "latency_unknown", "falls", "differs",
     "slower_way", "slower_run", "lesser_link", "no_limit", "not_comparable", "emulated", "faulty",
-    "too_small", "same_data", "no_link",
+    "too_small", "same_data", "no_link", "start_up",
 ]  # fmt: skip
 Missing = Literal[
     "link", "board", "network", "ports", "size", "gpu", "large", "messages", "reference"

@@ -138,6 +138,18 @@ def times(
     return None
 
 
+def start_up(engines: Sequence[Reference], own: Collection[str]) -> float:
+    """Seconds that a small transfer of the last engine takes at most; 0 where that is unknown."""
+    for reference in reversed(engines):
+        calls = [
+            one.most for one in reference.known
+            if one.quantity == "call" and one.source not in own
+        ]  # fmt: skip
+        if calls:
+            return max(calls)
+    return 0.0
+
+
 def _times(
     group: Group, size: int, reference: Reference, own: Collection[str]
 ) -> Iterator[tuple[float, float, float, str]]:

@@ -19,6 +19,7 @@ best size of ``LARGE`` or more.
 
 from __future__ import annotations
 
+import math
 import statistics
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
@@ -266,17 +267,33 @@ class _Case:
         return None
 
     def _compared(self, row: Row, limit: Limit | None) -> _Found:
-        """The verdict from known runs, else from the share of the limit."""
+        """The verdict from known runs, else from the share of the limit.
+
+        Below only where the start-up of a call, which the time of a single transfer has, too, does
+        not explain it.
+        """
+        found = self._by_rate(row, rate(row), limit)
+        if found.verdict != "below" or not (row.timed and self.group.kind == "copy"):
+            return found
+        start_up = known.start_up(self.engines, self.own)
+        left = each(row) - start_up
+        without = (row.size or 0) / left if left > 0 else math.inf
+        if self._by_rate(row, without, limit).verdict == "below":
+            return found
+        reason = Reason("start_up", size=row.size or 0, seconds=start_up)
+        return _Found("unknown", [reason], found.known, ("large",))
+
+    def _by_rate(self, row: Row, value: float, limit: Limit | None) -> _Found:
         runs = known.rates(self.group, self.board, self.engines, limit, self.own)
         if runs:
-            share = rate(row) / runs.least
+            share = value / runs.least
             if share < NEAR:
                 return _Found("below", [Reason("below_known", share)], runs)
             return self._as_trained(limit, _Found("normal", [Reason("as_known", share)], runs))
         if limit is None or (self.group.beside and self.group.kind == "peer"):
             kind: ReasonKind = "same_data" if self.own else "no_limit"
             return _Found("unknown", [Reason(kind)], None, self._missing())
-        share = rate(row) / limit.value
+        share = value / limit.value
         good, poor = self._thresholds(row)
         if share >= good:
             return self._as_trained(limit, _Found("normal", [Reason("fills", share)]))

@@ -81,7 +81,7 @@ _MISSING = {
     "reference": "a known rate of this board, or of what joins two: no reference has one "
     "(docs/judging.md: a board of one's own)",
     "messages": "messages of 64 KiB or more: small ones show no share of a link",
-    "large": "transfers of 1 MiB or more: small ones show no share of a link",
+    "large": "larger transfers, of at least 1 MiB: small ones show no share of a link",
 }  # fmt: skip
 
 

@@ -234,6 +234,14 @@ def _slower_run(said: _Said) -> str:
     return f"{said.subject} {said.rate}, {said.share} of {other} ({said.other}){said.of_limit}."
 
 
+def _start_up(said: _Said) -> str:
+    seconds = shown(said.one.row.seconds()[0] / said.one.row.times, "s")
+    return (
+        f"{said.subject}: {bytes_of(said.reason.size)} in {seconds} a call, of which a small call "
+        f"takes up to {shown(said.reason.seconds, 's')}: {said.rate}{said.of_limit} says little."
+    )
+
+
 def _no_link(said: _Said) -> str:
     return (
         f"{said.subject} {said.rate}: the device is the processor, or shares its memory, so no "
@@ -302,6 +310,7 @@ _SENTENCES = {
     "above_limit": _above, "above_any_link": _above_any, "faulty": _faulty, "emulated": _emulated,
     "falls": _falls, "differs": _differs, "slower_way": _slower_way, "slower_run": _slower_run,
     "lesser_link": _lesser, "same_data": _same_data, "no_link": _no_link,
+    "start_up": _start_up,
     "as_known": _as_known, "below_known": _as_known, "fills": _share, "low_share": _share,
     "middle_share": _middle, "latency_as_known": _latency, "latency_slow": _latency,
     "latency_unknown": _latency, "not_comparable": _cache, "no_limit": _no_limit,
