@@ -103,9 +103,11 @@ class _Screen(NamedTuple):
         return [line for block in blocks for line in block]
 
     def shorter(self) -> _Screen:
-        """With one block less: causes first, then rows of the table, then facts."""
+        """With one block less: causes, facts beyond the first, rows of the table, then all facts."""
         if len(self.causes) > _FEWEST_BLOCKS:
             return self._replace(causes=self.causes[:-1])
+        if len(self.facts) > _FIRST_FACTS:
+            return self._replace(facts=self.facts[:-1])
         if len(self.table) > _FEWEST_BLOCKS:
             return self._replace(table=self.table[:-1], left_out=self.left_out + 1)
         if self.facts:
@@ -113,6 +115,8 @@ class _Screen(NamedTuple):
         return self._replace(causes=[])
 
 
+_FIRST_FACTS = 4
+"""Facts that are dearer than a row of the table: limit, known runs."""
 _FEWEST_BLOCKS = 2
 """Of a table, and of causes: the title and one more."""
 
