@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections import Counter
 from pathlib import Path
 
 import pytest
@@ -360,3 +361,63 @@ def test_the_screen_is_no_wider_than_the_terminal(tmp_path: Path, name: str, col
     assert all(len(row) <= columns for row in rows if "bin/isthmus" not in row)
     assert not any(row.strip() == "\\" for row in rows)
     assert any(row.startswith("1. ") for row in rows)
+
+
+# Pasted texts
+
+
+MARKS = {
+    "list": "- {}", "pipe": "| {}", "container": "[pod/bench-1/main] {}", "compose": "app-1  | {}",
+    "indent": "    {}", "tab": "\t{}", "time and task": "2026-11-26T10:00:00.123Z 0: {}",
+    "numbers": "{number:6d}\t{}", "editor": "{number:3d}  {}",
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("mark", MARKS)
+@pytest.mark.parametrize(
+    "name", ["nvbandwidth-42", "nccl_tests-1453", "xbutil-6883", "threads/nccl_tests-rccl-1490"]
+)
+def test_marks_in_front_of_all_lines_change_nothing(name: str, mark: str) -> None:
+    rows = (DATA / f"{name}.txt").read_text(encoding="utf-8").splitlines()
+    pasted = [MARKS[mark].format(row, number=i) for i, row in enumerate(rows, 1)]
+    plain, marked = of("\n".join(rows)), of("\n".join(pasted))
+    assert [one.rate for one in marked.judgements] == [one.rate for one in plain.judgements]
+    assert marked.verdict == plain.verdict
+
+
+def test_a_single_quoted_line_and_tags_at_its_ends_are_read() -> None:
+    (line,) = (DATA / "xdma-375.txt").read_text(encoding="utf-8").splitlines()
+    for text in (f"> {line}", f"<pre><code>{line}</code></pre>", f"- {line}"):
+        assert of(text).verdict == "impossible"
+
+
+def test_a_long_number_in_a_matrix_takes_no_time() -> None:
+    text = (DATA / "nvbandwidth-15.txt").read_text(encoding="utf-8")
+    rows = text.splitlines()
+    title = next(i for i, row in enumerate(rows) if row.startswith("memcpy"))
+    rows.insert(title + 1, f"{'1' * 60}.5")
+    assert of("\n".join(rows)).judgements
+
+
+TOOLS = (
+    "judge/clpeak-121.txt", "judge/nccl_tests-1453.txt", "judge/nvbandwidth-42.txt",
+    "judge/osu-9287.txt", "judge/perftest-65.txt", "judge/rocm_bandwidth-2253.txt",
+    "judge/rocm_bandwidth-93.txt", "judge/xbutil-6883.txt", "judge/xdma-375-fixed.txt",
+    "import/b_eff.log", "import/nvbandwidth.json", "import/perftest.json",
+    "import/clpeak-1.1.2.xml", "import/xbutil.json",
+)  # fmt: skip
+
+
+@pytest.mark.parametrize("first", TOOLS)
+def test_no_reader_takes_the_rows_of_another_tool_in_one_paste(first: str) -> None:
+    def figures(text: str) -> Counter[tuple[object, ...]]:
+        logs, _ = logs_of([Pasted(text)])
+        rows = [row for log in logs for row in log.rows]
+        return Counter((row.name, row.size, row.direction, *row.values) for row in rows)
+
+    texts = {one: (DATA.parent / one).read_text(encoding="utf-8") for one in TOOLS}
+    own = figures(texts[first])
+    for other in TOOLS:
+        if other != first:
+            both = figures(f"{texts[first]}\n{texts[other]}")
+            assert both == own + figures(texts[other]), other

@@ -11,7 +11,7 @@ from __future__ import annotations
 import html
 import itertools
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 _ESCAPES = re.compile(
     r"\x1b\[[0-?]*[ -/]*[@-~]|\x1b\][^\x07\x1b]*(?:\x07|\x1b\\)|\x1b[@-Z\\-_]|[\x00-\x08\x0b\x0c"
@@ -139,6 +139,16 @@ def json_objects(text: str) -> Iterator[tuple[int, str]]:
         end = _end_of_object(text, begin)
         yield 1 + text.count("\n", 0, begin), text[begin:end]
         at = end
+
+
+def without_objects(text: str, objects: Sequence[tuple[int, str]]) -> str:
+    """The text around objects, as many lines as before."""
+    parts, at = [], 0
+    for _, body in objects:
+        begin = text.find(body, at)
+        parts += [text[at:begin], "\n" * body.count("\n")]
+        at = begin + len(body)
+    return "".join([*parts, text[at:]])
 
 
 def _end_of_object(text: str, begin: int) -> int:

@@ -25,7 +25,7 @@ from isthmus.importers.base import (
     slug,
     unit,
 )
-from isthmus.importers.cleaning import json_objects
+from isthmus.importers.cleaning import json_objects, without_objects
 
 _FORMAT = "format_version"
 _TRANSFER, _MEMORY_TEST, _LAUNCH = (
@@ -86,6 +86,8 @@ _DEVICE = re.compile(r"\s*Device(?: \d+)?: (.+)")
 _SECTION = re.compile(r"\s*([A-Z][\w -]+(?: 24bit)?)\s*(?:\(([\w/]+)\))?\s*(?::\s*(.*))?$")
 _VALUE = re.compile(r"\s*([A-Za-z][\w ()-]*?)\s*:\s*(\S.*?)\s*$")
 _FAILED = re.compile(r"\s*(?:\w+ +: )?(cl\w+ \(-\d+\)).*")
+_XML = re.compile(r"<clpeak.*?(?:</clpeak>|\Z)", re.DOTALL)
+_KNOWN_VALUE = re.compile(r"memcpy_(?:from|to)_mapped_ptr|(?:float|double|half|int|short|char)\d*")
 _ABOUT = ("Driver version", "Compute units", "Clock frequency", "API version", "VRAM")
 
 
@@ -102,16 +104,15 @@ def read(text: str) -> Log:
     if "<!DOCTYPE" in text or "<!ENTITY" in text:
         raise UsageError("an XML document type, which clpeak does not write")
     objects = [one for one in json_objects(text) if '"clpeak_version"' in one[1][:400]]
-    if objects:
-        for at, body in objects:
-            file = decoded(body, _File)
-            log.version = file.clpeak_version
-            log.take(body, file.entries, '"metric":"{}"', at)
-    elif "<clpeak" in text:
-        for found in re.finditer(r"<clpeak.*?(?:</clpeak>|\Z)", text, re.DOTALL):
-            _of_xml(found[0], 1 + text.count("\n", 0, found.start()), log)
-    else:
-        _of_text(text, log)
+    for at, body in objects:
+        file = decoded(body, _File)
+        log.version = file.clpeak_version
+        log.take(body, file.entries, '"metric":"{}"', at)
+    text = without_objects(text, objects)
+    files = [(1 + text.count("\n", 0, one.start()), one[0]) for one in _XML.finditer(text)]
+    for at, body in files:
+        _of_xml(body, at, log)
+    _of_text(without_objects(text, files), log)
     return log.log()
 
 
@@ -153,6 +154,7 @@ def _entries_2(root: ElementTree.Element) -> Iterator[_Entry]:
 def _of_text(text: str, log: _Parts) -> None:
     """What clpeak prints: a section for each test, with its unit in the title."""
     platform = name = test = printed = ""
+    indent = 0
     for line, row in enumerate(text.splitlines(), 1):
         if found := _PLATFORM.match(row):
             platform, test = found[1].strip(), ""
@@ -164,6 +166,7 @@ def _of_text(text: str, log: _Parts) -> None:
             log.outcomes.append(Outcome(line, test or "clpeak", "failed", found[1]))
         elif (found := _SECTION.match(row)) and found[1].strip().lower() in _TITLES:
             test, printed = _TITLES[found[1].strip().lower()], found[2] or ""
+            indent = _indent(row)
             if found[3] and len(words := found[3].split()) == 2:
                 log.one(_Entry(test, test, words[1], words[0], name, platform), line)
         elif (found := _SECTION.match(row)) and found[2] and not found[3]:
@@ -171,10 +174,21 @@ def _of_text(text: str, log: _Parts) -> None:
             log.left_out[f"{found[1].strip()} (nothing is moved)"] = None
         elif test and (found := _VALUE.match(row)):
             metric = _of_words(found[1])
+            if _indent(row) <= indent and not _is_known(test, metric):
+                test = ""  # what another program printed
+                continue
             backend = "OpenCL" if platform else "Vulkan"
             log.one(
                 _Entry(test, metric, printed, found[2].split()[0], name, platform, backend), line
             )
+
+
+def _indent(row: str) -> int:
+    return len(row) - len(row.lstrip())
+
+
+def _is_known(test: str, metric: str) -> bool:
+    return (test, metric) in _METRICS or _KNOWN_VALUE.fullmatch(metric) is not None
 
 
 def _of_words(words: str) -> str:

@@ -28,7 +28,7 @@ from isthmus.importers.base import (
     size,
 )
 from isthmus.importers.base import unit as known_unit
-from isthmus.importers.cleaning import json_objects
+from isthmus.importers.cleaning import json_objects, without_objects
 from isthmus.importers.commands import Commands
 
 _DEVICE = re.compile(r"(\d+): (.+?)(?: \(|: \(|$)")
@@ -39,7 +39,7 @@ _DRIVER = re.compile(r"Driver Version: (\S+)")
 _HEADER = re.compile(r".*\((\w+/s|ns|us)\)\s*$")
 _TITLE = re.compile(r"\s*memcpy (CE|SM) (CPU|GPU)\(row\) (->|<-) GPU\(column\)")
 _SUM = re.compile(r"\s*SUM (\w+)")
-_COLUMNS = re.compile(r"\s*(?:\d+\s*)+$")
+_COLUMNS = re.compile(r"\s*\d+(?:\s+\d+)*\s*$")
 _ROW = re.compile(r"\s*(\d+)\s+((?:N/A|-?[\d.]+(?:e[+-]?\d+)?|nan|-?inf)(?:\s+\S+)*)\s*$")
 _BAD = re.compile(r"\s*(?:(?:ERROR|Error|ASSERT|Invalid value|\[?CUDA_ERROR|CUDA error).*)")
 _WAIVED = re.compile(r"\s*(?:Waived|WAIVED|ERROR: Testcase .* not found).*")
@@ -258,8 +258,7 @@ def read(text: str) -> Log:
     objects = [one for one in json_objects(text) if '"nvbandwidth"' in one[1][:200]]
     for at, body in objects:
         _of_json(body, at, log)
-    if not objects:
-        _of_text(text, log)
+    _of_text(without_objects(text, objects), log)
     numbers = dict.fromkeys(row.device for row in log.rows)
     facts = {"command": log.command, "driver": log.driver}
     return Log(

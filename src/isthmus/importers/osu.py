@@ -28,7 +28,7 @@ _BUFFERS = re.compile(r"# Send Buffer on \w+ \((\w+)\) and Receive Buffer on \w+
 _PAIRS = re.compile(r"# \[ pairs: (\d+) \](?: \[ window size: (\d+) \])?")
 _COLUMNS = re.compile(r"# Size\b(.*)$")
 _UNIT = re.compile(r"\(([\w/]+)\)|(?<!\S)(\w+/s)\b")
-_ROW = re.compile(r"(\d+)\s+(\S+)(?:\s+.*)?$")
+_ROW = re.compile(r"(\d{1,18})\s+(\S+)(?:\s+.*)?$")
 _PROGRAM = re.compile(r"osu_\w+")
 _MEMORY = {"H": "aligned", "D": "device", "M": "managed", "MD": "managed", "MH": "managed"}
 """Kind of memory of each buffer. Version 7.5 for CUDA or ROCm does not say which: unknown."""
@@ -58,6 +58,18 @@ class _Part:
     unit: str = ""
     printed: str = ""
     run: int = 1
+    first: int = 0
+    """Size of the first row; 0: there is none yet."""
+    last: int = 0
+    cells: int = 0
+    """Of the first row."""
+
+    def goes_on(self, size: int, cells: int) -> bool:
+        """Whether a row continues the table: as many cells, and a larger size or the first one."""
+        self.first, self.cells = self.first or size, self.cells or cells
+        fits = cells == self.cells and (size > self.last or size == self.first)
+        self.last = size if fits else self.last
+        return fits
 
     @property
     def operation(self) -> str:
@@ -91,6 +103,8 @@ def read(text: str) -> Log:
         elif part.title and (found := _ROW.match(row.strip())) and found[1] != "0":
             if not part.unit:
                 continue  # the unit of its column is unknown, which was said
+            if not part.goes_on(int(found[1]), len(row.split())):
+                continue  # of a table that another program printed
             with problems.of(line):
                 rows.append(_row(found, row, line, part))
             said &= part.said

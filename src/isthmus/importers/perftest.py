@@ -8,7 +8,7 @@ print the same measurement: one of the two is read. JSON of older versions has n
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 
 from isthmus.errors import UsageError
@@ -23,7 +23,7 @@ from isthmus.importers.base import (
     number,
     size,
 )
-from isthmus.importers.cleaning import json_objects
+from isthmus.importers.cleaning import json_objects, without_objects
 from isthmus.importers.commands import option
 from isthmus.text import counted as numbered
 
@@ -36,7 +36,7 @@ _CALL = re.compile(
 _VERBS = {"write": "RDMA_Write", "read": "RDMA_Read", "send": "Send", "atomic": "Atomic"}
 _BOTH_WAYS = re.compile(r"\s(?:-[a-zA-Z]*b|--bidirectional)(?=\s|$)")
 _DEVICE = re.compile(r"\bDevice\s+: (\S+)")
-_DEPTH = re.compile(r"\s*TX depth\s+: (\d+)")
+_DEPTH = re.compile(r"\s*TX depth\s+: (\d{1,9})")
 _LINK = re.compile(r"\s*Link type\s+: (\w+)")
 _ADDRESS = re.compile(r"\s*(local|remote) address: LID (\S+) QPN (\S+) PSN (\S+)")
 _COLUMNS = re.compile(r"\s*#bytes\s+(?:#iterations\s|BW (?:peak|average)\[|t_\w+\[)")
@@ -52,6 +52,10 @@ _QUEUE = 128
 """Default of ``--tx-depth``."""
 _FEWEST_CELLS = 4
 """Cells of a row with ``#iterations``."""
+_MOST_SHORT = 2
+"""Rows with too few cells, one after the other, that end a table: another program printed them."""
+_END = re.compile(r"\s*-{20,}\s*")
+"""Stands below a table, and above it."""
 _PAIR = re.compile(r"\"?([\w.% ]+?)\"?\s*:\s*\"?([^\",{}\[\]]*?)\"?\s*,?\s*$")
 
 
@@ -76,6 +80,29 @@ class _Test:
     @property
     def cells(self) -> list[list[str]]:
         return [cells for _, cells in self.rows]
+
+    def told(self, row: str) -> bool:
+        """Whether a line is about the test; if so, notes it."""
+        if named := _DEVICE.search(row):
+            self.device = named[1]
+        elif depth := _DEPTH.match(row):
+            self.tx_depth = int(depth[1])
+        elif link := _LINK.match(row):
+            self.link = link[1]
+        elif address := _ADDRESS.match(row):
+            of_end = self.local if address[1] == "local" else self.remote
+            of_end.add(" ".join(address.groups()[1:]))
+        else:
+            return False
+        return True
+
+    def goes_on(self, words: Sequence[str]) -> bool:
+        """Whether a row continues the table: as many cells, and a larger size or the first one."""
+        if not self.rows:
+            return True
+        first, last = self.rows[0][1], self.rows[-1][1]
+        larger = (len(words[0]), words[0]) > (len(last[0]), last[0])  # whole numbers of any length
+        return len(words) == len(first) and (larger or words[0] == first[0])
 
     def is_other_end_of(self, other: _Test) -> bool:
         """Whether both are ends of one run: addresses crossed, or all figures the same."""
@@ -112,16 +139,15 @@ def read(text: str) -> Log:
                     _of_result(test, result, _unit_of_json(result) if result.rate else "us")
                 )
     both = 0
-    if not objects:
-        for test in _of_text(text, problems):
-            if any(test.is_other_end_of(one) for one in tests):
-                both += 1
-                continue
-            tests.append(test)
-            uncounted |= "#iterations" not in test.columns
-            for line, cells in test.rows:
-                with problems.of(line):
-                    rows.append(_of_result(test, _of_cells(test, cells, line), test.unit))
+    for test in _of_text(without_objects(text, objects), problems):
+        if any(test.is_other_end_of(one) for one in tests):
+            both += 1
+            continue
+        tests.append(test)
+        uncounted |= "#iterations" not in test.columns
+        for line, cells in test.rows:
+            with problems.of(line):
+                rows.append(_of_result(test, _of_cells(test, cells, line), test.unit))
     addresses = dict.fromkeys(row.device for row in rows)
     assumed = any(not test.tx_depth and "BW" in test.test for test in tests)
     unsaid = {
@@ -194,7 +220,7 @@ def _unit_of_json(found: _Result) -> str:
 
 def _of_text(text: str, problems: Problems) -> list[_Test]:
     tests: list[_Test] = []
-    test, columns, fewest = _Test(), False, _FEWEST_CELLS
+    test, columns, fewest, short = _Test(), False, _FEWEST_CELLS, 0
     for line, row in enumerate(text.splitlines(), 1):
         words = row.split()
         if title := _TITLE.match(row):
@@ -202,15 +228,8 @@ def _of_text(text: str, problems: Problems) -> list[_Test]:
             tests.append(test)
         elif call := _CALL.match(row):
             test, columns = _of_call(call), False
-        elif named := _DEVICE.search(row):
-            test.device = named[1]
-        elif depth := _DEPTH.match(row):
-            test.tx_depth = int(depth[1])
-        elif link := _LINK.match(row):
-            test.link = link[1]
-        elif address := _ADDRESS.match(row):
-            of_end = test.local if address[1] == "local" else test.remote
-            of_end.add(" ".join(address.groups()[1:]))
+        elif test.told(row):
+            continue
         elif _COLUMNS.match(row):
             if test.rows or test not in tests:  # a table without a title, or a second one
                 test = _Test(test.test, test.device, test.tx_depth, test.link)
@@ -223,13 +242,18 @@ def _of_text(text: str, problems: Problems) -> list[_Test]:
                 fewest = 1 + row.count("[")  # #bytes, figures
                 fewest = max(_FEWEST_CELLS, 1 + fewest) if counted else fewest
                 test.printed = found[1] if (found := _UNIT.search(row)) else ""
-                columns = True
+                columns, short = True, 0
+        elif _END.fullmatch(row):
+            columns = columns and not test.rows
         elif columns and words and words[0].isdecimal() and words not in test.cells[-1:]:
             if len(words) < fewest:  # a missing figure shifts the others
                 given = numbered(len(words), "column", "columns")
                 problems.add(line, f"{given} where the header has {fewest}: cut")
-                continue
-            test.rows.append((line, words))  # two ends in one terminal print it twice
+                short += 1
+                columns = short < _MOST_SHORT
+            elif test.goes_on(words):
+                short = 0
+                test.rows.append((line, words))  # two ends in one terminal print it twice
     return [test for test in tests if test.rows]
 
 

@@ -61,6 +61,8 @@ class _Parts:
     printed: str = ""
     """Unit of the table."""
     columns: list[str] = field(default_factory=list)
+    rest: list[str] = field(default_factory=list)
+    """Devices whose row of the matrix is still to come."""
     validated: int = 0
     """Line of the title of a matrix of PASS and FAIL; 0: the table is another."""
     ends: dict[str, tuple[str, str]] = field(default_factory=dict)
@@ -99,7 +101,7 @@ class _Parts:
         elif _VALIDATION.match(row):
             self.title, self.columns, self.validated = "", [], line
         elif (self.validated or (self.title and self.printed)) and (found := _COLUMNS.match(row)):
-            self.columns = found[1].split()
+            self.columns = self.rest = found[1].split()
         else:
             return False
         return True
@@ -111,7 +113,8 @@ class _Parts:
         elif self.validated and self.columns and (found := _VALIDATED.match(row)):
             pairs = _failed_pairs(line, found, self.columns)
             self.failed.setdefault(self.validated, []).extend(pairs)
-        elif self.title and self.columns and (found := _ROW.match(row)):
+        elif self.title and self.rest and (found := _ROW.match(row)) and found[1] in self.rest:
+            self.rest = self.rest[self.rest.index(found[1]) + 1 :]
             self._of_matrix(line, found[1], found[2].split())
 
     def _of_matrix(self, line: int, source: str, cells: list[str]) -> None:

@@ -119,7 +119,7 @@ def _of_sections(text: str, address: str, problems: Problems) -> tuple[list[Row]
         if word == "TITLE":
             title, columns = rest.strip(), []
         elif word == "COLUMN":
-            columns.append(re.sub(r"<[^>]*>", " ", next(csv.reader([rest]), [""])[0]))
+            columns.append(re.sub(r"<[^>]*>", " ", (next(csv.reader([rest]), []) or [""])[0]))
         elif word == "ENTRY" and title in _NATIVE:
             names = [" ".join(one.split()) for one in columns]
             cells = dict(zip(names, [cell.strip() for cell in rest.split(",")], strict=False))

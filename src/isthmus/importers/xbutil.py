@@ -27,7 +27,7 @@ from isthmus.importers.base import (
     size,
 )
 from isthmus.importers.base import unit as known_unit
-from isthmus.importers.cleaning import json_objects
+from isthmus.importers.cleaning import json_objects, without_objects
 
 _BUFFER = re.compile(
     r"Buffer [Ss]ize\s*[-:]\s*'?\s*([\d.]+)\s*([KMG]?i?B|[Bb]ytes?)\b'?"
@@ -304,8 +304,7 @@ def read(text: str) -> Log:
     objects = [one for one in json_objects(text) if '"logical_devices"' in one[1]]
     for at, body in objects:
         found += _in_file(body, at)
-    if not objects:
-        found = _printed(text)
+    found += _printed(without_objects(text, objects))
     several = len({one.platform for one in found}) > 1
     for one in found:
         nameless = one.platform if several else "unknown"
