@@ -309,6 +309,14 @@ def test_values_that_are_none_are_told_with_their_lines() -> None:
     assert ([row.line for row in log.rows], [one.line for one in log.problems]) == ([5], [4, 5])
 
 
+def test_a_matrix_with_decimal_commas_is_told() -> None:
+    text = (DATA / "nvbandwidth-15.txt").read_text(encoding="utf-8")
+    judged = of(text.replace("25.50", "25,50"))
+    assert judged.problems == [
+        "line 9: '0     25,50     24.26     23.90     26.3' is no row of host_to_device_memcpy_ce"
+    ]
+
+
 def test_perftest_json_without_iterations_is_read() -> None:
     text = "".join(
         line for line in text_of("perftest.json").splitlines(keepends=True)

@@ -41,6 +41,7 @@ _TITLE = re.compile(r"\s*memcpy (CE|SM) (CPU|GPU)\(row\) (->|<-) GPU\(column\)")
 _SUM = re.compile(r"\s*SUM (\w+)")
 _COLUMNS = re.compile(r"\s*\d+(?:\s+\d+)*\s*$")
 _ROW = re.compile(r"\s*(\d+)\s+((?:N/A|-?[\d.]+(?:e[+-]?\d+)?|nan|-?inf)(?:\s+\S+)*)\s*$")
+_UNREAD = re.compile(r"\s*\d+\s+\S")
 _BAD = re.compile(r"\s*(?:(?:ERROR|Error|ASSERT|Invalid value|\[?CUDA_ERROR|CUDA error).*)")
 _WAIVED = re.compile(r"\s*(?:Waived|WAIVED|ERROR: Testcase .* not found).*")
 
@@ -220,6 +221,8 @@ def _of_text(text: str, log: _Parts) -> None:
             begun = None
             log.rows += _rows(name, found[2].split(), int(found[1]), columns, unit, line,
                               bytes_each, log.problems, run)  # fmt: skip
+        elif name and unit and columns and _UNREAD.match(row):
+            log.problems.add(line, f"'{row.strip()[:40]}' is no row of {name}")
         elif row.startswith("SUM ") or not row.strip():
             columns = [] if row.startswith("SUM ") else columns
     _unfinished(begun, log)

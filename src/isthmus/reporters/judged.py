@@ -103,7 +103,7 @@ class _Screen(NamedTuple):
         return [line for block in blocks for line in block]
 
     def shorter(self) -> _Screen:
-        """With one block less: causes, facts beyond the first, rows of the table, then all facts."""
+        """With one block less: causes, further facts, rows of the table, then all facts."""
         if len(self.causes) > _FEWEST_BLOCKS:
             return self._replace(causes=self.causes[:-1])
         if len(self.facts) > _FIRST_FACTS:
