@@ -180,6 +180,18 @@ class _Parts:
         self.problems = Problems()
         self.version = self.driver = self.command = ""
 
+    def told(self, row: str) -> bool:
+        """Whether a line is about program, driver or a GPU; if so, notes it."""
+        if found := _VERSION.match(row.strip()):
+            self.version = found[1].lstrip("v")
+        elif found := _DRIVER.match(row.strip()):
+            self.driver = found[1]
+        elif row.startswith("Device ") and (found := _DEVICE.match(row[7:])):
+            self.names[found[1]] = found[2].strip()
+        else:
+            return False
+        return True
+
 
 def _of_text(text: str, log: _Parts) -> None:
     commands = Commands(_PROGRAM)
@@ -194,12 +206,8 @@ def _of_text(text: str, log: _Parts) -> None:
             given = commands.value("-b", "--bufferSize")
             bytes_each = size(given, line, "MB") if given.isdecimal() and int(given) else None
             run = _run_of(commands.number, numbers.setdefault(bytes_each, []))
-        elif found := _VERSION.match(row.strip()):
-            log.version = found[1].lstrip("v")
-        elif found := _DRIVER.match(row.strip()):
-            log.driver = found[1]
-        elif row.startswith("Device ") and (device_ := _DEVICE.match(row[7:])):
-            log.names[device_[1]] = device_[2].strip()
+        elif log.told(row):
+            continue
         elif found := _RUNNING.match(row.strip()):
             _unfinished(begun, log)
             name, columns, unit = found[1], [], ""

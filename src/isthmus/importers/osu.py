@@ -58,18 +58,13 @@ class _Part:
     unit: str = ""
     printed: str = ""
     run: int = 1
-    first: int = 0
-    """Size of the first row; 0: there is none yet."""
-    last: int = 0
     cells: int = 0
-    """Of the first row."""
+    """Of the first row; 0: there is none yet."""
 
-    def goes_on(self, size: int, cells: int) -> bool:
-        """Whether a row continues the table: as many cells, and a larger size or the first one."""
-        self.first, self.cells = self.first or size, self.cells or cells
-        fits = cells == self.cells and (size > self.last or size == self.first)
-        self.last = size if fits else self.last
-        return fits
+    def goes_on(self, cells: int) -> bool:
+        """Whether a row continues the table: it has as many cells as the first."""
+        self.cells = self.cells or cells
+        return cells == self.cells
 
     @property
     def operation(self) -> str:
@@ -103,7 +98,7 @@ def read(text: str) -> Log:
         elif part.title and (found := _ROW.match(row.strip())) and found[1] != "0":
             if not part.unit:
                 continue  # the unit of its column is unknown, which was said
-            if not part.goes_on(int(found[1]), len(row.split())):
+            if not part.goes_on(len(row.split())):
                 continue  # of a table that another program printed
             with problems.of(line):
                 rows.append(_row(found, row, line, part))

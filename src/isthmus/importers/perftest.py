@@ -97,12 +97,8 @@ class _Test:
         return True
 
     def goes_on(self, words: Sequence[str]) -> bool:
-        """Whether a row continues the table: as many cells, and a larger size or the first one."""
-        if not self.rows:
-            return True
-        first, last = self.rows[0][1], self.rows[-1][1]
-        larger = (len(words[0]), words[0]) > (len(last[0]), last[0])  # whole numbers of any length
-        return len(words) == len(first) and (larger or words[0] == first[0])
+        """Whether a row continues the table: it has as many cells as the first."""
+        return not self.rows or len(words) == len(self.rows[0][1])
 
     def is_other_end_of(self, other: _Test) -> bool:
         """Whether both are ends of one run: addresses crossed, or all figures the same."""
