@@ -111,8 +111,12 @@ def test_both_files_of_clpeak_say_the_same() -> None:
     assert xml.points == js.points
     assert xml.origin
     assert js.origin
-    assert xml.origin.left_out == js.origin.left_out
-    assert "transfer_bandwidth enqueuemapbuffer (0: nothing was moved)" in js.origin.left_out
+    texts = [
+        [text.rpartition("line ")[2].lstrip("0123456789").replace("0.0000", "0.0") for text in one]
+        for one in (xml.origin.left_out, js.origin.left_out)
+    ]
+    assert texts[0] == texts[1]
+    assert ": transfer_bandwidth enqueuemapbuffer: 0.0 gbps is unusable" in texts[1]
 
 
 def test_a_copy_that_moved_nothing_has_no_bandwidth() -> None:

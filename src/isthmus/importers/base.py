@@ -99,6 +99,8 @@ class Row:
     """What the program says of wrong data."""
     nothing: bool = False
     """Whether the value shows that nothing was moved, as of mapping a buffer that is there."""
+    run: int = 1
+    """Which of the different commands with this figure printed it, where the output has them."""
 
     @property
     def moved(self) -> int:
@@ -167,6 +169,13 @@ class LinkFact:
     """Bytes; 0: not said."""
     idle: bool = False
     """Whether the generation may be lower only because the device is idle."""
+    file: str = ""
+    """Name of the text that says it; empty for the only text."""
+
+    @property
+    def place(self) -> str:
+        """``line 3``, or ``line 3 of lspci.txt``."""
+        return f"line {self.line}{f' of {self.file}' if self.file else ''}"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -189,6 +198,10 @@ class Log:
     """Figures that are no transfers, with the reason."""
     assumed: Sequence[str] = ()
     """What the file does not say."""
+    details: Sequence[Row] = ()
+    """Single values that the output lists beside their mean, which is a row."""
+    file: str = ""
+    """Name of the text that was read; empty for the only text."""
 
 
 @dataclass(frozen=True)

@@ -42,6 +42,8 @@ _OPERATIONS = {
 }
 """Program, operation, and messages in one repetition; other titles are collectives."""
 
+_HOST_ASSUMED = "buffers in host memory, as neither the output nor a command names GPUs"
+
 
 @dataclass
 class _Part:
@@ -49,8 +51,9 @@ class _Part:
 
     title: str = ""
     version: str = ""
-    accelerated: bool = False
     buffers: tuple[str, str] = ("H", "H")
+    said: bool = False
+    """Whether the output, or its command, has words on the buffers."""
     pairs: int = 1
     window: int = _WINDOW
     unit: str = ""
@@ -58,6 +61,13 @@ class _Part:
     headed: bool = False
     """Whether the header of the columns is there."""
     run: int = 1
+    cells: int = 0
+    """Of the first row; 0: there is none yet."""
+
+    def goes_on(self, cells: int) -> bool:
+        """Whether a row continues the table: it has as many cells as the first."""
+        self.cells = self.cells or cells
+        return cells == self.cells
 
     @property
     def operation(self) -> str:
@@ -74,14 +84,15 @@ def read(text: str) -> Log:
     rows: list[Row] = []
     problems, commands, part = Problems(), Commands(_PROGRAM), _Part()
     assumed: dict[str, None] = {}
+    said = True  # whether all tables have words on their buffers
     for line, row in enumerate(text.splitlines(), 1):
         if commands.met(row):
             continue
         if title := _TITLE.match(row.strip()):
-            part = _part(title, max(commands.number, 1))
+            part = _part(title, max(commands.number, 1), _of_command(commands.current))
             tools[_OPERATIONS.get(part.title, (title[1],))[0]] = part.version
         elif where := _BUFFERS.match(row.strip()):
-            part.buffers = where[1], where[2]
+            part.buffers, part.said = (where[1], where[2]), True
         elif pairs := _PAIRS.match(row.strip()):
             part.pairs, part.window = int(pairs[1]), int(pairs[2] or _WINDOW)
         elif columns := _COLUMNS.match(row.strip()):
@@ -91,10 +102,13 @@ def read(text: str) -> Log:
         elif part.title and (found := _ROW.match(row.strip())) and found[1] != "0":
             if not part.unit:
                 continue  # the unit of its column is unknown, which was said
+            if not part.goes_on(len(row.split())):
+                continue  # of a table that another program printed
             if not part.headed:
                 assumed[f"{part.unit}, as osu prints: a header of columns is missing"] = None
             with problems.of(line):
                 rows.append(_row(found, row, line, part))
+            said &= part.said
     addresses = dict.fromkeys(row.device for row in rows)
     return Log(
         tool=" and ".join(tools) or "OSU micro-benchmarks",
@@ -106,18 +120,30 @@ def read(text: str) -> Log:
         assumed=[
             *(["a window of 64 messages, the default of -W"] if {*tools} - {"osu_latency"} else []),
             *assumed,
+            *([] if said or not rows else [_HOST_ASSUMED]),
         ],
     )
 
 
-def _part(title: re.Match[str], run: int) -> _Part:
+def _of_command(command: str) -> tuple[str, str] | None:
+    """Buffers that a command names, ``osu_bw -d cuda D H``; None where it names none."""
+    words = command.split()
+    at = next((i for i, word in enumerate(words) if _PROGRAM.fullmatch(word.rpartition("/")[2])), 0)
+    letters = [word for word in words[at + 1 :] if word in _MEMORY]
+    if len(letters) == len(("sender", "receiver")):
+        return letters[0], letters[1]
+    return None
+
+
+def _part(title: re.Match[str], run: int, buffers: tuple[str, str] | None) -> _Part:
     name = title[1]
     accelerated = re.match(r"MPI-\S+ ", name) is not None
     plain = re.sub(r"^MPI(-\S+)? ", "", name)
     plain = plain if plain in _OPERATIONS else name
     latency = "Latency" in plain
     return _Part(
-        plain, title[2] or "", accelerated, ("", "") if accelerated else ("H", "H"),
+        plain, title[2] or "", buffers or (("", "") if accelerated else ("H", "H")),
+        said=accelerated or buffers is not None,
         unit="us" if latency else "MB/s", printed="us" if latency else "MB/s", run=run,
     )  # fmt: skip
 
@@ -147,7 +173,6 @@ def _row(found: re.Match[str], row: str, line: int, part: _Part) -> Row:
     buffers = " to ".join(filter(None, part.buffers)) or "unknown buffers"
     messages = _OPERATIONS.get(part.title, ("", "", 1))[2]
     timed = part.unit in TIMES
-    again = f", run {part.run}" if part.run > 1 else ""
     if part.title not in _OPERATIONS:
         name, kind = part.title, "collective"
     else:
@@ -156,7 +181,8 @@ def _row(found: re.Match[str], row: str, line: int, part: _Part) -> Row:
         line=line,
         name=name,
         kind=kind,  # type: ignore[arg-type]
-        part=(f"{part.pairs} pairs" if part.pairs > 1 else buffers) + again,
+        part=f"{part.pairs} pairs" if part.pairs > 1 else buffers,
+        run=part.run,
         study="beff" if operation else "",
         operation=operation,
         device="host"

@@ -8,7 +8,7 @@ print the same measurement: one of the two is read. JSON of older versions has n
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 
 from isthmus.errors import UsageError
@@ -26,7 +26,7 @@ from isthmus.importers.base import (
     size,
     unit_of,
 )
-from isthmus.importers.cleaning import json_objects
+from isthmus.importers.cleaning import json_objects, without_objects
 from isthmus.importers.commands import option
 from isthmus.text import counted as numbered
 
@@ -39,7 +39,7 @@ _CALL = re.compile(
 _VERBS = {"write": "RDMA_Write", "read": "RDMA_Read", "send": "Send", "atomic": "Atomic"}
 _BOTH_WAYS = re.compile(r"\s(?:-[a-zA-Z]*b|--bidirectional)(?=\s|$)")
 _DEVICE = re.compile(r"\bDevice\s+: (\S+)")
-_DEPTH = re.compile(r"\s*TX depth\s+: (\d+)")
+_DEPTH = re.compile(r"\s*TX depth\s+: (\d{1,9})")
 _LINK = re.compile(r"\s*Link type\s+: (\w+)")
 _ADDRESS = re.compile(r"\s*(local|remote) address: LID (\S+) QPN (\S+) PSN (\S+)")
 _COLUMNS = re.compile(r"\s*#bytes\s+(?:#iterations\s|BW (?:peak|average)\[|t_\w+\[)")
@@ -56,6 +56,10 @@ _QUEUE = 128
 """Default of ``--tx-depth``."""
 _FEWEST_CELLS = 4
 """Cells of a row with ``#iterations``."""
+_MOST_SHORT = 2
+"""Rows with too few cells, one after the other, that end a table: another program printed them."""
+_END = re.compile(r"\s*-{20,}\s*")
+"""Stands below a table, and above it."""
 _PAIR = re.compile(r"\"?([\w.% ]+?)\"?\s*:\s*\"?([^\",{}\[\]]*?)\"?\s*,?\s*$")
 
 
@@ -81,6 +85,25 @@ class _Test:
     def cells(self) -> list[list[str]]:
         return [cells for _, cells in self.rows]
 
+    def told(self, row: str) -> bool:
+        """Whether a line is about the test; if so, notes it."""
+        if named := _DEVICE.search(row):
+            self.device = named[1]
+        elif depth := _DEPTH.match(row):
+            self.tx_depth = int(depth[1])
+        elif link := _LINK.match(row):
+            self.link = link[1]
+        elif address := _ADDRESS.match(row):
+            of_end = self.local if address[1] == "local" else self.remote
+            of_end.add(" ".join(address.groups()[1:]))
+        else:
+            return False
+        return True
+
+    def goes_on(self, words: Sequence[str]) -> bool:
+        """Whether a row continues the table: it has as many cells as the first."""
+        return not self.rows or len(words) == len(self.rows[0][1])
+
     def is_other_end_of(self, other: _Test) -> bool:
         """Whether both are ends of one run: addresses crossed, or all figures the same."""
         if self.local and other.local:
@@ -105,36 +128,37 @@ class _Result:
 
 def read(text: str) -> Log:
     """Figures of all tests in the text, or of the JSON file."""
-    problems, rows, tests = Problems(), list[Row](), list[_Test]()
+    problems, rows, tests, uncounted = Problems(), list[Row](), list[_Test](), False
     objects = [one for one in json_objects(text) if "test_info" in one[1] and "MsgSize" in one[1]]
     for at, body in objects:
         test, results = _of_json(body, at, problems)
         tests.append(test)
         for result in results:
+            uncounted |= not result.iterations
             with problems.of(result.line):
                 rows.append(
                     _of_result(test, result, _unit_of_json(result) if result.rate else "us")
                 )
     both = 0
-    if not objects:
-        for test in _of_text(text, problems):
-            if any(test.is_other_end_of(one) for one in tests):
-                both += 1
-                continue
-            tests.append(test)
-            for line, cells in test.rows:
-                with problems.of(line):
-                    rows.append(_of_result(test, _of_cells(test, cells, line), test.unit))
+    for test in _of_text(without_objects(text, objects), problems):
+        if any(test.is_other_end_of(one) for one in tests):
+            both += 1
+            continue
+        tests.append(test)
+        uncounted |= "#iterations" not in test.columns
+        for line, cells in test.rows:
+            with problems.of(line):
+                rows.append(_of_result(test, _of_cells(test, cells, line), test.unit))
     addresses = dict.fromkeys(row.device for row in rows)
     assumed = any(not test.tx_depth and "BW" in test.test for test in tests)
     unsaid = {
         f"{_QUEUE} messages in the transmit queue, the default": assumed,
-        "one iteration, where a table has no #iterations": any(
-            "#iterations" not in test.columns for test in tests if test.columns
-        ),
+        "one iteration, where the output does not say their number": uncounted,
     }
     facts = {
         "link type": next((test.link for test in tests if test.link), ""),
+        "local": _ends(test.local for test in tests),
+        "remote": _ends(test.remote for test in tests),
         "both ends": "client and server printed the same run: read once" if both else "",
     }
     return Log(
@@ -145,6 +169,10 @@ def read(text: str) -> Log:
         facts={name: value for name, value in facts.items() if value},
         assumed=[text for text, applies in unsaid.items() if applies],
     )
+
+
+def _ends(addresses: Iterable[set[str]]) -> str:
+    return ", ".join(sorted({one for of_test in addresses for one in of_test}))
 
 
 def _of_json(text: str, at: int, problems: Problems) -> tuple[_Test, list[_Result]]:
@@ -169,7 +197,7 @@ def _of_json(text: str, at: int, problems: Problems) -> tuple[_Test, list[_Resul
         with problems.of(line):
             results.append(_Result(
                 line, size(values.get("MsgSize", ""), line),
-                count(values.get("n_iterations", ""), line),
+                count(values["n_iterations"], line) if "n_iterations" in values else 0,
                 *(float(number(values[name], line)) if values.get(name) else 0.0
                   for name in ("BW_average", "MsgRate", "t_typical", "t_avg")),
             ))  # fmt: skip
@@ -193,7 +221,7 @@ def _unit_of_json(found: _Result) -> str:
 
 def _of_text(text: str, problems: Problems) -> list[_Test]:
     tests: list[_Test] = []
-    test, columns, fewest = _Test(), False, _FEWEST_CELLS
+    test, columns, fewest, short = _Test(), False, _FEWEST_CELLS, 0
     for line, row in enumerate(text.splitlines(), 1):
         words = row.split()
         if title := _TITLE.match(row):
@@ -201,15 +229,8 @@ def _of_text(text: str, problems: Problems) -> list[_Test]:
             tests.append(test)
         elif call := _CALL.match(row):
             test, columns = _of_call(call), False
-        elif named := _DEVICE.search(row):
-            test.device = named[1]
-        elif depth := _DEPTH.match(row):
-            test.tx_depth = int(depth[1])
-        elif link := _LINK.match(row):
-            test.link = link[1]
-        elif address := _ADDRESS.match(row):
-            of_end = test.local if address[1] == "local" else test.remote
-            of_end.add(" ".join(address.groups()[1:]))
+        elif test.told(row):
+            continue
         elif _COLUMNS.match(row):
             if test.rows or test not in tests:  # a table without a title, or a second one
                 test = _Test(test.test, test.device, test.tx_depth, test.link)
@@ -222,13 +243,18 @@ def _of_text(text: str, problems: Problems) -> list[_Test]:
                 fewest = 1 + row.count("[")  # #bytes, figures
                 fewest = max(_FEWEST_CELLS, 1 + fewest) if counted else fewest
                 test.printed = found[1] if (found := _UNIT.search(row)) else ""
-                columns = True
+                columns, short = True, 0
+        elif _END.fullmatch(row):
+            columns = columns and not test.rows
         elif columns and words and _SIZE.fullmatch(words[0]) and words not in test.cells[-1:]:
             if len(words) < fewest:  # a missing figure shifts the others
                 given = numbered(len(words), "column", "columns")
                 problems.add(line, f"{given} where the header has {fewest}: cut")
-                continue
-            test.rows.append((line, words))  # two ends in one terminal print it twice
+                short += 1
+                columns = short < _MOST_SHORT
+            elif test.goes_on(words):
+                short = 0
+                test.rows.append((line, words))  # two ends in one terminal print it twice
     return [test for test in tests if test.rows]
 
 
