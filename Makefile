@@ -7,6 +7,8 @@ MAKEFLAGS += --no-print-directory
 STAGE := @$(PYTHON) tools/stage.py
 # What protects rarely touched ground is tested where CI is set, and by test-all.
 PYTEST = $(if $(CI),,-m "not slow")
+# CI names the slowest tests, so that its time can be cut where the time goes.
+SLOWEST = $(if $(CI),--durations=25 --durations-min=5)
 CPP_SOURCES := git ls-files -co --exclude-standard '*.cpp' '*.hpp'
 .PHONY: help setup fpga-emulator mpi run dev test test-all conformance sanitize coverage lint lint-all ruff mypy schema clang-format clang-tidy format docs bench faults fuzz soak nightly wheel sbom
 
@@ -36,7 +38,7 @@ test: ## C++ tests, then Python tests; not the slow ones (ARGS="tests/test_x.py 
 	$(SETUP) test $(if $(PYTEST),,slow)
 	@status=0; $(PYTHON) tools/cpp_tests.py || status=1; \
 	$(if $(CI),$(PYTHON) tools/cpp_tests.py --further || status=1;) \
-	$(PYTHON) tools/stage.py "Python tests" $(BIN)/python -m pytest -n auto $(PYTEST) $(ARGS) || status=1; \
+	$(PYTHON) tools/stage.py "Python tests" $(BIN)/python -m pytest -n auto $(PYTEST) $(SLOWEST) $(ARGS) || status=1; \
 	exit $$status
 
 test-all: ## every test but the sanitizers'

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from conftest import Command
+from isthmus.columns import columns
 from terminals import on_terminal
 
 ISTHMUS = str(Path(sys.executable).with_name("isthmus"))
@@ -30,3 +31,24 @@ def test_a_narrow_terminal_shows_whole_sentences(isthmus: Command, tmp_path: Pat
     headlines, _, _ = isthmus("show", "run.json").stdout.partition("\n\n")
     narrow = on_terminal(("show", "run.json"), tmp_path, 40)
     assert " ".join(headlines.split()) in " ".join(narrow.split())
+
+
+@pytest.mark.parametrize(
+    "words",
+    [("card", "boards"), ("reproduce",), ("run",), ("run", "transfer", "--help")],
+    ids=" ".join,
+)
+def test_a_table_is_no_wider_than_a_narrow_terminal(tmp_path: Path, words: tuple[str, ...]) -> None:
+    told = on_terminal(words, tmp_path, 40).replace("\r", "").splitlines()
+    assert len(told) > 5
+    # The program's path is one word.
+    assert not [line for line in told if len(line) > 40 and len(line.split()) > 1]
+
+
+def test_a_table_without_room_becomes_paragraphs(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("sys.stdout.isatty", lambda: True)
+    monkeypatch.setenv("COLUMNS", "40")
+    rows = [("opencl:pocl", "transfer hostmem allocation beff", "Intel(R) Xeon(R) Processor")]
+    assert list(columns(rows)) == [
+        "opencl:pocl  transfer hostmem allocation", "  beff  Intel(R) Xeon(R) Processor",
+    ]  # fmt: skip

@@ -530,14 +530,15 @@ def test_help_of_a_study_lists_its_axes_and_operations(isthmus: Command, study: 
     assert "isthmus run STUDY --help" in " ".join(isthmus("run", "--help").stdout.split())
     done = isthmus("run", study.name, "--help")
     assert done.returncode == 0, done.stderr
-    assert study.question in done.stdout
+    text = " ".join(done.stdout.split())
+    assert study.question in text
     for axis in study.axes:
         option = f"--{axis.name.replace('_', '-')}"
         (line,) = (line for line in done.stdout.splitlines() if line.startswith(f"{option} "))
         assert axis.describes in line
     for operation in study.operations:
         assert operation in done.stdout
-    (example,) = (line for line in done.stdout.splitlines() if line.startswith("Example: "))
+    _, _, example = text.partition("Example: ")
     axes = example.partition(" --quick ")[2].removeprefix("--").split()
     assert study.parse({axes[0].replace("-", "_"): axes[1]})
 

@@ -33,11 +33,24 @@ def fitted(line: str) -> list[str]:
 def columns(
     rows: Sequence[Sequence[str]], indent: str = "", right: Collection[int] = ()
 ) -> Iterator[str]:
-    """A line for each row; on a terminal too narrow for it more, in its last column.
+    """A line for each row, and more lines where the terminal is narrower than the row.
 
-    ``right``: the columns that are aligned to the right.
+    The last column continues below itself. A terminal without room for the last column gets each
+    row as a paragraph, and no columns.
+
+    Args:
+        rows: Cells of each row.
+        indent: Characters in front of each line.
+        right: The columns that are aligned to the right.
+
     """
     widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    beside = len(indent) + sum(width + len(_BETWEEN) for width in widths[:-1])
+    if sys.stdout.isatty() and beside + _LEAST > shutil.get_terminal_size().columns:
+        for row in rows:
+            text = _BETWEEN.join(cell.strip() for cell in row if cell.strip())
+            yield from wrapped(text, indent, f"{indent}  ")
+        return
     for row in rows:
         cells = [
             cell.rjust(width) if i in right else cell.ljust(width)

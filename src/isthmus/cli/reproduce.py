@@ -129,7 +129,8 @@ def _listed() -> Iterator[str]:
         yield ""
     every = (row for source in published.sources().values() for row in source.rows)
     yield from _legend(row.how for row in every)
-    yield f"{invocation('reproduce', 'NAME')} puts published figures beside ours;"
+    command = invocation("reproduce", "NAME")
+    yield from wrapped(f"{command} puts published figures beside ours;", others="")
     yield "NAME is SOURCE/FIGURE, SOURCE or all."
 
 

@@ -57,38 +57,34 @@ class StudyCommand(DeclaringCommand):
 
 def overview() -> str:
     """All studies and what they ask."""
-    from isthmus.columns import columns
+    from isthmus.columns import columns, wrapped
     from isthmus.studies import in_order
 
     rows = [(study.name, study.question) for study in in_order()]
     rows.append(("all", "all of them"))
-    lines = ["isthmus run STUDY [--quick] [--device D ...]", *columns(rows)]
-    return "\n".join([*lines, "isthmus run STUDY --help says what a study varies.", ""])
+    lines = [*wrapped("isthmus run STUDY [--quick] [--device D ...]"), *columns(rows)]
+    more = wrapped("isthmus run STUDY --help says what a study varies.")
+    return "\n".join([*lines, *more, ""])
 
 
 def usage(study: Study) -> str:
     """A study's axes and operations, and an example."""
-    from isthmus.columns import columns
+    from isthmus.columns import columns, wrapped
 
     usually = list(map(str, study.operations_usually))
     on_request = [name for name in study.operations if name not in usually]
     rows = [("axis", "usually", "what it is")]
     rows += [(flag(axis.name), _usual(axis), axis.describes) for axis in study.axes]
-    return "\n".join(
-        [
-            f"isthmus run {study.name}: {study.question}",
-            "",
-            *columns(rows),
-            "",
-            f"operations: {', '.join(usually)}",
-            *([f"on request: {', '.join(on_request)}"] if on_request else []),
-            "",
-            "Values are a list, 1,4Ki or read,write; sizes and numbers also a range, 1:2Gi.",
-            f"Example: isthmus run {study.name} --quick {_few_sizes(study)}",
-            "isthmus devices lists what can be measured, isthmus run --help all other options.",
-            "",
-        ]
-    )
+    operations = [f"operations: {', '.join(usually)}"]
+    operations += [f"on request: {', '.join(on_request)}"] if on_request else []
+    more = [
+        "Values are a list, 1,4Ki or read,write; sizes and numbers also a range, 1:2Gi.",
+        f"Example: isthmus run {study.name} --quick {_few_sizes(study)}",
+        "isthmus devices lists what can be measured, isthmus run --help all other options.",
+    ]
+    paragraphs = [[f"isthmus run {study.name}: {study.question}"], operations, more]
+    title, below, last = ([part for one in some for part in wrapped(one)] for some in paragraphs)
+    return "\n".join([*title, "", *columns(rows), "", *below, "", *last, ""])
 
 
 def _usual(axis: Axis) -> str:
