@@ -22,6 +22,7 @@ from isthmus.written import json_text
 _LISTED: tuple[State, ...] = (*BAD, "unknown")
 _MOST_NODES = 8
 _MOST_SHIFTS = 3
+_MOST_OPEN = 4
 _MOST_REFERENCES = 2
 _WIDTH = 80
 _MOST_EXPECTED = 1_000_000
@@ -89,8 +90,9 @@ def _against_baseline(fleet: Fleet) -> Iterator[str]:
         yield f"Against the baseline, {what} slower on most machines of a kind:"
         yield from (f"  {_what(one)}" for one in fleet.shifts[:_MOST_SHIFTS])
     if fleet.open and not fleet.baseline:
-        names = "; ".join(dict.fromkeys(map(_kind, fleet.open)))
-        yield f"Against the baseline, nothing is decided of {names}"
+        names = list(dict.fromkeys(map(_kind, fleet.open)))
+        what = "; ".join(names) if len(names) < _MOST_OPEN else f"{len(names)} operations"
+        yield f"Against the baseline, nothing is decided of {what}"
     if fleet.own_base and fleet.own_base[0] < fleet.own_base[1]:
         known, count = fleet.own_base
         yield f"{count - known} of {count} machines have no run of their own in the baseline."
@@ -102,14 +104,15 @@ def _kind(one: Coverage) -> str:
 
 def _line(node: Node) -> str:
     state = f"{node.state}: " if node.state in {"failed", "old"} else ""
-    return f"{node.name}: {state}{_why(node)}"
+    line = f"{node.name}: {state}{_why(node)}"
+    return line if len(line) <= _WIDTH else f"{node.name}: {state}{_why(node, times=False)}"
 
 
-def _why(node: Node) -> str:
+def _why(node: Node, *, times: bool = True) -> str:
     """What is wrong with a machine."""
     if node.outliers:
         more = f"; {len(node.outliers) - 1} more" if len(node.outliers) > 1 else ""
-        return f"{_what(node.outliers[0])}{more}"
+        return f"{_what(node.outliers[0], times=times)}{more}"
     if node.state == "slow_host":
         return f"its host is slow: {_host(node)}"
     if node.state == "old":
@@ -145,15 +148,17 @@ def _fact(fact: Fact) -> str:
     return f"{device}{fact.check}: {fact.found}"
 
 
-def _what(one: Outlier) -> str:
+def _what(one: Outlier, *, times: bool = True) -> str:
     ratio = one.ratio or 1.0
     longer = f"{100 * (ratio - 1):.0f} % longer"
     if one.against == "base" and not one.node:
         longer += f" on {one.machines[0]} of {one.machines[1]}"
     named = " ".join(filter(None, (one.device, one.operation, one.memory, one.sizes)))
     before = "before" if one.against == "base" else "usually"
-    times = f"{format_seconds(one.seconds)}, {before} {format_seconds(one.seconds / ratio)}"
-    return f"{longer}: {named} ({times})"
+    if not times:
+        return f"{longer}{' than before' if one.against == 'base' else ''}: {named}"
+    both = f"{format_seconds(one.seconds)}, {before} {format_seconds(one.seconds / ratio)}"
+    return f"{longer}: {named} ({both})"
 
 
 def nodeset(nodes: Sequence[Node]) -> str:

@@ -12,6 +12,10 @@ from isthmus.student import student
 
 _FENCE = 1.5
 """Interquartile ranges below the lower quartile: Tukey's fence, to which low values are drawn."""
+_NORMAL_TO_MAD = 1.4826
+"""Standard deviation over median absolute deviation of a normal distribution."""
+_OF_FEW, _MANY = 1.2, 10
+"""Factor of the median absolute deviation of fewer values than these."""
 _LEAST_GROUP = 3
 """Values of a group of their own."""
 _GROUP_SHARE = 1 / 3
@@ -29,7 +33,7 @@ class Above(NamedTuple):
     """Mean of the rest."""
     error: float
     """Standard deviation of a further value about that mean."""
-    free: int
+    free: float
     """Degrees of freedom of ``error``."""
 
     def bound(self, share: float) -> float:
@@ -37,7 +41,18 @@ class Above(NamedTuple):
         return self.mean + student(self.free, share) * self.error
 
 
-def above(values: Sequence[float], false_alarms: float) -> Above:
+class Scatter(NamedTuple):
+    """How values of this kind scatter, as others of the kind show."""
+
+    variance: float
+    free: float
+    """Degrees of freedom that it is worth."""
+
+
+UNKNOWN = Scatter(0.0, 0.0)
+
+
+def above(values: Sequence[float], false_alarms: float, kind: Scatter = UNKNOWN) -> Above:
     """Which of at least three values lie above the rest.
 
     Up to half of them, by the generalised extreme Studentised deviate test of the upper side
@@ -49,21 +64,42 @@ def above(values: Sequence[float], false_alarms: float) -> Above:
         values: such as logarithms of times; those that are alike are about normal.
         false_alarms: how often one of normal values is above the rest. Of 6 to 12 values it is
             twice as often (``benchmarks/fleet.py --healthy``).
+        kind: the values' own scatter is shrunk towards it (Smyth, "Linear models and empirical
+            Bayes methods", Statistical Applications in Genetics and Molecular Biology 3 (2004), 3).
 
     """
     order = sorted(range(len(values)), key=lambda i: values[i])
     centre = middle(values)
     ordered = _fenced([values[i] - centre for i in order])
     count = len(ordered)
-    found = max(_extreme(ordered, false_alarms / 2), _group(ordered, false_alarms / 2))
+    found = max(_extreme(ordered, false_alarms / 2, kind), _group(ordered, false_alarms / 2))
     kept = ordered[: count - found]
     mean, spread = _scatter(kept)
-    error = spread * math.sqrt(1 + 1 / len(kept))
+    variance, free = _shrunk(spread**2, len(kept) - 1, kind)
+    error = math.sqrt(variance * (1 + 1 / len(kept)))
     places = frozenset(order[len(kept) :])
-    return Above(places, centre + middle(kept), centre + mean, error, len(kept) - 1)
+    return Above(places, centre + middle(kept), centre + mean, error, free)
 
 
-def _extreme(ordered: Sequence[float], false_alarms: float) -> int:
+def robust_variance(values: Sequence[float]) -> float:
+    """Variance by the median absolute deviation, which up to half of the values do not change.
+
+    Of few values it is somewhat too large (Croux and Rousseeuw, "Time-efficient algorithms for two
+    highly robust estimators of scale", COMPSTAT 1992, 411: factors of 6 to 9 values).
+    """
+    centre = middle(values)
+    deviation = middle([abs(value - centre) for value in values])
+    few = _OF_FEW if len(values) < _MANY else 1.0
+    return (few * _NORMAL_TO_MAD * deviation) ** 2
+
+
+def _shrunk(variance: float, free: float, kind: Scatter) -> tuple[float, float]:
+    """The variance shrunk towards the kind's, and its degrees of freedom."""
+    both = free + kind.free
+    return (free * variance + kind.free * kind.variance) / both, both
+
+
+def _extreme(ordered: Sequence[float], false_alarms: float, kind: Scatter) -> int:
     """How many of the highest values lie above the rest: the last one that is far from it."""
     count, found = len(ordered), 0
     total, squares = math.fsum(ordered), math.fsum(value * value for value in ordered)
@@ -71,12 +107,13 @@ def _extreme(ordered: Sequence[float], false_alarms: float) -> int:
         rest = count - larger
         value = ordered[rest]
         total, squares = total - value, squares - value * value
-        variance = max(squares - total * total / rest, 0.0) / (rest - 1)
+        own = max(squares - total * total / rest, 0.0) / (rest - 1)
+        variance, free = _shrunk(own, rest - 1, kind)
         beyond, error = value - total / rest, math.sqrt(variance * (1 + 1 / rest))
         share = 1 - false_alarms / (rest + 1)
         # Student's quantile takes longer to find, and is above the normal one.
         if beyond > NormalDist().inv_cdf(share) * error:
-            found = larger if beyond > student(rest - 1, share) * error else found
+            found = larger if beyond > student(free, share) * error else found
     return found
 
 

@@ -7,6 +7,8 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from functools import partial
+from statistics import median
 from typing import Any, Literal, NamedTuple
 
 from isthmus.analysis.fleet import hosts
@@ -26,7 +28,7 @@ from isthmus.analysis.quantities import Coverage, Outcome, Quantity, coverage, i
 from isthmus.frames import Frame, Series
 from isthmus.results.run_file import Run
 from isthmus.statistics import Judgement, judge, location, shift, simultaneous
-from isthmus.statistics.outliers import above
+from isthmus.statistics.outliers import UNKNOWN, Scatter, above, robust_variance
 from isthmus.text import counted
 
 _FALSE_ALARMS = 0.01
@@ -35,6 +37,14 @@ _FALSE_ALARMS = 0.01
 Of 6 to 12 machines it is twice as often: see ``statistics.outliers``."""
 _LEAST_NODES = 6
 """Machines of one kind of which one can be told from the others."""
+_WITHIN = 0.9
+"""Confidence by which a change is within the limit: 95 % on each side.
+
+All are within where each is, so each bound has the whole confidence (see ``analysis.change``)."""
+_PRIOR_FREE = 4.0
+"""Degrees of freedom that the scatter of a quantity's kind is worth (``statistics.host_state``)."""
+_LEAST_ALIKE = 3
+"""Quantities of a kind that show how its quantities scatter."""
 _LEAST_REST = 3
 """Machines by which one is judged of which a check finds a lesser link."""
 _SUSPECTED = 0.99
@@ -189,7 +199,7 @@ def inspect(
     here = {node.name for node in nodes}
     absent = sorted({names[name] for name in wanted} - here)
     nodes += [Node(name, "", "missing", [], ["no run file"]) for name in absent]
-    kinds = len({node.kind for node in nodes if node.figures})
+    kinds = len({node.kind for node in nodes if node.state not in {"failed", "missing", "old"}})
     own = len({n for n, _ in old.machines} & here), len(here)
     return Fleet(
         nodes, kinds, judging.quantities, shifts, why, least, decided,
@@ -364,13 +374,14 @@ def _beyond(
     """
     bounds: dict[str, dict[Key, _Bound]] = {}
     counts = math.log1p(least)
+    scatters = _scatters(scores, suspects)
     for key, rows in scores.groupby(_QUANTITY):
         logs = dict(zip(rows["node"], rows["score"].tolist(), strict=True))
         if len(logs) < _LEAST_NODES:
             continue
         rest = [name for name in logs if name not in suspects]
         rest = rest if len(rest) >= _LEAST_REST else list(logs)
-        found = above([logs[name] for name in rest], alarms)
+        found = above([logs[name] for name in rest], alarms, scatters.get(key, UNKNOWN))
         high = {rest[place] for place in found.places}
         for name, log in logs.items():
             share = 1 - alarms if name in rest else _SUSPECTED
@@ -381,6 +392,30 @@ def _beyond(
                 bound = _Bound(log, 0.0, max(limit + found.usual, counts), beyond and log > counts)
             bounds.setdefault(name, {})[key] = bound
     return bounds
+
+
+def _scatters(scores: Frame, suspects: set[str]) -> dict[Key, Scatter]:
+    """How quantities of the kind of each one scatter over machines, where there are several.
+
+    Of a kind are small sizes of a study and device, and large sizes of one kind of memory.
+    """
+    variances: dict[Key, float] = {}
+    kinds: dict[tuple[Any, ...], list[Key]] = {}
+    for key, rows in scores.groupby(_QUANTITY):
+        named = zip(rows["node"], rows["score"].tolist(), strict=True)
+        logs = [log for name, log in named if name not in suspects]
+        if len(logs) >= _LEAST_REST:
+            variances[key] = robust_variance(logs)
+            of = dict(zip(_QUANTITY, key, strict=True))
+            memory = of["memory"] if of["sizes"].startswith("from") else ""
+            alike = (of["kind"], of["study"], of["device"], of["clock"], of["sizes"], memory)
+            kinds.setdefault(alike, []).append(key)
+    return {
+        key: Scatter(median([variances[one] for one in keys]), _PRIOR_FREE)
+        for keys in kinds.values()
+        if len(keys) >= _LEAST_ALIKE
+        for key in keys
+    }
 
 
 def _by_node(
@@ -461,15 +496,13 @@ def _shifts(judging: _Judging, before: Reading | None) -> tuple[list[Outlier], s
         logs = (rows if paired is None else paired)["score"].tolist()
         if paired is not None and 2 * len(paired) >= len(rows):
             # Each machine beside itself: how machines differ from one another is no matter.
-            rest = [
-                s for n, s in zip(paired["node"], paired["score"], strict=True) if n not in named
-            ]
-            change, count = location(rest, confidence), len(rest)
+            pairs = zip(paired["node"], paired["score"], strict=True)
+            rest = [log for name, log in pairs if name not in named]
+            interval, count = partial(location, rest), len(rest)
         else:
-            reference = known[key].tolist() if key in known else []
-            logs = rows["score"].tolist()
-            change = shift(reference, logs, confidence)
-            count = min(len(reference), len(logs))
+            reference, logs = known[key].tolist() if key in known else [], rows["score"].tolist()
+            interval, count = partial(shift, reference, logs), min(len(reference), len(logs))
+        change = interval(confidence)
         fewest = min(fewest, count)
         slower = sum(log > math.log1p(judging.least) for log in logs)
         one = _outlier(
@@ -477,6 +510,11 @@ def _shifts(judging: _Judging, before: Reading | None) -> tuple[list[Outlier], s
             (slower, len(logs)),
         )  # fmt: skip
         verdict = judge(change.exponential(), judging.least)
+        if (
+            verdict == "undecided"
+            and judge(interval(_WITHIN).exponential(), judging.least) == "same"
+        ):
+            verdict = "same"
         judged.append((one, one.sizes, verdict))
         if verdict == "slower":
             found.append(one)

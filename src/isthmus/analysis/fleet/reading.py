@@ -111,17 +111,21 @@ def figures(rows: Frame, keys: Sequence[str], **of: Callable[[Series], float]) -
 def same_hosts(names: Iterable[str], wanted: Iterable[str] = ()) -> dict[str, str]:
     """The name that is shown of each host: ``node1`` and ``node1.example.org`` are the same one.
 
-    Unless several domains have a host of that name. A name that is ``wanted`` is shown as that.
+    Unless several domains have a host of that name. A name that is ``wanted`` is shown as that;
+    else the short one, where any host has one.
     """
     alike: dict[str, dict[str, None]] = {}
     for name in (*wanted, *names):
         short = name.partition(".")[0].lower()
         alike.setdefault(name if not short or short.isdecimal() else short, {})[name] = None
     first = dict.fromkeys(wanted)
+    short_ones = any("." not in name for group in alike.values() for name in group)
     shown: dict[str, str] = {}
     for group in alike.values():
         domains = {name.lower() for name in group if "." in name}
         best = min(group, key=lambda name: (name not in first, "." in name))
+        if short_ones and best not in first and not best.partition(".")[0].isdecimal():
+            best = best.partition(".")[0] or best
         shown |= {name: best if len(domains) < 2 else name for name in group}
     return shown
 
