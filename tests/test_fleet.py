@@ -18,6 +18,7 @@ from conftest import Command
 from exposition import problems
 from host_states import planted_fleet
 from isthmus.analysis.fleet import Fleet, Node, inspect
+from isthmus.cli.fleet import fleet as command
 from isthmus.errors import UsageError
 from isthmus.measure.devices import link_attributes
 from isthmus.reporters.fleet import FORMATS, node_names, nodeset
@@ -291,23 +292,29 @@ def test_a_short_name_and_one_with_its_domain_are_the_same_machine() -> None:
     assert len(inspect([*full, *other]).nodes) == 16, "hosts of two domains"
 
 
-def test_an_old_run_speaks_for_no_machine(tmp_path: Path, isthmus: Command) -> None:
+def test_an_old_run_speaks_for_no_machine(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     for name, run in machines(8, {5: 3.0}):
         hours = 30 if name in {"n4", "n5"} else 1
         save(began(run, hours), tmp_path / f"{name}.json")
         if name == "n4":  # what it was before does not count where it is known now
             save(began(run), tmp_path / "n4-now.json")
-    ran = isthmus("fleet", ".", "--expect", "node[000-007]")
-    assert ran.returncode == 3
-    assert [line.partition(" began")[0] for line in ran.stdout.splitlines()] == [
+
+    def said(**options: Any) -> list[str]:
+        assert command(tmp_path, **options) == 3
+        return capsys.readouterr().out.splitlines()
+
+    assert [line.partition(" began")[0] for line in said(expect="node[000-007]")] == [
         "None of 8 machines is slower than its like.",
         "node005: old: its newest run",
     ]
-    assert isthmus("fleet", ".", "--format", "nodes").stdout == "node005\n"
+    assert said(form="nodes") == ["node005"]
     for age in ("2d", "31h", "none"):
-        assert "1 of 8 machines is slower" in isthmus("fleet", ".", "--max-age", age).stdout
-    assert "(--max-age)" in isthmus("fleet", ".", "--max-age", "1m").stdout
-    assert isthmus("fleet", ".", "--max-age", "1").returncode == 2
+        assert said(max_age=age)[0] == "1 of 8 machines is slower than its like."
+    assert "(--max-age)" in said(max_age="1m")[0]
+    with pytest.raises(UsageError, match="no age"):
+        command(tmp_path, max_age="1")
 
 
 def test_metrics_follow_the_rules_of_the_format() -> None:

@@ -102,9 +102,12 @@ def gather(runs: Sequence[OneRun], names: Mapping[str, str]) -> Reading:
 def figures(rows: Frame, keys: Sequence[str], **of: Callable[[Series], float]) -> Frame:
     """A row for each group of rows that are equal in the keys, with figures of its columns."""
     groups = [
-        (*key, *(figure(group[name]) for name, figure in of.items()))
+        (*key, *(
+            figure(group[name]) if len(group) > 1 else group[name].values[0]
+            for name, figure in of.items()
+        ))
         for key, group in rows.groupby(keys, sort=False)
-    ]
+    ]  # fmt: skip
     return Frame(groups, columns=[*keys, *of])
 
 
