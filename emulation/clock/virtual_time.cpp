@@ -1,6 +1,7 @@
 #include "virtual_time.hpp"
 
 #include <algorithm>
+#include <utility>
 
 #include "lock.hpp"
 
@@ -153,13 +154,14 @@ void VirtualTime::raise(Nanoseconds time) {
   }
 }
 
-void VirtualTime::count(bool counts) {
+bool VirtualTime::count(bool counts) {
   const Turn turn(*this);
-  if (own != nullptr) {
-    own->base = time_of(*own, turn.used);
-    own->used = turn.used;
-    own->counts = counts;
+  if (own == nullptr) {
+    return true;
   }
+  own->base = time_of(*own, turn.used);
+  own->used = turn.used;
+  return std::exchange(own->counts, counts);
 }
 
 Nanoseconds VirtualTime::enter(Doing what) {

@@ -83,8 +83,8 @@ class VirtualTime {
   /// It is at least `time`: another thread did something then that this one waited for.
   void raise(Nanoseconds time);
 
-  /// Whether what the calling thread computes from now on advances its time.
-  void count(bool counts);
+  /// Whether what the calling thread computes from now on advances its time; whether it did.
+  bool count(bool counts);
 
   /// A call into a card, or a wait, begins: its time.
   Nanoseconds enter(Doing what);

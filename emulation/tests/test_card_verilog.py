@@ -263,6 +263,7 @@ def test_a_module_of_ones_own_needs_a_description_alone(
     ran = card_exec("--kernels", tmp_path, "--", *program)
     assert ran.figures["sum"] == 1000 * 1001
     assert moved_by_kernel(ran.errors) == "12 kB"
+    assert "computing" not in ran.errors[-1]  # a module takes its clocks
 
 
 @pytest.mark.slow

@@ -159,6 +159,11 @@ def test_no_wake_up_of_xrts_scheduler_is_lost(
     assert ran.figures
 
 
+def test_pages_of_a_buffer_are_there_when_it_is_made(lifecycle: Run) -> None:
+    """Else the program pays for them when it touches them, beside what pinning them takes."""
+    assert lifecycle("pages").figures == {"pages": 4096, "there": 4096}
+
+
 def test_many_commands_are_there_at_once(lifecycle: Run) -> None:
     """XRT's emulation has addresses for 21 845 as it is installed."""
     ran = lifecycle("many_commands", 30_000)

@@ -54,9 +54,11 @@ def test_the_language_is_as_opencl_c_has_it(ran: Callable[..., Ran]) -> None:
 
 def test_opencl_starts_a_kernel_for_each_group(ran: Callable[..., Ran]) -> None:
     invalid_work_group_size = -54  # the source requires groups of 64, a task has one of 1
-    assert ran("groups").figures == {
+    groups = ran("groups")
+    assert groups.figures == {
         "task": invalid_work_group_size, "turned": 256, "doubled": 256, "known": 32, "values": 1,
     }  # fmt: skip
+    assert "computing not modelled for doubled, turned, values and who, only" in groups.errors[-1]
 
 
 def test_the_native_api_starts_one_group(ran: Callable[..., Ran]) -> None:

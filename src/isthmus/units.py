@@ -99,10 +99,16 @@ def parse_share(text: str) -> float:
 def _scaled(value: float, units: tuple[tuple[float, str], ...]) -> str:
     if not math.isfinite(value):
         return f"{value} {units[-1][1]}"
-    scale, unit = next(((s, u) for s, u in units if abs(value) >= s), units[-1])
+    # As it is shown: 0.99999 s is 1.00 s, not 1000 ms.
+    scale, unit = next(((s, u) for s, u in units if _rounded(value) >= s), units[-1])
     number = value / scale
-    digits = max(0, 2 - math.floor(math.log10(abs(number)))) if number else 0
+    digits = max(0, 2 - math.floor(math.log10(_rounded(number)))) if number else 0
     return f"{number:.{min(digits, 3)}f} {unit}"
+
+
+def _rounded(value: float) -> float:
+    """The amount of a value, with three digits."""
+    return float(f"{abs(value):.3g}")
 
 
 def format_seconds(seconds: float) -> str:

@@ -1,6 +1,7 @@
 // What programs do with cards beside copying and computing: second bitstreams, children of their
 // own, many runs, buffers of every kind, kernels without a scheduler. Prints one JSON object.
 #include <ert.h>
+#include <sys/mman.h>
 #include <sys/wait.h>
 #include <unistd.h>
 #include <xrt/experimental/xrt_ip.h>
@@ -412,6 +413,20 @@ void freed(const Arguments& arguments) {
   run.wait();
 }
 
+/// Pages of a buffer that nobody has touched, and how many of them are there.
+void pages(const Arguments& arguments) {
+  Card card(arguments[0]);
+  constexpr std::size_t bytes = std::size_t{16} << 20U;
+  xrt::bo buffer(card.device, bytes, 0);
+  std::vector<unsigned char> there(bytes / 4096);
+  if (mincore(buffer.map<char*>(), bytes, there.data()) != 0) {
+    throw std::runtime_error("mincore");
+  }
+  tell("pages", there.size());
+  const auto is_there = [](unsigned char page) { return (page & 1U) != 0; };
+  tell("there", std::count_if(there.begin(), there.end(), is_there));
+}
+
 /// Kernels and runs that go as soon as they are started; then vadd.
 void dropped(const Arguments& arguments) {
   Card card(arguments[0]);
@@ -448,5 +463,6 @@ int main(int count, char** given) {
                  {"overrun", overrun},
                  {"freed", freed},
                  {"dropped", dropped},
+                 {"pages", pages},
              });
 }

@@ -48,7 +48,7 @@ TEST_CASE("What a kernel offers after its end leaves, and nobody waits for it", 
   REQUIRE(ended.size() == 2);
   CHECK(told);
   CHECK(ended.front().unit == 1);
-  CHECK(ended.front().bytes == 5);
+  CHECK(ended.front().outcome.bytes == 5);
   CHECK(ended.front().end - began <= 4 * clock_time);
   CHECK(values == counted(50));
   CHECK(flow.waiting().empty());  // though it waits for room

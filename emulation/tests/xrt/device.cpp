@@ -305,6 +305,36 @@ TEST_CASE("Kernels compute, and are done when their time has come", "[card][proc
   }
 }
 
+TEST_CASE("A kernel computes as long as the xclbin says, while its memory works",
+          "[card][process]") {
+  const auto kernel_time = [](const std::string& lines) {
+    std::string text = description;
+    text.insert(text.find("argument buffer 16"), lines);
+    Bench bench(text);
+    for (const std::uint64_t address : {0, 8192, 16384}) {
+      bench.allocate(address, 4096);
+    }
+    std::vector<std::uint32_t> map(14);
+    map[7] = 8192;
+    map[10] = 16384;
+    map[13] = 1000;
+    bench.write_registers(vadd_at, map);
+    map[0] = 1;
+    bench.write_registers(vadd_at, map);
+    CHECK(bench.read_register(vadd_at) == 6);
+    return static_cast<Time>(bench.meter.slot().kernel_fs.load());
+  };
+  const Time memory = kernel_time("");
+  const Time clock = Pace::of_clock(300).of(4120);
+  CHECK(kernel_time("cycles u3 4 * 120 +\n") == clock);
+  CHECK(kernel_time("cycles u3 4 * 120 +\nleast u3\ncomputing 4 n + 120 cycles\n") == clock);
+  CHECK(kernel_time("cycles 1\n") == memory);
+  CHECK_THROWS_WITH(kernel_time("computing -n cycles (given)\ncycles u3 neg\n"),
+                    "kernel 'vadd' computes -n cycles (given), which is no time: -1000 cycles");
+  CHECK_THROWS_AS(kernel_time("cycles u3 +\n"), DescriptionError);
+  CHECK_THROWS_AS(kernel_time("cycles u0\n"), DescriptionError);  // an address
+}
+
 TEST_CASE("A kernel with streams that starts itself again can be stopped", "[card][process]") {
   std::string text = description;
   text.insert(text.rfind("end\n"), "restarts\nstream vadd_1 9 read_bandwidth_1 0 4 a:b\n");

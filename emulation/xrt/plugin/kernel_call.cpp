@@ -207,6 +207,7 @@ class Run {
       }
     }
     run_.cycles = cycles();
+    run_.computing = ISTHMUS_COMPUTING_UNKNOWN;  // beside what it reads, writes, sends
   }
 
  private:
@@ -329,7 +330,7 @@ extern "C" {
 
 __attribute__((visibility("default"))) int isthmus_kernel(isthmus_kernel_run* run) {
   try {
-    if (run->abi < 5) {
+    if (run->abi < 6) {
       throw std::runtime_error("it was built for a newer Isthmus");
     }
     isthmus::card::plugin::Run(*run).call();

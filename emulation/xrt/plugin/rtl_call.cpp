@@ -118,6 +118,7 @@ class Run {
       look_around();
     }
     run_.cycles = cycles();
+    run_.computing = ISTHMUS_COMPUTING_KNOWN;
     if (module_.chained) {
       kernel_.write_register(0, continue_bit, 0xF);
     }
@@ -289,7 +290,7 @@ class Run {
 extern "C" __attribute__((visibility("default"))) int isthmus_kernel(isthmus_kernel_run* run) {
   using namespace isthmus::card;
   try {
-    if (run->abi < 5) {
+    if (run->abi < 6) {
       throw std::runtime_error("it was built for a newer Isthmus");
     }
     // Kept: what a module remembers from run to run, it remembers here; the card loads this library

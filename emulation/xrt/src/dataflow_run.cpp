@@ -103,7 +103,7 @@ void Dataflow::Run::count(const KernelOutcome& outcome) {
   add_memory();
   memory_ = std::max<Time>(outcome.duration - outcome.logic, 0);
   late_ = memory_;
-  bytes_ += outcome.bytes;
+  outcome_ += outcome;
 }
 
 /// What memory added to the run before; until this one reaches a stream, those behind it are as

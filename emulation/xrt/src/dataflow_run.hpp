@@ -72,7 +72,7 @@ class Dataflow::Run final : public StreamAccess {
     return {.unit = unit_,
             .began = began_,
             .end = done_at_.value_or(now_) + static_cast<std::uint64_t>(late_),
-            .bytes = bytes_};
+            .outcome = outcome_};
   }
 
  private:
@@ -128,7 +128,7 @@ class Dataflow::Run final : public StreamAccess {
   std::uint64_t now_ = base_;
   Time late_ = 0;
   Time memory_ = 0;  ///< added to the run before, and not yet to this one's time
-  std::uint64_t bytes_ = 0;
+  KernelOutcome outcome_;
   std::uint64_t looks_ = 0;
   bool moved_ = false;       ///< a word, in this one of its runs
   std::uint64_t alone_ = 0;  ///< words moved at `others_moves_`

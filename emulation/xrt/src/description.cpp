@@ -131,12 +131,22 @@ Description Description::parse(std::istream& text) {
       found.units.back().controlled = false;
     } else if (what == "restarts" && !found.units.empty()) {
       found.units.back().auto_restart = true;
+    } else if (what == "cycles" && !found.units.empty()) {
+      found.units.back().cycles = Formula::parse(words.rest());
+    } else if (what == "least" && !found.units.empty()) {
+      found.units.back().least_cycles = Formula::parse(words.rest());
+    } else if (what == "computing" && !found.units.empty()) {
+      found.units.back().computing = words.rest();
     } else if (what == "argument" && !found.units.empty()) {
       ComputeUnit& unit = found.units.back();
       unit.arguments.push_back(argument(words, unit, line));
     } else if (what == "stream") {
       found.streams.push_back(stream(words, found.units, line));
     } else if (what == "end") {
+      for (const ComputeUnit& unit : found.units) {
+        unit.cycles.check(unit.arguments);
+        unit.least_cycles.check(unit.arguments);
+      }
       return found;
     } else {
       refuse(line);

@@ -35,13 +35,15 @@ struct File {
 }  // namespace
 
 Device::Device(Description description, Timing& timing, ProgramMemory& host, Meter& meter,
-               const std::vector<std::string>& kernel_folders, std::string fatal_warnings)
+               const std::vector<std::string>& kernel_folders, std::string fatal_warnings,
+               bool as_hardware)
     : description_(std::move(description)),
       timing_(&timing),
       transfers_(timing),
       host_(&host),
       meter_(&meter),
       warnings_(std::move(fatal_warnings)),
+      as_hardware_(as_hardware),
       flow_(description_, timing.kernel_hertz()) {
   check_memories();
   for (const ComputeUnit& place : description_.units) {

@@ -363,7 +363,8 @@ KernelOutcome outcome_of(const KernelRun& run, std::uint64_t sweeps) {
     bytes += static_cast<std::uint64_t>(port.bytes);
   }
   bytes = product(run, bytes, sweeps);
-  return {.duration = run.timing->kernel(ports, static_cast<std::int64_t>(sweeps)), .bytes = bytes};
+  const Time memory = run.timing->kernel(ports, static_cast<std::int64_t>(sweeps));
+  return {.duration = memory, .bytes = bytes, .memory = memory};
 }
 
 std::unique_ptr<KernelModel> make_kernel(const ComputeUnit& unit,

@@ -137,14 +137,18 @@ void serve(const Identity& identity, Channel& channel) {
   const std::string events = environment("ISTHMUS_CARD_EVENTS");
   Meter meter({.page = environment(page_variable),
                .events = events.empty() ? "" : events + "/" + identity.id + ".tsv",
+               .computing = session + "/computing.tsv",
                .id = identity.id,
                .card = identity.card,
                .program = static_cast<std::uint32_t>(program),
                .board = timing.board().name});
   ProgramMemory host(identity.socket("D2X_unix_sock_"));
+  // The private copy of the shim that stands in for a board's reads its mode from that variable
+  // (emulation/python/isthmus/emulation/root.py).
+  const bool as_hardware = !environment("ISTHMUS_CARD__MODE").empty();
   Device device(description_of(identity), timing, host, meter,
                 split(environment("ISTHMUS_CARD_KERNELS")),
-                environment("ISTHMUS_CARD_FAIL_ON_WARNING"));
+                environment("ISTHMUS_CARD_FAIL_ON_WARNING"), as_hardware);
 
   std::array<std::byte, request_header_bytes> header{};
   std::vector<std::byte> body;

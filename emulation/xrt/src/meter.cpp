@@ -7,6 +7,7 @@
 
 #include <algorithm>
 #include <cinttypes>
+#include <fstream>
 #include <stdexcept>
 #include <utility>
 
@@ -42,7 +43,7 @@ bool reached(std::uint64_t now, std::uint64_t end) {
 
 }  // namespace
 
-Meter::Meter(const Place& place) {
+Meter::Meter(const Place& place) : computing_file_(place.computing) {
   if (place.page.empty()) {
     own_ = std::make_unique<CardSlot>();
     slot_ = own_.get();
@@ -113,10 +114,29 @@ void Meter::begin_kernel() {
 }
 
 void Meter::record_kernel(std::uint64_t begin, Time duration, const std::string& name,
-                          std::uint64_t bytes) {
-  event("kernel", name, begin, duration, bytes);
+                          const KernelOutcome& outcome) {
+  const Computing& computing = outcome.computing;
+  std::string more;
+  if (computing.source != Source::by_model) {
+    more = (computing.source == Source::by_user ? "\tgiven\t" : "\tunknown\t") +
+           std::to_string(outcome.memory) + '\t' + std::to_string(computing.time) + '\t' +
+           std::to_string(computing.least);
+  }
+  event("kernel", name, begin, duration, outcome.bytes, more);
   slot_->kernel_fs += static_cast<std::uint64_t>(duration);
-  slot_->kernel_bytes += bytes;
+  slot_->kernel_bytes += outcome.bytes;
+}
+
+void Meter::note_computing(const ComputeUnit& unit, const Computing& computing) {
+  if (computing_file_.empty() || computing.source == Source::by_model ||
+      !noted_.insert(unit.kernel).second) {
+    return;
+  }
+  const char* const how = computing.source == Source::unknown ? "unknown"
+                          : unit.least_cycles.empty()         ? "given"
+                                                              : "range";
+  std::ofstream file(computing_file_, std::ios::app);
+  file << unit.kernel + '\t' + how + '\t' + unit.computing + '\n' << std::flush;
 }
 
 bool Meter::poll(std::uint64_t end) {
@@ -136,10 +156,10 @@ bool Meter::poll(std::uint64_t end) {
 }
 
 void Meter::event(const char* kind, const std::string& name, std::uint64_t begin, Time duration,
-                  std::uint64_t bytes) {
+                  std::uint64_t bytes, const std::string& more) {
   if (events_) {
-    std::fprintf(events_.get(), "%s\t%s\t%" PRIu64 "\t%" PRId64 "\t%" PRIu64 "\n", kind,
-                 name.c_str(), begin, duration, bytes);
+    std::fprintf(events_.get(), "%s\t%s\t%" PRIu64 "\t%" PRId64 "\t%" PRIu64 "%s\n", kind,
+                 name.c_str(), begin, duration, bytes, more.c_str());
   }
 }
 

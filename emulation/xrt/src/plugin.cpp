@@ -187,7 +187,12 @@ class Plugin final : public KernelModel {
       throw KernelError("kernel '" + run.unit->kernel + "' failed: " +
                         (own.empty() ? "it returned " + std::to_string(failed) : own));
     }
-    return outcome_after(run, call.cycles);
+    KernelOutcome outcome = outcome_after(run, call.cycles);
+    const bool by_cycles = call.computing == ISTHMUS_COMPUTING_BY_CYCLES && call.cycles > 0;
+    if (!by_cycles && call.computing != ISTHMUS_COMPUTING_KNOWN) {
+      outcome.computing.source = Source::unknown;
+    }
+    return outcome;
   }
 
  private:

@@ -176,9 +176,48 @@ KernelOutcome Device::run(Unit& unit, StreamAccess* streams) {
   if (streams == nullptr && !unit.is_long) {  // one with streams may wait
     long_run.emplace(unit.place.instance);
   }
-  const KernelOutcome outcome = unit.model->run(run);
+  const std::optional<Computing> given = given_computing(unit);  // it may write to its registers
+  KernelOutcome outcome = unit.model->run(run);
+  if (given) {
+    outcome.compute_for(*given, streams != nullptr);
+  }
+  note_computing(unit, outcome.computing);
   unit.is_long = unit.is_long || (long_run && LongRun::was_told());
   return outcome;
+}
+
+/// What the xclbin says of a kernel's computing, with the arguments in its registers. Throws
+/// KernelError where that is no time.
+std::optional<Computing> Device::given_computing(const Unit& unit) const {
+  const ComputeUnit& place = unit.place;
+  if (place.cycles.empty()) {
+    return std::nullopt;
+  }
+  const Pace clock = Pace::of_rate(timing_->kernel_hertz());
+  const auto time = [&](const Formula& cycles) {
+    return clock.of(cycles.of(unit.registers, place.arguments));
+  };
+  try {
+    const Time most = time(place.cycles);
+    return Computing{.source = Source::by_user,
+                     .time = most,
+                     .least = place.least_cycles.empty() ? most : time(place.least_cycles)};
+  } catch (const std::exception& error) {
+    throw KernelError("kernel '" + place.kernel + "' computes " + place.computing +
+                      ", which is no time: " + error.what());
+  }
+}
+
+/// Says how the kernel's computing is known; at once to who reads a program's own figures as a
+/// board's.
+void Device::note_computing(const Unit& unit, const Computing& computing) {
+  meter_->note_computing(unit.place, computing);
+  if (as_hardware_ && computing.source == Source::unknown) {
+    warnings_.note("computing " + unit.place.kernel,
+                   "kernel " + unit.place.instance +
+                       ": computing not modelled, so its times are those of its memory accesses "
+                       "alone, no board's");
+  }
 }
 
 /// Of a unit that streams connect with others.
@@ -197,7 +236,7 @@ void Device::advance_flows() {
     }
     unit.end = static_cast<std::int64_t>(ended.end - meter_->now()) > 0 ? ended.end : meter_->now();
     meter_->record_kernel(ended.began, static_cast<Time>(unit.end - ended.began),
-                          unit.place.instance, ended.bytes);
+                          unit.place.instance, ended.outcome);
   }
   tell_next_end();
 }
@@ -273,9 +312,7 @@ void Device::start(Unit& unit) {
   }
   KernelOutcome outcome;
   for (std::uint32_t time = 0; time < times; ++time) {
-    const KernelOutcome once = run(unit);
-    outcome.duration += once.duration;
-    outcome.bytes += once.bytes;
+    outcome += run(unit);
   }
   const Time lasts = unit.runs_on ? far_future : outcome.duration;
   unit.running = true;
@@ -283,7 +320,7 @@ void Device::start(Unit& unit) {
   unit.end = meter_->now() + static_cast<std::uint64_t>(outcome.duration);
   tell_next_end();
   meter_->begin_kernel();
-  meter_->record_kernel(meter_->now(), lasts, unit.place.instance, outcome.bytes);
+  meter_->record_kernel(meter_->now(), lasts, unit.place.instance, outcome);
 }
 
 /// One that starts itself again ends with the run that it is in.

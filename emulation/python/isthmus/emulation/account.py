@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from isthmus.emulation.computing import Computing, sentences
 from isthmus.emulation.page import Slot
+from isthmus.program import invocation
 from isthmus.units import format_seconds
 
 _FS = 1e-15
@@ -17,11 +19,17 @@ def waited_s(slots: Sequence[Slot]) -> float:
 
 
 def line(
-    slots: Sequence[Slot], boards: Sequence[str], wall_s: float, *, times_are_right: bool = True
+    slots: Sequence[Slot],
+    boards: Sequence[str],
+    wall_s: float,
+    *,
+    computing: Sequence[Computing] = (),
+    times_are_right: bool = True,
 ) -> str:
     """Simulated time, drivers' costs, wall time, bytes, runs of kernels; marked as no hardware.
 
-    Without ``times_are_right`` simulated times are left out.
+    Then how it is known what kernels compute. Without ``times_are_right`` simulated times are left
+    out.
     """
     name = ", ".join(boards)
     if not slots:
@@ -40,12 +48,15 @@ def line(
         runs += f" of {format_seconds(kernels)}"
     else:
         took = f"{format_seconds(wall_s)} wall time"
-    return (
+        computing = ()
+    said = (
         f"{name}: simulated, not hardware: {took}; "
         f"{_count(sum(slot.transfers for slot in slots), 'transfer')} of {bytes_text(crossed)}, "
         f"{runs} over {bytes_text(by_kernels)}, "
         f"{_count(sum(slot.registers for slot in slots), 'register access', 'es')}"
     )
+    command = str(invocation("card", "kernel", "build"))
+    return "; ".join([said, *sentences(computing, command)])
 
 
 def _count(number: int, what: str, ending: str = "s") -> str:

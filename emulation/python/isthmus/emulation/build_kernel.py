@@ -14,7 +14,15 @@ from typing import Literal
 import msgspec
 
 from isthmus import saving, xclbin
-from isthmus.emulation import compiler, connectivity, opencl_c, prototype, verilated, verilog_plugin
+from isthmus.emulation import (
+    compiler,
+    connectivity,
+    opencl_c,
+    prototype,
+    schedule,
+    verilated,
+    verilog_plugin,
+)
 from isthmus.emulation.compiler import PARTS
 from isthmus.emulation.new_kernel import filled_template
 from isthmus.errors import UsageError
@@ -29,6 +37,16 @@ _CPP = (".cpp", ".cc", ".cxx", ".c")
 _WRAPPED = ("memcpy", "memmove", "memset")
 
 
+@dataclass(frozen=True)
+class Built:
+    """What a build has made."""
+
+    libraries: list[Path]
+    xclbin: Path
+    notes: list[str]
+    """What the user has to know of the schedules."""
+
+
 def build(
     sources: Sequence[Path],
     *,
@@ -38,8 +56,10 @@ def build(
     out: Path | None = None,
     folders: Sequence[Path] = (),
     defines: Sequence[str] = (),
+    schedules: Sequence[Path] = (),
+    cycles: Sequence[str] = (),
     mode: ModeName,
-) -> list[Path]:
+) -> Built:
     """Makes a NAME.so beside the source of each kernel and one xclbin, in place of older ones.
 
     Kernels are named as their sources, in OpenCL C as the source says; where ``tops`` names them,
@@ -47,8 +67,9 @@ def build(
     ``description`` is of all kernels together, else one that lies beside a single source;
     ``configs`` are AMD's linker's, and say what is connected. The xclbin is ``out``, else it is
     named as the description, the first of ``configs`` or the source. ``folders`` hold headers or
-    modules, ``defines`` are macros of C++ and OpenCL C, ``NAME`` or ``NAME=VALUE``. Raises
-    UsageError where these do not fit, IsthmusError with the compiler's words.
+    modules, ``defines`` are macros of C++ and OpenCL C, ``NAME`` or ``NAME=VALUE``. ``schedules``
+    are reports of Vitis HLS, ``cycles`` formulas: how long kernels compute. Raises UsageError where
+    these do not fit, IsthmusError with the compiler's words.
     """
     _check_sources(sources, defines)
     code = _Code([f"-I{path}" for path in folders], [_macro(each) for each in defines])
@@ -80,7 +101,9 @@ def build(
             design = _joined(design, load(source.with_suffix(".toml")))
     if configs:
         design = connectivity.load(configs).applied(design)
-    design = design.for_mode(mode)
+    said = schedule.given(list(kernel_sources), schedules, cycles)
+    design = schedule.applied(design, said).for_mode(mode)
+    _refuse_cycles_of_modules(design, kernel_sources)
     unconnected = alone and not use and not configs  # others' descriptions may connect its streams
     design.build(sides=sides, unconnected=unconnected)  # first: it says what is wrong there
     there = {kernel.name: kernel for kernel in design.kernels}
@@ -89,8 +112,7 @@ def build(
         raise UsageError(f"{by} describes no kernel {missing}")
     by_source = first.with_name(f"{first_name}.so") if tops else first
     described_by = out or (description or [*configs, by_source][0]).with_suffix(".xclbin")
-    if described_by.exists() and not _is_ours(described_by):
-        raise UsageError(f"{described_by} was not made by Isthmus: move it away")
+    _refuse_others(described_by)
     kernels = {name: completed(there[name]) for name in kernel_sources}
     parts = [s for s in texts if s not in kernel_sources.values() and s not in in_opencl]
     libraries = []
@@ -115,7 +137,20 @@ def build(
             saving.save(made[name].read_bytes(), library, replace=True)
             libraries.append(library)
     save(built, described_by, replace=True)
-    return [*libraries, described_by]
+    notes = [note for name in said for note in said[name].notes(name, texts[kernel_sources[name]])]
+    return Built(libraries, described_by, notes)
+
+
+def _refuse_cycles_of_modules(design: Design, sources: Mapping[str, Path]) -> None:
+    """A module in Verilog takes the clocks that it takes."""
+    for kernel in design.kernels:
+        if kernel.cycles is not None and kernel.name in sources:
+            source = sources[kernel.name]
+            if _in_verilog(source):
+                raise UsageError(
+                    f"{source}: cycles of a kernel in Verilog are those of its clock, and are not "
+                    "given"
+                )
 
 
 def _compiled(
@@ -232,12 +267,16 @@ def _check_sources(sources: Sequence[Path], defines: Sequence[str]) -> None:
         raise UsageError("--define has no effect on Verilog: it is for C++ and OpenCL C")
 
 
-def _is_ours(path: Path) -> bool:
-    """Whether an xclbin says that Isthmus made it: a real bitstream takes hours to make again."""
+def _refuse_others(path: Path) -> None:
+    """Raises UsageError for an xclbin of others: a bitstream takes hours to make."""
+    if not path.exists():
+        return
     try:
-        return MADE_BY in (xclbin.load(path).data(xclbin.SectionKind.BUILD_METADATA) or b"")
+        ours = MADE_BY in (xclbin.load(path).data(xclbin.SectionKind.BUILD_METADATA) or b"")
     except UsageError:
-        return False
+        ours = False
+    if not ours:
+        raise UsageError(f"{path} was not made by Isthmus: move it away")
 
 
 def _prototype(

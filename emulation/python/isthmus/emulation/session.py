@@ -19,6 +19,7 @@ import psutil
 
 from isthmus import boards
 from isthmus.boards import Board
+from isthmus.emulation import computing as computings
 from isthmus.emulation import page as pages
 from isthmus.emulation import requirements
 from isthmus.emulation.kernels import banks
@@ -95,6 +96,11 @@ class Session:
     def events(self) -> list[Path]:
         """Files of events, one a device process, where a trace was asked for."""
         return sorted((self.directory / "events").glob("*.tsv"))
+
+    @property
+    def computing(self) -> list[computings.Computing]:
+        """How it is known what the kernels compute that have run so far."""
+        return computings.read(self.directory / computings.FILE)
 
     def used(self) -> list[pages.Slot]:
         """Use of each card so far."""

@@ -12,6 +12,8 @@ from typing import NamedTuple
 
 import msgspec
 
+from isthmus.emulation.computing import NOT_MODELLED
+
 _HEADING = re.compile(r"# card (\d+) board (.*) program (\d+)")
 _LANES = {"write": 1, "read": 1, "copy": 1, "kernel": 2, "register": 3}
 _LANE_NAMES = {1: "transfers", 2: "kernels", 3: "registers"}
@@ -27,6 +29,17 @@ class Header(msgspec.Struct):
     program: int
 
 
+class KernelTime(NamedTuple):
+    """What a kernel's run is made of; times in femtoseconds."""
+
+    known: bool
+    """Whether the user has given what its computing takes: else only memory takes time."""
+    memory_fs: int
+    computing_fs: int
+    least_fs: int
+    """Less than ``computing_fs`` where the user gives a range."""
+
+
 class Event(NamedTuple):
     """What a card did; times in femtoseconds, from the first event's beginning on."""
 
@@ -36,6 +49,8 @@ class Event(NamedTuple):
     begin_fs: int
     duration_fs: int
     bytes: int
+    computing: KernelTime | None = None
+    """Of a kernel whose computing the user has given, or nobody knows."""
 
 
 def events_of(files: Iterable[Path]) -> list[tuple[Header, list[Event]]]:
@@ -69,9 +84,9 @@ def timeline(files: Iterable[Path], **metadata: str) -> bytes:
                 "tid": _LANES.get(kind, 1),
                 "ts": begin / _FS_PER_US,
                 "dur": duration / _FS_PER_US,
-                "args": {"bytes": moved},
+                "args": {"bytes": moved, **_computing(computing)},
             }
-            for kind, name, begin, duration, moved in rows
+            for kind, name, begin, duration, moved, computing in rows
         ]
     facts = {"clock": "simulated, not hardware", "made by": "isthmus card exec", **metadata}
     return msgspec.json.encode(
@@ -82,6 +97,17 @@ def timeline(files: Iterable[Path], **metadata: str) -> bytes:
             "traceEvents": events,
         }
     )
+
+
+def _computing(time: KernelTime | None) -> dict[str, object]:
+    if time is None:
+        return {}
+    if not time.known:
+        return {"computing": NOT_MODELLED}
+    shown = {"computing_us": time.computing_fs, "memory_us": time.memory_fs}
+    if time.least_fs < time.computing_fs:
+        shown["least_computing_us"] = time.least_fs
+    return {name: value / _FS_PER_US for name, value in shown.items()}
 
 
 def _names(process: int, title: str) -> Iterator[dict[str, object]]:
@@ -108,6 +134,7 @@ def _read(file: Path) -> tuple[Header, list[Event]] | None:
     header = Header(int(heading[1]), heading[2], int(heading[3]))
     rows = []
     for line in lines[:-1]:
-        kind, name, begin, duration, moved = line.split("\t")
-        rows.append(Event(kind, name, int(begin), int(duration), int(moved)))
+        kind, name, begin, duration, moved, *more = line.split("\t")
+        time = KernelTime(more[0] == "given", *map(int, more[1:])) if more else None
+        rows.append(Event(kind, name, int(begin), int(duration), int(moved), time))
     return header, rows

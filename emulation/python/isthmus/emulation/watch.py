@@ -6,6 +6,7 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 from isthmus.emulation.account import bytes_text
+from isthmus.emulation.computing import NOT_MODELLED
 from isthmus.emulation.trace import Event, events_of
 from isthmus.units import format_seconds
 
@@ -56,9 +57,24 @@ def _what(event: Event) -> str:
     kernels = {"kernel": f"kernel {event.name}", "launch": f"kernel {event.name} launched"}
     what = kernels.get(event.kind) or _TEXTS.get(event.kind, event.kind)
     if not event.bytes or event.kind == "pin" or not event.duration_fs:
-        return what
+        return what + _computing(event)
     rate = event.bytes / (_FS * event.duration_fs) / 1e9
-    return f"{what}: {bytes_text(event.bytes)}, {rate:.3g} GB/s"
+    return f"{what}: {bytes_text(event.bytes)}, {rate:.3g} GB/s{_computing(event)}"
+
+
+def _computing(event: Event) -> str:
+    """Which of computing and memory a kernel's time is, where that is to be told."""
+    if event.computing is None:
+        return ""
+    known, memory, most, least = event.computing
+    if not known:
+        return f"; computing {NOT_MODELLED}"
+    computing, moving = format_seconds(_FS * most), format_seconds(_FS * memory)
+    lowest = f"{format_seconds(_FS * least)} to " if least < most else ""
+    bound = "computing" if most > memory else "memory"
+    if event.duration_fs > max(most, memory):
+        bound = "its streams"
+    return f"; bound by {bound}: computes {lowest}{computing}, memory {moving}"
 
 
 def _summary(events: Sequence[Event]) -> list[str]:
@@ -74,8 +90,18 @@ def _summary(events: Sequence[Event]) -> list[str]:
             alone = busy - _length(_union(apart))
             overlap = "" if alone == _length(some) else f", alone {_percent(alone, whole)}"
             told.append(_share(lane, _length(some), whole, overlap))
+        if lane == "kernels" and (unknown := _unknown(events)):
+            told.append(
+                f"  computing {NOT_MODELLED}: {', '.join(unknown)}, whose time is memory's alone"
+            )
     told.append(_share("card idle, waiting for the program", whole - busy, whole, ""))
     return told
+
+
+def _unknown(events: Iterable[Event]) -> list[str]:
+    """Kernels whose computing nobody knows, each once."""
+    names = (e.name for e in events if e.computing is not None and not e.computing.known)
+    return list(dict.fromkeys(names))
 
 
 def _share(what: str, part_fs: int, whole_fs: int, more: str) -> str:

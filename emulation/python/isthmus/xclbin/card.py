@@ -7,6 +7,9 @@ This is the section BITSTREAM, which on a board holds the bitstream. Lines of wo
     kernel KERNEL INSTANCE ADDRESS RANGE
     free                                            the kernel above has no control register
     restarts                                        it has a count of how often it is to run
+    cycles FORMULA                                  that it computes, as cycles.py writes them
+    least FORMULA                                   of a range: the lower end
+    computing TEXT                                  the same for the user
     argument buffer|value|stream OFFSET BYTES NAME  of the kernel above, in their order
     stream INSTANCE N INSTANCE N DEPTH NAME         from one's argument N (from 0) to another's
     end
@@ -18,6 +21,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
+from isthmus.xclbin import cycles
 from isthmus.xclbin.kinds import MemoryType
 from isthmus.xclbin.metadata import Kernel
 from isthmus.xclbin.streams import Stream
@@ -55,6 +59,11 @@ def _lines(
                 yield "free"
             if kernel.auto_restart:
                 yield "restarts"
+            if computing := cycles.read(kernel):
+                yield f"cycles {computing.most}"
+                if computing.least:
+                    yield f"least {computing.least}"
+                yield f"computing {kernel.cycles} cycles ({kernel.schedule or 'given'})"
             for argument in kernel.arguments:
                 kind = _ARGUMENTS.get(argument.qualifier or "", "value")
                 place = "0 0" if kind == "stream" else f"{argument.offset} {argument.size}"

@@ -230,6 +230,7 @@ def completed(kernel: Kernel) -> Kernel:
         instances=kernel.instances or (Instance(f"{kernel.name}_1"),),
     )
     _refuse_control_characters(a.type for a in arguments)
+    _refuse_control_characters([kernel.cycles or "", kernel.schedule or ""])
     _refuse_control_characters(text for p in full.ports for text in (p.mode, p.type))
     end = max([end, *((a.offset or 0) + (a.size or 0) for a in work_arguments(full))])
     if full.address_range < _FIRST_ARGUMENT or end > full.address_range:

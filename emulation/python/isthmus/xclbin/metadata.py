@@ -84,6 +84,10 @@ class Kernel(_Described, frozen=True):
     """Has a register, at 0x10, that says how often it is to run; its arguments lie behind 0x18."""
     work_group: WorkGroup | None = None
     """Of a kernel in OpenCL C: the work-items of a group that it requires; 0: any number."""
+    cycles: str | None = None
+    """That a run computes, as a formula over values, ``n*4 + 120``, or a range, ``n .. n*4``."""
+    schedule: str | None = None
+    """The report that ``cycles`` come from."""
 
     @property
     def address_range(self) -> int:
@@ -181,20 +185,31 @@ def _hex(number: int | None) -> str | None:
 class _Tree(ElementTree.TreeBuilder):
     """A tree without document types: their entities can be made to fill the memory."""
 
+    def __init__(self, what: str) -> None:
+        super().__init__()
+        self._what = what
+
     def doctype(self, name: str, pubid: str | None, system: str | None) -> None:  # noqa: ARG002
         """Refuses."""
-        raise UsageError("section embedded_metadata has a document type; XRT writes none")
+        raise UsageError(f"{self._what} has a document type; none is written there")
+
+
+def tree_of(xml: bytes, what: str) -> ElementTree.Element:
+    """The root of an XML text; raises UsageError, which names ``what``, where it is damaged."""
+    parser = ElementTree.XMLParser(target=_Tree(what))
+    try:
+        parser.feed(xml)
+        root: ElementTree.Element = parser.close()
+    # The last two: an encoding that does not exist, or of more than one byte a letter.
+    except (ElementTree.ParseError, LookupError, ValueError) as error:
+        raise UsageError(f"{what} is no XML: {error}") from error
+    return root
 
 
 def kernels_of(xml: bytes) -> tuple[Kernel, ...]:
     """Kernels of an XML section; raises UsageError where it is damaged."""
-    parser = ElementTree.XMLParser(target=_Tree())
-    try:
-        parser.feed(_short(xml, "embedded_metadata").rstrip(b"\0"))
-        project = parser.close()
-    # The last two: an encoding that does not exist, or of more than one byte a letter.
-    except (ElementTree.ParseError, LookupError, ValueError) as error:
-        raise UsageError(f"section embedded_metadata is no XML: {error}") from error
+    text = _short(xml, "embedded_metadata").rstrip(b"\0")
+    project = tree_of(text, "section embedded_metadata")
     return tuple(_kernel(element) for element in project.iterfind("platform/device/core/kernel"))
 
 

@@ -24,6 +24,7 @@ _INT_UNSAID = re.compile(r"(?<=long|hort) int$|(?<=signed) int$")
 _SIZE_OF = {name: size for size, names in _SIZES.items() for name in names}
 _VECTOR = re.compile(r"(u?(?:char|short|int|long)|float|double)(2|3|4|8|16)")
 _STREAM = re.compile(r"hls::stream<\s*(.+?)\s*(?:,\s*\d+\s*)?>\s*&?")
+_INTEGER = re.compile(r"(?:\w+::)*ap_(u)?int<\s*\d+\s*>")
 _BITS = re.compile(r"(?:\w+::)*(?:ap_u?int<\s*(\d+)\s*>|(?:ap_axi[su]|qdma_axis)<\s*(\d+)\s*,.*>)")
 
 
@@ -32,6 +33,17 @@ def size_of(type_name: str, *, opencl: bool = False) -> int | None:
     if opencl and (vector := _VECTOR.fullmatch(type_name)):
         return _SIZE_OF[vector[1]] * (4 if vector[2] == "3" else int(vector[2]))
     return _SIZE_OF.get(_INT_UNSAID.sub("", type_name))
+
+
+def is_signed(type_name: str) -> bool | None:
+    """Whether an integer of that type may be negative; None where the name tells no integer."""
+    words = [word for word in type_name.split() if word not in {"const", "volatile"}]
+    name = _INT_UNSAID.sub("", " ".join(words))
+    if bits := _INTEGER.fullmatch(name):
+        return bits[1] is None
+    if name not in _SIZE_OF or name in {"float", "double"}:
+        return None
+    return not (name.startswith("u") or name in {"bool", "size_t"})
 
 
 def word_bytes(stream: str) -> int | None:

@@ -88,7 +88,13 @@ def execute(
         wall_s = time.monotonic() - began
         if watch:
             tell("\n".join(watching.lines(session.events)))
-        told = account.line(session.used(), boards, wall_s, times_are_right=session.times_are_right)
+        told = account.line(
+            session.used(),
+            boards,
+            wall_s,
+            computing=session.computing,
+            times_are_right=session.times_are_right,
+        )
         warn(told)
         failures = [*limit.failures(), *gates.warnings(session, fatal=fail_on_warning)]
         for failure in failures:

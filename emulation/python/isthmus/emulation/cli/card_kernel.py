@@ -85,6 +85,21 @@ def build(
         list[str] | None,
         typer.Option("--define", "-D", help="macro for C++, NAME or NAME=VALUE; repeatable"),
     ] = None,
+    schedule: Annotated[
+        list[Path] | None,
+        typer.Option(
+            metavar="CSYNTH.XML",
+            help="how long a kernel computes: report of Vitis HLS; repeatable",
+        ),
+    ] = None,
+    cycles: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="FORMULA",
+            help="how long a kernel computes: 'n*4+120' cycles, of its values; with several "
+            "kernels 'KERNEL=n*4+120'; repeatable",
+        ),
+    ] = None,
     mode: Annotated[str, typer.Option(help="hw_emu, or hw for card exec --as-hardware")] = "hw_emu",
 ) -> None:
     """Makes a NAME.so beside each source, and an xclbin, and prints their names."""
@@ -104,12 +119,15 @@ def build(
         out=out,
         folders=include or (),
         defines=define or (),
+        schedules=schedule or (),
+        cycles=cycles or (),
         mode=chosen,
     )
-    put("\n".join(map(str, made)))
-    *libraries, described_by = made
-    folders = dict.fromkeys(shorter(library.parent) for library in libraries)
+    put("\n".join(map(str, [*made.libraries, made.xclbin])))
+    for note in made.notes:
+        tell(note)
+    folders = dict.fromkeys(shorter(library.parent) for library in made.libraries)
     options = ["--as-hardware"] if chosen == "hw" else []
     options += [word for folder in folders for word in ("--kernels", folder)]
-    run = invocation("card", "exec", *options, "--", "PROGRAM", shorter(described_by))
+    run = invocation("card", "exec", *options, "--", "PROGRAM", shorter(made.xclbin))
     tell(f"Run it with: {run}")

@@ -13,7 +13,7 @@
 extern "C" {
 #endif
 
-#define ISTHMUS_KERNEL_ABI 5
+#define ISTHMUS_KERNEL_ABI 6
 
 /* A word of a stream to or from another kernel: data, as wide on both sides, and what accompanies
  * them: TLAST in the first byte, then TKEEP, TSTRB, TUSER, TID and TDEST as ap_axi_sdata.h has
@@ -39,6 +39,12 @@ enum isthmus_stream_answer {
   ISTHMUS_STREAM_DONE,
   ISTHMUS_STREAM_NOT_NOW,
   ISTHMUS_STREAM_FAILED /* the kernel must return, and not 0 */
+};
+
+enum isthmus_computing {
+  ISTHMUS_COMPUTING_BY_CYCLES, /* `cycles` is what the kernel computes; 0: nobody knows */
+  ISTHMUS_COMPUTING_UNKNOWN,   /* `cycles` is only what its reads, writes and words take */
+  ISTHMUS_COMPUTING_KNOWN      /* `cycles` is what the kernel computes, also where it is 0 */
 };
 /* NOLINTEND(performance-enum-size) */
 
@@ -96,6 +102,9 @@ struct isthmus_kernel_run {
   /* Tells the user what the kernel does wrong, such as "lowers out_tvalid ...", without its name;
    * `where` is added, and said for the first time alone. */
   int (*warn)(void* card, const char* does, const char* where);
+
+  /* An answer, since version 6: one of isthmus_computing. */
+  uint32_t computing;
 };
 
 /* The plug-in defines this: does all of the kernel's work, returns 0. */

@@ -46,7 +46,7 @@ class Dataflow {
     std::size_t unit = 0;
     std::uint64_t began = 0;
     std::uint64_t end = 0;
-    std::uint64_t bytes = 0;
+    KernelOutcome outcome;  ///< of all its runs
   };
   /// Lets all runs go on as far as they can; those that have ended. Throws what they throw, and
   /// KernelError where those that run forever never come to wait.

@@ -6,6 +6,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -37,9 +38,11 @@ struct Reply {
 
 class Device {
  public:
-  /// With a `fatal_warnings` file an access past the end of a buffer throws KernelError.
+  /// With a `fatal_warnings` file an access past the end of a buffer throws KernelError. A program
+  /// that runs `as_hardware` believes that this is a board.
   Device(Description description, Timing& timing, ProgramMemory& host, Meter& meter,
-         const std::vector<std::string>& kernel_folders, std::string fatal_warnings = "");
+         const std::vector<std::string>& kernel_folders, std::string fatal_warnings = "",
+         bool as_hardware = false);
 
   /// Throws MemoryError, KernelError, CardError or WireError for what cannot be answered.
   Reply answer(Call call, const Message& request);
@@ -81,6 +84,8 @@ class Device {
   void control(Unit& unit, std::uint32_t value);
   void start(Unit& unit);
   KernelOutcome run(Unit& unit, StreamAccess* streams = nullptr);
+  [[nodiscard]] std::optional<Computing> given_computing(const Unit& unit) const;
+  void note_computing(const Unit& unit, const Computing& computing);
   void start_flow(Unit& unit, std::uint32_t times);
   void advance_flows();
   void tell_next_end();
@@ -101,6 +106,7 @@ class Device {
   std::vector<Unit> units_;
   bool programmed_ = false;
   Warnings warnings_;
+  bool as_hardware_;
   std::array<std::byte, copier_registers> copier_{};
   using Duration = std::chrono::steady_clock::duration;
   /// How long all that runs has waited for streams, and the program for that, in real time; since

@@ -12,6 +12,7 @@
 #include "isthmus/card/process/channel.hpp"
 #include "isthmus/card/process/description.hpp"
 #include "isthmus/card/process/memory.hpp"
+#include "isthmus/card/process/outcome.hpp"
 #include "isthmus/card/process/timing.hpp"
 
 namespace isthmus::card::process {
@@ -110,12 +111,6 @@ enum class StreamWait : std::uint8_t {
   try_now,    ///< in vain where there are none
   look,       ///< the same, and nothing is moved
   this_clock  ///< the same, in vain also where they come later than `cycles`
-};
-
-struct KernelOutcome {
-  Time duration = 0;
-  std::uint64_t bytes = 0;  ///< read and written, each sweep counted
-  Time logic = 0;           ///< what it takes beside memory
 };
 
 enum class StreamAnswer : std::uint8_t { done, not_now, gone };

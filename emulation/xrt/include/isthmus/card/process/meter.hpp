@@ -3,8 +3,11 @@
 
 #include <cstdio>
 #include <memory>
+#include <set>
 #include <string>
 
+#include "isthmus/card/process/description.hpp"
+#include "isthmus/card/process/outcome.hpp"
 #include "isthmus/card/process/page.hpp"
 #include "isthmus/card/process/timing.hpp"
 
@@ -15,7 +18,10 @@ class Meter {
   struct Place {
     std::string page;    ///< file; none where empty
     std::string events;  ///< file to be written; none where empty
-    std::string id;      ///< EMULATION_SOCKETID
+    /// File to be continued, of which cards and programs write lines: kernels whose computing is
+    /// not known, or is given. None where empty.
+    std::string computing{};
+    std::string id;  ///< EMULATION_SOCKETID
     std::uint32_t card = 0;
     std::uint32_t program = 0;
     std::string board;
@@ -42,7 +48,9 @@ class Meter {
   void begin_kernel();
   /// What one did, or does: known once it is known when it ends.
   void record_kernel(std::uint64_t begin, Time duration, const std::string& name,
-                     std::uint64_t bytes);
+                     const KernelOutcome& outcome);
+  /// How it is known what the kernel's computing takes, for the line at the program's end.
+  void note_computing(const ComputeUnit& unit, const Computing& computing);
   /// When the next kernel ends of those that run.
   void next_end(std::uint64_t time) { slot_->done_fs = time; }
   /// The program asks whether a kernel is done that began so that it ends at `end`: time goes on to
@@ -63,12 +71,14 @@ class Meter {
   };
   void take_slot(const Place& place);
   void event(const char* kind, const std::string& name, std::uint64_t begin, Time duration,
-             std::uint64_t bytes);
+             std::uint64_t bytes, const std::string& more = "");
 
   std::unique_ptr<CardSlot> own_;  ///< where there is no page
   Page* page_ = nullptr;
   CardSlot* slot_ = nullptr;
   std::unique_ptr<std::FILE, CloseFile> events_;
+  std::string computing_file_;
+  std::set<std::string> noted_;  ///< kernels
 };
 
 }  // namespace isthmus::card::process

@@ -1,0 +1,65 @@
+"""How it is known what the computing of a program's kernels takes, as the line at its end says it.
+
+The cards write a file of lines ``KERNEL<TAB>unknown|given|range<TAB>TEXT``
+(``emulation/xrt/src/meter.cpp``).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from typing import Literal, NamedTuple, get_args
+
+FILE = "computing.tsv"
+"""In the folder of the session, as ``emulation/xrt/src/main.cpp`` has it."""
+NOT_MODELLED = "not modelled"
+_SHOWN = 4
+_Source = Literal["unknown", "given", "range"]
+_SOURCES: tuple[_Source, ...] = get_args(_Source)
+
+
+class Computing(NamedTuple):
+    """A kernel that has run."""
+
+    kernel: str
+    source: _Source
+    """``unknown``: only its memory accesses take time."""
+    text: str
+    """The cycles that the user has given, and where from; empty where they are unknown."""
+
+
+def read(path: Path) -> list[Computing]:
+    """The kernels in that file, each once; none where no kernel has run that is to be told of."""
+    try:
+        lines = path.read_text("utf-8", "replace").splitlines()
+    except FileNotFoundError:
+        return []
+    found = []
+    for line in dict.fromkeys(lines):
+        kernel, name, text = [*line.split("\t"), "", ""][:3]
+        source = next((known for known in _SOURCES if known == name), None)
+        if source is not None:
+            found.append(Computing(kernel, source, text))
+    return sorted(found)
+
+
+def sentences(kernels: Iterable[Computing], command: str) -> list[str]:
+    """What is said of them; ``command`` builds a kernel."""
+    told = [
+        f"computing of {kernel.kernel}: {kernel.text}"
+        + (", the most counted" if kernel.source == "range" else "")
+        for kernel in kernels
+        if kernel.source != "unknown"
+    ]
+    shown = told[:_SHOWN] + [f"and of {len(told) - _SHOWN} more"] * (len(told) > _SHOWN)
+    if unknown := [kernel.kernel for kernel in kernels if kernel.source == "unknown"]:
+        shown.append(
+            f"computing {NOT_MODELLED} for {_listed(unknown)}, only memory accesses: {command} ... "
+            "--schedule csynth.xml, or --cycles 'n*4+120', gives it"
+        )
+    return shown
+
+
+def _listed(names: Sequence[str]) -> str:
+    shown = [*names[:_SHOWN], *([f"{len(names) - _SHOWN} more"] * (len(names) > _SHOWN))]
+    return " and ".join([", ".join(shown[:-1]), shown[-1]] if shown[1:] else shown)

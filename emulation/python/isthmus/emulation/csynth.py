@@ -1,0 +1,175 @@
+"""What Vitis HLS reports of a kernel's schedule: the file ``csynth.xml`` of its synthesis.
+
+Vitis HLS writes ``SOLUTION/syn/report/csynth.xml``, and ``v++ -c`` keeps a copy beside its own
+reports (UG1399). Read here: name and clock of the kernel in ``UserAssignments``, its latency in
+``SummaryOfOverallLatency``, and loops in ``SummaryOfLoopLatency``, also those of its parts in
+``ModuleInformation``. A latency or a trip count that HLS cannot know is ``undef``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from xml.etree import ElementTree
+
+from isthmus.errors import UsageError
+from isthmus.xclbin.metadata import tree_of
+
+_MOST_BYTES = 64 << 20
+"""Of a report: those with thousands of ports have 2.5 MB."""
+_UNKNOWN = ("undef", "?", "-", "")
+_LATENCY = "PerformanceEstimates/SummaryOfOverallLatency/"
+_LOOPS = "PerformanceEstimates/SummaryOfLoopLatency"
+
+
+@dataclass(frozen=True)
+class Loop:
+    """A loop whose trip count HLS does not know. None: not in the report."""
+
+    name: str
+    interval: str | None
+    """Initiation interval in cycles, of a loop that is a pipeline."""
+    depth: str | None
+    """Cycles of one iteration."""
+
+    def __str__(self) -> str:
+        facts = [f"II {self.interval}"] if self.interval else []
+        facts += [f"{self.depth} cycles an iteration"] if self.depth else []
+        return f"{self.name} ({', '.join(facts)})" if facts else self.name
+
+
+@dataclass(frozen=True)
+class LongLoop:
+    """The loop that takes most cycles."""
+
+    name: str
+    cycles: int
+    interval: str | None
+    """Initiation interval in cycles, of a loop that is a pipeline."""
+
+    def __str__(self) -> str:
+        interval = f", II {self.interval}" if self.interval else ""
+        return f"loop {self.name} {self.cycles}{interval}"
+
+
+@dataclass(frozen=True)
+class Report:
+    """The latency of a kernel, in cycles from its start to its end."""
+
+    kernel: str
+    version: str
+    """Of Vitis HLS."""
+    clock_mhz: float | None
+    """The clock that it was scheduled for."""
+    least: int | None
+    """None: not known to HLS, as ``most``."""
+    most: int | None
+    unknown_loops: tuple[Loop, ...]
+    longest: LongLoop | None
+    """None: the report has no loops, or no latency."""
+
+
+def read(path: Path) -> Report:
+    """Reads a report; raises UsageError, in one line, for a file that is none."""
+    try:
+        with path.open("rb") as file:
+            xml = file.read(_MOST_BYTES + 1)
+    except OSError as error:
+        raise UsageError(f"{path}: {error.strerror}") from error
+    if len(xml) > _MOST_BYTES:
+        raise UsageError(f"{path}: larger than {_MOST_BYTES >> 20} MiB, which no csynth.xml is")
+    root = tree_of(xml, str(path))
+    kernel = root.findtext("UserAssignments/TopModelName", "").strip()
+    texts = [root.findtext(f"{_LATENCY}{case}-caseLatency") for case in ("Best", "Worst")]
+    if not kernel or None in texts:
+        raise UsageError(
+            f"{path}: no report of Vitis HLS's synthesis: its csynth.xml has a TopModelName and a "
+            "Worst-caseLatency"
+        )
+    least, most = (_count(text or "", path) for text in texts)
+    if least is None or most is None or least > most:
+        least = most = None
+    return Report(
+        kernel=kernel,
+        version=root.findtext("ReportVersion/Version", "").strip(),
+        clock_mhz=_clock_mhz(root),
+        least=least,
+        most=most,
+        unknown_loops=tuple(_unknown_loops(root)) if most is None else (),
+        longest=None if most is None else _longest(root),
+    )
+
+
+def _count(text: str, path: Path) -> int | None:
+    """Cycles; None where HLS does not know them."""
+    text = text.strip()
+    if text in _UNKNOWN:
+        return None
+    if not (text.isascii() and text.isdecimal() and len(text) <= len(str(1 << 63))):
+        raise UsageError(f"{path}: a latency of '{text[:40]}' is no count of cycles")
+    return int(text)
+
+
+def _clock_mhz(root: ElementTree.Element) -> float | None:
+    try:
+        period_ns = float(root.findtext("UserAssignments/TargetClockPeriod", ""))
+    except ValueError:
+        return None
+    return 1e3 / period_ns if 0 < period_ns < float("inf") else None
+
+
+def _parts(root: ElementTree.Element) -> Iterator[ElementTree.Element]:
+    """Loops of the kernel, and of its parts."""
+    for part in (root, *root.iterfind("ModuleInformation/Module")):
+        loops = part.find(_LOOPS)
+        if loops is not None:
+            yield loops
+
+
+def _longest(root: ElementTree.Element) -> LongLoop | None:
+    found = [
+        LongLoop(_name(loop), int(latency), _known(loop, "PipelineII"))
+        for loops in _parts(root)
+        for loop in loops
+        if (latency := _known(loop, "Latency/range/max") or _known(loop, "Latency"))
+        and latency.isascii()
+        and latency.isdecimal()
+    ]
+    return max(found, key=lambda loop: loop.cycles, default=None)
+
+
+def _name(loop: ElementTree.Element) -> str:
+    return loop.findtext("Name", loop.tag).strip()
+
+
+def _unknown_loops(root: ElementTree.Element) -> Iterator[Loop]:
+    """The innermost loops without a trip count."""
+    names = set()
+    for part in _parts(root):
+        for loop in _innermost(part):
+            found = Loop(
+                _name(loop),
+                _known(loop, "PipelineII"),
+                _known(loop, "PipelineDepth") or _known(loop, "IterationLatency"),
+            )
+            if found.name not in names:
+                names.add(found.name)
+                yield found
+
+
+def _innermost(loops: ElementTree.Element) -> Iterator[ElementTree.Element]:
+    for loop in loops:
+        trips = loop.find("TripCount")
+        if trips is None:
+            continue
+        within = list(_innermost(loop))
+        if within:
+            yield from within
+        elif len(trips) == 0 and (trips.text or "").strip() in _UNKNOWN:
+            yield loop
+
+
+def _known(loop: ElementTree.Element, what: str) -> str | None:
+    text = loop.findtext(what, "").strip()
+    return None if text in _UNKNOWN else text
