@@ -70,9 +70,9 @@ class Isthmus:
                 )
                 assert isinstance(block, protocol.Measured)
                 assert block.verified != "false", block.fault
-                pairs = block.intervals * opened.clock.empty_pair_s
+                pairs = block.intervals * block.clock.empty_pair_s
                 samples += [
-                    (t * opened.clock.seconds_per_tick - pairs) / block.batch
+                    (t * block.clock.seconds_per_tick - pairs) / block.batch
                     for t in block.parts[0].ticks
                 ]
                 state = block.state

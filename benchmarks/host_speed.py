@@ -27,7 +27,7 @@ from load import busy
 from numpy.typing import NDArray
 
 from isthmus.errors import IsthmusError
-from isthmus.measure import host_speed, protocol
+from isthmus.measure import protocol, visit
 from isthmus.measure.discovery import FoundDevice, resolve
 from isthmus.measure.supervisor import WorkerProcess
 from isthmus.results.run_file import HostReading, Point, Run
@@ -53,18 +53,16 @@ class Visitor:
 
     def __init__(self, device: FoundDevice, worker: WorkerProcess) -> None:
         self.worker = worker
-        opened = worker.ask(device.open_request())
-        assert isinstance(opened, protocol.Opened)
-        self.clock = opened.clock
+        worker.ask(device.open_request())
 
     def visit(self, operation: str, size: int, memory: str, samples: int = SAMPLES) -> list[float]:
         """Seconds of one repetition in each sample."""
         criterion = protocol.Criterion(1e-9, 0.95, 20.0, samples)
         block = self.worker.ask(protocol.Measure(operation, size, memory, {}, criterion, 0.2))
         assert isinstance(block, protocol.Measured)
-        empty = block.intervals * self.clock.empty_pair_s
+        empty = block.intervals * block.clock.empty_pair_s
         ticks = block.parts[0].ticks
-        return [(t * self.clock.seconds_per_tick - empty) / block.batch for t in ticks]
+        return [(t * block.clock.seconds_per_tick - empty) / block.batch for t in ticks]
 
     def reading(self) -> protocol.HostSpeed:
         """The host's speed, read by the worker."""
@@ -123,10 +121,10 @@ def readings_of_run(address: str) -> tuple[list[tuple[bool, float]], float, floa
 
     taken: list[tuple[bool, float]] = []
     workers: set[int] = set()
-    usual = host_speed.HostSpeed.readings
+    usual = visit.HostSpeed.readings
     times: list[float] = []
 
-    def counted(self: host_speed.HostSpeed, worker: WorkerProcess) -> list[HostReading]:
+    def counted(self: visit.HostSpeed, worker: WorkerProcess) -> list[HostReading]:
         before = self.spent_s
         found = usual(self, worker)
         times.append(self.clock())
@@ -135,7 +133,7 @@ def readings_of_run(address: str) -> tuple[list[tuple[bool, float]], float, floa
             workers.add(worker.pid)
         return found
 
-    host_speed.HostSpeed.readings = counted  # type: ignore[method-assign,assignment]
+    visit.HostSpeed.readings = counted  # type: ignore[method-assign,assignment]
     try:
         with tempfile.TemporaryDirectory() as folder, ExitStack() as stack:
             out = str(Path(folder) / "run.json")
@@ -145,7 +143,7 @@ def readings_of_run(address: str) -> tuple[list[tuple[bool, float]], float, floa
             stack.enter_context(redirect_stderr(nowhere))
             app(args=command, standalone_mode=False)
     finally:
-        host_speed.HostSpeed.readings = usual  # type: ignore[method-assign]
+        visit.HostSpeed.readings = usual  # type: ignore[method-assign]
     return taken, sum(s for _, s in taken), times[-1] - times[0]
 
 

@@ -8,8 +8,8 @@ import sys
 from typing import TYPE_CHECKING
 
 from isthmus import _core
-from isthmus.measure import mpi
 from isthmus.measure.discovery import resolve
+from isthmus.system import mpi
 from isthmus.system.launcher import place
 
 if TYPE_CHECKING:

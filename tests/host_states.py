@@ -209,3 +209,26 @@ def _planted(
     ]
     points[0] = msgspec.structs.replace(points[0], reruns=first)
     return run(points)
+
+
+def with_host(processes: int, slower: float, slow: int) -> Run:
+    """A run whose last ``slow`` processes had a slower host; small copies follow it."""
+    one_run, _ = planted(1, processes=processes)
+    random = np.random.default_rng(3)
+    points = []
+    for place, each in enumerate(one_run.points):
+        follows = each.bytes < 1 << 20
+        reruns = []
+        for i, one in enumerate(each.reruns):
+            factor = slower if i >= processes - slow else 1.0
+            reading = HostReading(
+                float(i), 2e-7 * factor * math.exp(random.normal(0, 0.003)), 4e-4, 7e-6
+            )
+            samples = one.clocks["host"]
+            ticks = 7e6 * (factor if follows else 1.0) * math.exp(random.normal(0, 0.002))
+            ticks *= 1 if follows else each.bytes / 1e5
+            clocks = {"host": msgspec.structs.replace(samples, ticks=[round(ticks)] * 5)}
+            readings = [] if place else [reading]
+            reruns.append(msgspec.structs.replace(one, clocks=clocks, host_speed=readings))
+        points.append(msgspec.structs.replace(each, reruns=reruns))
+    return msgspec.structs.replace(one_run, points=points)

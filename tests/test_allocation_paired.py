@@ -14,8 +14,8 @@ from conftest import Command, slow
 from isthmus import _core
 from isthmus.analysis.offloads import Case, Comparison, cases, contrast
 from isthmus.measure.jobs import Job
-from isthmus.measure.offload import reference_of
 from isthmus.measure.plan import Task
+from isthmus.measure.visit import reference_of
 from isthmus.results import run_file
 from isthmus.results.run_file import Run, Samples
 

@@ -124,6 +124,8 @@ def test_a_bad_parameter_names_file_and_key(tmp_path: Path, link: str, message: 
         ("board = 3\n", "board is no section"),
         ("[board]\nname = 3\n", "board.name is no text"),
         ('[board]\nnam = "x"\n', "board.nam is unknown"),
+        ('[board]\nshells = "x"\n', "board.shells: write [{ name"),
+        ('[board]\nshells = [{ name = "x" }]\n', "board.shells: write [{ name"),
         ('[board]\ntitle = "t"\ninclude = "nowhere.toml"\n', "nowhere.toml: no such file"),
         ('[board]\ninclude = "nope"\n', "board.include: unknown board 'nope'"),
         ('[board]\nname = "x"\ntitle = "t"\n', "link.generation is missing"),
@@ -274,6 +276,7 @@ def test_a_board_as_toml_reads_as_the_same_board(tmp_path):
     again = boards.load(str(file))
     assert {**again.flat(), "board.name": "u250"} == board.flat()
     assert again.name == "my-u250"
+    assert again.shells == board.shells
 
 
 def test_a_board_may_begin_from_another_and_its_title_names_what_differs(tmp_path):
@@ -286,6 +289,7 @@ def test_a_board_may_begin_from_another_and_its_title_names_what_differs(tmp_pat
     changed = boards.named("u250,link.lanes=4")
     assert {**based.flat(), "board.name": "u250"} == changed.flat()
     assert changed.title == f"{boards.load('u250').title}, with link.lanes=4"
+    assert based.shells == changed.shells != ()
     file.write_text('[board]\nbase = "u250"\ninclude = "u250"\n')
     with pytest.raises(UsageError, match="are the same"):
         boards.load(str(file))

@@ -134,6 +134,21 @@ def test_a_rate_is_a_share_of_the_link_it_crosses() -> None:
     assert f"{100 * rate.share:.0f} % of the link" in rate.sentence
 
 
+@pytest.mark.parametrize(
+    ("sizes", "units", "advised"), [([64], ["s"], ""), ([64, 4 << 20], ["B/s", "s"], "4Mi:256Mi")]
+)
+def test_a_run_of_small_copies_has_no_rate_as_its_headline(
+    sizes: list[int], units: list[str], advised: str
+) -> None:
+    device = DeviceRecord(address="null", backend="null", real=True, link=LINK, api="opencl")
+    measured = transfer_run({"null": {"write": FAST}}, sizes, devices=[device])
+    results = headlines(measured)
+    assert [one.unit for one in results] == units
+    assert advised in str(results[0].action)
+    (rate,) = (one for one in findings(measured) if one.unit == "B/s" and one.bytes == sizes[-1])
+    assert advised or "--bytes 1Mi:256Mi" in str(rate.action), "not over sizes below the plateau"
+
+
 def test_without_a_link_a_rate_is_a_share_of_memcpy() -> None:
     laws = {"host": {"write": Law(1e-7, 10e9)}, "a": {"write": Law(1e-7, 9e9)}}
     rate = headlines(transfer_run(laws, SIZES, apis={"host": "host"}))[0]

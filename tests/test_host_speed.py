@@ -14,8 +14,8 @@ import pytest
 from conftest import LIMIT_S, Command
 from isthmus.measure import protocol
 from isthmus.measure.discovery import resolve
-from isthmus.measure.host_speed import SHARE, HostSpeed
 from isthmus.measure.supervisor import Responder, WorkerProcess, WorkerRefusedError
+from isthmus.measure.visit import SHARE, HostSpeed
 from isthmus.reporters.html import write_page
 from isthmus.results.run_file import HostReading, Rerun, Run, load, save
 

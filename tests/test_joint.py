@@ -68,8 +68,7 @@ class Answering(Leader):
         self.ranks = [RankState(cast("Any", None), hello) for hello in hellos]
 
     def ask(self, requests: Sequence[protocol.Request], _: float) -> list[protocol.Answer]:
-        clock = protocol.ClockDescription("tsc", "", 1e-9, 0.0, 1e-9, 0.0)
-        return [protocol.Opened(device(), clock) for _ in requests]
+        return [protocol.Opened(device()) for _ in requests]
 
 
 def left(*free: tuple[str, int]) -> int:

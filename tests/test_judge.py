@@ -184,7 +184,7 @@ def test_the_header_says_the_unit(unit: str, expected: float) -> None:
     ("form", "text", "line"),
     [
         ("osu", OSU.format(unit="furlong/s"), 2),
-        ("perftest", " #bytes #iterations BW peak[GiB/sec] BW average[GiB/sec] MsgRate[Mpps]\n"
+        ("perftest", " #bytes #iterations BW peak[furlong/s] BW average[furlong/s] MsgRate[Mpps]\n"
          " 65536 5000 0.00 1.5 0.02\n", 1),
     ],
 )  # fmt: skip

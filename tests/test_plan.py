@@ -3,23 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from pathlib import Path
 
 import msgspec
 import pytest
 
-from isthmus.measure import session
 from isthmus.measure.discovery import FoundDevice, resolve
-from isthmus.measure.plan import Layer, plan
-from isthmus.measure.runner import Watcher
+from isthmus.measure.plan import Layer, plan, plan_run
 from isthmus.studies import by_name
-
-
-class Quiet(Watcher):
-    """Shows nothing."""
-
-    def say(self, message: str) -> None:
-        pass
 
 
 @pytest.fixture(scope="module")
@@ -60,10 +50,10 @@ def test_the_first_of_alike_devices_has_a_curve_and_the_second_has_headlines(
 ) -> None:
     """No clock takes part, so that this holds on a machine of any speed."""
     second = replace(processor, address="opencl:second", like=processor.address)
-    request = session.Request([by_name("transfer")], [], {}, Path("run.json"), [], quick=True)
-    jobs = session._jobs(request, [processor, second], [], Quiet())
+    placed, _ = plan_run([(by_name("transfer"), {})], [processor, second])
     layers = {
-        one.address: {job.layer for job in jobs if job.device is one} for one in (processor, second)
+        one.address: {task.layer for device, task in placed if device is one}
+        for one in (processor, second)
     }
     assert layers[processor.address] >= {Layer.HEADLINES, Layer.CURVE}
     assert Layer.HEADLINES in layers[second.address]

@@ -9,13 +9,14 @@ import pytest
 from rich.console import Console
 
 from isthmus.cli.progress import Progress
-from isthmus.measure.runner import Answer, Standing
+from isthmus.measure.rounds import Standing
+from isthmus.measure.runner import Answer
 from isthmus.statistics import Interval
 
 LABEL = "transfer card:u250 read 4Ki"
 RATE = Answer(
     ["cuda:0"], "copy to device", "pinned", 64 << 20, 64 << 20,
-    [Interval(1.2e-3, 1.198e-3, 1.202e-3)], precise=True, simulated=False, plateau=True,
+    [Interval(1.2e-3, 1.198e-3, 1.202e-3)], certainty="precise", simulated=False, plateau=True,
 )  # fmt: skip
 
 
@@ -71,10 +72,12 @@ def test_an_answer_is_one_line_at_once(shown: Shown) -> None:
     [
         ({"bytes": 4096, "moved_bytes": 4096}, "4Ki pinned: 1.20 ms +-0.17 %"),
         (
-            {"seconds": [WIDE]},
+            {"seconds": [WIDE], "certainty": "scatter"},
             "64Mi pinned: 55.9 GB/s, within a factor of 14: processes differ too much",
         ),
-        ({"precise": False}, "64Mi pinned: 55.9 GB/s +-0.17 %: processes differ too much"),
+        ({"certainty": "scatter"}, "64Mi pinned: 55.9 GB/s +-0.17 %: processes differ too much"),
+        ({"certainty": "open"}, "64Mi pinned: 55.9 GB/s +-0.17 % so far"),
+        ({"certainty": "time"}, "64Mi pinned: 55.9 GB/s +-0.17 %: the time is up"),
         ({"simulated": True}, "64Mi pinned: 55.9 GB/s, simulated"),
         (
             {"seconds": [Interval(1.2e-3, math.nan, math.nan)]},

@@ -20,12 +20,13 @@ from isthmus.measure.jobs import (
     Cost,
     Job,
     answered,
+    may_narrow,
     needed,
     settled,
 )
 from isthmus.measure.plan import Layer, Task
-from isthmus.measure.rounds import Rounds, usual_budget_s
-from isthmus.measure.runner import Answer, Runner, Standing
+from isthmus.measure.rounds import Rounds, Standing, usual_budget_s
+from isthmus.measure.runner import Answer, Runner
 from isthmus.results.run_file import Settings
 from isthmus.statistics import LOOKS, over_processes
 from isthmus.studies.base import Headline
@@ -314,15 +315,6 @@ def test_an_error_of_many_devices_is_said_once_and_counted() -> None:
     ]  # fmt: skip
 
 
-def test_the_curve_of_an_alike_device_comes_after_that_of_the_first() -> None:
-    first, like = at_size(SMALL), at_size(SMALL, device="cuda:1")
-    later = Job(like.device, like.task, curve_layer=Layer.FURTHER)
-    head = Job(like.device, replace(like.task, layer=Layer.HEADLINES), curve_layer=Layer.FURTHER)
-    assert [one.layer for one in (first, later, head)] == [
-        Layer.CURVE, Layer.FURTHER, Layer.HEADLINES,
-    ]  # fmt: skip
-
-
 def test_where_time_is_short_each_study_gets_its_share() -> None:
     """Offloads cost a hundred times what copies do; both are in the first round all the same."""
     copies = [job(SMALL << n % 8, f"op{n}") for n in range(40)]
@@ -463,6 +455,30 @@ def test_an_answer_is_shown_at_the_first_look_and_measured_on() -> None:
     assert not answered(wide, of)
     visit(wide, 1.0, 1.1, 0.9)
     assert answered(wide, of), "the interval of six processes is shown as it is"
+    assert may_narrow(wide, of), "and so far only"
+
+
+@pytest.mark.parametrize(("apart", "goes_on"), [(0.2, True), (0.9, False)])
+def test_a_headline_beyond_its_share_of_the_precision_goes_on_to_the_precision(
+    apart: float, goes_on: bool
+) -> None:
+    head, curve = at_size(SMALL, layer=Layer.HEADLINES), job(SMALL, "other")
+    visit(head, *[math.exp(apart * k) for k in (-1, 0, 1)] * 2)
+    quick = settings(quick=True, precision=0.1)
+    assert may_narrow(head, quick) == goes_on
+    assert rounds([head, curve], quick).next_round(50.0) == ([head] if goes_on else [curve])
+    noted = Noted()
+    Runner([head, curve], quick, Binding(), noted, lambda _: None).run(until=0.0)
+    assert [one.certainty for one in noted.answers] == ["time" if goes_on else "scatter"]
+
+
+def test_a_headline_ends_within_the_precision_where_its_share_is_out_of_reach() -> None:
+    head = job()
+    head.layer = Layer.HEADLINES
+    normal = [NormalDist(sigma=0.18).inv_cdf((n + 0.5) / 24) for n in range(24)]
+    visit(head, *map(math.exp, normal))
+    assert 0.05 < head.half_width(0.95) <= 0.1
+    assert settled(head, settings(quick=True, precision=0.1))
 
 
 def test_an_earlier_session_has_found_the_plateau() -> None:

@@ -23,7 +23,7 @@ from conftest import LIMIT_S, Command, slow
 from isthmus import __version__
 from isthmus.analysis.summary import COLUMNS
 from isthmus.cli import app
-from isthmus.measure import protocol, runner, session
+from isthmus.measure import discovery, protocol, session
 from isthmus.measure.supervisor import WorkerProcess
 from isthmus.reporters import summary
 from isthmus.results import run_file
@@ -78,7 +78,7 @@ def test_reruns_are_fresh_workers(monkeypatch: pytest.MonkeyPatch, tmp_path: Pat
                 visitors.append(self.pid)
             return super().ask(request, allowed_s)
 
-    monkeypatch.setattr(runner, "WorkerProcess", Noted)
+    monkeypatch.setattr(discovery, "WorkerProcess", Noted)
     monkeypatch.chdir(tmp_path)
     app(["run", "transfer", "--device", "null:2us", "--bytes", "1", "--operation=write",
          "--reruns", "3", "--precision", "0.1", "--out", "run.json"],

@@ -201,10 +201,20 @@ void redirect(const Code& code, void (*how)(void* library, std::span<unsigned ch
   }
 }
 
+bool is_shim(const char* path) {
+  const std::string_view name = file_of(path);
+  return name.starts_with("libxrt_core.so") || name.starts_with("libxrt_hwemu.so");
+}
+
+int find_shim(dl_phdr_info* object, std::size_t /*size*/, void* found) {
+  *static_cast<bool*>(found) |= is_shim(object->dlpi_name);
+  return 0;
+}
+
 /// Enters where the shim is, the library with XRT's scheduler, and XRT's OpenCL.
 int find_code(dl_phdr_info* object, std::size_t /*size*/, void* /*none*/) {
   const std::string_view name = file_of(object->dlpi_name);
-  const bool of_shim = name.starts_with("libxrt_core.so") || name.starts_with("libxrt_hwemu.so");
+  const bool of_shim = is_shim(object->dlpi_name);
   const bool of_opencl = name.starts_with("libxilinxopencl.so");
   if (!of_shim && !of_opencl && !name.starts_with("libxrt_coreutil.so")) {
     return 0;
@@ -302,16 +312,21 @@ bool kernel_runs() {
 bool in_shim(const void* code) { return shim.has(code); }
 bool in_scheduler(const void* code) { return scheduler.has(code); }
 
+void learn_loaded_shim() {
+  bool is_loaded = false;
+  dl_iterate_phdr(find_shim, &is_loaded);
+  if (is_loaded) {
+    dl_iterate_phdr(find_code, nullptr);
+    redirect(shim, redirect_shim);
+    redirect(scheduler, redirect_scheduler);
+    redirect(opencl, redirect_opencl);
+  }
+}
+
 bool learn_shim(const void* code) {
   Dl_info object{};
-  if (shim.begin == 0 && dladdr(code, &object) != 0) {
-    const std::string_view name = file_of(object.dli_fname);
-    if (name.starts_with("libxrt_core.so") || name.starts_with("libxrt_hwemu.so")) {
-      dl_iterate_phdr(find_code, nullptr);
-      redirect(shim, redirect_shim);
-      redirect(scheduler, redirect_scheduler);
-      redirect(opencl, redirect_opencl);
-    }
+  if (shim.begin == 0 && dladdr(code, &object) != 0 && is_shim(object.dli_fname)) {
+    learn_loaded_shim();
   }
   return shim.has(code);
 }

@@ -53,6 +53,9 @@ pthread_once_t once = PTHREAD_ONCE_INIT;
 __attribute__((constructor)) void begin() {
   mapped = map_page();
   begin_thread(Role::program, 0);
+  if (mapped != nullptr) {
+    learn_loaded_shim();
+  }
   pthread_atfork(nullptr, nullptr, [] {
     forget_calls();
     forget_device_processes();

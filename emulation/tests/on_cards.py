@@ -29,6 +29,7 @@ LIBRARIES = {
     "verilog": NATIVE,
     "entry_points": NATIVE,
     "graphs": NATIVE,
+    "device": ["-Wl,--no-as-needed", "-lxrt_core", *OPENCL],
     "queues": OPENCL,
     "opencl_c": OPENCL,
     "opencl": ["-lxilinxopencl", "-pthread"],

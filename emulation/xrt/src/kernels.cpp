@@ -23,6 +23,13 @@ constexpr std::uint64_t first_result = 0x80;
 /// Of host memory that is there in part, what is asked for alone.
 constexpr std::size_t least_part = 8;
 
+/// Bytes of the largest piece of a buffer, in whole words. A short run of a kernel, of which a
+/// program may start a million, neither allocates nor computes a whole piece.
+std::size_t largest_piece(std::uint64_t bytes) {
+  const auto whole = static_cast<std::size_t>(std::min<std::uint64_t>(piece_bytes, bytes));
+  return (whole + word_bytes - 1) / word_bytes * word_bytes;
+}
+
 /// Calls `action(offset, bytes)` for pieces of a buffer.
 template <class Action>
 void in_pieces(std::uint64_t bytes, const Action& action) {
@@ -59,11 +66,11 @@ struct ReadBandwidth final : KernelModel {
   KernelOutcome run(const KernelRun& run) override {
     const std::uint64_t input = run.argument(0);
     const std::uint64_t bytes = run.argument(1);
-    std::vector<std::byte> piece(piece_bytes);
+    std::vector<std::byte> piece(largest_piece(bytes));
     std::uint64_t sum = 0;
     in_pieces(bytes, [&](std::uint64_t at, std::size_t size) {
       run.reach->read(input + at, std::span(piece).first(size));
-      std::memset(piece.data() + size, 0, std::min(word_bytes, piece_bytes - size));
+      std::memset(piece.data() + size, 0, std::min(word_bytes, piece.size() - size));
       for (std::size_t word_at = 0; word_at < size; word_at += word_bytes) {
         std::uint64_t word = 0;
         std::memcpy(&word, piece.data() + word_at, word_bytes);
@@ -80,7 +87,7 @@ struct WriteBandwidth final : KernelModel {
   KernelOutcome run(const KernelRun& run) override {
     const std::uint64_t output = run.argument(0);
     const std::uint64_t bytes = run.argument(1);
-    std::vector<std::uint64_t> piece(piece_bytes / word_bytes);
+    std::vector<std::uint64_t> piece(largest_piece(bytes) / word_bytes);
     in_pieces(bytes, [&](std::uint64_t at, std::size_t size) {
       std::uint64_t word = at / word_bytes;
       std::ranges::generate(piece, [&word] { return word++; });
@@ -94,7 +101,7 @@ struct WriteBandwidth final : KernelModel {
 struct Bandwidth final : KernelModel {
   KernelOutcome run(const KernelRun& run) override {
     const std::uint64_t bytes = run.argument(2);
-    std::vector<std::byte> piece(piece_bytes);
+    std::vector<std::byte> piece(largest_piece(bytes));
     in_pieces(bytes, [&](std::uint64_t at, std::size_t size) {
       run.reach->read(run.argument(0) + at, std::span(piece).first(size));
       run.reach->write(run.argument(1) + at, std::span(piece).first(size));
@@ -108,8 +115,8 @@ struct Vadd final : KernelModel {
   KernelOutcome run(const KernelRun& run) override {
     constexpr std::size_t element = sizeof(std::uint32_t);
     const std::uint64_t bytes = product(run, run.argument(3), element);
-    std::vector<std::uint32_t> left(piece_bytes / element);
-    std::vector<std::uint32_t> right(piece_bytes / element);
+    std::vector<std::uint32_t> left(largest_piece(bytes) / element);
+    std::vector<std::uint32_t> right(largest_piece(bytes) / element);
     in_pieces(bytes, [&](std::uint64_t at, std::size_t size) {
       const auto part = [size](std::vector<std::uint32_t>& of) {
         return std::as_writable_bytes(std::span(of)).first(size);

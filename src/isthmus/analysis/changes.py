@@ -23,14 +23,14 @@ from isthmus.analysis.quantities import (
     coverage,
     trusted_logs,
 )
-from isthmus.analysis.ratios import LARGE, complete, groups, with_axes
+from isthmus.analysis.ratios import complete, groups, with_axes
 from isthmus.analysis.summary import measured_on, simulated_devices
 from isthmus.errors import UsageError
 from isthmus.frames import Frame, Series, concat
 from isthmus.program import invocation
 from isthmus.results.run_file import ClockName, Run
 from isthmus.statistics import Judgement, relevant
-from isthmus.studies.transfer import ORDINARY
+from isthmus.studies.transfer import LARGE, ORDINARY
 
 _AXIS = "\0"
 

@@ -14,14 +14,13 @@ import numpy as np
 from isthmus.results.run_file import HostReading, Point, Rerun, Run
 from isthmus.statistics import Interval, judge, relevant, shift, simultaneous
 from isthmus.statistics.host_state import Row, Slow, slow_parts
+from isthmus.studies.transfer import LARGE
 
 REFERENCES = ("system_call_s", "copy_s", "arithmetic_s")
 """Names of the references, as fields of a reading."""
 UNKNOWN = Slow(math.nan, (), 0.0)
 _FEWEST = 6
 """Processes with readings of which two parts can be told."""
-_LARGE = 1 << 20
-"""Bytes from which a copy's kind of memory, not the software, decides how much it scatters."""
 
 
 def readings(run: Run) -> dict[int, tuple[float, ...]]:
@@ -80,7 +79,7 @@ def _kind(point: Point) -> Hashable:
     """What a point is alike in scatter: small copies, large ones by memory, and nothing else."""
     if not point.moved_bytes:
         return point.study, point.device, point.operation, point.memory, point.bytes
-    large = point.bytes >= _LARGE
+    large = point.bytes >= LARGE
     return point.study, point.device, large, point.memory if large else ""
 
 

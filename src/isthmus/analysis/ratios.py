@@ -26,8 +26,6 @@ from isthmus.statistics import LOOKS, Interval, over_processes
 
 SMALL = 4096
 """Bytes: up to this size the time of a transfer is mostly overhead."""
-LARGE = 1 << 20
-"""Bytes: from this size on the time of a transfer is mostly bytes over bandwidth."""
 _MEDIANS = ("device", "api", "operation", "memory", "bytes", "rerun", "log", "log_low", "log_high")
 
 

@@ -15,7 +15,9 @@ from isthmus.frames import Frame, Series
 from isthmus.results.run_file import IMPORTED, NO_LINK_BPS, ClockName, Point, Rerun, Run
 from isthmus.statistics import (
     LOOKS,
+    Basis,
     Interval,
+    basis_over_processes,
     exact,
     middle,
     over_processes,
@@ -24,6 +26,7 @@ from isthmus.statistics import (
     within_process,
 )  # fmt: skip
 from isthmus.statistics.host_state import Slow
+from isthmus.studies.transfer import LARGE, LATENCY_BYTES
 
 Seconds = NDArray[np.float64]
 
@@ -78,6 +81,14 @@ def _estimate(
     if clock == "simulated" and len(each[0]) == 1:
         return exact(float(each[0][0]), confidence)
     return within_process(each[0], confidence, reruns[0].resolution_s(clock))
+
+
+def basis_of(reruns: Sequence[Rerun], clock: ClockName, confidence: float) -> Basis:
+    """What ``estimate`` rests on. Each rerun has samples on the clock."""
+    each = [rerun.seconds(clock) for rerun in reruns]
+    if len(reruns) > 1:
+        return basis_over_processes([middle(seconds.tolist()) for seconds in each], confidence)
+    return "exact" if clock == "simulated" and len(each[0]) == 1 else "one process"
 
 
 def too_short(interval: Interval, reruns: Sequence[Rerun], clock: ClockName = "host") -> bool:
@@ -245,7 +256,6 @@ def _empty_row(point: Point, run: Run) -> dict[str, object]:
     }
 
 
-_SMALL_BYTES, _LARGE_BYTES = 4096, 1 << 20
 _NO_MEMORY = 2e13
 """Bytes a second beyond any device's memory and caches."""
 _NOISE = 0.1
@@ -287,7 +297,7 @@ def _copies_nothing(sizes: Frame) -> bool:
     work on each byte, and a disturbed launch longer than the work can make the time seem to fall
     with the size.
     """
-    low, high = sizes[sizes["bytes"] <= _SMALL_BYTES], sizes[sizes["bytes"] >= _LARGE_BYTES]
+    low, high = sizes[sizes["bytes"] <= LATENCY_BYTES], sizes[sizes["bytes"] >= LARGE]
     if low.empty or high.empty:
         return False
     short, long = float(low["median_s"].median()), float(high["median_s"].iloc[-1])

@@ -13,7 +13,6 @@ from isthmus.analysis.context import SERIES, AnalysisContext, Rows, each, questi
 from isthmus.analysis.fits import Curve, curve_of, half_bandwidth
 from isthmus.analysis.hybrid import estimated
 from isthmus.analysis.ratios import (
-    LARGE,
     SMALL,
     Ratio,
     by_size,
@@ -27,6 +26,7 @@ from isthmus.analysis.ratios import (
 from isthmus.boards import Board
 from isthmus.frames import Frame, Series
 from isthmus.statistics import Interval
+from isthmus.studies.transfer import LARGE
 from isthmus.units import format_size
 
 

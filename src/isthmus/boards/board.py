@@ -24,6 +24,14 @@ class Setting:
 
 
 @dataclass(frozen=True)
+class Shell:
+    """A platform that the vendor has for a card: the name by which a program finds its device."""
+
+    name: str
+    source: str
+
+
+@dataclass(frozen=True)
 class Board:
     """A card with its link and host."""
 
@@ -32,6 +40,8 @@ class Board:
     description: str
     settings: Mapping[str, Setting]
     """By flat name, ``section.key``, in the table's order; each section is complete."""
+    shells: tuple[Shell, ...] = ()
+    """What the vendor calls the card under XRT; kernels are built for the first one."""
 
     def has(self, section: str) -> bool:
         """Whether the board has a section, i.e. the card has that part."""

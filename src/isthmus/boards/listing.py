@@ -20,6 +20,7 @@ def as_data(board: Board) -> dict[str, object]:
     """The whole board; parameters in the table's order."""
     return {
         **about(board),
+        "shells": [{"name": shell.name, "source": shell.source} for shell in board.shells],
         "parameters": [
             {
                 "parameter": name,
@@ -45,6 +46,9 @@ def lines(board: Board) -> Iterator[str]:
     yield f"{board.name}: {board.title}"
     if board.description:
         yield board.description
+    if board.shells:
+        yield "names under XRT, for card exec --device-name:"
+        yield from columns([("", shell.name, shell.source) for shell in board.shells])
     rows = [("parameter", "value", "unit", "kind", "source")]
     for name, setting in board.settings.items():
         fitted = f" [{setting.calibration}]" if setting.calibration else ""
@@ -60,6 +64,11 @@ def toml(board: Board) -> Iterator[str]:
     yield "[board]"
     yield f"name = {_quoted('my-' + board.name)}"
     yield f"title = {_quoted('My ' + board.title)}"
+    if board.shells:
+        yield "shells = ["
+        for shell in board.shells:
+            yield f"  {{ name = {_quoted(shell.name)}, source = {_quoted(shell.source)} }},"
+        yield "]"
     section = ""
     for name, setting in board.settings.items():
         before, (section, key) = section, name.split(".")

@@ -10,12 +10,13 @@ from typing import Any
 
 import msgspec
 
-from isthmus.boards.board import Board, Setting
+from isthmus.boards.board import Board, Setting, Shell
 from isthmus.boards.table import KINDS, REQUIRED_SECTIONS, SECTIONS, TABLE, of_section
 from isthmus.errors import UsageError
 from isthmus.text import nearest, shortened
 
-_BOARD_KEYS = ("name", "title", "description", "base", "include")
+_BOARD_KEYS = ("name", "title", "description", "base", "include", "shells")
+_SHELLS = "[{ name = ..., source = ... }]"
 _SETTING_KEYS = ("value", "kind", "source", "calibration")
 
 
@@ -43,7 +44,7 @@ def from_flat(values: Mapping[str, str]) -> Board:
 
 def _read(name_or_path: str, folder: Path, overrides: Mapping[str, str]) -> Board:
     path = _locate(name_or_path, folder)
-    about, settings = _merged(path, folder, ())
+    about, settings, shells = _merged(path, folder, ())
     present = {name.partition(".")[0] for name in settings} | set(REQUIRED_SECTIONS)
     for name, value in overrides.items():
         changed = _override(name, value)
@@ -55,7 +56,7 @@ def _read(name_or_path: str, folder: Path, overrides: Mapping[str, str]) -> Boar
     name = about.get("name", path.stem)
     changed_ones = ", ".join(f"{key}={value}" for key, value in overrides.items())
     title = about.get("title", name) + (f", with {changed_ones}" if changed_ones else "")
-    return Board(name, title, about.get("description", ""), MappingProxyType(complete))
+    return Board(name, title, about.get("description", ""), MappingProxyType(complete), shells)
 
 
 _MOST_BYTES = 64 << 10
@@ -98,10 +99,10 @@ def _locate(name_or_path: str, folder: Path, including: Path | None = None) -> P
 
 def _merged(
     path: Path, folder: Path, including: tuple[Path, ...]
-) -> tuple[dict[str, str], dict[str, Setting]]:
+) -> tuple[dict[str, str], dict[str, Setting], tuple[Shell, ...]]:
     """The ``[board]`` table of a file, and its settings by flat name merged over what it includes.
 
-    The ``[board]`` table of an included file is ignored.
+    Of the ``[board]`` table of an included file only the shells count, where this file has none.
     """
     real = path.resolve()
     if real in including:
@@ -110,20 +111,20 @@ def _merged(
     if len(including) > _MOST_INCLUDED:
         raise UsageError(f"{path}: more than {_MOST_INCLUDED} files include one another")
     document = _document(path)
-    about = _about(document.pop("board", {}), path)
+    about, shells = _about(document.pop("board", {}), path)
     settings = dict(_settings(document, path))
     if "base" in about and "include" in about:
         raise UsageError(f"{path}: board.base and board.include are the same: write one")
     said = "base" if "base" in about else "include"
     included = about.pop(said, None)
     if included is None:
-        return about, settings
+        return about, settings, shells
     try:
         other = _locate(included, folder, path.parent)
     except UsageError as error:
         raise UsageError(f"{path}: board.{said}: {error}") from error
-    _, under = _merged(other, folder, (*including, real))
-    return about, {**under, **settings}
+    _, under, others = _merged(other, folder, (*including, real))
+    return about, {**under, **settings}, shells or others
 
 
 def _document(path: Path) -> dict[str, Any]:
@@ -140,10 +141,15 @@ def _document(path: Path) -> dict[str, Any]:
         raise UsageError(f"{path}: no TOML: {shortened(str(error))}") from error
 
 
-def _about(section: Any, path: Path) -> dict[str, str]:
+def _about(section: Any, path: Path) -> tuple[dict[str, str], tuple[Shell, ...]]:
     if not isinstance(section, dict):
         raise UsageError(f"{path}: board is no section; write [board]")
-    for key, value in section.items():
+    texts = dict(section)
+    try:
+        shells = msgspec.convert(texts.pop("shells", []), tuple[Shell, ...])
+    except msgspec.ValidationError as error:
+        raise UsageError(f"{path}: board.shells: write {_SHELLS}") from error
+    for key, value in texts.items():
         if key not in _BOARD_KEYS:
             raise UsageError(
                 f"{path}: board.{key} is unknown; {nearest(key, _BOARD_KEYS)}"
@@ -151,7 +157,7 @@ def _about(section: Any, path: Path) -> dict[str, str]:
             )
         if not isinstance(value, str) or not value:
             raise UsageError(f"{path}: board.{key} is no text")
-    return dict(section)
+    return texts, shells
 
 
 def _settings(document: Mapping[str, Any], path: Path) -> Iterator[tuple[str, Setting]]:

@@ -95,7 +95,6 @@ def _studies_by_address(device: discovery.FoundDevice) -> dict[str, list[str]]:
     """Studies of a device and of further devices of its kind, by address; one worker opens each."""
     from isthmus.errors import IsthmusError
     from isthmus.measure.devices import open_in
-    from isthmus.measure.supervisor import WorkerProcess
 
     def able(address: str) -> list[str]:
         try:
@@ -103,7 +102,7 @@ def _studies_by_address(device: discovery.FoundDevice) -> dict[str, list[str]]:
         except IsthmusError:  # the other devices may still have some
             return []
 
-    with WorkerProcess(device.candidate.environment) as worker:
+    with device.worker() as worker:
         return {address: able(address) for address in (device.address, *device.others)}
 
 

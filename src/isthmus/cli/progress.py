@@ -11,17 +11,23 @@ from rich.console import Console
 from rich.progress import Progress as Bar
 from rich.progress import TextColumn
 
-from isthmus.measure.runner import Answer, Standing
+from isthmus.measure.rounds import Standing
+from isthmus.measure.runner import Answer
 from isthmus.output import line
-from isthmus.studies.transfer import PLATEAU_FROM
+from isthmus.studies.transfer import LARGE
 from isthmus.units import format_rate, format_seconds, format_size, printable
 
 _PLAIN_EVERY_S = 10.0
 """Least seconds between two lines of progress where the output is no terminal."""
 _LEAST_WIDTH = 0.001
 """Half-widths below this share are shown as it: the figures beside them have three digits."""
-
-
+_WHY = {
+    "precise": "",
+    "open": " so far",
+    "time": ": the time is up",
+    "scatter": ": processes differ too much",
+}
+"""Why an interval is no narrower, by ``Certainty``."""
 _MOST_NAMED = 2
 """Devices in one answer that are all named; of more, the first and the last."""
 
@@ -90,7 +96,7 @@ def answer_line(answer: Answer) -> str:
     """
     size = format_size(answer.bytes) if answer.bytes else ""
     what = " ".join(filter(None, (size, answer.memory)))
-    of_rate = answer.moved_bytes and answer.bytes >= PLATEAU_FROM
+    of_rate = answer.moved_bytes and answer.bytes >= LARGE
     shown = list(
         dict.fromkeys(
             format_rate(answer.moved_bytes / value) if of_rate else format_seconds(value)
@@ -107,16 +113,15 @@ def answer_line(answer: Answer) -> str:
 
 
 def _certainty(answer: Answer) -> str:
-    """The interval's half-width as text, and whether more time would make it narrower."""
+    """The interval's half-width as text, and why it is no narrower."""
     if answer.simulated:
         return ", simulated"
     if not all(one.known for one in answer.seconds):
         return " (one process)"
     widest = max(_LEAST_WIDTH, *(one.half_width for one in answer.seconds))
-    if widest >= 1:
-        return f", within a factor of {1 + widest:.2g}: processes differ too much"
-    width = 100 * widest
-    return f" +-{width:.2g} %" + ("" if answer.precise else ": processes differ too much")
+    percent, factor = f" +-{100 * widest:.2g} %", f", within a factor of {1 + widest:.2g}"
+    width = factor if widest >= 1 else percent
+    return width + _WHY[answer.certainty]
 
 
 def _counted(standing: Standing) -> str:

@@ -9,7 +9,17 @@ from __future__ import annotations
 import re
 
 from isthmus.errors import UsageError
-from isthmus.importers.base import Importer, Log, Outcome, Problems, Row, device, number, size
+from isthmus.importers.base import (
+    SIZE,
+    Importer,
+    Log,
+    Outcome,
+    Problems,
+    Row,
+    device,
+    number,
+    size,
+)
 from isthmus.importers.base import unit as known_unit
 from isthmus.importers.commands import Commands, option, started
 
@@ -19,7 +29,7 @@ _RANK = re.compile(
 )
 _COLUMNS = re.compile(r"#\s+size\s+count\s+type\b.*\bbusbw\b")
 _UNITS = re.compile(r"#\s+\(B\)\s+\(elements\)\s+(.*)$")
-_ROW = re.compile(r"\s*(\d+)\s+(\d+)\s+(\w+)\s+(.*)$")
+_ROW = re.compile(rf"\s*({SIZE})\s+(\d+)\s+(\w+)\s+(.*)$")
 _AVERAGE = re.compile(r"#\s*Avg bus bandwidth\s*:\s*(\S+)")
 _WRONG = re.compile(r"#\s*Out of bounds values : (\d+) (\w+)")
 _PROGRAM = re.compile(r"(?:all|reduce|broadcast|sendrecv|gather|scatter|hypercube)\w*_perf")

@@ -6,10 +6,12 @@ Outputs of the same buffers are repetitions of each other only where the same co
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 from isthmus.errors import UsageError
 from isthmus.importers.base import (
+    SIZE,
+    TIMES,
     Importer,
     Log,
     Problems,
@@ -17,7 +19,7 @@ from isthmus.importers.base import (
     device,
     number,
     size,
-    unit,
+    unit_of,
 )
 from isthmus.importers.commands import Commands
 
@@ -27,8 +29,8 @@ _TITLE = re.compile(r"# OSU (.+) Test(?: v?(\S+))?")
 _BUFFERS = re.compile(r"# Send Buffer on \w+ \((\w+)\) and Receive Buffer on \w+ \((\w+)\)")
 _PAIRS = re.compile(r"# \[ pairs: (\d+) \](?: \[ window size: (\d+) \])?")
 _COLUMNS = re.compile(r"# Size\b(.*)$")
-_UNIT = re.compile(r"\(([\w/]+)\)|(?<!\S)(\w+/s)\b")
-_ROW = re.compile(r"(\d+)\s+(\S+)(?:\s+.*)?$")
+_UNIT = re.compile(r"\(([^()\s]+)\)|(?<!\S)(\w+/s)\b")
+_ROW = re.compile(rf"({SIZE})\s+(\S+)(?:\s+.*)?$")
 _PROGRAM = re.compile(r"osu_\w+")
 _MEMORY = {"H": "aligned", "D": "device", "M": "managed", "MD": "managed", "MH": "managed"}
 """Kind of memory of each buffer. Version 7.5 for CUDA or ROCm does not say which: unknown."""
@@ -39,8 +41,6 @@ _OPERATIONS = {
     "Multiple Bandwidth / Message Rate": ("osu_mbw_mr", "", 1),
 }
 """Program, operation, and messages in one repetition; other titles are collectives."""
-
-_TIMES = ("s", "ms", "us", "ns")
 
 
 @dataclass
@@ -55,9 +55,9 @@ class _Part:
     window: int = _WINDOW
     unit: str = ""
     printed: str = ""
-    known: bool = True
+    headed: bool = False
+    """Whether the header of the columns is there."""
     run: int = 1
-    sizes: list[int] = field(default_factory=list)
 
     @property
     def operation(self) -> str:
@@ -72,7 +72,8 @@ def read(text: str) -> Log:
     """Bandwidths as windows of 64 messages, latencies as round trips (the output has the half)."""
     tools: dict[str, str] = {}
     rows: list[Row] = []
-    problems, commands, part = Problems(), Commands(_PROGRAM), _Part(known=False)
+    problems, commands, part = Problems(), Commands(_PROGRAM), _Part()
+    assumed: dict[str, None] = {}
     for line, row in enumerate(text.splitlines(), 1):
         if commands.met(row):
             continue
@@ -85,11 +86,13 @@ def read(text: str) -> Log:
             part.pairs, part.window = int(pairs[1]), int(pairs[2] or _WINDOW)
         elif columns := _COLUMNS.match(row.strip()):
             with problems.of(line):
-                part.unit = ""
+                part.unit, part.headed = "", True
                 part.printed, part.unit = _unit_of(columns[1], part.title, line)
         elif part.title and (found := _ROW.match(row.strip())) and found[1] != "0":
             if not part.unit:
                 continue  # the unit of its column is unknown, which was said
+            if not part.headed:
+                assumed[f"{part.unit}, as osu prints: a header of columns is missing"] = None
             with problems.of(line):
                 rows.append(_row(found, row, line, part))
     addresses = dict.fromkeys(row.device for row in rows)
@@ -100,9 +103,10 @@ def read(text: str) -> Log:
         devices=[device(one, "two ranks of MPI", api="mpi") for one in addresses],
         problems=problems,
         facts={"command": commands.current} if commands.current else {},
-        assumed=["a window of 64 messages, the default of -W"]
-        if {*tools} - {"osu_latency"}
-        else [],
+        assumed=[
+            *(["a window of 64 messages, the default of -W"] if {*tools} - {"osu_latency"} else []),
+            *assumed,
+        ],
     )
 
 
@@ -121,16 +125,14 @@ def _part(title: re.Match[str], run: int) -> _Part:
 def _unit_of(columns: str, title: str, line: int) -> tuple[str, str]:
     """Unit of the first column behind the size, as printed and as meant.
 
-    Raises UsageError for an unknown unit, and for a time in a table of bandwidths.
+    Raises UsageError for an unknown unit, for a time in a table of bandwidths, and for a rate in a
+    table of latencies.
     """
     found = _UNIT.search(columns)
     if not found:
         raise UsageError(f"line {line}: no unit in '{columns.strip()[:40]}'")
     printed = found[1] or found[2]
-    known = unit(printed, line)
-    if "Bandwidth" in title and known in _TIMES:
-        raise UsageError(f"line {line}: a bandwidth in '{printed}', which is a time")
-    return printed, known
+    return printed, unit_of(printed, line, time="Latency" in title)
 
 
 def _row(found: re.Match[str], row: str, line: int, part: _Part) -> Row:
@@ -144,7 +146,7 @@ def _row(found: re.Match[str], row: str, line: int, part: _Part) -> Row:
     axes |= {"run": part.run} if part.run > 1 else {}
     buffers = " to ".join(filter(None, part.buffers)) or "unknown buffers"
     messages = _OPERATIONS.get(part.title, ("", "", 1))[2]
-    timed = part.unit in _TIMES
+    timed = part.unit in TIMES
     again = f", run {part.run}" if part.run > 1 else ""
     if part.title not in _OPERATIONS:
         name, kind = part.title, "collective"

@@ -13,6 +13,8 @@ from dataclasses import dataclass, field
 
 from isthmus.errors import UsageError
 from isthmus.importers.base import (
+    SIZE,
+    TIMES,
     UNITS,
     Importer,
     Log,
@@ -22,6 +24,7 @@ from isthmus.importers.base import (
     device,
     number,
     size,
+    unit_of,
 )
 from isthmus.importers.cleaning import json_objects
 from isthmus.importers.commands import option
@@ -40,11 +43,12 @@ _DEPTH = re.compile(r"\s*TX depth\s+: (\d+)")
 _LINK = re.compile(r"\s*Link type\s+: (\w+)")
 _ADDRESS = re.compile(r"\s*(local|remote) address: LID (\S+) QPN (\S+) PSN (\S+)")
 _COLUMNS = re.compile(r"\s*#bytes\s+(?:#iterations\s|BW (?:peak|average)\[|t_\w+\[)")
+_SIZE = re.compile(SIZE)
 _COLUMN = re.compile(r"(?:BW|tps|[\d.]+%) [a-z]+(?:\[[^\]]*\])?|\S+")
 """One name of the header: ``#bytes``, ``BW peak[MB/sec]``, ``99% percentile[usec]``."""
 _UNIT = re.compile(r"BW average\[([^\]]+)\]")
 _TIME_UNIT = re.compile(r"t_(?:avg|min|typical)\[([^\]]+)\]")
-_RATES = {"MiB/sec": "MiB/s", "MB/sec": "MiB/s", "Gb/sec": "Gb/s"}
+_MEANT = {"MB/sec": "MiB/sec"}
 """Older versions print MB/sec and mean MiB."""
 _SAME = 0.02
 """Share by which a rate may differ from message rate times size: both are rounded."""
@@ -68,7 +72,7 @@ class _Test:
     remote: set[str] = field(default_factory=set)
     rows: list[tuple[int, list[str]]] = field(default_factory=list)
     unit: str = ""
-    """Of ``_RATES``, or ``us``; empty: its column was not understood."""
+    """Of the column that is read; empty: it was not understood."""
     printed: str = ""
     columns: list[str] = field(default_factory=list)
     """Names in the header of the table."""
@@ -94,8 +98,9 @@ class _Result:
     """0: it is not said."""
     rate: float = 0.0
     messages: float = 0.0
-    typical_us: float = 0.0
-    mean_us: float = 0.0
+    typical: float = 0.0
+    mean: float = 0.0
+    """Times, in the unit of the table."""
 
 
 def read(text: str) -> Log:
@@ -218,7 +223,7 @@ def _of_text(text: str, problems: Problems) -> list[_Test]:
                 fewest = max(_FEWEST_CELLS, 1 + fewest) if counted else fewest
                 test.printed = found[1] if (found := _UNIT.search(row)) else ""
                 columns = True
-        elif columns and words and words[0].isdecimal() and words not in test.cells[-1:]:
+        elif columns and words and _SIZE.fullmatch(words[0]) and words not in test.cells[-1:]:
             if len(words) < fewest:  # a missing figure shifts the others
                 given = numbered(len(words), "column", "columns")
                 problems.add(line, f"{given} where the header has {fewest}: cut")
@@ -235,16 +240,12 @@ def _of_call(call: re.Match[str]) -> _Test:
 
 
 def _unit_of(row: str, line: int) -> str:
+    """Unit of the column that is read; UsageError for another than of a rate or a time."""
     if found := _UNIT.search(row):
-        if found[1] not in _RATES:
-            raise UsageError(f"line {line}: unknown unit '{found[1][:20]}'")
-        return _RATES[found[1]]
-    found = _TIME_UNIT.search(row)
-    if not found or found[1] != "usec":
-        raise UsageError(
-            f"line {line}: unknown unit '{found[1][:20] if found else row.strip()[:20]}'"
-        )
-    return "us"
+        return unit_of(_MEANT.get(found[1], found[1]), line, time=False)
+    if found := _TIME_UNIT.search(row):
+        return unit_of(found[1], line, time=True)
+    raise UsageError(f"line {line}: unknown unit '{row.strip()[:20]}'")
 
 
 def _of_cells(test: _Test, words: list[str], line: int) -> _Result:
@@ -253,12 +254,13 @@ def _of_cells(test: _Test, words: list[str], line: int) -> _Result:
     named = dict(zip((name.partition("[")[0] for name in test.columns), words, strict=False))
     iterations = named.get("#iterations")
     found = _Result(line, size(words[0], line), count(iterations, line) if iterations else 0)
-    if test.unit != "us" and "BW average" in named:
+    timed = test.unit in TIMES
+    if not timed and "BW average" in named:
         found.rate = number(named["BW average"], line)
-    elif test.unit == "us" and "t_typical" in named:
-        found.typical_us = number(named["t_typical"], line)
-    elif test.unit == "us" and "t_avg" in named:
-        found.mean_us = number(named["t_avg"], line)
+    elif timed and "t_typical" in named:
+        found.typical = number(named["t_typical"], line)
+    elif timed and "t_avg" in named:
+        found.mean = number(named["t_avg"], line)
     else:
         raise UsageError(f"line {line}: no column BW average, t_typical or t_avg")
     return found
@@ -274,7 +276,7 @@ def _axes(test: _Test) -> dict[str, int | str]:
 
 
 def _of_result(test: _Test, found: _Result, unit: str) -> Row:
-    return _rate(test, found, unit) if unit != "us" else _latency(test, found)
+    return _latency(test, found, unit) if unit in TIMES else _rate(test, found, unit)
 
 
 def _rate(test: _Test, found: _Result, unit: str) -> Row:
@@ -301,10 +303,10 @@ def _rate(test: _Test, found: _Result, unit: str) -> Row:
     )
 
 
-def _latency(test: _Test, found: _Result) -> Row:
+def _latency(test: _Test, found: _Result, unit: str) -> Row:
     one_way = not test.test.startswith(("RDMA_Read", "Atomic"))
-    typical = bool(found.typical_us)
-    value = number(found.typical_us if typical else found.mean_us, found.line)
+    typical = bool(found.typical)
+    value = number(found.typical if typical else found.mean, found.line)
     return Row(
         line=found.line,
         name=test.test or "latency",
@@ -316,7 +318,7 @@ def _latency(test: _Test, found: _Result) -> Row:
         size=found.size,
         times=2 if one_way else 1,
         values=(2 * value if one_way else value,),
-        unit="us",
+        unit=unit,
         statistic="median" if typical else "mean",
         batch=1 if typical else max(1, found.iterations),
         api="verbs",

@@ -22,9 +22,9 @@ from isthmus.importers.base import (
     unit,
 )
 
-_XDMA = re.compile(r"\s*(/dev/\S+) \*\* Average BW = (\d+), ?(\S+)")
+_XDMA = re.compile(r"\s*(/dev/\S+) \*\* Average BW = (-?\d+), ?(\S+)")
 _XDMA_CUT = re.compile(r"\s*(/dev/\S+) \*\* Average BW")
-_QDMA = re.compile(r"\s*size=(\d+) Average BW = (\S+) (\S+)")
+_QDMA = re.compile(r"\s*size=(\S+) Average BW = (\S+) (\S+)")
 _COMMAND = re.compile(r"dma[_-](to|from)[_-]device\b")
 _TO, _FROM = re.compile(r"h2c|to[_-]device"), re.compile(r"c2h|from[_-]device")
 _CHANNEL = re.compile(r"(?:h2c|c2h)_?(\d+)")

@@ -41,6 +41,7 @@ from isthmus.judging.rows import best_of_each, each, rate
 from isthmus.models.pcie import Link
 from isthmus.references import Reference, board, engine, of_names
 from isthmus.references import link as parsed_link
+from isthmus.studies.transfer import LARGE
 
 LARGE_MESSAGE = 64 << 10
 """The same for messages between ranks: perftest's default size."""
@@ -175,7 +176,7 @@ class _Case:
             return self._unjudged("emulated")
         if any(row.fault for row in self.group.rows):
             return replace(self._unjudged("faulty"), verdict="impossible")
-        least = LARGE_MESSAGE if self.group.kind == "network" else shapes.LARGE
+        least = LARGE_MESSAGE if self.group.kind == "network" else LARGE
         large = [
             row for row in self.group.rows
             if row.rates() and (row.size is None or row.size >= least)

@@ -9,14 +9,13 @@ from dataclasses import replace
 from isthmus.importers.base import Row
 from isthmus.judging.judgement import Group, Judgement, Reason
 from isthmus.judging.rows import rate
+from isthmus.studies.transfer import LARGE
 
 FALLS = 0.6
 """Share of the peak that a rate at larger sizes keeps where nothing is wrong."""
 FALLS_COPY = 0.8
 """The same for copies between host and device of ``LARGE`` bytes or more: NVIDIA/nvbandwidth
 issue 42 reports 0.66 as a fault."""
-LARGE = 1 << 20
-"""Bytes from which a copy shows its link rather than its start-up time."""
 DIFFERS = 0.8
 """Share of the median object that every object reaches where nothing is wrong."""
 OTHER_WAY = 0.5

@@ -16,11 +16,10 @@ from isthmus.backends import by_scheme
 from isthmus.errors import IsthmusError, NoDeviceError, UsageError
 from isthmus.measure import discovery, protocol
 from isthmus.measure.address import Address
-from isthmus.measure.alike import kind_of
 from isthmus.measure.discovery import FoundDevice, SharedWorker
 from isthmus.measure.runner import Watcher
 from isthmus.measure.selection import Identity
-from isthmus.measure.supervisor import Responder, WorkerDiedError, WorkerProcess, WorkerRefusedError
+from isthmus.measure.supervisor import Responder, WorkerDiedError, WorkerRefusedError
 from isthmus.models.pcie import Link
 from isthmus.results.run_file import DeviceRecord
 from isthmus.run_options import flag
@@ -84,7 +83,7 @@ def software_of(addresses: Iterable[str]) -> list[str]:
     return list(found) if len(found) > 1 else []
 
 
-def record_of(device: FoundDevice, *, added: bool = False) -> DeviceRecord:
+def record_of(device: FoundDevice) -> DeviceRecord:
     """What a run file keeps of a device, its PCIe function as it is now included."""
     described = device.description
     address = described.properties.get("pci_address", "")
@@ -98,7 +97,7 @@ def record_of(device: FoundDevice, *, added: bool = False) -> DeviceRecord:
             "link": link_attributes(function) if function else {},
             "pci": function,
             "environment": dict(device.candidate.environment),
-            "added": added,
+            "added": device.added,
         },
         DeviceRecord,
     )
@@ -168,7 +167,7 @@ def open_device(device: FoundDevice, shared: SharedWorker) -> FoundDevice:
         return device
     if device.candidate.built_in:
         return open_in(shared, device)
-    with WorkerProcess(device.candidate.environment) as worker:
+    with device.worker() as worker:
         return open_in(worker, device)
 
 
@@ -199,14 +198,17 @@ def devices_of(
     addresses: Sequence[str],
     options: Mapping[str, str],
     watcher: Watcher,
-    added: Sequence[str] = (),
+    *,
+    software: bool = False,
 ) -> tuple[list[FoundDevice], list[DeviceRecord]]:
     """Devices of these addresses, or all real ones, open, with a record of each.
 
-    A device that was named and cannot be used has a record with its error; one that was not named
-    is left out, and so is one that is ``added``. The watcher shows the errors of both. Raises
-    UsageError for an option that no device takes, NoDeviceError where no device is left.
+    ``software``: whether to add the devices of ``software_of``. A device that was named and cannot
+    be used has a record with its error. One that was not named, or is added, is left out. The
+    watcher shows the errors of both. Raises UsageError for an option that no device takes,
+    NoDeviceError where no device is left.
     """
+    added = software_of(addresses) if software else ()
     known = {} if addresses else {device.address: device for device in discovery.real_devices()}
     devices: list[FoundDevice] = []
     records: list[DeviceRecord] = []
@@ -219,14 +221,14 @@ def devices_of(
                 found = known.get(address) or _resolved(address, shared, watcher)
                 device = found.with_run_options(options)
                 taken |= device.run_options.keys()
-                device = open_device(device, shared)
+                device = dataclasses.replace(open_device(device, shared), added=is_added)
             except NoDeviceError as error:
                 errors.append(str(error))
                 if addresses and not is_added:
                     records.append(_record_of_missing(address, error))
             else:
                 devices.append(device)
-                records.append(record_of(device, added=is_added))
+                records.append(record_of(device))
     if not devices:
         raise NoDeviceError("; ".join(errors) or "no device is here")
     for error_text in errors:
@@ -242,7 +244,7 @@ def _alike(devices: Sequence[FoundDevice], records: Sequence[DeviceRecord]) -> l
     for device, record in zip(devices, records, strict=True):
         like = ""
         if device.accelerates and not device.beside:
-            known = first.setdefault(kind_of(record), device.address)
+            known = first.setdefault(record.kind, device.address)
             like = known if known != device.address else ""
         result.append(dataclasses.replace(device, like=like))
     return result

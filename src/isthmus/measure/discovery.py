@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import ExitStack
+from contextlib import AbstractContextManager, ExitStack
 from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
 from threading import Lock
@@ -17,7 +17,8 @@ from isthmus.errors import IsthmusError, NoDeviceError, NoSuchDeviceError, Usage
 from isthmus.measure import protocol, selection
 from isthmus.measure.address import Address
 from isthmus.measure.selection import Identity, Probed
-from isthmus.measure.supervisor import WorkerDiedError, WorkerProcess
+from isthmus.measure.supervisor import Responder, WorkerDiedError, WorkerProcess
+from isthmus.system.binding import UNBOUND, Binding
 from isthmus.text import nearest
 
 _PROBE_SILENCE_S = 30.0
@@ -40,6 +41,8 @@ class FoundDevice:
     like: str = ""
     """Address of the first device of the same kind, whose curve the run measures; empty: this
     device is the first."""
+    added: bool = False
+    """Whether the user did not name it: the run times the software of its API alone."""
 
     @property
     def real(self) -> bool:
@@ -88,6 +91,12 @@ class FoundDevice:
         described = self.description
         place = protocol.place_of(described.properties)
         return protocol.OpenDevice(str(self.backend.library), described.id, self.options, place)
+
+    def worker(
+        self, binding: Binding = UNBOUND, references: int = -1
+    ) -> AbstractContextManager[Responder]:
+        """A fresh worker for it; arguments as those of ``WorkerProcess``."""
+        return WorkerProcess(self.candidate.environment, binding=binding, references=references)
 
 
 @dataclass(frozen=True)

@@ -62,10 +62,6 @@ class Job:
     task: Task
     layer: Layer = field(init=False)
     """When it is measured: the task's layer, until the run changes it."""
-    headline_layer: Layer = Layer.HEADLINES
-    """The first layer of its device: later for a device that is measured for comparison only."""
-    curve_layer: Layer = Layer.CURVE
-    """The layer of its device's curve: later for a device that is like an earlier one."""
     plateau: bool | None = None
     """Of a job that answers a headline about the plateau: whether the rate no longer grows."""
     open_ended: bool = False
@@ -102,8 +98,12 @@ class Job:
     """What ``_half_widths`` computed since the latest process, by confidence."""
 
     def __post_init__(self) -> None:
-        own = self.task.layer
-        self.layer = max(self.curve_layer if own is Layer.CURVE else own, self.headline_layer)
+        self.layer = self.task.layer
+
+    @property
+    def curve_layer(self) -> Layer:
+        """The layer of its device's curve: later for a device that is like an earlier one."""
+        return Layer.FURTHER if self.device.like else Layer.CURVE
 
     @property
     def simulated(self) -> bool:
@@ -266,9 +266,17 @@ def wanted_precision(job: Job, settings: Settings) -> float:
 
 
 def _final_precision(job: Job, settings: Settings) -> float:
-    """The relative half-width that a job's interval needs in the end."""
-    of_headline = settings.quick and job.layer == Layer.HEADLINES
-    return settings.precision * (QUICK_HEADLINES if of_headline else 1.0)
+    """The relative half-width that a job's interval needs in the end.
+
+    A headline of a quick run whose processes differ too much for its share of the precision needs
+    the precision itself.
+    """
+    if not settings.quick or job.layer > Layer.HEADLINES:
+        return settings.precision
+    narrow = QUICK_HEADLINES * settings.precision
+    known = len(job.processes) >= LEAST_TO_GIVE_UP
+    most = looks(job, settings)[-1]
+    return settings.precision if known and not _reaches(narrow, most, job, settings) else narrow
 
 
 def settled(job: Job, settings: Settings) -> bool:
@@ -302,18 +310,25 @@ def needed(job: Job, settings: Settings) -> int:
     at, have = looks(job, settings), len(job.processes)
     if have < at[0]:
         return at[0]
-    return next((n for n in at if n > have and _reaches_precision(n, job, settings)), at[-1])
+    goal = _final_precision(job, settings)
+    return next((n for n in at if n > have and _reaches(goal, n, job, settings)), at[-1])
 
 
 def out_of_reach(job: Job, settings: Settings) -> bool:
     """Whether a job's processes differ so much that the maximum number is not enough."""
     at = looks(job, settings)
     known = len(job.processes) >= min(LEAST_TO_GIVE_UP, at[-1])
-    return known and len(job.processes) > 1 and not _reaches_precision(at[-1], job, settings)
+    goal = _final_precision(job, settings)
+    return known and len(job.processes) > 1 and not _reaches(goal, at[-1], job, settings)
 
 
-def _reaches_precision(processes: int, job: Job, settings: Settings) -> bool:
+def may_narrow(job: Job, settings: Settings) -> bool:
+    """Whether further processes follow that can make a job precise."""
+    return not (settled(job, settings) or out_of_reach(job, settings))
+
+
+def _reaches(precision: float, processes: int, job: Job, settings: Settings) -> bool:
     """Whether ``processes`` are enough, by Student's interval: t(n-1) spread / sqrt(n)."""
     quantile = student(processes - 1, 0.5 + settings.confidence / 2)
     half_width = quantile * job.spread / math.sqrt(processes)
-    return half_width <= math.log1p(_final_precision(job, settings))
+    return half_width <= math.log1p(precision)

@@ -5,7 +5,8 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from contextlib import AbstractContextManager, nullcontext
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 
 import msgspec
@@ -17,6 +18,7 @@ from isthmus.measure.discovery import FoundDevice
 from isthmus.measure.ranks import Leader, RankState
 from isthmus.measure.selection import Identity
 from isthmus.measure.supervisor import Responder, WorkerDiedError, WorkerRefusedError
+from isthmus.system.binding import UNBOUND, Binding
 from isthmus.text import truncated
 
 
@@ -109,6 +111,16 @@ def _left_on_hosts(ranks: Sequence[RankState]) -> int:
 
 @dataclass(frozen=True)
 class _JointDevice(FoundDevice):
+    group: RankGroup = field(kw_only=True)
+
+    def worker(
+        self,
+        binding: Binding = UNBOUND,  # noqa: ARG002 - the launcher binds ranks
+        references: int = -1,  # noqa: ARG002 - each rank has a file of its own
+    ) -> AbstractContextManager[Responder]:
+        """The ranks in place of a worker: one process each, for the whole run."""
+        return nullcontext(self.group)
+
     @cached_property
     def options(self) -> dict[str, str]:
         """None: each rank has options of its own."""
@@ -154,7 +166,8 @@ class RankGroup(Responder):
         if not joined.operations:
             raise UsageError(f"no channel leads from each to each of these devices: {address}")
         self._opened = msgspec.structs.replace(opened[0], device=joined)
-        return _JointDevice(address, self.members[0].backend, self.members[0].candidate, joined)
+        first = self.members[0]
+        return _JointDevice(address, first.backend, first.candidate, joined, group=self)
 
     def ask(self, request: protocol.Request, allowed_s: float = 0.0) -> protocol.Answer:
         """See ``supervisor.Responder``; the answer is rank 0's."""

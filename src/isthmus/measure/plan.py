@@ -12,21 +12,24 @@ What the user names is part of the first two layers, so that a run measures all 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from enum import IntEnum
 from itertools import product
 from math import prod
 
 from isthmus import _core
+from isthmus.errors import UsageError
 from isthmus.measure.discovery import FoundDevice
 from isthmus.measure.protocol import DeviceDescription, OperationDescription, PartDescription
 from isthmus.results.run_file import Point
 from isthmus.studies.base import Axis, Headline, Size, Study, Value
-from isthmus.studies.transfer import PLATEAU_FROM
+from isthmus.studies.transfer import LARGE, LATENCY_BYTES
 from isthmus.system.memory import available_bytes
 from isthmus.units import format_size
 
+Questions = Sequence[tuple[Study, Mapping[str, Sequence[Value]]]]
+"""Studies, each with the axes that the user set, parsed."""
 _MEMORY_SHARE = 0.8
 """Share of the free memory, of host or device, that a point may use."""
 _PLATEAU_MOST = 1 << 30
@@ -62,6 +65,8 @@ class Task:
     joint: bool = False
     """Whether all ranks carry it out together."""
     layer: Layer = Layer.CURVE
+    first_layer: Layer = Layer.HEADLINES
+    """The layer of its device's headlines: later for a device that is measured for comparison."""
     headline: Headline | None = None
     """The question that it answers, of a task of the first layer.
 
@@ -227,10 +232,10 @@ class Plan:
         steps: list[int] = []
         for size in sorted(set(sizes)):
             far_enough = not steps or size >= _PLATEAU_STEP * steps[-1]
-            if PLATEAU_FROM <= size <= most and far_enough:
+            if LARGE <= size <= most and far_enough:
                 steps.append(size)
         # Sizes that the user named may all be larger than what is looked at by itself.
-        return steps or [size for size in sorted(sizes)[-1:] if size >= PLATEAU_FROM]
+        return steps or [size for size in sorted(sizes)[-1:] if size >= LARGE]
 
     def _in_layer(
         self, task: Task, axes: Mapping[str, Value], steps: Sequence[int], kinds: Sequence[str]
@@ -407,3 +412,93 @@ def plan(study: Study, device: FoundDevice, given: Mapping[str, Sequence[Value]]
                     planner.add(operation, wanted, sizes, sizes_from)
     planner.miss(seen)
     return planner.end()
+
+
+def plan_run(
+    questions: Questions,
+    devices: Sequence[FoundDevice],
+    layer_of: Callable[[Task], Layer | None] | None = None,
+    *,
+    ranks: bool = False,
+) -> tuple[list[tuple[FoundDevice, Task]], list[str]]:
+    """Tasks of a run, each with its device, and the reasons for what is left out.
+
+    Args:
+        questions: What the run is asked.
+        devices: Devices of the run.
+        layer_of: The layer of each task, None for a task to leave out; by default the plan's own.
+        ranks: Whether several ranks measure together.
+
+    Raises UsageError where nothing is left to measure.
+
+    """
+    placed: list[tuple[FoundDevice, Task]] = []
+    left_out: list[str] = []
+    named = [device for device in devices if not device.added]
+    for study, given in questions:
+        plans = [plan(study, device, given) for device in named]
+        for device, planned in zip(named, plans, strict=True):
+            # Another API of a card is measured at its headlines. An alike device lacks the same.
+            if not device.beside and not device.like:
+                left_out += planned.left_out
+            first = _first_layer(device, devices)
+            if study.between and not ranks:  # one rank alone crosses no network
+                first = Layer.CURVE
+            placed += [
+                (device, _in_turn(task, device, first))
+                for task in (_layered(planned.tasks, layer_of) if layer_of else planned.tasks)
+                if not device.beside or _compares_apis(task, device)
+            ]
+        if software := study.of_software(given):
+            added = (device for device in devices if device.added)
+            placed += [(one, task) for one in added for task in plan(study, one, software).tasks]
+        if ranks and not any(planned.tasks or planned.left_out for planned in plans):
+            raise UsageError(
+                f"study '{study.name}' does not spread over ranks: start it without mpirun"
+            )
+    sizes_given = any(study.size_axis.name in given for study, given in questions)
+    if not any(task.bytes for _, task in placed) and (sizes_given or not placed):
+        studies = [study for study, _ in questions]
+        able = any(known_to(study, one.description) for study in studies for one in devices)
+        reasons = "; ".join(left_out) if able else ""
+        raise UsageError(f"nothing to measure: {reasons or _unmet_needs(studies, devices)}")
+    return placed, left_out
+
+
+def _layered(tasks: Sequence[Task], layer_of: Callable[[Task], Layer | None]) -> Iterator[Task]:
+    """Tasks in the layers that the caller has chosen: none of them answers a headline."""
+    for task in tasks:
+        if (layer := layer_of(task)) is not None:
+            yield replace(task, layer=layer, headline=None)
+
+
+def _in_turn(task: Task, device: FoundDevice, first: Layer) -> Task:
+    """A task in its device's turn: ``first`` is the layer of the device's headlines."""
+    own = Layer.FURTHER if task.layer is Layer.CURVE and device.like else task.layer
+    return replace(task, layer=max(own, first), first_layer=first)
+
+
+def _first_layer(device: FoundDevice, devices: Sequence[FoundDevice]) -> Layer:
+    """The layer in which a device's headlines are measured.
+
+    The processor's own copies and other APIs of a card are comparisons. So they come later, unless
+    nothing else is measured.
+    """
+    alone = not any(one.backend.has_runtime for one in devices)
+    compared = device.beside or not device.backend.has_runtime
+    return Layer.CURVE if compared and not alone else Layer.HEADLINES
+
+
+def _compares_apis(task: Task, device: FoundDevice) -> bool:
+    """Whether a task shows by how much an API differs from the card's own: rates and latency."""
+    fastest = device.direct_memory
+    in_fastest = not fastest or task.memory == fastest
+    in_pages = task.bytes >= LATENCY_BYTES
+    return bool(task.headline) and in_fastest and in_pages and not task.offload
+
+
+def _unmet_needs(studies: Sequence[Study], devices: Sequence[FoundDevice]) -> str:
+    """Why there is no point to measure: what the studies need of a device."""
+    addresses = ", ".join(one.address for one in devices)
+    needs = "; ".join(f"{study.name} needs {study.needs}" for study in studies)
+    return f"{needs}: not on {addresses}; isthmus devices says which devices have that"

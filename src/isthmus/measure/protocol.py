@@ -167,22 +167,10 @@ class Devices(msgspec.Struct, frozen=True, tag=True):
     devices: list[DeviceDescription]
 
 
-class ClockDescription(msgspec.Struct, frozen=True):
-    """The worker's host clock."""
-
-    source: str
-    reason: str
-    seconds_per_tick: float
-    uncertainty: float
-    resolution_s: float
-    empty_pair_s: float
-
-
 class Opened(msgspec.Struct, frozen=True, tag=True):
     """Answer to OpenDevice."""
 
     device: DeviceDescription
-    clock: ClockDescription
 
 
 class Noise(msgspec.Struct, frozen=True, gc=False):
@@ -215,6 +203,17 @@ class Part(msgspec.Struct, frozen=True):
     """Of a phase alone."""
 
 
+class ClockDescription(msgspec.Struct, frozen=True):
+    """The worker's host clock."""
+
+    source: str
+    reason: str
+    seconds_per_tick: float
+    uncertainty: float
+    resolution_s: float
+    empty_pair_s: float
+
+
 class Measured(msgspec.Struct, frozen=True, tag=True):
     """Answer to Measure, one block, or to Offload: a part without samples for a missing phase."""
 
@@ -227,9 +226,8 @@ class Measured(msgspec.Struct, frozen=True, tag=True):
     setup_s: float
     block_s: float
     state: str
+    clock: ClockDescription
     remarks: list[str] = []
-    clock: ClockDescription | None = None
-    """Of an offload's process, which opens no device before."""
 
 
 class HostSpeed(msgspec.Struct, frozen=True, tag=True):

@@ -25,7 +25,7 @@ import psutil
 
 from isthmus import _core, interpreter
 from isthmus.errors import IsthmusError, NoDeviceError, UsageError
-from isthmus.measure import discovery, mpi, protocol
+from isthmus.measure import discovery, protocol
 from isthmus.measure.plan import known_to
 from isthmus.measure.ranks import (
     Hello,
@@ -41,7 +41,7 @@ from isthmus.measure.selection import Identity
 from isthmus.measure.worker import DeviceServer
 from isthmus.output import warn
 from isthmus.studies.base import Study
-from isthmus.system import launcher
+from isthmus.system import launcher, mpi
 from isthmus.system.launcher import Place
 from isthmus.system.memory import available_bytes
 

@@ -11,6 +11,7 @@ import random
 from collections.abc import Callable, Iterable, Sequence
 from itertools import accumulate, pairwise
 from statistics import fmean
+from typing import NamedTuple
 
 from isthmus.measure.jobs import Job, answered, looks, needed, out_of_reach, settled
 from isthmus.measure.plan import Layer
@@ -51,6 +52,19 @@ _BEND = 0.05
 """Relative error of a time read off the curve between two sizes for which a size is added."""
 
 
+class Standing(NamedTuple):
+    """How far a run has come."""
+
+    answers: int
+    """Headlines that are precise or cannot become precise, of ``all_answers``."""
+    all_answers: int
+    points: int
+    """Tasks that need no more processes, of ``all_points``."""
+    all_points: int
+    left_s: float
+    """Estimated seconds until all are measured, within the run's time limit."""
+
+
 class Rounds:
     """Chooses the jobs of each round, from the results so far."""
 
@@ -60,7 +74,9 @@ class Rounds:
         self._settings = settings
         self._last = last
         self._order = random.Random(settings.seed)
-        heads = (job for job in jobs if job.headline_layer == Layer.HEADLINES)
+        heads = (
+            one for one in jobs if one.task.first_layer == Layer.HEADLINES and not one.simulated
+        )
         self._first_device = next((job.device.address for job in heads), "")
         self._searches = {job: search for search in _searches(jobs) for job in search.steps}
         for search in dict.fromkeys(self._searches.values()):
@@ -73,58 +89,68 @@ class Rounds:
     @property
     def wanted(self) -> list[Job]:
         """Jobs that the run measures, as far as is known now."""
-        return [job for job in self._jobs if job.layer <= self._last]
+        return [job for job in self._jobs if job.layer <= self._last_of(job)]
+
+    def _last_of(self, job: Job) -> Layer:
+        """The last layer that the run measures; a simulated point costs no time on a device."""
+        return max(self._last, Layer.FURTHER) if job.simulated else self._last
 
     @property
     def unfinished(self) -> list[Job]:
         """Jobs that the run measures and that need more processes."""
         open_jobs = [job for job in self._jobs if not settled(job, self._settings)]
-        return [job for job in open_jobs if self.turn(job) <= self._last]
+        return [job for job in open_jobs if self.turn(job) <= self._last_of(job)]
 
     @property
-    def answers(self) -> tuple[int, int]:
-        """Number of headlines that are known or cannot become precise, and of all."""
+    def to_time(self) -> bool:
+        """Whether a job needs more processes whose time is not simulated."""
+        return not all(job.simulated for job in self.unfinished)
+
+    def standing(self, most_s: float) -> Standing:
+        """How far the run has come, which has at most so many seconds left."""
         heads = [job for job in self._jobs if job.layer == Layer.HEADLINES]
         searches = dict.fromkeys(self._searches.values())
         searched = sum(not s.ended and s.layer == Layer.HEADLINES for s in searches)
-        ended = (answered(job, self._settings) for job in heads)
-        return sum(ended), len(heads) + searched
-
-    @property
-    def points(self) -> tuple[int, int]:
-        """Number of jobs that are settled, and of all that the run measures."""
         wanted = self.wanted
-        return sum(settled(job, self._settings) for job in wanted), len(wanted)
+        return Standing(
+            sum(answered(job, self._settings) for job in heads),
+            len(heads) + searched,
+            sum(settled(job, self._settings) for job in wanted),
+            len(wanted),
+            min(self._left_s(), max(most_s, 0.0)),
+        )
 
     def left_out(self) -> dict[str, tuple[int, float]]:
         """Points that the run does not measure, and estimated seconds for them, by study."""
         result: dict[str, tuple[int, float]] = {}
         for job in self._jobs:
-            if job.layer > self._last and not job.processes and not job.given_up:
+            begun = job.simulated or job.processes or job.given_up
+            if job.layer > self._last and not begun:
                 count, seconds = result.get(job.study, (0, 0.0))
                 own_s = looks(job, self._settings)[0] * self.visit_s(job)
                 result[job.study] = count + len(job.task.points), seconds + own_s
         return result
 
-    def next_round(self, left_s: float) -> list[Job]:
+    def next_round(self, left_s: float, *, simulated: bool = False) -> list[Job]:
         """The jobs that the next process of each device visits, in order; empty: none is left.
 
-        ``left_s``: seconds that the run still has.
+        ``left_s``: seconds that the run still has. ``simulated``: whether to choose jobs whose time
+        is simulated, or all others.
         """
-        unfinished = self.unfinished
+        unfinished = [job for job in self.unfinished if job.simulated == simulated]
         self._shared_s = self._shared_start_s(unfinished)
         left_s -= max(
             (self.start_s.get(job.device.address, 0.0) for job in unfinished), default=0.0
         )
         if left_s <= 0:
             return []
-        if all(job.simulated for job in unfinished) and unfinished:
+        if simulated and unfinished:
             return sorted(unfinished, key=lambda job: (job.task.bytes, job.study))
         for layer in Layer:
             if chosen := self._of_layer(layer, unfinished, left_s):
                 return self._ordered([*chosen, *self._cheap_headlines(chosen, unfinished)])
-            if layer == Layer.CURVE and self._refine():
-                return self.next_round(left_s)
+            if layer == Layer.CURVE and self._refine(simulated=simulated):
+                return self.next_round(left_s, simulated=simulated)
         # Precision is out of reach for all that is left: the time goes to the first layer of it.
         first = min((job.layer for job in unfinished), default=Layer.HEADLINES)
         rest = [job for job in unfinished if job.layer == first]
@@ -244,7 +270,7 @@ class Rounds:
         search.advance(self.visit_s(job), limit_s, self._settings.confidence)
         return [search.next] if search.next else []
 
-    def _refine(self) -> bool:
+    def _refine(self, *, simulated: bool) -> bool:
         """Adds sizes to curves between which a time cannot be read off; whether it added any.
 
         A curve is a line between neighbouring sizes, both axes logarithmic. Where its slope changes
@@ -254,7 +280,7 @@ class Rounds:
             return False
         curves: dict[tuple[object, ...], list[Job]] = {}
         for job in self._jobs:
-            if not job.task.offload and not job.given_up:
+            if job.simulated == simulated and not (job.task.offload or job.given_up):
                 curves.setdefault(job.series, []).append(job)
         bends = [
             job
@@ -266,7 +292,7 @@ class Rounds:
             job.layer = job.curve_layer
         return bool(bends)
 
-    def left_s(self) -> float:
+    def _left_s(self) -> float:
         """Estimated seconds that the unfinished jobs need."""
         unfinished = [job for job in self.unfinished if not out_of_reach(job, self._settings)]
         processes = {job: needed(job, self._settings) - len(job.processes) for job in unfinished}
@@ -336,7 +362,7 @@ class _Search:
 
     def __init__(self, steps: Sequence[Job], leader: _Search | None = None) -> None:
         self.steps = steps
-        self.layer = steps[0].headline_layer
+        self.layer = steps[0].task.first_layer
         self._leader = leader
         self._at = 0
         self._took: list[tuple[int, float]] = []

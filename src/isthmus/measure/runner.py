@@ -9,63 +9,38 @@ from __future__ import annotations
 import math
 import time
 from collections import Counter, deque
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext, suppress
+from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager, ExitStack, nullcontext, suppress
 from dataclasses import dataclass, field
 from functools import partial
-from typing import NamedTuple, Protocol
+from typing import Literal, NamedTuple, Protocol
 
 import msgspec
 
-from isthmus.measure import offload, protocol
-from isthmus.measure.alike import apart
-from isthmus.measure.host_speed import HostSpeed
-from isthmus.measure.jobs import Cost, Job, answered, looks
+from isthmus.measure.jobs import Job, answered, looks, may_narrow
 from isthmus.measure.plan import Layer
-from isthmus.measure.rounds import Rounds
-from isthmus.measure.supervisor import Responder, WorkerDiedError, WorkerProcess, WorkerRefusedError
+from isthmus.measure.rounds import Rounds, Standing
+from isthmus.measure.supervisor import Responder, WorkerDiedError, WorkerRefusedError
+from isthmus.measure.visit import HostSpeed, Visitor
 from isthmus.results.journal import Entry
-from isthmus.results.run_file import (
-    ClockName,
-    ClockRecord,
-    HostReading,
-    Rerun,
-    Samples,
-    Settings,
-    State,
-)
-from isthmus.statistics import Interval
+from isthmus.results.run_file import Settings
+from isthmus.statistics import Interval, apart
 from isthmus.system.binding import Binding
 from isthmus.text import counted
 
-_MOST_POINT_S = 20.0
-"""Cap on the time of one point in one process."""
-_LEAST_VISIT_S = 0.1
 _SLACK = 1.2
 """Visits may take this factor longer than estimated before expensive ones are left out."""
 _MOST_DEATHS = 3
 """Deaths of its workers after which the remaining points of a device are not measured."""
 _SLOW_START_S = 2.0
-_SIMULATED_MOST_S = 600.0
-"""An emulated card that sends nothing for this long is taken to hang."""
 _STANDING_EVERY_S = 0.5
 """Least seconds between two counts of what is done: counting 2000 tasks takes 20 ms, as long as
 several visits."""
-_DEVICE_TICK_S = 1e-9
-_SIMULATED_TICK_S = 1e-15
 
 
-class Standing(NamedTuple):
-    """How far a run has come."""
-
-    answers: int
-    """Headlines that are precise or cannot become precise, of ``all_answers``."""
-    all_answers: int
-    points: int
-    """Tasks that need no more processes, of ``all_points``."""
-    all_points: int
-    left_s: float
-    """Estimated seconds until all are measured, within the run's time limit."""
+Certainty = Literal["precise", "open", "time", "scatter"]
+"""Whether intervals are as narrow as the run asks for. Else why not: further processes follow, the
+time is up, or processes differ too much."""
 
 
 class Answer(NamedTuple):
@@ -79,8 +54,7 @@ class Answer(NamedTuple):
     moved_bytes: int
     seconds: Sequence[Interval]
     """The time on each device."""
-    precise: bool
-    """Whether each interval is as narrow as the run asks for."""
+    certainty: Certainty
     simulated: bool
     plateau: bool
     """False of a rate that larger copies may exceed."""
@@ -102,39 +76,59 @@ class Watcher(Protocol):
 class _Workers:
     """The workers of one round, by address: all start together, devices are opened when needed."""
 
-    def __init__(
-        self, stack: ExitStack, start_worker: Callable[[Job], AbstractContextManager[Responder]]
-    ):
-        self._stack = stack
-        self._start_worker = start_worker
+    def __init__(self, binding: Binding, references: int) -> None:
+        """``references``: the file in memory for references of the host's speed."""
+        self.ending = ExitStack()
+        """Ends the workers when it is closed."""
+        self._binding = binding
+        self._references = references
         self._started: dict[str, Responder] = {}
-        self._opened: dict[str, tuple[Responder, protocol.Opened]] = {}
+        self._opened: dict[str, Responder] = {}
         self.start_s: dict[str, float] = {}
         """Seconds that the runner waited for each."""
 
-    def start(self, job: Job) -> None:
-        """Starts the worker of a job's device, unless it runs."""
+    def _fresh(self, job: Job) -> AbstractContextManager[Responder]:
+        return job.device.worker(self._binding, self._references)
+
+    def _start(self, job: Job) -> Responder:
+        """The worker of a job's device, which starts unless it runs."""
         address = job.device.address
         if address not in self._started:
-            self._started[address] = self._stack.enter_context(self._start_worker(job))
+            self._started[address] = self.ending.enter_context(self._fresh(job))
+        return self._started[address]
 
-    def opened(self, job: Job) -> tuple[Responder, protocol.Opened]:
+    def start(self, jobs: Sequence[Job], before: ExitStack) -> None:
+        """Starts the workers of these jobs, ends those of ``before``, and opens the devices."""
+        began = time.monotonic()
+        with before:  # they end while the new ones start, before these open
+            for job in jobs:
+                self._start(job)
+        waited_s = time.monotonic() - began
+        for job in jobs:  # before any is timed
+            with suppress(WorkerDiedError):  # its first visit meets the same error
+                self._open(job)
+        for address in self.start_s:
+            self.start_s[address] += waited_s / len(self.start_s)
+
+    def _open(self, job: Job) -> Responder:
         """The worker of a job's device, which is open. Raises WorkerDiedError."""
         address = job.device.address
         if address not in self._opened:
             began = time.monotonic()
-            self.start(job)
-            worker = self._started[address]
+            worker = self._start(job)
             try:
-                opened = worker.ask(job.device.open_request())
+                worker.ask(job.device.open_request())
             except WorkerRefusedError as error:
                 # A worker without a device is of no more use than one that died.
                 worker.end()
                 raise WorkerDiedError(f"cannot be opened: {error}") from error
-            assert isinstance(opened, protocol.Opened)
-            self._opened[address] = worker, opened
-            self.start_s[address] = time.monotonic() - began
+            self._opened[address] = worker
+            self.start_s.setdefault(address, time.monotonic() - began)
         return self._opened[address]
+
+    def lent(self, job: Job) -> AbstractContextManager[Responder]:
+        """The worker of a visit: an offload has a fresh one. Raises WorkerDiedError."""
+        return self._fresh(job) if job.task.offload else nullcontext(self._open(job))
 
     def release(self) -> None:
         """Tells the workers that no request follows: they start to end."""
@@ -158,17 +152,12 @@ class Runner:
     record: Callable[[Entry], None]
     goes_on: bool = False
     """Whether the run measures every layer, as far as the time goes."""
-    group: Responder | None = None
-    """The ranks, which measure in place of workers: one process each, for the whole run."""
     host_speed: HostSpeed = field(default_factory=lambda: HostSpeed(time.monotonic()))
 
     def __post_init__(self) -> None:
         last = Layer.REST if self.goes_on else Layer.CURVE
-        simulated = [job for job in self.jobs if job.simulated]
-        timed = [job for job in self.jobs if not job.simulated]
-        # A simulated point costs no time on a device: the run measures further operations too.
-        self.simulated = Rounds(simulated, self.settings, max(last, Layer.FURTHER))
-        self.timed = Rounds(timed, self.settings, last)
+        self.rounds = Rounds(self.jobs, self.settings, last)
+        self._visitor = Visitor(self.jobs, self.settings, self.host_speed)
         self.out_of_time = False
         self._until = math.inf
         self._answered: set[Job] = set()
@@ -180,87 +169,73 @@ class Runner:
         self._ending_workers = ExitStack()
         """Released workers of the previous round, which may not have ended yet."""
 
-    @property
-    def unfinished(self) -> bool:
-        """Whether a job needs further processes."""
-        return bool(self.simulated.unfinished or self.timed.unfinished)
-
-    @property
-    def planned(self) -> list[Job]:
-        """The jobs that the run measures."""
-        return [*self.simulated.wanted, *self.timed.wanted]
-
     def run_simulated(self) -> None:
         """Measures each simulated point once, outside the budget: the host is not timed."""
-        self._run(self.simulated, math.inf)
+        self._run(math.inf, simulated=True)
 
     def run(self, until: float) -> None:
         """Measures what is timed, until a time of ``time.monotonic``."""
-        self._run(self.timed, until)
-        self.out_of_time = bool(self.timed.unfinished)
+        self._run(until, simulated=False)
+        self.out_of_time = self.rounds.to_time
         self._report_further_failures()
         self._report_missed_precision()
 
-    def _run(self, rounds: Rounds, until: float) -> None:
-        """Measures rounds until no job is left or the time is up."""
+    def _run(self, until: float, *, simulated: bool) -> None:
+        """Measures rounds until no job is left or the time is up; then all workers have ended."""
         self._until = until
         number = 1 + max((n for job in self.jobs for n in job.processes), default=-1)
-        with self._workers_ended():
-            while chosen := rounds.next_round(until - time.monotonic()):
-                if not self._round(number, chosen, rounds):
-                    break
-                number += not chosen[0].simulated and self.settings.reruns != 1
-        for job in rounds.wanted:
-            self._answer(job, last=True)
-
-    def _round(self, number: int, jobs: Sequence[Job], rounds: Rounds) -> bool:
-        """Visits jobs with one process of each device; returns whether any was visited."""
-        visited = False
-        planned = {job: rounds.visit_s(job) for job in jobs}
-        usual_s = sum(planned.values()) / len(planned)
-        stack = ExitStack()
-        workers = _Workers(stack, self._start_worker)
         try:
-            shared = [job for job in jobs if not job.task.offload]
-            began = time.monotonic()
-            with self._ending_workers:  # they end while the new ones start, before these open
-                for job in shared:
-                    workers.start(job)
-            waited_s = time.monotonic() - began
-            for job in shared:  # before any is timed
-                with suppress(WorkerDiedError):  # its first visit meets the same error
-                    workers.opened(job)
-            overrun_s = 0.0
-            queue = deque(jobs)
-            while queue:
-                job = queue.popleft()
-                began = time.monotonic()
-                planned_s = planned.get(job) or rounds.visit_s(job)
-                # A visit that cannot end in time is left out. So is an expensive one that is only
-                # estimated, where the visits before it took longer than estimated.
-                estimated = not (job.cost or job.task.offload or job.simulated)
-                expensive = rounds.turn(job) > Layer.HEADLINES and planned_s > usual_s < overrun_s
-                if job.given_up or (estimated and expensive) or began + planned_s > self._until:
-                    continue
-                visited = True
-                share_s = (self._until - began) / (1 + len(queue))
-                self._attempt(
-                    job, workers, partial(self._visit, job, number, workers, rounds, share_s)
-                )
-                self._answer(job)
-                queue.extendleft(rounds.following(job))
-                overrun_s += time.monotonic() - began - _SLACK * planned_s
+            while chosen := self.rounds.next_round(until - time.monotonic(), simulated=simulated):
+                if not self._round(number, chosen):
+                    break
+                number += not simulated and self.settings.reruns != 1
+        finally:
+            self._ending_workers.close()
+        for job in self.rounds.wanted:
+            if job.simulated == simulated:
+                self._answer(job, last=True)
+
+    def _round(self, number: int, jobs: Sequence[Job]) -> bool:
+        """Visits jobs with one process of each device; returns whether any was visited."""
+        workers = _Workers(self.binding, self.host_speed.memory())
+        try:
+            workers.start([job for job in jobs if not job.task.offload], self._ending_workers)
+            visited = self._visits(number, jobs, workers)
         finally:
             workers.release()
-            self._ending_workers = stack
-        for address, own_s in workers.start_s.items():
-            seconds = own_s + waited_s / len(workers.start_s)
-            new = address not in rounds.start_s
+            self._ending_workers = workers.ending
+        for address, seconds in workers.start_s.items():
+            new = address not in self.rounds.start_s
             if seconds > _SLOW_START_S and new and math.isfinite(self._until):
                 self.watcher.say(
                     f"{address} takes {seconds:.0f} s to start: it is measured in fewer processes"
                 )
-            rounds.start_s[address] = seconds
+            self.rounds.start_s[address] = seconds
+        return visited
+
+    def _visits(self, number: int, jobs: Sequence[Job], workers: _Workers) -> bool:
+        """Visits the jobs of a round that end in time; returns whether it visited any."""
+        visited, rounds = False, self.rounds
+        planned = {job: rounds.visit_s(job) for job in jobs}
+        usual_s = sum(planned.values()) / len(planned)
+        overrun_s = 0.0
+        queue = deque(jobs)
+        while queue:
+            job = queue.popleft()
+            began = time.monotonic()
+            planned_s = planned.get(job) or rounds.visit_s(job)
+            # A visit that cannot end in time is left out. So is an expensive one that is only
+            # estimated, where the visits before it took longer than estimated.
+            estimated = not (job.cost or job.task.offload or job.simulated)
+            expensive = rounds.turn(job) > Layer.HEADLINES and planned_s > usual_s < overrun_s
+            if job.given_up or (estimated and expensive) or began + planned_s > self._until:
+                continue
+            visited = True
+            share_s = (self._until - began) / (1 + len(queue))
+            self._visit(job, number, workers, share_s)
+            self._answer(job)
+            queue.extendleft(rounds.following(job))
+            overrun_s += time.monotonic() - began - _SLACK * planned_s
         return visited
 
     def _answer(self, job: Job, *, last: bool = False) -> None:
@@ -271,28 +246,21 @@ class Runner:
         """
         if job.task.headline is None or job.layer > Layer.HEADLINES or job in self._answered:
             return
-        if not self._is_known(job, last=last):
+        together = self._same_question(job) if job.device.like else [job]
+        together = [one for one in together if one not in self._answered and not one.given_up]
+        known = [
+            one for one in together if one.processes and (last or answered(one, self.settings))
+        ]
+        if len(known) < len(together) and not last:
             return
-        together = [job]
-        if job.device.like:
-            together = [one for one in self._same_question(job) if one not in self._answered]
-            if not last and not all(self._is_known(one) or one.given_up for one in together):
-                return
-            together = [one for one in together if self._is_known(one, last=last)]
-        self._answered.update(together)
-        seconds = {one.device.address: one.seconds(self.settings.confidence) for one in together}
+        self._answered.update(known)
+        seconds = {one.device.address: one.seconds(self.settings.confidence) for one in known}
         values = {address: one.value for address, one in seconds.items() if one and one.value > 0}
         named = apart(values) if len(values) > 1 else []
-        agree = [one for one in together if one.device.address not in named]
-        for group in [agree, *([one] for one in together if one not in agree)]:
+        agree = [one for one in known if one.device.address not in named]
+        for group in [agree, *([one] for one in known if one not in agree)]:
             if group:
-                self.watcher.answered(self._answer_of(group))
-
-    def _is_known(self, job: Job, *, last: bool = False) -> bool:
-        """Whether a headline is measured, and needs no further process or gets none."""
-        if not job.processes or job.given_up or job.layer > Layer.HEADLINES:
-            return False
-        return last or answered(job, self.settings)
+                self.watcher.answered(self._answer_of(group, last=last))
 
     def _same_question(self, job: Job) -> list[Job]:
         """The jobs that answer the headline of ``job``, on all devices that are like its device."""
@@ -307,13 +275,17 @@ class Runner:
             and one.layer <= Layer.HEADLINES
         ]
 
-    def _answer_of(self, jobs: Sequence[Job]) -> Answer:
+    def _answer_of(self, jobs: Sequence[Job], *, last: bool) -> Answer:
         """The answer to the headline of these jobs, which differ in the device."""
         first = jobs[0]
         assert first.task.headline
         intervals = [job.seconds(self.settings.confidence) for job in jobs]
         known = [one for one in intervals if one]
-        precise = all(one.half_width <= self.settings.precision for one in known)
+        certainty: Certainty = "scatter"
+        if first.simulated or all(one.half_width <= self.settings.precision for one in known):
+            certainty = "precise"
+        elif any(may_narrow(job, self.settings) for job in jobs):
+            certainty = "time" if last else "open"
         return Answer(
             [job.device.address for job in jobs],
             first.task.headline.says,
@@ -321,7 +293,7 @@ class Runner:
             first.task.bytes,
             first.moved_bytes,
             known,
-            first.simulated or precise,
+            certainty,
             first.simulated,
             all(job.plateau is not False for job in jobs),
         )
@@ -331,44 +303,25 @@ class Runner:
         counted_at, standing = self._counted
         if time.monotonic() < counted_at + _STANDING_EVERY_S:
             return standing
-        both = (self.simulated, self.timed)
-        answers, points = (
-            [sum(numbers) for numbers in zip(*counts, strict=True)]
-            for counts in ([one.answers for one in both], [one.points for one in both])
-        )
-        left_s = min(sum(one.left_s() for one in both), max(self._until - time.monotonic(), 0.0))
-        standing = Standing(answers[0], answers[1], points[0], points[1], left_s)
+        standing = self.rounds.standing(self._until - time.monotonic())
         self._counted = time.monotonic(), standing
         return standing
 
-    @contextmanager
-    def _workers_ended(self) -> Iterator[None]:
-        """A context at whose end all workers have ended."""
-        try:
-            yield
-        finally:
-            self._ending_workers.close()
-
-    def _start_worker(self, job: Job) -> AbstractContextManager[Responder]:
-        if self.group:
-            return nullcontext(self.group)
-        return WorkerProcess(
-            job.device.candidate.environment,
-            binding=self.binding,
-            references=self.host_speed.memory(),
-        )
-
-    def _attempt(self, job: Job, workers: _Workers, work: Callable[[], None]) -> None:
-        """Does work for a job; an error ends that job, too many dead workers end its device."""
+    def _visit(self, job: Job, number: int, workers: _Workers, share_s: float) -> None:
+        """Visits a job; an error ends that job, too many dead workers end its device."""
         self.watcher.visiting(f"{job.study} {job.label}", self._standing())
+        lend = partial(workers.lent, job)
         try:
-            work()
+            entries = self._visitor.visit(job, number, lend, self.rounds, share_s)
         except WorkerRefusedError as error:
             self._fail(job, str(error), skip=job.task.offload and error.unavailable)
         except WorkerDiedError as error:
             self._fail(job, str(error))
             if not job.task.offload:
                 self._count_death(job, workers, error)
+        else:
+            for entry in entries:
+                self.record(entry)
 
     def _fail(self, job: Job, message: str, *, skip: bool = False) -> None:
         """Ends a job without a result: as skipped where this machine does not allow it."""
@@ -400,116 +353,22 @@ class Runner:
         why = str(error) if error.final else f"{_MOST_DEATHS} workers of this device died"
         if not error.final:
             self.watcher.say(f"{address}: given up after {_MOST_DEATHS} dead workers")
-        for other in (*self.simulated.unfinished, *self.timed.unfinished):
+        for other in self.rounds.unfinished:
             if other.device.address == address:
                 other.error = f"not measured: {why}"
                 self._record_end(other)
-
-    def _visit(
-        self, job: Job, number: int, workers: _Workers, rounds: Rounds, share_s: float
-    ) -> None:
-        """Measures a job in one process; ``share_s``: its share of the time that is left."""
-        at_s = None if job.simulated else self.host_speed.since_start()
-        if job.task.offload:
-            began = time.monotonic()
-            answer, readings = self._offload(job)
-            assert answer.clock
-            self._record(job, number, answer, answer.clock, "once", at_s, readings)
-            job.learn(Cost(time.monotonic() - began, 0.0))
-            return
-        state: State | None = None
-        if job.simulated:
-            most_s, samples = _SIMULATED_MOST_S, 0
-        elif self.settings.reruns == 1:  # this process alone makes the point precise
-            most_s, samples = min(max(_LEAST_VISIT_S, share_s), _MOST_POINT_S), 0
-        else:
-            most_s = min(max(_LEAST_VISIT_S, 4 * rounds.visit_s(job)), _MOST_POINT_S)
-            samples, state = rounds.samples(job), "visit"
-        block, clock = self._measure(job, workers, most_s, samples)
-        readings = self._readings(job, workers.opened(job)[0])
-        ended: State = "budget" if block.state == "open" else block.state  # type: ignore[assignment]
-        self._record(job, number, block, clock, state or ended, at_s, readings)
-
-    def _readings(self, job: Job, worker: Responder) -> list[HostReading]:
-        """Readings of the host's speed after a visit: none where time is simulated."""
-        return [] if job.simulated else self.host_speed.readings(worker)
-
-    def _offload(self, job: Job) -> tuple[protocol.Measured, list[HostReading]]:
-        reference = offload.reference_of(job, self.jobs)
-        for partner in (reference, None) if reference else (None,):
-            try:
-                with self._start_worker(job) as worker:
-                    answer = worker.ask(offload.request(job, partner), allowed_s=offload.MOST_S)
-                    readings = self._readings(job, worker)
-            except (WorkerRefusedError, WorkerDiedError):
-                if not partner:
-                    raise  # with a reference, it may be the reference that failed
-            else:
-                break
-        assert isinstance(answer, protocol.Measured)
-        return answer, readings
-
-    def _measure(
-        self, job: Job, workers: _Workers, most_s: float, samples: int
-    ) -> tuple[protocol.Measured, protocol.ClockDescription]:
-        """Visits a job; ``samples`` 0: until the process by itself is precise enough."""
-        task, settings = job.task, self.settings
-        worker, opened = workers.opened(job)
-        answer = worker.ask(
-            protocol.Measure(
-                task.operation,
-                task.bytes,
-                task.memory,
-                {name: str(value) for name, value in task.axes.items()},
-                protocol.Criterion(settings.precision, settings.confidence, _MOST_POINT_S, samples),
-                most_s,
-                task.joint,
-            ),
-            allowed_s=most_s,
-        )
-        assert isinstance(answer, protocol.Measured)
-        # Parts of ranks run at the same time, other parts one after the other.
-        parts = answer.parts[:1] if task.joint else answer.parts
-        taken = len(parts[0].ticks)
-        if taken:
-            sampled_s = opened.clock.seconds_per_tick * sum(sum(part.ticks) for part in parts)
-            # The final check takes about as long as the set-up; the rest is sampling.
-            sampled_s = max(sampled_s, answer.block_s - 2 * answer.setup_s)
-            job.learn(Cost(max(answer.block_s - sampled_s, 0.0), sampled_s / taken))
-        return answer, opened.clock
-
-    def _record(
-        self, job: Job, number: int, block: protocol.Measured, clock: protocol.ClockDescription,
-        state: State, at_s: float | None, readings: list[HostReading],
-    ) -> None:  # fmt: skip
-        """Records a visit; phases that an offload lacks are left out.
-
-        ``at_s``: when the visit began. ``readings`` of the host's speed are recorded once.
-        """
-        results = {
-            n: _rerun(block, n, number, clock, state)
-            for n, part in enumerate(block.parts)
-            if state != "once" or part.ticks or part.simulated_fs
-        }
-        for n in sorted(job.task.points.keys() & results.keys()):
-            moved = block.parts[n].moved_bytes
-            point = msgspec.structs.replace(job.task.points[n], moved_bytes=moved, error=job.error)
-            once, readings = readings, []
-            rerun = msgspec.structs.replace(results[n], at_s=at_s, host_speed=once)
-            self.record(Entry(point, rerun))
-        job.moved_bytes = block.parts[job.part].moved_bytes
-        job.add(number, results)
 
     def _report_missed_precision(self) -> None:
         """Says which precision is possible where processes differ too much for that requested."""
         settings = self.settings
         if settings.quick:  # each answer has its own line
             return
+        timed = [job for job in self.rounds.wanted if not job.simulated]
         reached = {
             job: job.reducible_half_width(settings.confidence)
-            for job in self.timed.wanted
+            for job in timed
             if len(job.processes) > 1
-            and not (job.simulated or job.given_up)
+            and not job.given_up
             and len(looks(job, settings)) > 1
             and math.isfinite(job.reducible_half_width(settings.confidence))
         }
@@ -522,44 +381,8 @@ class Runner:
         apart = 100 * typical.spread
         cure = f"--precision {width:.2g}" if width < 1 else "a larger --budget"
         self.watcher.say(
-            f"{len(short)} of {len(self.timed.wanted)} points can be certain to "
+            f"{len(short)} of {len(timed)} points can be certain to "
             f"{100 * width:.0f} % in this time, not to {100 * settings.precision:g} %: the same "
             f"measurement differs by {apart:.0f} % from one process to the next; pin with --cpus, "
             f"or ask for {cure}"
         )
-
-
-def _rerun(
-    block: protocol.Measured,
-    number_of_part: int,
-    number: int,
-    clock: protocol.ClockDescription,
-    state: State,
-) -> Rerun:
-    """The results of one part in one process, for the run file."""
-    part = block.parts[number_of_part]
-    clocks: dict[ClockName, Samples] = {}
-    if part.ticks:
-        clocks["host"] = Samples(
-            part.ticks, clock.seconds_per_tick, part.cold, part.again, part.reference,
-            part.empty_ticks,
-        )  # fmt: skip
-    if part.device_seconds:
-        ticks = [round(seconds / _DEVICE_TICK_S) for seconds in part.device_seconds]
-        clocks["device"] = Samples(ticks, _DEVICE_TICK_S)
-    if part.simulated_fs:
-        clocks["simulated"] = Samples(part.simulated_fs, _SIMULATED_TICK_S)
-    return Rerun(
-        rerun=number,
-        batch=block.batch,
-        intervals=block.intervals,
-        clocks=clocks,
-        blocks=[max(len(part.ticks), len(part.simulated_fs))],
-        clock=msgspec.convert(clock, ClockRecord, from_attributes=True),
-        verified=block.verified,  # type: ignore[arg-type]
-        fault=block.fault,
-        state=state,
-        noise=part.noise or block.noise,
-        measured_s=block.block_s,
-        remarks=list(dict.fromkeys(block.remarks)),
-    )

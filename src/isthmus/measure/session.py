@@ -6,7 +6,7 @@ import contextlib
 import os
 import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from datetime import datetime, timezone
 from pathlib import Path
 from types import MappingProxyType
@@ -24,21 +24,19 @@ from isthmus.measure.devices import (
     of_earlier,
     read_again,
     refuse_or_warn,
-    software_of,
 )
 from isthmus.measure.discovery import FoundDevice
-from isthmus.measure.host_speed import HostSpeed
 from isthmus.measure.jobs import Job
-from isthmus.measure.plan import Layer, Task, describe_memory_kinds, has_memory, known_to, plan
+from isthmus.measure.plan import Layer, Questions, Task, describe_memory_kinds, has_memory, plan_run
 from isthmus.measure.rounds import usual_budget_s
 from isthmus.measure.runner import Runner, Watcher
 from isthmus.measure.selection import Identity
+from isthmus.measure.visit import HostSpeed
 from isthmus.results import journal, run_file
 from isthmus.results.journal import Entry, Journal, assemble
 from isthmus.results.run_file import DeviceRecord, LeftOut, Run, Settings, Software
 from isthmus.studies import by_name
-from isthmus.studies.base import Study, Value
-from isthmus.studies.transfer import LATENCY_BYTES
+from isthmus.studies.base import Study
 from isthmus.system import environment, lock, memory
 from isthmus.system.binding import Binding, binding
 
@@ -78,13 +76,6 @@ class Request:
     """The layer of each planned task, None for a task that is not measured; by default the plan's
     own."""
 
-    def layered(self, task: Task) -> Task | None:
-        """A planned task with its layer; None where the request leaves it out."""
-        if self.layer_of is None:
-            return task
-        layer = self.layer_of(task)
-        return None if layer is None else replace(task, layer=layer, headline=None)
-
 
 def _now() -> str:
     return datetime.now(timezone.utc).isoformat(timespec="seconds")
@@ -97,12 +88,16 @@ def _seconds_since(started: str) -> float:
     return (now - began).total_seconds() if began and began.tzinfo else 0.0
 
 
-def _parsed_axes(request: Request, study: Study) -> Mapping[str, Sequence[Value]]:
-    """The axes of a study that the user set, parsed. Raises UsageError for wrong values."""
-    known = {axis.name for axis in study.axes}
-    return study.parse(
-        {n: v for n, v in request.axes.items() if n in known or len(request.studies) == 1}
-    )
+def _questions(request: Request) -> Questions:
+    """The studies of a request, each with the axes that the user set, parsed.
+
+    Raises UsageError for wrong values.
+    """
+    alone = len(request.studies) == 1
+    return [
+        (study, study.parse({n: v for n, v in request.axes.items() if alone or n in study.names}))
+        for study in request.studies
+    ]
 
 
 def lock_for_hardware(
@@ -119,27 +114,25 @@ def lock_for_hardware(
     return contextlib.nullcontext()
 
 
-def _open(request: Request, watcher: Watcher) -> tuple[list[FoundDevice], list[DeviceRecord]]:
+def _open(
+    request: Request, questions: Questions, watcher: Watcher
+) -> tuple[list[FoundDevice], list[DeviceRecord]]:
     """The devices of a request, and what is added to time the software of their APIs alone."""
     if request.group:
         return joint_device(request.group, request.options, watcher)
-    axes = [(study, _parsed_axes(request, study)) for study in request.studies]
-    wanted = any(study.of_software(given) for study, given in axes)
-    added = software_of(request.devices) if wanted else ()
-    return devices_of(request.devices, request.options, watcher, added)
+    software = any(study.of_software(given) for study, given in questions)
+    return devices_of(request.devices, request.options, watcher, software=software)
 
 
 def _jobs(
     request: Request,
+    questions: Questions,
     devices: Sequence[FoundDevice],
     records: Sequence[DeviceRecord],
     watcher: Watcher,
 ) -> list[Job]:
-    jobs: list[Job] = []
-    left_out: list[str] = []
-    added = {record.address for record in records if record.added}
-    for study in request.studies:
-        given = _parsed_axes(request, study)
+    """The jobs of a request; the watcher shows what is left out."""
+    for study, given in questions:
         for kind in given.get("memory", ()):
             if kind in (study.axis("memory").default or ()):
                 continue  # each device that lacks it is left out with the reason
@@ -147,69 +140,11 @@ def _jobs(
                 offers = describe_memory_kinds(study, (one.description for one in devices))
                 what = f"no memory kind '{kind}' on these devices; they have {offers}"
                 refuse_or_warn(what, records, watcher)
-        named = [one for one in devices if one.address not in added]
-        plans = [plan(study, one, given) for one in named]
-        for one, planned in zip(named, plans, strict=True):
-            # Another API of a card is measured at its headlines. An alike device lacks the same.
-            if not one.beside and not one.like:
-                left_out += planned.left_out
-            tasks = map(request.layered, planned.tasks)
-            begins = first_layer(one, devices)
-            if study.between and not request.group:  # one rank alone crosses no network
-                begins = Layer.CURVE
-            jobs += [
-                Job(
-                    one,
-                    task,
-                    headline_layer=begins,
-                    curve_layer=Layer.FURTHER if one.like else Layer.CURVE,
-                )
-                for task in tasks
-                if task and (not one.beside or compares_apis(task, one))
-            ]
-        software = study.of_software(given)
-        for one in devices:
-            if software and one.address in added:
-                planned = plan(study, one, software)
-                jobs += [Job(one, task) for task in planned.tasks]
-        if request.group and not any(planned.tasks or planned.left_out for planned in plans):
-            raise UsageError(
-                f"study '{study.name}' does not spread over ranks: start it without mpirun"
-            )
-    sizes_given = any(study.size_axis.name in request.axes for study in request.studies)
-    if not any(job.task.bytes for job in jobs) and (sizes_given or not jobs):
-        able = any(known_to(study, o.description) for study in request.studies for o in devices)
-        reasons = "; ".join(left_out) if able else ""
-        raise UsageError(f"nothing to measure: {reasons or _unmet_needs(request, devices)}")
+    ranks = request.group is not None
+    placed, left_out = plan_run(questions, devices, request.layer_of, ranks=ranks)
     for line in left_out:
         watcher.say(line)
-    return jobs
-
-
-def first_layer(device: FoundDevice, devices: Sequence[FoundDevice]) -> Layer:
-    """The layer in which a device's headlines are measured.
-
-    The processor's own copies and other APIs of a card are comparisons. So they come later, unless
-    nothing else is measured.
-    """
-    alone = not any(one.backend.has_runtime for one in devices)
-    compared = device.beside or not device.backend.has_runtime
-    return Layer.CURVE if compared and not alone else Layer.HEADLINES
-
-
-def compares_apis(task: Task, device: FoundDevice) -> bool:
-    """Whether a task shows by how much an API differs from the card's own: rates and latency."""
-    fastest = device.direct_memory
-    in_fastest = not fastest or task.memory == fastest
-    in_pages = task.bytes >= LATENCY_BYTES
-    return bool(task.headline) and in_fastest and in_pages and not task.offload
-
-
-def _unmet_needs(request: Request, devices: Sequence[FoundDevice]) -> str:
-    """Why there is no point to measure: what the studies need of a device."""
-    addresses = ", ".join(one.address for one in devices)
-    needs = "; ".join(f"{study.name} needs {study.needs}" for study in request.studies)
-    return f"{needs}: not on {addresses}; isthmus devices says which devices have that"
+    return [Job(device, task, open_ended=request.budget_s is None) for device, task in placed]
 
 
 def settings_of(request: Request, jobs: Sequence[Job]) -> Settings:
@@ -234,43 +169,79 @@ def settings_of(request: Request, jobs: Sequence[Job]) -> Settings:
     return msgspec.structs.replace(settings, budget_s=max(LEAST_BUDGET_S, usual))
 
 
-def measure(request: Request, watcher: Watcher) -> Run:
+def measure(
+    request: Request, watcher: Watcher, before: tuple[Run, Sequence[Entry]] | None = None
+) -> Run:
     """Carries out a request and writes its run file.
 
-    Raises UsageError or NoDeviceError before anything is measured, KeyboardInterrupt after the
-    results so far are in the run file.
+    ``before``: the run that goes on, and its results. Raises UsageError or NoDeviceError before
+    anything is measured, KeyboardInterrupt after the results so far are in the run file.
     """
     memory.refuse_little()
-    if os.path.lexists(request.out):
+    if before is None and os.path.lexists(request.out):
         raise UsageError(f"{request.out} exists; nothing is overwritten: choose another --out")
-    for study in request.studies:
-        _parsed_axes(request, study)  # a wrong value is refused before any device is touched
+    questions = _questions(request)  # a wrong value is refused before any device is touched
     with lock_for_hardware(request.devices, watcher, no_wait=request.no_wait):
         began = time.monotonic()
-        devices, records = _open(request, watcher)
-        jobs = _jobs(request, devices, records, watcher)
-        if not request.devices and not request.group:  # devices that no study can use are left out
-            used = {job.device.address for job in jobs}
-            records = [record for record in records if record.address in used]
-        launcher = ["mpirun", "-n", str(len(request.group.members))] if request.group else []
-        run = Run(
-            software=Software(
-                version=__version__,
-                commit=environment.commit(),
-                command=[*launcher, *request.command],
-            ),
-            started=_now(),
-            status="interrupted",
-            studies=[study.name for study in request.studies],
-            settings=settings_of(request, jobs),
-            environment={
-                **environment.host(),
-                **(request.group.described() if request.group else {}),
-            },
+        devices, records = _open(request, questions, watcher)
+        if before:
+            records = _with_missing(records, before[0].devices)
+        jobs = _jobs(request, questions, devices, records, watcher)
+        if before is None:
+            return _run_jobs(_new_run(request, jobs, records), jobs, [], request, watcher, began)
+        run, entries = before
+        for job in jobs:
+            job.add_before(entries)
+        # A series without an end starts again; the better of the two results stays.
+        kept = [entry for entry in entries if entry.rerun is not None]
+        # Of a killed session only the time of its results is known.
+        measured_s = sum(entry.rerun.measured_s for entry in kept if entry.rerun)
+        run = msgspec.structs.replace(
+            run,
             devices=records,
+            status="interrupted",
+            duration_s=run.took_s or max(run.duration_s, measured_s),
             points=[],
         )
-        return _run_jobs(run, jobs, [], request, watcher, began)
+        if journal.path_of(request.out).exists():  # kept until the new journal holds all of it
+            journal.path_of(request.out).replace(journal.path_of_previous(request.out))
+        return _run_jobs(run, jobs, kept, request, watcher, began, replace=request.out.exists())
+
+
+def _with_missing(
+    records: Sequence[DeviceRecord], before: Sequence[DeviceRecord]
+) -> list[DeviceRecord]:
+    """Records of the devices, and those that the run had before of devices that are missing now."""
+    known = {record.address: record for record in before}
+    here = {record.address for record in records}
+    return [
+        msgspec.structs.replace(known[record.address], error=record.error)
+        if record.error
+        else record
+        for record in (*records, *(one for one in before if one.address not in here))
+    ]
+
+
+def _new_run(request: Request, jobs: Sequence[Job], records: Sequence[DeviceRecord]) -> Run:
+    """A run that has measured nothing yet."""
+    ranks = request.group.described() if request.group else {}
+    launcher = ["mpirun", "-n", str(len(request.group.members))] if request.group else []
+    used = {job.device.address for job in jobs}
+    every = bool(request.devices or request.group)  # else devices that no study can use go
+    return Run(
+        software=Software(
+            version=__version__,
+            commit=environment.commit(),
+            command=[*launcher, *request.command],
+        ),
+        started=_now(),
+        status="interrupted",
+        studies=[study.name for study in request.studies],
+        settings=settings_of(request, jobs),
+        environment={**environment.host(), **ranks},
+        devices=[record for record in records if every or record.address in used],
+        points=[],
+    )
 
 
 def _unfinished_run(out: Path) -> tuple[Run, Sequence[Entry]]:
@@ -314,7 +285,6 @@ def resume(
     ``permissions``: options that allow harmful actions. They are never taken from the run file,
     which may come from somebody else.
     """
-    memory.refuse_little()
     if journal.path_of_previous(out).exists():  # an earlier resume was cut off at its start
         journal.path_of_previous(out).replace(journal.path_of(out))
     before, entries = _unfinished_run(out)
@@ -345,47 +315,41 @@ def resume(
         binding=binding(",".join(map(str, settings.cpus)) or None, settings.numa_node),
         group=group,
     )
-    with (
-        lock_for_hardware(request.devices, watcher, no_wait=no_wait),
-        of_earlier(before.devices, must_be_here=True),
-    ):
-        return _resume(before, settings, entries, request, watcher)
+    with of_earlier(before.devices, must_be_here=True):
+        return measure(
+            request, watcher, (msgspec.structs.replace(before, settings=settings), entries)
+        )
 
 
-def _resume(
-    before: Run, settings: Settings, entries: Sequence[Entry], request: Request, watcher: Watcher
-) -> Run:
-    began = time.monotonic()
-    devices, records = _open(request, watcher)
-    # A device that is missing now keeps its record, as its points stay in the run.
-    known = {device.address: device for device in before.devices}
-    here = {record.address for record in records}
-    records += [one for one in before.devices if one.address not in here]
-    records = [
-        msgspec.structs.replace(known[record.address], error=record.error)
-        if record.error
-        else record
-        for record in records
-    ]
-    jobs = _jobs(request, devices, records, watcher)
-    for job in jobs:
-        job.add_before(entries)
-    # A series without an end starts again; the better of the two results stays.
-    kept = [e for e in entries if e.rerun is not None]
-    # Of a killed session only the time of its results is known.
-    measured_s = sum(entry.rerun.measured_s for entry in kept if entry.rerun)
-    run = msgspec.structs.replace(
-        before,
-        settings=settings,
-        devices=records,
-        status="interrupted",
-        duration_s=before.took_s or max(before.duration_s, measured_s),
-        points=[],
-    )
-    before_journal = journal.path_of(request.out)
-    if before_journal.exists():  # kept until the new journal holds all of it
-        before_journal.replace(journal.path_of_previous(request.out))
-    return _run_jobs(run, jobs, kept, request, watcher, began, replace=request.out.exists())
+@dataclass
+class _Kept:
+    """What a run has measured: in its journal at once, and at the end in the run file."""
+
+    run: Run
+    log: Journal
+    entries: list[Entry]
+
+    def add(self, entry: Entry) -> None:
+        """Keeps a result."""
+        self.entries.append(entry)
+        self.log.add(entry)
+
+    def whole(self, status: str, runner: Runner, took_s: float) -> Run:
+        """The run as it is now, its devices and the machine read again."""
+        planned = (point for job in runner.rounds.wanted for point in job.task.points.values())
+        return msgspec.structs.replace(
+            self.run,
+            finished=_now(),
+            duration_s=self.run.duration_s + took_s,
+            status=status,
+            points=assemble(planned, self.entries),
+            left_out=[
+                LeftOut(study=study, points=points, seconds=round(seconds, 1))
+                for study, (points, seconds) in runner.rounds.left_out().items()
+            ],
+            environment={**self.run.environment, **environment.counters("after")},
+            devices=[read_again(device) for device in self.run.devices],
+        )
 
 
 def _run_jobs(
@@ -400,60 +364,39 @@ def _run_jobs(
 ) -> Run:
     """Measures jobs and writes the run file; the budget counts from ``began`` (monotonic)."""
     out = request.out
-    kept = list(entries)
+    left_s = run.settings.budget_s - (time.monotonic() - began)
     with Journal(journal.path_of(out), run) as log, contextlib.ExitStack() as held:
-        for entry in kept:
-            log.add(entry)
+        kept = _Kept(run, log, [])
+        for entry in entries:
+            kept.add(entry)
         journal.path_of_previous(out).unlink(missing_ok=True)
-
-        def record(entry: Entry) -> None:
-            kept.append(entry)
-            log.add(entry)
-
-        def save(status: str) -> Run:
-            whole = msgspec.structs.replace(
-                run,
-                finished=_now(),
-                duration_s=run.duration_s + time.monotonic() - began,
-                status=status,
-                points=assemble(
-                    (point for job in runner.planned for point in job.task.points.values()), kept
-                ),
-                left_out=[
-                    LeftOut(study=study, points=points, seconds=round(seconds, 1))
-                    for study, (points, seconds) in runner.timed.left_out().items()
-                ],
-                environment={**run.environment, **environment.counters("after")},
-                devices=[read_again(device) for device in run.devices],
-            )
-            log.end(whole, out, replace=replace)
-            return whole
-
-        left_s = run.settings.budget_s - (time.monotonic() - began)
-        for job in jobs:
-            job.open_ended = request.budget_s is None
         host_speed = HostSpeed(time.monotonic() - _seconds_since(run.started))
         held.callback(host_speed.close)
         runner = Runner(
-            jobs, run.settings, request.binding, watcher, record,
-            goes_on=request.budget_s is not None and not run.settings.quick, group=request.group,
-            host_speed=host_speed,
+            jobs, run.settings, request.binding, watcher, kept.add,
+            goes_on=request.budget_s is not None and not run.settings.quick, host_speed=host_speed,
         )  # fmt: skip
+
+        def save(status: str) -> Run:
+            whole = kept.whole(status, runner, time.monotonic() - began)
+            log.end(whole, out, replace=replace)
+            return whole
+
         try:
-            if not runner.unfinished:
+            if not runner.rounds.unfinished:
                 watcher.say("nothing is left to measure: every point was done before")
             runner.run_simulated()
-            if runner.timed.unfinished:
+            if runner.rounds.to_time:
                 # Also while devices are read again, which starts their runtimes.
                 held.enter_context(lock.exclusive(watcher.say, no_wait=request.no_wait))
                 before = environment.counters("before")
-                run = msgspec.structs.replace(run, environment={**run.environment, **before})
+                kept.run = msgspec.structs.replace(run, environment={**run.environment, **before})
                 runner.run(time.monotonic() + left_s)
         except KeyboardInterrupt:
             save("interrupted")
             raise
         except Exception:  # the machine is in use, or memory, descriptors or the disk ran short
-            if any(entry.rerun for entry in kept):
+            if any(entry.rerun for entry in kept.entries):
                 save("interrupted")
             else:
                 log.remove()

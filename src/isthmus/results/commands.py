@@ -92,7 +92,7 @@ def again(
     known = studies.registry().get(study)
     if known is None or run.origin:
         return None
-    own = {axis.name for axis in known.axes} if study in run.studies else set()
+    own = known.names if study in run.studies else ()
     given = {name: value for name, value in run.settings.axes.items() if name in own}
     ranks = ranks_of(run)
     addresses = _once([str(one.get("device")) for one in ranks] or list(dict.fromkeys(devices)))

@@ -244,6 +244,14 @@ class DeviceRecord(msgspec.Struct, frozen=True, kw_only=True):
     """Whether the user did not name it: the run added it to time the software of an API alone."""
     error: str = ""
 
+    @property
+    def kind(self) -> tuple[str, ...]:
+        """What alike devices have in common: backend, model, link and memory node."""
+        from isthmus.models.pcie import link_of  # noqa: PLC0415 - most of what reads runs needs none
+
+        link = link_of(self.link)
+        return self.backend, self.name, link.name if link else "", self.link.get("numa_node", "")
+
 
 class Settings(msgspec.Struct, frozen=True, kw_only=True):
     """Options of the measurement."""

@@ -14,14 +14,16 @@ two figures measured apart         ``Interval.over``, ``Interval.minus``
 several comparisons at once        ``simultaneous``: the one correction for multiplicity
 what a ratio says                  ``judge``, beyond the ``relevant`` difference
 when to stop                       ``enough``
+devices that are alike but differ  ``apart``
 =================================  =================================================================
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import lru_cache
+from statistics import median
 from typing import TYPE_CHECKING, Literal, NamedTuple
 
 from isthmus.student import student
@@ -31,9 +33,17 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 Judgement = Literal["slower", "faster", "same", "undecided"]
+Basis = Literal[
+    "exact", "one process", "signed ranks", "Student", "order statistics over processes"
+]
+"""What a figure and its interval rest on: see ``over_processes`` and ``within_process``."""
 
 LOOKS = (6, 8, 12, 16, 24, 30)
 """Numbers of processes after which it is decided whether there are enough."""
+APART = 0.05
+"""Share by which a figure differs from the median of alike devices for the device to be named.
+
+Pinned copies of two H100 of one node differ by 0.4 % at most (``benchmarks/RESULTS.md``)."""
 _LEAST_RELEVANT = 0.01
 _FAMILY = 0.2
 """Of the error of an interval: what all comparisons of one question may err together."""
@@ -195,6 +205,14 @@ def over_processes(
     return interval.spanning(resolution) if resolution else interval
 
 
+def basis_over_processes(medians: Sequence[float], confidence: float = 0.95) -> Basis:
+    """What ``over_processes`` rests on for the medians of at least two processes."""
+    if min(medians) <= 0:
+        return "order statistics over processes"
+    ranks_suffice = _signed_rank(len(medians), 0.5 - confidence / 2) >= 0
+    return "signed ranks" if ranks_suffice else "Student"
+
+
 def location(values: Sequence[float], confidence: float = 0.95) -> Interval:
     """Centre of independent values that scatter alike to both sides: logarithms, differences.
 
@@ -334,6 +352,12 @@ def enough(
     estimation", Mathematical Proceedings of the Cambridge Philosophical Society 48 (1952), 600.)
     """
     return processes >= looks[-1] or (processes in looks and half_width() <= precision)
+
+
+def apart(values: Mapping[str, float]) -> list[str]:
+    """The devices whose figure differs from the median of all; ``values``: above 0, by device."""
+    middle = median(values.values())
+    return [device for device, value in values.items() if abs(value / middle - 1) > APART]
 
 
 def simultaneous(confidence: float, comparisons: int) -> float:

@@ -130,7 +130,7 @@ class Study:
     between: bool = False
     """Whether it is about the network between devices, which takes several ranks."""
     offload: bool = False
-    """Whether its operations are offloads, each in a fresh process: ``measure.offload``."""
+    """Whether its operations are offloads, each in a fresh process: ``measure.visit``."""
 
     def __post_init__(self) -> None:
         """Raises ValueError for a study whose points would have no size."""
@@ -163,15 +163,19 @@ class Study:
         usual = next((axis.default for axis in self.axes if axis.name == "operation"), None)
         return self.operations if usual is None else usual
 
+    @property
+    def names(self) -> Sequence[str]:
+        """Names of its axes."""
+        return [axis.name for axis in self.axes]
+
     def axis(self, name: str) -> Axis:
         """Axis of this name; raises UsageError for an unknown one."""
         for axis in self.axes:
             if axis.name == name:
                 return axis
-        known = [axis.name for axis in self.axes]
         raise UsageError(
-            f"study '{self.name}' has no axis '{name}'; {nearest(name, known)}"
-            f"it has {', '.join(known)}"
+            f"study '{self.name}' has no axis '{name}'; {nearest(name, self.names)}"
+            f"it has {', '.join(self.names)}"
         )
 
     def parse(self, given: Mapping[str, str]) -> dict[str, Sequence[Value]]:

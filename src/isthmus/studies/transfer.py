@@ -15,22 +15,22 @@ ON_REQUEST = (
     "graph_launch", "copy_sm_write", "copy_sm_read", "pointer_chase", "peer_write", "peer_read",
 )  # fmt: skip
 """Further operations of some devices, measured where ``--axis operation`` names them."""
-PLATEAU_FROM = 1 << 20
-"""Least bytes of a copy whose rate may be a plateau.
+LARGE = 1 << 20
+"""Bytes from which a copy shows its link rather than its start-up time: its rate may be a plateau.
 
 On H100 (gen5 x16) a pinned copy of 1 MiB has 0.6 to 0.7 of the rate of 256 MiB (stored runs in
 ``benchmarks/results``), and slower links need less."""
 _COARSE_MOST = 64 << 20
 """Bytes up to which the curve begins; larger copies are measured where the rate still changes."""
 _STEP_BELOW, _STEP_ABOVE = 16, 4
-"""Factors between the first sizes of a curve, below and above ``PLATEAU_FROM``."""
+"""Factors between the first sizes of a curve, below and above ``LARGE``."""
 
 
 def coarse(sizes: Sequence[int]) -> Sequence[int]:
     """The sizes at which a curve begins: about eight, closer together where rates settle."""
     kept: list[int] = []
     for size in sizes:
-        step = _STEP_ABOVE if kept and kept[-1] >= PLATEAU_FROM else _STEP_BELOW
+        step = _STEP_ABOVE if kept and kept[-1] >= LARGE else _STEP_BELOW
         if size <= _COARSE_MOST and (not kept or size >= step * kept[-1]):
             kept.append(size)
     return kept

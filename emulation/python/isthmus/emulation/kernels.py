@@ -10,6 +10,7 @@ from collections.abc import Iterable, Mapping
 from types import MappingProxyType
 
 from isthmus.boards import Board
+from isthmus.emulation import naming
 from isthmus.errors import UsageError
 from isthmus.xclbin import Argument, Bank, Design, Kernel
 from isthmus.xclbin.design import EMPTY, HBM_BANKS, VADD, ModeName
@@ -52,12 +53,18 @@ def banks(board: Board | None) -> tuple[Bank, ...]:
     )
 
 
-def design(names: Iterable[str], board: Board | None = None, mode: ModeName = "hw") -> Design:
+def design(
+    names: Iterable[str],
+    board: Board | None = None,
+    mode: ModeName = "hw",
+    device_name: str | None = None,
+) -> Design:
     """An xclbin with these kernels; raises UsageError for one that the card does not have.
 
     Each buffer may lie in the first bank or in the host's memory; XRT's ``group_id`` is the latter
     for the bandwidth kernels, and OpenCL places what names no memory in the bank. On a board whose
-    kernels do not reach the host's memory they all lie in the bank.
+    kernels do not reach the host's memory they all lie in the bank. The ``device_name`` is the
+    platform that the file names.
     """
     reaches = board is None or not board.has("kernel") or board.value("kernel.reaches_host")
     chosen = []
@@ -76,7 +83,7 @@ def design(names: Iterable[str], board: Board | None = None, mode: ModeName = "h
     host = Bank(HOST, type="host", size=_HOST_BYTES)
     return Design(
         name="card",
-        platform=f"isthmus_{board.name if board else 'any'}_1".replace("-", ""),
+        platform=naming.checked(device_name or naming.default(board).replace("-", "")),
         memories=(*memories, host),
         kernels=tuple(chosen),
         connect=connect,

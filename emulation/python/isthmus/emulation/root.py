@@ -4,11 +4,13 @@ Debian 12's build of the shim (2.13) loses the result of a ``realloc``: it write
 freed as soon as a message is larger than all before. In a private copy two bytes are changed, so
 that the result is stored; the installed file is never touched.
 
-Four more things are eased in the copy, in whatever version allows it. The shim sleeps for 10
+Six more things are eased in the copy, in whatever version allows it. The shim sleeps for 10
 seconds where a simulation would be slow: it calls ``usleep`` with the same number instead. It
 unmaps, in whole pages, buffers that came from the heap, tearing out what lies behind them: the
 last, partial page stays. It has addresses for 21 845 commands: it gets them for 327 680.
-Asked for the UUID of a card's interface, it throws: it gives an empty one.
+Asked for the UUID of a card's interface, it throws: it gives an empty one. Asked how many cards
+there are, it says 0: it says how many. What it cannot answer it calls a query without a name: it
+says that the emulated card does not model it.
 
 A second copy passes for the shim of a board: the one variable that it, and everything else, reads
 to learn the mode has another name there.
@@ -16,6 +18,7 @@ to learn the mode has another name there.
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import re
 import struct
@@ -70,6 +73,9 @@ _QUERIES: dict[tuple[int, ...], _Keys] = {
     (2, 16): _Keys(166, 67),
     (2, 17): _Keys(180, 71),
 }
+_COUNT_CARDS = "_ZNK8xrt_core5hwemu6system17get_total_devicesEb"
+_NO_QUERY, _NOT_MODELLED = b"No such query request (%d)", b"not modelled: query no. %d"
+assert len(_NO_QUERY) == len(_NOT_MODELLED)
 _NOTHING_DONE = b"\x31\xc0\xc3"  # xor eax, eax; ret
 
 
@@ -133,14 +139,38 @@ def _answering(shim: bytes, version: str) -> bytes:
     return elf.Library(shim).extended(_LOOK_UP, compare + instead) or shim
 
 
-def _eased(shim: bytes, version: str) -> bytes:
+def _counting(shim: bytes, cards: int) -> bytes:
+    """The shim that says that there are so many cards, all usable; XRT's says 0.
+
+    A program that looks through ``xrt::system::enumerate_devices()`` cards for one finds it then.
+    """
+    both = cards << 32 | cards  # a pair of 32 bits each
+    answer = b"\x48\xb8" + struct.pack("<Q", both) + b"\xc3"  # movabs rax, both; ret
+    return elf.Library(shim).extended(_COUNT_CARDS, answer) or shim
+
+
+def _naming_what_lacks(shim: bytes) -> bytes:
+    """The shim whose error for a query that it cannot answer says that it is not modelled.
+
+    Compilers keep the text as it is, or as its first and last 16 bytes.
+    """
+    for part in (slice(None), slice(16)):
+        old, new = _NO_QUERY[part], _NOT_MODELLED[part]
+        if part.stop:
+            old, new = old + _NO_QUERY[-16:], new + _NOT_MODELLED[-16:]
+        if shim.count(old) == 1:
+            return shim.replace(old, new)
+    return shim
+
+
+def _eased(shim: bytes, version: str, cards: int) -> bytes:
     """The shim without its long sleeps, and with buffers that are unmapped only as far as theirs.
 
     Each change is made only where the code is recognised; without it the shim works as installed.
     """
     try:
         shim = elf.Library(shim).redirected("sleep", "usleep") or shim
-        shim = _answering(shim, version)
+        shim = _naming_what_lacks(_counting(_answering(shim, version), cards))
         if len(_COMMAND_SPACE.findall(shim)) == 1:
             shim = _COMMAND_SPACE.sub(_MORE_COMMAND_SPACE, shim)
         return (
@@ -150,8 +180,8 @@ def _eased(shim: bytes, version: str) -> bytes:
         return shim
 
 
-def root(installation: xrt.Installation, *, as_hardware: bool) -> Root:
-    """The folder for this installation, made where it is missing.
+def root(installation: xrt.Installation, *, as_hardware: bool, cards: int = 1) -> Root:
+    """The folder for this installation with so many cards, made where it is missing.
 
     Raises NoDeviceError where the installation has no emulation, or one that cannot be cured.
     """
@@ -164,28 +194,44 @@ def root(installation: xrt.Installation, *, as_hardware: bool) -> Root:
     before = shim.read_bytes()
     after = cured(before, installation.version, shim.resolve())
     cure = "" if after is None else f"{shim} uses freed memory: a private, corrected copy is loaded"
-    copy = _eased(before if after is None else after, installation.version)
-    files = {shim.name: copy}
+    copy = _eased(before if after is None else after, installation.version, cards)
+    files, links = {shim.name: copy}, {}
+    board = f"lib{xrt.MODES[xrt.HARDWARE]}.so.2"
     if as_hardware:
-        files[f"lib{xrt.MODES[xrt.HARDWARE]}.so.2"] = disguised(copy, shim)
-    digest = hashlib.sha256(repr((installation.libraries, as_hardware)).encode() + copy)
+        files[board] = disguised(copy, shim)
+    else:
+        links[board] = shim.name
+    digest = hashlib.sha256(repr((installation.libraries, as_hardware, links)).encode() + copy)
     path = private.folder("xrt", f"card-{digest.hexdigest()[:16]}")
-    _fill(path / "lib", installation, files)
+    _fill(path / "lib", installation, files, links)
     return Root(path, cure)
 
 
-def _fill(folder: Path, installation: xrt.Installation, files: dict[str, bytes]) -> None:
-    """Links to the installation's libraries, but for those that are changed."""
+def _fill(
+    folder: Path, installation: xrt.Installation, files: dict[str, bytes], links: dict[str, str]
+) -> None:
+    """The installation's libraries, but for ``files``, which are changed, and ``links`` to them.
+
+    A program that was linked with a board's shim gets that of the emulated card: a second one
+    beside it would end the program. All have a name without a version, too, by which Python hosts
+    open them, and which elsewhere comes with headers alone.
+    """
     folder.mkdir(mode=0o700, exist_ok=True)
     for name, data in files.items():
         copy = folder / name
         if copy.is_symlink() or not copy.exists() or copy.stat().st_size != len(data):
             private.write(copy, data)
-    for pattern in ("libxrt*.so*", "libxilinxopencl.so*", "xrt"):
+    for name, target in links.items():
+        _link(folder / name, Path(target))
+    for pattern in ("libxrt*.so.*", "libxilinxopencl.so.*", "xrt"):
         for library in installation.libraries.glob(pattern):
-            link = folder / library.name
-            if not link.exists() and not link.is_symlink():
-                try:
-                    link.symlink_to(library)
-                except FileExistsError:
-                    continue  # somebody else was faster
+            _link(folder / library.name, library)
+    for library in folder.glob("lib*.so.2"):
+        _link(library.with_suffix(""), Path(library.name))
+
+
+def _link(link: Path, target: Path) -> None:
+    """Makes a link where nothing has its name."""
+    if not link.exists() and not link.is_symlink():
+        with contextlib.suppress(FileExistsError):  # somebody else was faster
+            link.symlink_to(target)

@@ -20,8 +20,8 @@ import psutil
 from isthmus import boards
 from isthmus.boards import Board
 from isthmus.emulation import computing as computings
+from isthmus.emulation import naming, requirements
 from isthmus.emulation import page as pages
-from isthmus.emulation import requirements
 from isthmus.emulation.kernels import banks
 from isthmus.emulation.root import HIDDEN_MODE, HW_EMU, MODE, root
 from isthmus.errors import IsthmusError, NoDeviceError, UsageError
@@ -126,6 +126,7 @@ class Session:
 def prepare(
     cards: Sequence[str],
     *,
+    names: Sequence[str] = (),
     as_hardware: bool = False,
     clock: ClockKind = "wall",
     trace: bool = False,
@@ -135,6 +136,7 @@ def prepare(
 ) -> Session:
     """Prepares a run with one card for each board, as ``isthmus card boards`` takes them.
 
+    ``names`` are those of the cards that the program sees, one for each board, or none.
     A program that asks XRT for its mode sees hw_emu, or with ``as_hardware`` a board. With the
     ``clock`` virtual, computing takes a program its processor time; with card, nothing; with wall,
     clocks are left alone. ``kernels`` are folders with plug-ins; ``fail_on_warning`` ends a program
@@ -162,7 +164,8 @@ def prepare(
     (requirements.XRT_IN_TIME if needs_times else requirements.XRT).check(installation.version)
     if clock != "wall":
         requirements.GLIBC.check(glibc)
-    base = root(installation, as_hardware=as_hardware)
+    called = naming.of_cards(chosen, names)
+    base = root(installation, as_hardware=as_hardware, cards=len(chosen))
     _remove_stale()
     try:
         directory = Path(tempfile.mkdtemp(prefix=f"{_PREFIX}{os.getpid()}-", dir=_BASE))
@@ -195,7 +198,7 @@ def prepare(
     timed = requirements.XRT_IN_TIME.knows(installation.version)
     session = Session(directory, lock, environment, base.cure, timed)
     try:
-        _write(session, chosen, clock)
+        _write(session, chosen, called, clock)
     except BaseException as error:
         session.close()
         if isinstance(error, OSError):
@@ -214,7 +217,9 @@ def _require_parts(board: Board) -> None:
         )
 
 
-def _write(session: Session, cards: Sequence[Board], clock: ClockKind) -> None:
+def _write(
+    session: Session, cards: Sequence[Board], names: Sequence[str], clock: ClockKind
+) -> None:
     folder = session.directory
     pages.create(session.page, clock=pages.CLOCKS[clock])
     for index, board in enumerate(cards):
@@ -227,14 +232,14 @@ def _write(session: Session, cards: Sequence[Board], clock: ClockKind) -> None:
     start.chmod(0o700)
     settings = _SETTINGS.format(folder=folder, packet=PACKET_BYTES)
     (folder / "xrt.ini").write_text(settings, "utf-8")
-    (folder / "emconfig.json").write_bytes(msgspec.json.encode(_configuration(cards)))
+    (folder / "emconfig.json").write_bytes(msgspec.json.encode(_configuration(cards, names)))
 
 
-def _configuration(cards: Sequence[Board]) -> dict[str, object]:
+def _configuration(cards: Sequence[Board], names: Sequence[str]) -> dict[str, object]:
     """Description of the platform that XRT's emulation needs."""
     devices = [
         {
-            "Name": f"isthmus_{board.name}_1",
+            "Name": name,
             "HalMajorVersion": "0",
             "HalMinorVersion": "0",
             "VendorId": "4334",  # in decimal
@@ -245,14 +250,16 @@ def _configuration(cards: Sequence[Board]) -> dict[str, object]:
             "OclFreqency": "300",  # spelt so
             "NumDevices": "1",
             "DdrBanks": [
-                {"Name": bank.name, "Size": f"{bank.size >> 30}GB"} for bank in banks(board)
+                {"Name": bank.name, "Size": size}
+                for bank in banks(board)
+                for size in _powers_of_two(bank.size)
             ],
             # A unit that copies within the card's memory, 0x20000 behind this address (device.hpp).
             "PlatformData": {
                 "plp": {"m2m": "enabled", "m2m_address": "0x1", "ertBaseAddr": "0x1000000"}
             },
         }
-        for board in cards
+        for board, name in zip(cards, names, strict=True)
     ]
     return {
         "Version": {"FileVersion": "2.0", "ToolVersion": "2022.1"},
@@ -262,6 +269,16 @@ def _configuration(cards: Sequence[Board]) -> dict[str, object]:
             "Boards": [{"NumBoards": "1", "Devices": [device]} for device in devices],
         },
     }
+
+
+def _powers_of_two(size: int) -> Iterator[str]:
+    """A size in parts that XRT 2.13 knows: ``8GB`` and ``4GB``. It takes other sizes for 0.
+
+    Parts below 4 KiB, which no bank has, are left out.
+    """
+    for part in range(size.bit_length() - 1, 11, -1):
+        if size >> part & 1:
+            yield f"{1 << part % 10}{'KMGT'[part // 10 - 1]}B"
 
 
 def _locked(directory: Path) -> IO[str]:

@@ -36,11 +36,9 @@ from isthmus.frames import Frame, Series
 from isthmus.program import Invocation
 from isthmus.results.commands import again
 from isthmus.results.run_file import DeviceRecord, Point, Run
-from isthmus.studies.transfer import LATENCY_BYTES
+from isthmus.studies.transfer import LARGE, LATENCY_BYTES
 from isthmus.units import format_size
 
-LARGE = 1 << 20
-"""Bytes from which a copy shows its link rather than its start-up time."""
 UNSTEADY = 1.15
 """Least ratio of the best sample's rate to the median's that another user of the link explains."""
 BOUNCED = 0.8

@@ -16,9 +16,8 @@ from isthmus.analysis.context import AnalysisContext, rate_of, time_of
 from isthmus.analysis.findings import common
 from isthmus.analysis.findings.finding import Finding, shown
 from isthmus.frames import Frame
-from isthmus.measure.alike import APART, apart, kind_of
 from isthmus.results.run_file import DeviceRecord, Run
-from isthmus.statistics import Interval
+from isthmus.statistics import APART, Interval, apart
 from isthmus.studies.transfer import LATENCY_BYTES
 
 
@@ -47,7 +46,7 @@ def kinds(run: Run) -> dict[tuple[str, ...], list[DeviceRecord]]:
     others = beside(run)
     for device in run.devices:
         if not (device.address in others or device.added):
-            result.setdefault(kind_of(device), []).append(device)
+            result.setdefault(device.kind, []).append(device)
     return result
 
 

@@ -20,6 +20,7 @@ from isthmus.program import Invocation
 from isthmus.results.commands import again
 from isthmus.statistics import Interval, relevant
 from isthmus.studies.base import Analysis
+from isthmus.studies.transfer import LARGE
 from isthmus.units import format_size
 
 WAYS = {
@@ -57,6 +58,9 @@ def findings(context: AnalysisContext) -> Sequence[Finding]:
     others_of_card = beside(context.run)
     contending = [one for one in rates if context.is_reported(one.device)] or rates
     contending = [one for one in contending if one.device not in others_of_card] or contending
+    latency = [one for one in _latencies(context, series) if one.device not in others_of_card]
+    if latency:  # below ``LARGE`` a rate is little but the latency
+        contending = [one for one in contending if one.bytes >= LARGE]
     first = [
         one
         for way in ("write", "read", "bidirectional")
@@ -66,7 +70,6 @@ def findings(context: AnalysisContext) -> Sequence[Finding]:
         _changes(context, series),
         key=lambda one: one.device not in {of.device for of in first},
     )
-    latency = [one for one in _latencies(context, series) if one.device not in others_of_card]
     reported = [one for one in latency if context.is_reported(one.device)] or latency
     small = of_alike(context, reported) or reported
     estimates = list(of_apis(context, WAYS))
@@ -92,7 +95,7 @@ def _best(rates: Sequence[Finding], way: str) -> Iterator[Finding]:
 def _usable(one: Finding) -> tuple[bool, float]:
     """Sort key of rates, best last: those below a plateau rank lower."""
     return (
-        one.verdict != "none" or one.bytes >= 1 << 20,
+        one.verdict != "none" or one.bytes >= LARGE,
         one.interval.value if one.interval else 0.0,
     )
 
@@ -130,7 +133,8 @@ def _rate(context: AnalysisContext, rows: Frame) -> Finding:
         axes = {"memory": f"{row.memory},{other}"}
     elif not row.plateau and row.limit == "link":
         largest = format_size(max(_PLATEAU_BYTES, _STEP * int(row.bytes)))
-        axes = {"operation": str(row.operation), "bytes": f"{format_size(row.bytes)}:{largest}"}
+        smallest = format_size(max(LARGE, int(row.bytes)))
+        axes = {"operation": str(row.operation), "bytes": f"{smallest}:{largest}"}
         remark, template = "still grows", "rate_grows"
     action = again(context.run, "transfer", [str(row.device)], axes) if axes else None
     return common.tell(

@@ -21,6 +21,13 @@ def execute(
         list[str] | None,
         typer.Option(help="a card's board; repeat it for several cards [u250]"),
     ] = None,
+    device_name: Annotated[
+        list[str] | None,
+        typer.Option(
+            help="name that the program sees, such as a shell's (isthmus card boards u250); "
+            "one for each --board"
+        ),
+    ] = None,
     clock: Annotated[
         str,
         typer.Option(
@@ -73,6 +80,7 @@ def execute(
         _reserved(junit),
         prepare(
             boards,
+            names=device_name or (),
             as_hardware=as_hardware,
             clock=kind,
             trace=watch or trace is not None,

@@ -17,6 +17,10 @@ def write(
         str | None, typer.Option(help="names, as vadd,bandwidth [all that the card has]")
     ] = None,
     board: Annotated[str | None, typer.Option(help="whose memories it has [two banks]")] = None,
+    device_name: Annotated[
+        str | None,
+        typer.Option(help="platform that the file names, as card exec --device-name has it"),
+    ] = None,
     mode: Annotated[str, typer.Option(help="hw_emu, or hw for card exec --as-hardware")] = "hw_emu",
 ) -> None:
     """Writes a new file and prints its name and UUID."""
@@ -30,6 +34,6 @@ def write(
     if chosen is None:
         raise UsageError(f"no mode '{mode}'; choose {', '.join(names)}")
     wanted = list(KERNELS) if kernels is None else kernels.split(",")
-    made = design(wanted, boards.named(board) if board else None, chosen).build()
+    made = design(wanted, boards.named(board) if board else None, chosen, device_name).build()
     save(made, out)
     put(f"{out} {made.header.uuid}")

@@ -1,0 +1,307 @@
+"""A visit: one process measures a job. What its worker is asked, and what the answer tells.
+
+After a visit the worker may time the references of the host's own speed: seldom, so that this costs
+little time.
+
+An offload is the only request of its worker, because it times the start of a runtime. Sample k of
+every phase comes from repetition k: differences, ratios and sums of phases are formed within a
+repetition.
+"""
+
+from __future__ import annotations
+
+import math
+import os
+import time
+from collections.abc import Callable, Iterable, Sequence
+from contextlib import AbstractContextManager, suppress
+from dataclasses import dataclass, field
+
+import msgspec
+
+from isthmus.measure import protocol
+from isthmus.measure.jobs import Cost, Job
+from isthmus.measure.plan import Task
+from isthmus.measure.rounds import Rounds
+from isthmus.measure.supervisor import Responder, WorkerDiedError, WorkerRefusedError
+from isthmus.results.journal import Entry
+from isthmus.results.run_file import (
+    ClockName,
+    ClockRecord,
+    HostReading,
+    Rerun,
+    Samples,
+    Settings,
+    State,
+)
+from isthmus.studies import by_name
+
+SHARE = 0.015
+"""Largest share of a run's time for readings, but the first reading, which takes the memory.
+
+After a reading of c seconds the next reading waits c / SHARE seconds. Measured shares: 0.65 to
+0.95 % of runs of 20 and 30 s, 2.5 % of a run of 1.7 s (``benchmarks/RESULTS.md``)."""
+_MOST_POINT_S = 20.0
+"""Cap on the time of one point in one process."""
+_LEAST_VISIT_S = 0.1
+_SIMULATED_MOST_S = 600.0
+"""An emulated card that sends nothing for this long is taken to hang."""
+_OFFLOAD_MOST_S = 120.0
+"""The time that an offload's process may take."""
+_LEAST_AGAIN = 3
+_MOST_AGAIN = 63
+_AGAIN_BYTES = 4 << 20
+"""The first offload of a process is followed by warm ones of so many bytes of each vector in all,
+within the limits above: small ones take less time than the start of the process."""
+_DEVICE_TICK_S = 1e-9
+_SIMULATED_TICK_S = 1e-15
+
+
+@dataclass
+class HostSpeed:
+    """Reads the host's speed after visits, through the worker that has just measured."""
+
+    run_began: float
+    """Start of the run (``Run.started``) in the clock's seconds."""
+    clock: Callable[[], float] = time.monotonic
+    spent_s: float = field(default=0.0, init=False)
+    """Seconds that all readings took."""
+    _next: float = field(default=-math.inf, init=False)
+    _is_first: bool = field(default=True, init=False)
+    _memory: int | None = field(default=None, init=False)
+
+    def memory(self) -> int:
+        """The file in memory that the references of all workers use; negative: there is none."""
+        if self._memory is None:
+            self._memory = -1
+            with suppress(OSError):  # each worker then has a file of its own
+                self._memory = os.memfd_create("isthmus-references")
+        return self._memory
+
+    def close(self) -> None:
+        """Gives the memory back, once no worker starts any more."""
+        if self._memory is not None and self._memory >= 0:
+            os.close(self._memory)
+        self._memory = None
+
+    def since_start(self) -> float:
+        """Seconds from the start of the run to now, in whole microseconds."""
+        return round(max(self.clock() - self.run_began, 0.0), 6)
+
+    def readings(self, worker: Responder) -> list[HostReading]:
+        """A reading by a worker; none before it is time for one, or where memory is short.
+
+        Raises WorkerDiedError.
+        """
+        began = self.clock()
+        if began < self._next:
+            return []
+        speed = None
+        with suppress(WorkerRefusedError):  # no memory for the copy: the point is measured anyway
+            speed = worker.ask(protocol.ReadHostSpeed())
+        took_s = self.clock() - began
+        self.spent_s += took_s
+        if not self._is_first:  # which takes the memory, too: up to 0.1 s, once in a run
+            self._next = began + took_s / SHARE
+        self._is_first = False
+        if not isinstance(speed, protocol.HostSpeed):
+            return []
+        at_s = self.since_start()
+        return [HostReading(at_s, speed.system_call_s, speed.copy_s, speed.arithmetic_s)]
+
+
+@dataclass(frozen=True)
+class Visitor:
+    """Measures the jobs of a run, one process each time."""
+
+    jobs: Sequence[Job]
+    settings: Settings
+    host_speed: HostSpeed
+
+    def visit(
+        self,
+        job: Job,
+        number: int,
+        lend: Callable[[], AbstractContextManager[Responder]],
+        rounds: Rounds,
+        share_s: float,
+    ) -> list[Entry]:
+        """Measures a job in process ``number``, and returns what the journal keeps.
+
+        ``lend`` gives the worker; ``share_s``: the job's share of the time that is left. Raises
+        WorkerDiedError or WorkerRefusedError.
+        """
+        at_s = None if job.simulated else self.host_speed.since_start()
+        began = time.monotonic()
+        whole = job.simulated or self.settings.reruns == 1
+        samples = 0 if whole else rounds.samples(job)
+        most_s = _most_seconds(job, self.settings, rounds.visit_s(job), share_s)
+        for request in (asked := _requests(job, self.jobs, self.settings, most_s, samples)):
+            try:
+                with lend() as worker:
+                    answer = worker.ask(request, allowed_s=most_s)
+                    readings = [] if job.simulated else self.host_speed.readings(worker)
+            except (WorkerRefusedError, WorkerDiedError):
+                if request is asked[-1]:
+                    raise
+            else:
+                break
+        assert isinstance(answer, protocol.Measured)
+        results = _reruns(answer, number, whole=whole, at_s=at_s)
+        if cost := _cost(job, answer, time.monotonic() - began):
+            job.learn(cost)
+        job.moved_bytes = answer.parts[job.part].moved_bytes
+        job.add(number, results)
+        return list(_entries(job, answer, results, readings))
+
+
+def _most_seconds(job: Job, settings: Settings, visit_s: float, share_s: float) -> float:
+    """Seconds that a visit may take.
+
+    ``visit_s``: the estimate; ``share_s``: the job's share of the time that is left.
+    """
+    if job.task.offload:
+        return _OFFLOAD_MOST_S
+    if job.simulated:
+        return _SIMULATED_MOST_S
+    expected_s = share_s if settings.reruns == 1 else 4 * visit_s
+    return min(max(_LEAST_VISIT_S, expected_s), _MOST_POINT_S)
+
+
+def _requests(
+    job: Job, jobs: Iterable[Job], settings: Settings, most_s: float, samples: int
+) -> Sequence[protocol.Measure | protocol.Offload]:
+    """What to ask a worker, which may take ``most_s`` seconds.
+
+    A request after the first is for a fresh worker, where the request before failed: an offload
+    without its reference, which may be what failed. ``samples`` 0: until the process by itself is
+    precise enough.
+    """
+    if job.task.offload:
+        reference = reference_of(job, jobs)
+        return [_offload(job, partner) for partner in ((reference, None) if reference else (None,))]
+    return [
+        protocol.Measure(
+            job.task.operation,
+            job.task.bytes,
+            *_placement(job.task),
+            protocol.Criterion(settings.precision, settings.confidence, _MOST_POINT_S, samples),
+            most_s,
+            job.task.joint,
+        )
+    ]
+
+
+def reference_of(job: Job, jobs: Iterable[Job]) -> Job | None:
+    """The reference's job on the same device and size; None where that is ``job`` or failed."""
+    study = by_name(job.study)
+    if not study.reference:
+        return None
+    return next(
+        (
+            other
+            for other in jobs
+            if other is not job
+            and (other.device.address, other.task.bytes) == (job.device.address, job.task.bytes)
+            and not other.given_up
+            and other.study == job.study
+            and other.task.has(study.reference)
+        ),
+        None,
+    )
+
+
+def _offload(job: Job, reference: Job | None) -> protocol.Offload:
+    """An offload; repetitions alternate with the reference if there is one."""
+    task = job.task
+    again = min(max(_AGAIN_BYTES // task.bytes, _LEAST_AGAIN), _MOST_AGAIN)
+    return protocol.Offload(
+        device=job.device.open_request(),
+        bytes=task.bytes,
+        placement=_placement(task),
+        again=0 if job.simulated else again,
+        phases=[
+            task.points[part].operation if part in task.points else ""
+            for part in range(1 + max(task.points))
+        ],
+        reference=_placement(reference.task) if reference else None,
+    )
+
+
+def _placement(task: Task) -> tuple[str, dict[str, str]]:
+    return task.memory, {name: str(value) for name, value in task.axes.items()}
+
+
+def _cost(job: Job, answer: protocol.Measured, took_s: float) -> Cost | None:
+    """What a visit cost, which took so many seconds; None where it brought no sample."""
+    if job.task.offload:
+        return Cost(took_s, 0.0)
+    # Parts of ranks run at the same time, other parts one after the other.
+    parts = answer.parts[:1] if job.task.joint else answer.parts
+    taken = len(parts[0].ticks)
+    if not taken:
+        return None
+    sampled_s = answer.clock.seconds_per_tick * sum(sum(part.ticks) for part in parts)
+    # The final check takes about as long as the set-up; the rest is sampling.
+    sampled_s = max(sampled_s, answer.block_s - 2 * answer.setup_s)
+    return Cost(max(answer.block_s - sampled_s, 0.0), sampled_s / taken)
+
+
+def _entries(
+    job: Job, answer: protocol.Measured, reruns: dict[int, Rerun], readings: list[HostReading]
+) -> Iterable[Entry]:
+    """What the journal keeps of a visit; ``readings`` of the host's speed once."""
+    for part in sorted(job.task.points.keys() & reruns.keys()):
+        moved = answer.parts[part].moved_bytes
+        point = msgspec.structs.replace(job.task.points[part], moved_bytes=moved, error=job.error)
+        yield Entry(point, msgspec.structs.replace(reruns[part], host_speed=readings))
+        readings = []
+
+
+def _reruns(
+    answer: protocol.Measured, number: int, *, whole: bool, at_s: float | None
+) -> dict[int, Rerun]:
+    """The results of process ``number`` by part; phases that an offload lacks are left out.
+
+    ``whole``: whether the process alone makes the point precise: else it is one of several.
+    ``at_s``: when the visit began, in seconds after the run's start.
+    """
+    ended: State = "budget" if answer.state == "open" else answer.state  # type: ignore[assignment]
+    state: State = ended if whole or ended == "once" else "visit"
+    return {
+        n: _rerun(answer, part, number, state, at_s)
+        for n, part in enumerate(answer.parts)
+        if state != "once" or part.ticks or part.simulated_fs
+    }
+
+
+def _rerun(
+    answer: protocol.Measured, part: protocol.Part, number: int, state: State, at_s: float | None
+) -> Rerun:
+    """The results of one part in one process."""
+    clocks: dict[ClockName, Samples] = {}
+    if part.ticks:
+        clocks["host"] = Samples(
+            part.ticks, answer.clock.seconds_per_tick, part.cold, part.again, part.reference,
+            part.empty_ticks,
+        )  # fmt: skip
+    if part.device_seconds:
+        ticks = [round(seconds / _DEVICE_TICK_S) for seconds in part.device_seconds]
+        clocks["device"] = Samples(ticks, _DEVICE_TICK_S)
+    if part.simulated_fs:
+        clocks["simulated"] = Samples(part.simulated_fs, _SIMULATED_TICK_S)
+    return Rerun(
+        rerun=number,
+        batch=answer.batch,
+        intervals=answer.intervals,
+        clocks=clocks,
+        blocks=[max(len(part.ticks), len(part.simulated_fs))],
+        clock=msgspec.convert(answer.clock, ClockRecord, from_attributes=True),
+        verified=answer.verified,  # type: ignore[arg-type]
+        fault=answer.fault,
+        state=state,
+        noise=part.noise or answer.noise,
+        measured_s=answer.block_s,
+        remarks=list(dict.fromkeys(answer.remarks)),
+        at_s=at_s,
+    )
