@@ -170,6 +170,18 @@ def planted(
     )
 
 
+def planted_fleet(
+    seed: int, host: Mapping[int, float], link: Mapping[int, float], count: int = 8
+) -> list[tuple[str, Run]]:
+    """Runs of machines ``node0``...; host and link of some are slower by a factor, by number."""
+    random = np.random.default_rng(seed)
+    runs = (_planted(random, host.get(i, 1.0), link.get(i, 1.0), 12, 1.0) for i in range(count))
+    return [
+        (f"n{i}", msgspec.structs.replace(one, environment={"host": f"node{i}", "cpu": "any"}))
+        for i, one in enumerate(runs)
+    ]
+
+
 def _planted(
     random: np.random.Generator, host: float, link: float, processes: int, spread: float
 ) -> Run:
