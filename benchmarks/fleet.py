@@ -13,6 +13,7 @@ import subprocess
 import sys
 import tempfile
 import time
+from datetime import datetime, timezone
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "tests"))
@@ -31,9 +32,10 @@ def main() -> None:
     parser.add_argument("--healthy", type=int, default=0, help="fleets without a slow machine")
     given = parser.parse_args()
     with tempfile.TemporaryDirectory() as name:
-        folder = Path(name)
+        folder, now = Path(name), datetime.now(timezone.utc).isoformat()
         for i in range(given.machines):
-            save(node(f"node{i:04}", PLANTED.get(i, 1.0), seed=i), folder / f"{i}.json")
+            run = node(f"node{i:04}", PLANTED.get(i, 1.0), seed=i, started=now)
+            save(run, folder / f"{i}.json")
         size = sum(file.stat().st_size for file in folder.iterdir())
         began, used = time.monotonic(), os.times().children_user
         command = [sys.executable, "-m", "isthmus", "fleet", str(folder)]

@@ -177,6 +177,18 @@ def planted(
     )
 
 
+def planted_fleet(
+    seed: int, host: Mapping[int, float], link: Mapping[int, float], count: int = 8
+) -> list[tuple[str, Run]]:
+    """Runs of machines ``node0``...; host and link of some are slower by a factor, by number."""
+    random = np.random.default_rng(seed)
+    runs = (_planted(random, host.get(i, 1.0), link.get(i, 1.0), 12, 1.0) for i in range(count))
+    return [
+        (f"n{i}", msgspec.structs.replace(one, environment={"host": f"node{i}", "cpu": "any"}))
+        for i, one in enumerate(runs)
+    ]
+
+
 def _planted(
     random: np.random.Generator, host: float, link: float, processes: int, spread: float
 ) -> Run:
@@ -204,3 +216,26 @@ def _planted(
     ]
     points[0] = msgspec.structs.replace(points[0], reruns=first)
     return run(points)
+
+
+def with_host(processes: int, slower: float, slow: int) -> Run:
+    """A run whose last ``slow`` processes had a slower host; small copies follow it."""
+    one_run, _ = planted(1, processes=processes)
+    random = np.random.default_rng(3)
+    points = []
+    for place, each in enumerate(one_run.points):
+        follows = each.bytes < 1 << 20
+        reruns = []
+        for i, one in enumerate(each.reruns):
+            factor = slower if i >= processes - slow else 1.0
+            reading = HostReading(
+                float(i), 2e-7 * factor * math.exp(random.normal(0, 0.003)), 4e-4, 7e-6
+            )
+            samples = one.clocks["host"]
+            ticks = 7e6 * (factor if follows else 1.0) * math.exp(random.normal(0, 0.002))
+            ticks *= 1 if follows else each.bytes / 1e5
+            clocks = {"host": msgspec.structs.replace(samples, ticks=[round(ticks)] * 5)}
+            readings = [] if place else [reading]
+            reruns.append(msgspec.structs.replace(one, clocks=clocks, host_speed=readings))
+        points.append(msgspec.structs.replace(each, reruns=reruns))
+    return msgspec.structs.replace(one_run, points=points)

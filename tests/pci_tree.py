@@ -199,6 +199,7 @@ def _write_machine(root: Path, machine: Machine) -> None:
     cpus = root / "sys/devices/system/cpu/cpu0"
     _put(root / "proc/cpuinfo", f"model name\t: A processor\nflags\t\t: {flags}\n\n")
     _put(root / "proc/cmdline", machine.command_line)
+    _put(root / "proc/loadavg", "0.10 0.10 0.10 1/99 7")
     _put(root / "proc/meminfo", f"MemTotal: {machine.memory // 1024} kB")
     _put(root / "proc/stat", f"cpu  10000 0 1000 89000 0 0 0 {machine.steal_ticks} 0 0")
     limit = machine.locked_memory

@@ -40,6 +40,7 @@ class Scene:
         host = {
             **environment.host(root), "usable_cpus": list(self.cpus), "logical_cpus": 16,
             "steal_before_s": 1.0, "steal_after_s": 1.0 + self.stolen_s,
+            "busy_before_s": 50.0, "busy_after_s": 60.0 + self.stolen_s,
             "throttled_before": 7.0, "throttled_after": 7.0 + self.throttled,
         }  # fmt: skip
         after = pci.read(self.card.address, root) if self.after else None

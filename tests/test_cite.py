@@ -4,17 +4,24 @@ from __future__ import annotations
 
 import gzip
 import json
+import math
 import re
+import statistics
 from pathlib import Path
+from typing import Any
 
 import pytest
 import yaml
 
+import method_of_file
 from conftest import Command, slow
+from host_states import with_host
 from isthmus import published
-from isthmus.reporters import citation
+from isthmus.analysis.summary import summarise
+from isthmus.measure.protocol import Noise
+from isthmus.reporters import citation, methods
 from isthmus.results import run_file
-from isthmus.results.run_file import DeviceRecord, Run
+from isthmus.results.run_file import DeviceRecord, LeftOut, Point, Run
 from synthetic import Law, point, run, transfer_run
 
 ROOT = Path(__file__).parents[1]
@@ -42,28 +49,135 @@ def test_the_citation_file_has_what_its_format_requires() -> None:
     assert yaml.safe_load(text) == about
 
 
-def test_the_paragraph_has_the_figures_of_the_run(tmp_path: Path, isthmus: Command) -> None:
-    path = stored("h100-transfer", tmp_path)
+def checked(path: Path) -> str:
+    """The paragraph on a file, each of whose numbers is what the file has."""
     run = run_file.load(path)
-    text = " ".join(isthmus("cite", str(path)).stdout.split())
-    samples = sum(
-        len(clock.ticks) for p in run.points for r in p.reruns for clock in r.clocks.values()
+    raw = json.loads(path.read_text("utf-8"))
+    text, ends, states = methods.paragraph(run), None, list[str]()
+    if any(one.reruns and any(r.host_speed for r in one.reruns) for one in run.points):
+        ends, states = with_state(run, raw)
+    left = method_of_file.numbers_left(
+        method_of_file.without(text, [*method_of_file.phrases(raw, ends), *states])
     )
-    with_samples = sum(bool(point.reruns) for point in run.points)
+    assert not left, left
+    return text
+
+
+def with_state(run: Run, raw: dict[str, Any]) -> tuple[dict[int, float], list[str]]:
+    """Half-widths with the machine's state, as ``show`` has them, and what is said of it."""
+    shown = summarise(run)
+    places = {}
+    for place, (one, clock, _) in enumerate(method_of_file.rows_of(raw)):
+        same = shown
+        for name in ("study", "device", "operation", "memory", "bytes"):
+            same = same[same[name].eq(one[name])]
+        for name, value in one["axes"].items():
+            same = same[same[name].eq(value)]
+        (row,) = same[same["clock"].eq(clock)].itertuples()
+        places[place] = row
+    ends = {
+        place: max(row.ci_high_s - row.median_s, row.median_s - row.ci_low_s) / row.median_s
+        for place, row in places.items()
+    }
+    shares = [row.state_share for row in places.values() if not math.isnan(row.state_share)]
+    several = sum(row.reruns > 1 for row in places.values())
+    parts, rest = [], several - len(shares)
+    if shares:
+        readings = len({r["rerun"] for p in raw["points"] for r in p["reruns"]
+                        if r.get("host_speed")})  # fmt: skip
+        share = method_of_file.percent(statistics.median(shares))
+        processes = f"{readings} process{'' if readings == 1 else 'es'}"
+        parts = [f"interval of {method_of_file.rows(len(shares))} includes the state",
+                 f"state is {share} of the interval's variance",
+                 f"host's speed in {processes}."]  # fmt: skip
+    if rest and shares:
+        parts.append(f"Intervals of {method_of_file.rows(rest)} do not include")
+    return ends, parts
+
+
+STORED = sorted(path for path in (ROOT / "tests" / "data" / "runs").glob("*.json")
+                if "imported" not in path.name)  # fmt: skip
+
+
+@pytest.mark.parametrize("path", STORED, ids=lambda path: path.stem)
+def test_each_number_of_the_paragraph_is_what_the_file_has(path: Path) -> None:
+    checked(path)
+
+
+@pytest.mark.parametrize("name", ["h100-transfer", *slow("h100-allocation", "h200x4-beff")])
+def test_each_number_of_a_long_run_is_what_the_file_has(name: str, tmp_path: Path) -> None:
+    checked(stored(name, tmp_path))
+
+
+def test_what_is_said_of_the_machines_state_is_what_the_file_has(tmp_path: Path) -> None:
+    run_file.save(with_host(processes=12, slower=1.5, slow=4), tmp_path / "run.json")
+    text = checked(tmp_path / "run.json")
+    assert re.search(r"The interval of \d+ rows includes the state of the machine", text)
+    assert "readings of the host's speed in 12 processes" in text
+    path = ROOT / "tests" / "data" / "runs" / "2026-11-22-transfer.json"  # without readings
+    assert "do not include how the machine differs from run to run" not in checked(path)
+    assert "do not include" in checked(path.with_name("2026-11-22-hostmem.json"))
+
+
+def test_a_repetition_that_two_clocks_timed_is_counted_once(
+    tmp_path: Path, isthmus: Command
+) -> None:
+    path = stored("h100-transfer", tmp_path)
+    text = " ".join(isthmus("cite", str(path)).stdout.split())
+    reruns = [r for point in json.loads(path.read_text())["points"] for r in point["reruns"]]
+    host = sum(len(r["clocks"]["host"]["ticks"]) for r in reruns)
+    device = sum(len(r["clocks"].get("device", {}).get("ticks", [])) for r in reruns)
+    assert f"{host} in all" in text
+    assert device
+    assert str(host + device) not in text
+    assert f"The device's clock timed {device} samples as well: counted once." in text
     for part in (
         "We measured transfer with Isthmus 0.1.0 (commit 568cae4) on a virtual machine",
-        "kernel 6.18.44-fc-v657-gpu",
-        "cuda:0 is NVIDIA H100 80GB HBM3, PCIe gen5 x16, driver 580.159.04",
-        f"{with_samples} of 568 points were measured, each in 1 process",
-        f"({samples} in all)",
-        "95 % confidence intervals within the one process",
-        "wanted precision of 2.0 %",
-        "clock tsc (resolution 0.952 ns)",
+        "Such an interval does not speak for other processes.",
         "The run ended when its time was up.",
     ):
         assert part in text
+    assert "Kalibera" not in text  # one process a point
     assert "@software{isthmus," in text
     assert "version = {0.1.0 568cae4}" in text
+
+
+def read(operation: str, size: int, medians: list[float], **changes: Any) -> Point:
+    """A point of processes with these medians and a scatter of 0.1 %."""
+    each = [[m * (1 + 1e-3 * k) for k in range(-12, 13)] for m in medians]
+    return point("opencl:x", operation, size, each, **changes)
+
+
+GENERATED = {
+    "processes": [read("read", 64, [1e-6, 1.01e-6, 1.02e-6, 1.005e-6, 1.013e-6, 1.001e-6]),
+                  read("read", 128, [1e-6, 1.01e-6, 1.02e-6]), read("read", 256, [1e-6])],
+    "missing": [read("read", 64, [1e-6] * 7), read("write", 64, []), read("write", 128, []),
+                read("read", 256, [], error="it broke"), read("read", 512, [], skipped="no"),
+                read("read", 1 << 20, [1e-3] * 7)],
+    "few samples": [point("opencl:x", "read", 64, [[1e-6] * 4])],
+    "times of 0": [point("opencl:x", "read", 1, [[0.0] * 5] * 7), read("read", 2, [1e-6] * 7)],
+    "drift and steal": [
+        point("opencl:x", "read", 64, [[1e-6 + 1e-8 * k for k in range(60)]] * 2),
+        read("read", 128, [1e-6] * 6, rerun_changes={"noise": Noise(steal_s=0.5)}),
+    ],
+    "wrong data": [read("read", 64, [1e-6] * 6, rerun_changes={"verified": "false"}),
+                   read("read", 128, [1e-6] * 6, rerun_changes={"verified": "na"}),
+                   read("read", 256, [1e-6] * 6)],
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", GENERATED)
+def test_each_number_of_a_generated_run_is_what_the_file_has(name: str, tmp_path: Path) -> None:
+    machine = {"cpu": "A CPU", "logical_cpus": 4, "load_average": [1.5, 2.5, 3.5]}
+    left = [LeftOut(study="transfer", points=3, seconds=9.0)]
+    one = run(GENERATED[name], environment=machine, left_out=left)
+    run_file.save(one, tmp_path / "run.json")
+    text = checked(tmp_path / "run.json")
+    assert "3 further points of the studies are left for a longer run." in text
+    assert "1.50 on 4 processors" in text
+    if name == "missing":
+        assert "4 points have no samples (1 failed, 1 cannot be measured there, 2 not" in text
+        assert "Nothing was measured of 128 B to 512 B. Some points are missing of 64 B." in text
 
 
 def entries(text: str) -> dict[str, dict[str, str]]:
@@ -82,7 +196,7 @@ def entries(text: str) -> dict[str, dict[str, str]]:
      *slow(("hostmem", "u250", "host-memory"), ("transfer", "f1-vu9p", "opencl-xrt"))],
 )  # fmt: skip
 def test_sources_behind_a_board_are_cited(
-    study: str, card: str, source: str, isthmus: Command
+    study: str, card: str, source: str, isthmus: Command, tmp_path: Path
 ) -> None:
     ran = isthmus("run", study, "--device", f"card:{card}", "--quick", "--out", "run.json")
     assert ran.returncode == 0, ran.stderr
@@ -94,7 +208,7 @@ def test_sources_behind_a_board_are_cited(
     title = found[source]["title"].replace("\\_", "_")
     assert title == f"{{{published.sources()[source].title}}}"
     assert "simulated by a model of the board" in data["methods"]
-    assert data["methods"].endswith("points.")
+    checked(tmp_path / "run.json")
     assert data["isthmus"]["title"].startswith("Isthmus")
 
 
@@ -119,13 +233,28 @@ def test_names_of_devices_cannot_break_bibtex_or_the_terminal() -> None:
     )
 
 
-def test_processes_are_said_to_be_the_sample() -> None:
-    text = citation.methods(measured())
-    assert (
-        "2 points were measured, each in 7 processes with 5 samples a process (70 in all)" in text
-    )
-    assert "over processes, which are the sample" in text
+def test_the_estimator_and_its_level_are_named() -> None:
+    one = measured()
+    text = methods.paragraph(one)
+    assert "7 processes measured 2 rows. The process is the level of repetition (Kalibera" in text
+    assert "The figure of 2 rows is the Hodges-Lehmann estimate over the logarithms of" in text
+    assert "95 % interval holds for each row by itself: of Wilcoxon's signed ranks (2 rows)" in text
     assert "Moved data were verified in 2 points." in text
+    known = entries(citation.render(one, "bibtex"))
+    assert known["kalibera2013"]["year"] == "2013"
+    assert known["hodges1963"]["pages"] == "598--611"
+    alone = entries(citation.render(run(GENERATED["few samples"]), "bibtex"))
+    assert list(alone) == ["isthmus"]  # no estimate over processes
+
+
+def test_bibtex_has_version_and_url(monkeypatch: pytest.MonkeyPatch) -> None:
+    about = citation.citation()
+    assert "no URL is known" in citation.render(measured(), "bibtex")
+    monkeypatch.setattr(citation, "citation", lambda: {**about, "url": "https://example.org/i"})
+    text = citation.render(measured(), "bibtex")
+    assert entries(text)["isthmus"]["url"] == "https://example.org/i"
+    assert entries(text)["isthmus"]["version"] == "0.0 abc"
+    assert "no URL" not in text
 
 
 def test_unknown_formats_are_refused(isthmus: Command, tmp_path: Path) -> None:
@@ -155,8 +284,8 @@ def test_the_program_that_measured_is_named_where_figures_were_imported(isthmus:
 def test_the_driver_of_a_card_that_has_none_is_left_out() -> None:
     bare = DeviceRecord(address="pci:0000:03:00.0", backend="pci", real=True,
                         properties={"driver": ""})  # fmt: skip
-    text = citation.methods(run([point("pci:0000:03:00.0", "register_load", 4, [[1e-6] * 5])],
+    text = methods.paragraph(run([point("pci:0000:03:00.0", "register_load", 4, [[1e-6] * 5])],
                                 devices=[bare]))  # fmt: skip
     assert "driver" not in text
     with_one = DeviceRecord(address="a", backend="pci", real=True, properties={"driver": "xclmgmt"})
-    assert "driver xclmgmt" in citation.methods(run([], devices=[with_one]))
+    assert "driver xclmgmt" in methods.paragraph(run([], devices=[with_one]))

@@ -21,7 +21,7 @@ from isthmus.results import run_file
 from isthmus.results.run_file import DeviceRecord, Run
 from isthmus.system import environment, pci
 from pci_tree import unpack
-from planted import FAULTS, Scene, _machine, healthy, on_board
+from planted import FAULTS, Scene, _card, _machine, healthy, on_board
 from synthetic import Law, transfer_run
 
 COLUMN = 53
@@ -76,7 +76,7 @@ def test_who_is_not_root_is_told_what_needs_root(tmp_path: Path) -> None:
         scene = replace(fault(on_board(1)), as_root=False)
         told = scene.results(tmp_path / name)[name]
         assert (told.state, told.found) == ("unknown", "only root can read it")
-        assert told.command == "sudo isthmus doctor"
+        assert told.command == "sudo $(which isthmus) doctor cuda:a"
 
 
 def test_a_gpu_that_saves_power_is_no_finding_until_it_works(tmp_path: Path) -> None:
@@ -159,7 +159,7 @@ def test_properties_of_a_gpu_are_from_before_its_run(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     "host",
     [
-        {"memory_bytes": None}, {"logical_cpus": 0, "virtualised": True, "steal_before_s": 0.0},
+        {"memory_bytes": None}, {"logical_cpus": 0, "virtualised": True, "busy_after_s": None},
         {"idle_exit_us": {"C1": "a", "C2": 3}}, {"numa_nodes": {"node0": "x", "node1": "1"}},
         {"numa_nodes": {"node0": "0-99999999999", "node1": "1"}}, {"governors": [[]]},
     ],
@@ -267,6 +267,55 @@ def test_no_limit_of_locked_memory_applies_with_the_capability(
     assert {one.check: one.state for one in told}["locked_memory"] == state
 
 
+@pytest.mark.parametrize(
+    ("ticks", "state", "found"),
+    [
+        ("100 0 100 99000 800 0 0 20", "unknown", "others took 9 % of busy time since start"),
+        ("900 0 100 99000 0 0 0 20", "good", "2.0 % of busy time since start"),
+    ],
+)
+def test_steal_is_a_share_of_busy_time(ticks: str, state: str, found: str, tmp_path: Path) -> None:
+    """Of all time, idle time included, it is 0.02 % in both."""
+    scene = _machine(replace(on_board(1), after=None), virtual=True)
+    root = tmp_path / "before"
+    scene.facts(tmp_path)
+    (root / "proc/stat").write_text(f"cpu  {ticks} 0 0\n")
+    told = {one.check: one for one in checks.of_machine(Facts(environment.host(root)))}["steal"]
+    assert (told.state, told.found.partition(";")[0]) == (state, found)
+    assert told.command.startswith("head -1 /proc/stat"), "where the ticks are"
+
+
+def test_steal_of_a_run_of_an_older_version_is_of_all_time(tmp_path: Path) -> None:
+    facts = FAULTS["another tenant"][1](on_board(1)).facts(tmp_path)
+    old = {name: value for name, value in facts.host.items() if "busy" not in name}
+    results = checks.of_machine(replace(facts, host=old, recorded=True))
+    told = next(one for one in results if one.check == "steal")
+    assert (told.state, told.found) == (
+        "bad", "others took 10 % of processor time during the run"
+    )  # fmt: skip
+
+
+@pytest.mark.parametrize(("load", "state"), [("0.30 0.1 0.1 1/99 7", "good"), ("", None),
+                                             ("9.00 3.00 1.00 9/99 7", "unknown")])  # fmt: skip
+def test_other_programs_are_told(load: str, state: str | None, tmp_path: Path) -> None:
+    (tmp_path / "proc").mkdir()
+    (tmp_path / "proc/loadavg").write_text(load)
+    host = {**environment.host(tmp_path), "usable_cpus": [0, 1, 2, 3]}
+    told = {one.check: one for one in checks.of_machine(Facts(host))}.get("load")
+    assert (told and told.state) == state
+    if told:
+        assert told.found.startswith(f"load {load[:3]} on 4 processors")
+
+
+def test_windows_of_a_function_whose_memory_is_not_known_are_good(tmp_path: Path) -> None:
+    """``pci:`` devices, virtio's for example, are said to have memory without limit."""
+    facts = _card(on_board(1), bars=(512 << 10,)).facts(tmp_path)
+    assert facts.device
+    record = replace_fields(facts.device, memory_bytes=1 << 50)
+    told = {one.check: one for one in checks.of_device(replace(facts, device=record))}["bar_size"]
+    assert (told.state, told.found) == ("good", "512Ki, as large as the device offers")
+
+
 def test_counted_errors_alone_say_no_rate(tmp_path: Path) -> None:
     scene = replace(on_board(3), after=None)
     told = scene.results(tmp_path)["errors"]
@@ -307,7 +356,11 @@ def test_an_h100_in_a_virtual_machine(tmp_path: Path) -> None:
     assert told == {
         "governor": hidden,
         "idle_states": hidden,
-        "steal": ("good", "0.6 % since start"),  # 5588 of 941502 ticks
+        # 5588 ticks of 88164 that are not idle; of all ticks 0.6 %
+        "steal": (
+            "unknown",
+            "others took 6 % of busy time since start; now is not known",
+        ),
         "virtual_machine": told["virtual_machine"],
         "locked_memory": hidden,
     }
@@ -381,6 +434,17 @@ def test_a_run_at_its_limit_names_only_what_lowers_the_limit(tmp_path: Path) -> 
     assert findings(narrow)[1].verdict == "good", "of the link as it is"
 
 
+def test_what_is_normal_for_a_lesser_link_is_said_with_that_link(tmp_path: Path) -> None:
+    """In a virtual machine nothing tells whether the slot has more lanes."""
+    scene = FAULTS["x8 of x16"][1](on_board(5))
+    guest = replace(scene, machine=replace(scene.machine, virtual=True))
+    (told,) = (
+        one.sentence for one in findings(_run(guest, FAST / 2, tmp_path))
+        if one.sentence.startswith("Normal")
+    )  # fmt: skip
+    assert "cuda:a; x8 of x16)" in told
+
+
 def test_the_command_judges_a_run(isthmus: Command, tmp_path: Path) -> None:
     bad = _run(FAULTS["MPS 128"][1](FAULTS["powersave"][1](on_board(6))), SLOW, tmp_path / "bad")
     run_file.save(bad, tmp_path / "bad.json")
@@ -425,6 +489,13 @@ def test_a_device_that_is_not_here_ends_with_4_or_with_what_is_known(isthmus: Co
     assert isthmus("run", "mmio", "--device", "pci:0000:ff:1f.7").returncode == 2
     assert isthmus("doctor", "nonsense:0").returncode == 2
     assert isthmus("doctor", "host", "--run", "a.json").returncode == 2
+    for address, why in (
+        ("card:none", "unknown board 'none'"), ("card", "name a board"), ("null:x", "no duration"),
+        ("card:u250,link.lanes=99", "link.lanes=99"), ("host,a=1", "unknown option 'a'"),
+    ):  # fmt: skip
+        unknown = isthmus("doctor", address)
+        assert (unknown.returncode, unknown.stdout) == (2, "")
+        assert why in unknown.stderr
     none = isthmus("doctor", "cuda:0", env={"ISTHMUS_CUDA_DRIVER": "/nowhere/libcuda.so.1"})
     assert none.returncode in {3, 4}
     assert "cuda:0" in none.stderr

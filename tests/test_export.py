@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import gzip
 import importlib.util
+import io
 import json
+import math
+import re
 import sys
 from pathlib import Path
 
@@ -13,6 +16,11 @@ import pytest
 
 import isthmus as package
 from conftest import Command
+from isthmus.analysis.loaded import samples_of
+from isthmus.analysis.summary import summarise
+from isthmus.analysis.typed import typed, with_run
+from isthmus.frames import Frame
+from isthmus.reporters.export import FORMATS as EXPORTS
 
 STORED = (
     Path(__file__).parents[1] / "benchmarks" / "results" / "2026-11-22-h200x4-beff-large.json.gz"
@@ -42,7 +50,10 @@ def equal(found: pd.DataFrame, expected: pd.DataFrame) -> None:
             assert theirs.astype(float).to_numpy() == pytest.approx(ours.to_numpy(), nan_ok=True)
         else:
             texts = [
-                ["" if pd.isna(v) else str(v).lower().removesuffix(".0") for v in values]
+                [
+                    "" if pd.isna(v) else str(v).lower().removesuffix(".0").replace("t", " ")
+                    for v in values
+                ]
                 for values in (theirs.astype(object), ours.astype(object))
             ]
             assert texts[0] == texts[1], name
@@ -68,6 +79,75 @@ def test_files_have_the_rows_of_the_frame(form: str, run: Path, isthmus: Command
                    ).returncode == 0  # fmt: skip
     run.with_name("all").rename(run.with_name(f"all.{form}"))
     equal(read(run.with_name(f"all.{form}")), package.load(run).samples())
+
+
+def has_types(rows: pd.DataFrame) -> None:
+    """Numbers are numbers, yes and no booleans, texts categories, dates timestamps in UTC."""
+    kinds = pd.api.types
+    for name, column in rows.items():
+        if name == "started":
+            assert isinstance(column.dtype, pd.DatetimeTZDtype)
+            assert str(column.dtype.tz) == "UTC"
+        elif name == "converged":
+            assert kinds.is_bool_dtype(column.dtype), name
+        elif name in {"bytes", "samples", "reruns", "rerun", "index", "ranks"}:
+            assert kinds.is_integer_dtype(column.dtype), name
+        elif str(name).endswith(("_s", "_Bps", "_share", "seconds")):
+            assert kinds.is_float_dtype(column.dtype), name
+        elif name in {"host", "device", "device_name", "operation", "clock", "flags", "verified"}:
+            assert isinstance(column.dtype, pd.CategoricalDtype), name
+        assert column.dtype != object, name
+
+
+@pytest.mark.parametrize("samples", [False, True], ids=["rows", "samples"])
+def test_pandas_has_a_type_for_each_column(samples: bool, run: Path) -> None:
+    loaded = package.load(run)
+    rows = loaded.samples() if samples else loaded.frame()
+    has_types(rows)
+    assert set(rows["host"]) == {loaded.environment.get("host", "")}
+    assert set(rows["device_name"]) == {one.name for one in loaded.run.devices} & set(
+        rows["device_name"]
+    )
+    assert rows["device_name"].str.len().gt(0).all()
+    assert set(rows["started"]) == {pd.Timestamp(loaded.run.started)}
+    if has_pyarrow:
+        typed_rows = rows.reset_index(drop=True)
+        file = io.BytesIO(EXPORTS["parquet"](with_run(
+            samples_of(loaded.run) if samples else summarise(loaded.run), loaded.run
+        )))  # fmt: skip
+        again = pd.read_parquet(file)
+        has_types(again)
+        assert list(again.columns) == list(typed_rows.columns)
+        schema = pyarrow_schema(file)
+        assert re.fullmatch(r"timestamp\[.s, tz=UTC\]", schema["started"])
+        assert schema["bytes"] == "int64"
+        assert schema["host"].startswith("dictionary<values=")
+        if not samples:
+            assert schema["converged"] == "bool"
+            assert schema["median_s"] == "double"
+
+
+def pyarrow_schema(file: io.BytesIO) -> dict[str, str]:
+    from pyarrow import parquet
+
+    file.seek(0)
+    return {field.name: str(field.type) for field in parquet.read_schema(file)}
+
+
+def test_columns_of_mixed_and_missing_values_have_a_type() -> None:
+    rows = typed(Frame({
+        "device": ["a", "b", "a"], "depth": [1.0, math.nan, 2.0], "sizes": ["", 1, math.nan],
+        "known": [True, math.nan, False], "half": [0.5, 1.0, math.nan], "seconds": [1.0, 2.0, 3.0],
+        "started": ["2026-11-27T10:00:00+02:00", "", "no date"],
+    }))  # fmt: skip
+    assert {name: str(kind) for name, kind in rows.dtypes.items()} == {
+        "device": "category", "depth": "Int64", "sizes": "category", "known": "boolean",
+        "half": "float64", "seconds": "float64", "started": str(rows["started"].dtype),
+    }  # fmt: skip
+    assert rows["sizes"].tolist()[:2] == ["", "1"]
+    assert rows["depth"].isna().tolist() == [False, True, False]
+    assert rows["started"][0] == pd.Timestamp("2026-11-27T08:00:00Z")
+    assert rows["started"].isna().tolist() == [False, True, True]
 
 
 def test_nothing_is_overwritten_and_formats_are_known(run: Path, isthmus: Command) -> None:

@@ -4,19 +4,52 @@ from __future__ import annotations
 
 import json
 import re
+from datetime import datetime, timedelta, timezone
 from pathlib import Path
 from typing import Any
 from xml.etree import ElementTree
 
 import msgspec
+import numpy as np
 import pytest
+from prometheus_client import parser
 
 from conftest import Command
+from exposition import problems
+from host_states import planted_fleet
 from isthmus.analysis.fleet import Fleet, Node, inspect
+from isthmus.cli.fleet import fleet as command
 from isthmus.errors import UsageError
+from isthmus.measure.devices import link_attributes
 from isthmus.reporters.fleet import FORMATS, node_names, nodeset
-from isthmus.results.run_file import save
+from isthmus.results.run_file import Run, save
+from isthmus.statistics.outliers import above
+from isthmus.system import pci
 from synthetic import NODE_SIZES, machines, node
+
+NOW = datetime.now(timezone.utc)
+
+
+def began(run: Run, hours: float = 1.0) -> Run:
+    """The run, begun so long ago."""
+    return msgspec.structs.replace(run, started=(NOW - timedelta(hours=hours)).isoformat())
+
+
+def linked(run: Run, lanes: int = 16, *, virtual: bool = False) -> Run:
+    """The run of a card with 16 lanes, of which so many are in use."""
+    port = {"speed": 16.0, "most_speed": 16.0, "lanes": lanes, "most_lanes": 16}
+    path = [pci.Port(address="0000:06:00.0", kind="endpoint", **port)]
+    path += [] if virtual else [pci.Port(address="0000:00:01.0", kind="root port", **port)]
+    function = pci.Function(path=path)
+    changes = {"pci": function, "pci_after": function, "link": link_attributes(function)}
+    environment = {**run.environment, "virtualised": virtual}
+    devices = [msgspec.structs.replace(one, **changes) for one in run.devices]
+    return msgspec.structs.replace(run, devices=devices, environment=environment)
+
+
+def named(run: Run, host: str) -> Run:
+    """The run of another host."""
+    return msgspec.structs.replace(run, environment={**run.environment, "host": host})
 
 
 def slow_of(fleet: Fleet) -> list[str]:
@@ -157,6 +190,196 @@ def test_a_narrower_link_is_the_same_kind() -> None:
     assert slow_of(inspect(runs)) == ["node002"]
 
 
+@pytest.mark.parametrize("virtual", [False, True])
+def test_a_lesser_link_stands_beside_a_slow_machine(virtual: bool) -> None:
+    """Half of the lanes are the cause; they need less proof, and hide no other slow machine."""
+    factors = {2: 1.9, 4: 1.5}
+    runs = [
+        (
+            f"n{i}",
+            linked(
+                node(f"node{i:03}", factors.get(i, 1.0), spread=0.01, seed=i),
+                8 if i == 2 else 16,
+                virtual=virtual,
+            ),
+        )
+        for i in range(6)
+    ]
+    fleet = inspect(runs)
+    assert slow_of(fleet) == ["node002", "node004"]
+    lines = FORMATS["summary"](fleet).splitlines()
+    assert lines[1].startswith("node002: ")
+    assert lines[2].startswith("  cuda:0 link_width: x8; ")
+    assert "link_width" in json.loads(FORMATS["json"](fleet))["nodes"][2]["facts"][0]["check"]
+    same = inspect([(name, linked(run, 8)) for name, run in machines(6, {})])
+    assert not any(one.facts for one in same.nodes), "what all have tells none apart"
+    equal = inspect([(n, linked(r, 8 if n == "n2" else 16)) for n, r in machines(8, {})])
+    assert "node002: no slower, but cuda:0 link_width: x8; " in FORMATS["summary"](equal)
+
+
+@pytest.mark.parametrize("share", [0.5, 0.4])
+def test_where_half_are_slow_these_are_named_and_not_all(share: float) -> None:
+    slow = dict.fromkeys(range(round(share * 20)), 1.25)
+    before, now = machines(20, {}), machines(20, slow, seed=1)
+    for fleet in (inspect(now), inspect(now, baseline=before)):
+        assert sorted(slow_of(fleet)) == [f"node{i:03}" for i in slow]
+        first = FORMATS["summary"](fleet).splitlines()[0]
+        assert f"{len(slow)} of 20 machines are slower than {20 - len(slow)} others" in first
+        assert not fleet.shifts
+
+
+def test_each_machine_is_compared_with_itself_of_before() -> None:
+    """Machines differ by 30 % for good: 15 % more of one are seen beside its own base alone."""
+    usual = [0.85, 0.92, 0.85, 1.0, 1.02, 1.08, 1.13, 1.15]
+
+    def of(seed: int, factors: list[float]) -> list[tuple[str, Run]]:
+        return [
+            (f"n{i}", node(f"node{i:03}", factor, seed=seed + i, spread=0.004))
+            for i, factor in enumerate(factors)
+        ]
+
+    before, same = of(100, usual), of(0, usual)
+    after = of(0, [factor * (1.15 if i == 2 else 1.0) for i, factor in enumerate(usual)])
+    assert not slow_of(inspect(after))
+    fleet = inspect(after, baseline=before)
+    assert slow_of(fleet) == ["node002"]
+    (worst,) = fleet.of("slow")[0].outliers
+    assert (worst.operation, worst.against) == ("write", "base")
+    assert worst.ratio == pytest.approx(1.15, rel=0.03)
+    assert "1 of 8 machines is slower than it was before" in FORMATS["summary"](fleet)
+    assert not slow_of(inspect(same, baseline=before))
+    part = FORMATS["summary"](inspect(after, baseline=before[:7]))
+    assert "1 of 8 machines have no run of their own in the baseline" in part
+
+
+def test_a_change_of_most_machines_says_of_how_many() -> None:
+    fleet = inspect(machines(8, dict.fromkeys(range(8), 1.2), seed=1), baseline=machines(8, {}))
+    (shift,) = fleet.shifts
+    assert shift.machines == (8, 8)
+    assert "% longer on 8 of 8: cuda:0 write" in FORMATS["summary"](fleet)
+
+
+@pytest.mark.parametrize(
+    ("host", "link", "state"),
+    [(1.2, 1.0, "slow_host"), (1.2, 1.15, "slow"), (1.0, 1.15, "slow"), (0.85, 1.15, "slow"),
+     (1.0, 1.0, "healthy")],
+)  # fmt: skip
+def test_machines_are_compared_at_equal_host_speed(host: float, link: float, state: str) -> None:
+    """A slower host is named as that; what stays slow beside it are the link's copies alone."""
+    for seed in range(3):
+        fleet = inspect(planted_fleet(seed, {2: host}, {2: link}))
+        assert {one.name: one.state for one in fleet.nodes} == {
+            f"node{i}": state if i == 2 else "healthy" for i in range(8)
+        }
+        bad = fleet.nodes[2]
+        assert all((one.memory, one.sizes) == ("pinned", "from 1Mi") for one in bad.outliers)
+        assert bool(bad.outliers) == (state == "slow")
+        assert bool(bad.host) == (host > 1)
+        assert ("its host is slow" in FORMATS["summary"](fleet)) == (host > 1)
+
+
+def test_a_short_name_and_one_with_its_domain_are_the_same_machine() -> None:
+    runs = machines(8, {3: 1.5})
+    full = [(n, named(r, f"{r.environment['host']}.example.org")) for n, r in runs]
+    mixed = [*full[:4], *runs[4:]]
+    names = [f"node{i:03}" for i in range(8)]
+    fleet = inspect(mixed, expected=names, baseline=machines(8, {}, seed=1))
+    assert [one.name for one in fleet.nodes] == names
+    assert slow_of(fleet) == ["node003"]
+    assert fleet.own_base == (8, 8)
+    assert not inspect(runs, expected=[f"{name}.example.org" for name in names]).of("missing")
+    other = [(n, named(r, f"{r.environment['host']}.example.com")) for n, r in runs]
+    assert len(inspect([*full, *other]).nodes) == 16, "hosts of two domains"
+
+
+def test_an_old_run_speaks_for_no_machine(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    for name, run in machines(8, {5: 3.0}):
+        hours = 30 if name in {"n4", "n5"} else 1
+        save(began(run, hours), tmp_path / f"{name}.json")
+        if name == "n4":  # what it was before does not count where it is known now
+            save(began(run), tmp_path / "n4-now.json")
+
+    def said(**options: Any) -> list[str]:
+        assert command(tmp_path, **options) == 3
+        return capsys.readouterr().out.splitlines()
+
+    assert [line.partition(" began")[0] for line in said(expect="node[000-007]")] == [
+        "None of 8 machines is slower than its like.",
+        "node005: old: its newest run",
+    ]
+    assert said(form="nodes") == ["node005"]
+    for age in ("2d", "31h", "none"):
+        assert said(max_age=age)[0] == "1 of 8 machines is slower than its like."
+    assert "(--max-age)" in said(max_age="1m")[0]
+    with pytest.raises(UsageError, match="no age"):
+        command(tmp_path, max_age="1")
+
+
+def test_metrics_follow_the_rules_of_the_format() -> None:
+    """Names, units and syntax; healthy machines have ratios and rates, too."""
+    runs = [(n, began(r)) for n, r in planted_fleet(1, {2: 1.2}, {})]
+    runs.append(("odd", named(began(node("odd", 1.0)), 'a\\b"c\nd')))
+    fleet = inspect(runs, baseline=planted_fleet(2, {}, {}), expected=["node9"])
+    text = FORMATS["prometheus"](fleet)
+    assert not problems(text)
+    samples = {
+        family.name: family.samples for family in parser.text_string_to_metric_families(text)
+    }
+    assert set(samples) == {
+        "isthmus_node_info", "isthmus_node_state", "isthmus_run_start_timestamp_seconds",
+        "isthmus_operation_duration_seconds", "isthmus_operation_bytes_per_second",
+        "isthmus_operation_duration_ratio", "isthmus_operation_base_duration_ratio",
+        "isthmus_host_duration_ratio", "isthmus_baseline_slower_quantities",
+    }  # fmt: skip
+    state = {s.labels["node"]: s.labels["state"] for s in samples["isthmus_node_state"] if s.value}
+    assert state["node2"] == "slow_host"
+    assert state["node9"] == "missing"
+    assert r'a\b"c\nd' in state
+    times = samples["isthmus_run_start_timestamp_seconds"]
+    assert {s.labels["node"] for s in times} == state.keys() - {"node9"}
+    assert all(s.value == pytest.approx(NOW.timestamp(), abs=7200) for s in times)
+    rates = [
+        s.value for s in samples["isthmus_operation_bytes_per_second"]
+        if (s.labels["node"], s.labels["memory"], s.labels["sizes"])
+        == ("node1", "pinned", "from 1Mi")
+    ]  # fmt: skip
+    assert rates == pytest.approx([5e10, 5e10], rel=0.05), "bytes a second"
+    assert {s.labels["node"] for s in samples["isthmus_operation_duration_ratio"]} >= {"node0"}
+
+
+@pytest.mark.parametrize(
+    ("text", "why"),
+    [
+        ("# HELP a_seconds A.\n# TYPE a_seconds gauge\na_seconds 1", "newline"),
+        ("a_seconds 1\n", "no TYPE"),
+        ("# HELP a_ms A.\n# TYPE a_ms gauge\na_ms 1\n", "unit"),
+        ("# HELP a_seconds A.\n# TYPE a_seconds gauge\na_seconds 1\na_seconds 2\n", "twice"),
+        ('# HELP a_ratio A.\n# TYPE a_ratio gauge\na_ratio{b="c} 1\n', "syntax"),
+        ("# HELP a_ratio A.\n# TYPE a_ratio gauge\n", "no sample"),
+        ("# HELP a_ratio A.\n# TYPE a_ratio counter\na_ratio 1\n", "_total"),
+    ],
+)  # fmt: skip
+def test_the_check_of_metrics_finds_what_breaks_the_rules(text: str, why: str) -> None:
+    assert any(why in problem for problem in problems(text))
+
+
+@pytest.mark.parametrize("count", [6, 8, 20, 60])
+def test_normal_values_are_alike_and_planted_ones_are_above(count: int) -> None:
+    """Of 500 samples 10 may have a false alarm; few, many and half of the values are found."""
+    random = np.random.default_rng(count)
+    alarms = sum(bool(above(random.normal(size=count).tolist(), 0.01).places) for _ in range(500))
+    assert alarms <= 20
+    for high in (1, 2, count // 2):
+        values = random.normal(0, 0.01, count)
+        values[:high] += 0.5
+        assert above(values.tolist(), 0.001).places == set(range(high))
+    values = random.normal(0, 0.01, count)
+    values[0], values[1] = 1.0, -5.0
+    assert above(values.tolist(), 0.001).places == {0}, "a very low value hides no high one"
+
+
 def test_a_missing_size_makes_no_machine_slow() -> None:
     runs = machines(8, {})
     name, run = runs[0]
@@ -187,7 +410,7 @@ def test_names_are_folded_as_schedulers_fold_them(names: list[str], folded: str)
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("fleet")
     for name, run in machines(24, {3: 1.5, 4: 1.3}):
-        save(run, folder / f"{name}.json")
+        save(began(run), folder / f"{name}.json")
     (folder / "broken.json").write_text("{")
     return folder
 
@@ -214,16 +437,14 @@ def test_every_format_names_them(folder: Path, isthmus: Command) -> None:
     assert {one["name"] for one in nodes if one["state"] == "slow"} == {"node003", "node004"}
     suite = ElementTree.fromstring(shown["junit"])
     assert len(suite.findall("testcase/failure")) == int(suite.get("failures", "")) == 2
-    metric = re.compile(r'[a-z_]+(\{([a-z]+="(?:[^"\\]|\\.)*",?)*\})? [0-9.e+-]+')
-    for line in shown["prometheus"].splitlines():
-        assert line.startswith("# ") or metric.fullmatch(line), line
+    assert not problems(shown["prometheus"])
     assert shown["prometheus"].count('state="slow"} 1') == 2
 
 
 def test_hostile_names_stay_in_their_place(isthmus: Command, tmp_path: Path) -> None:
     for i in range(8):
         run = node(f'x"\n{{}}\\{i}', 3.0 if i == 0 else 1.0, seed=i)
-        save(run, tmp_path / f"{i}.json")
+        save(began(run), tmp_path / f"{i}.json")
     shown = isthmus("fleet", str(tmp_path), "--format", "prometheus").stdout
     assert all(line.startswith(("# ", "isthmus_")) for line in shown.splitlines())
     assert ElementTree.fromstring(isthmus("fleet", str(tmp_path), "--format", "junit").stdout)
@@ -255,7 +476,7 @@ def test_what_is_no_list_of_machines_is_refused(text: str) -> None:
 
 def test_expected_machines_without_a_run_are_named(tmp_path: Path, isthmus: Command) -> None:
     for name, run in machines(8, {}):
-        save(run, tmp_path / f"{name}.json")
+        save(began(run), tmp_path / f"{name}.json")
     complete = isthmus("fleet", ".", "--expect", "node[000-007]")
     assert complete.returncode == 0, complete.stdout
     ran = isthmus("fleet", ".", "--expect", "node[000-009],login1")

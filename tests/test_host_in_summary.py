@@ -10,7 +10,7 @@ import msgspec
 import numpy as np
 import pytest
 
-from host_states import planted
+from host_states import planted, with_host
 from isthmus.analysis import host_state
 from isthmus.analysis.host_state import of_rows, variation
 from isthmus.analysis.summary import estimate, summarise
@@ -20,29 +20,6 @@ from isthmus.reporters.summary import lines
 from isthmus.results import run_file
 from isthmus.results.run_file import HostReading, Run
 from synthetic import Law, transfer_run
-
-
-def _with_host(processes: int, slower: float, slow: int) -> Run:
-    """A run whose last ``slow`` processes had a slower host; small copies follow it."""
-    run, _ = planted(1, processes=processes)
-    random = np.random.default_rng(3)
-    points = []
-    for place, point in enumerate(run.points):
-        follows = point.bytes < 1 << 20
-        reruns = []
-        for i, one in enumerate(point.reruns):
-            factor = slower if i >= processes - slow else 1.0
-            reading = HostReading(
-                float(i), 2e-7 * factor * math.exp(random.normal(0, 0.003)), 4e-4, 7e-6
-            )
-            samples = one.clocks["host"]
-            ticks = 7e6 * (factor if follows else 1.0) * math.exp(random.normal(0, 0.002))
-            ticks *= 1 if follows else point.bytes / 1e5
-            clocks = {"host": msgspec.structs.replace(samples, ticks=[round(ticks)] * 5)}
-            readings = [] if place else [reading]
-            reruns.append(msgspec.structs.replace(one, clocks=clocks, host_speed=readings))
-        points.append(msgspec.structs.replace(point, reruns=reruns))
-    return msgspec.structs.replace(run, points=points)
 
 
 def test_interval_has_the_state_in_it() -> None:
@@ -115,18 +92,18 @@ def test_a_run_without_references_reads_as_before() -> None:
 
 def test_a_slow_part_of_the_run_is_told() -> None:
     """Which part, by how much, which sizes follow, and which do not."""
-    found = variation(_with_host(12, 1.08, 4))
+    found = variation(with_host(12, 1.08, 4))
     assert found is not None
     assert found.reference == "system_call_s"
     assert found.slower == pytest.approx(0.08, abs=0.005)
     assert found.share == pytest.approx(1 / 3)
     assert found.followed == (1, 65536)
     assert found.unmoved == (4 << 20, 64 << 20)
-    text = " ".join(" ".join(lines(_with_host(12, 1.08, 4))).split())
+    text = " ".join(" ".join(lines(with_host(12, 1.08, 4))).split())
     assert "The host was 8." in text
     assert "slower in 33 % of this run (system calls): points of size 1 to 64Ki follow" in text
     assert "of size 4Mi to 64Mi do not." in text
-    data = json.loads(as_json.REPORTER.text(_with_host(12, 1.08, 4)))
+    data = json.loads(as_json.REPORTER.text(with_host(12, 1.08, 4)))
     assert data["host"]["reference"] == "system_call_s"
 
 
@@ -135,8 +112,8 @@ def test_doctor_names_the_host_s_state_as_show_does(
 ) -> None:
     """The same sentence and the same data; a steady host is no finding."""
     file, steady = tmp_path / "slow.json", tmp_path / "steady.json"
-    file.write_bytes(run_file.encode(_with_host(12, 1.08, 4)))
-    steady.write_bytes(run_file.encode(_with_host(12, 1.0, 4)))
+    file.write_bytes(run_file.encode(with_host(12, 1.08, 4)))
+    steady.write_bytes(run_file.encode(with_host(12, 1.0, 4)))
     assert doctor(run=file) == 3
     told = capsys.readouterr().out
     sentence = "The host was 8.2 % slower in 33 % of this run (system calls): points of size"
@@ -154,13 +131,13 @@ def test_doctor_names_the_host_s_state_as_show_does(
 
 def test_a_steady_host_is_not_named() -> None:
     """Readings scatter; without rows that follow, nothing is said."""
-    assert variation(_with_host(12, 1.0, 4)) is None
-    assert "The host was" not in " ".join(lines(_with_host(12, 1.0, 4)))
+    assert variation(with_host(12, 1.0, 4)) is None
+    assert "The host was" not in " ".join(lines(with_host(12, 1.0, 4)))
 
 
 def test_readings_of_nothing_are_left_out() -> None:
     """A reading below the clock's resolution has no logarithm."""
-    run = _with_host(6, 1.0, 0)
+    run = with_host(6, 1.0, 0)
     first = run.points[0]
     reruns = [
         msgspec.structs.replace(one, host_speed=[HostReading(0.0, 0.0, 1.0, 1.0)])

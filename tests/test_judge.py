@@ -13,7 +13,7 @@ import pytest
 from conftest import Command
 from isthmus import importers, references
 from isthmus.importers.cleaning import cleaned
-from isthmus.judging import causes
+from isthmus.judging import Pasted, causes
 from isthmus.judging.judgement import Judged
 from isthmus.judging.rules import judge
 from other_outputs import DATA as IMPORTED
@@ -39,7 +39,7 @@ THREADS = msgspec.toml.decode((DATA / "threads.toml").read_bytes())["thread"]
 
 
 def of(text: str, link: str | None = None, gigabits: float = 0) -> Judged:
-    return judge(text, None, link, gigabits)
+    return judge([Pasted(text)], None, link, gigabits)
 
 
 def verdicts(text: str, link: str | None = None, gigabits: float = 0) -> set[str]:
@@ -102,10 +102,12 @@ def test_buffers_of_several_sizes_are_one_gpu() -> None:
 
 
 def test_many_small_messages_at_once_are_no_latency() -> None:
-    (one,) = of((DATA / "perftest-65.txt").read_text(encoding="utf-8")).judgements
-    assert (one.verdict, one.seconds) == ("unknown", 0)
-    assert [reason.kind for reason in one.reasons] == ["too_small"]
-    assert one.missing == ["messages"]
+    found = of((DATA / "perftest-65.txt").read_text(encoding="utf-8")).judgements
+    assert [(one.group.run, one.group.runs) for one in found] == [(1, 2), (2, 2)]
+    for one in found:
+        assert (one.verdict, one.seconds) == ("unknown", 0)
+        assert [reason.kind for reason in one.reasons] == ["too_small"]
+        assert one.missing == ["messages"]
 
 
 def test_every_cause_and_reference_names_its_source() -> None:
@@ -184,7 +186,7 @@ def test_the_header_says_the_unit(unit: str, expected: float) -> None:
     ("form", "text", "line"),
     [
         ("osu", OSU.format(unit="furlong/s"), 2),
-        ("perftest", " #bytes #iterations BW peak[GiB/sec] BW average[GiB/sec] MsgRate[Mpps]\n"
+        ("perftest", " #bytes #iterations BW peak[furlong/s] BW average[furlong/s] MsgRate[Mpps]\n"
          " 65536 5000 0.00 1.5 0.02\n", 1),
     ],
 )  # fmt: skip
@@ -283,7 +285,7 @@ def test_perftest_without_iterations_is_read_by_the_names_of_its_columns() -> No
     log = importers.by_name("perftest").read(cleaned(BRIEF))
     (row,) = log.rows
     assert (row.size, list(row.values), row.unit, row.batch) == (65536, [348.54], "Gb/s", 1)
-    assert "one iteration, where a table has no #iterations" in log.assumed
+    assert "one iteration, where the output does not say their number" in log.assumed
     full = importers.by_name("perftest").read(text_of("ib_write_bw.txt"))
     assert not any("iteration" in text for text in full.assumed)
     times = " #bytes t_min[usec] t_max[usec] t_typical[usec] t_avg[usec]\n 2 1.5 9.5 1.7 1.9\n"

@@ -13,6 +13,7 @@ import pytest
 
 import isthmus as package
 from conftest import LIMIT_S, Command
+from isthmus.analysis.typed import OF_RUN
 from isthmus.errors import UsageError
 from isthmus.reporters import by_name
 
@@ -61,7 +62,7 @@ def test_the_notebook_prints_what_it_shows() -> None:
 def test_the_frame_is_what_csv_shows(folder: Path) -> None:
     loaded = package.load(folder / "first.json")
     text = by_name("csv").render(loaded.run)
-    assert text.splitlines()[0].split(",") == list(loaded.frame().columns)
+    assert [*text.splitlines()[0].split(","), *OF_RUN] == list(loaded.frame().columns)
     assert len(text.splitlines()) == 1 + len(loaded.frame())
     changed = loaded.frame()
     changed["bytes"] = 0
@@ -75,7 +76,7 @@ def test_samples_are_all_that_were_taken(folder: Path) -> None:
         len(one.ticks) for p in loaded.run.points for r in p.reruns for one in r.clocks.values()
     )
     assert len(samples) == taken > 0
-    medians = samples.groupby(["operation", "bytes"])["seconds"].median()
+    medians = samples.groupby(["operation", "bytes"], observed=True)["seconds"].median()
     rows = loaded.frame().set_index(["operation", "bytes"])["median_s"]
     assert medians.to_dict() == pytest.approx(rows.to_dict())
 

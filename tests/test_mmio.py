@@ -202,7 +202,8 @@ def test_the_published_experiment_again(measure: Callable[..., Measured]) -> Non
     fitted = set(again.index[again["how"] == "fitted"])
     assert {"status register read", "load of SRAM", "loads of 8 B"} <= fitted
     predicted = set(again.index[again["how"] == "predicted"])
-    assert {"stores of 64 B", "spin on a flag, then load"} <= predicted
+    assert "stores of 64 B" in predicted
+    assert again["how"]["spin on a flag, then load"] == "alike"
     work = result.answers["synchronisation"].table.iloc[0]
     assert work["instructions"] == pytest.approx(16_000, rel=0.12)
     assert work["cpu_flops"] == pytest.approx(32_000, rel=0.12)

@@ -51,7 +51,6 @@ def folder(tmp_path: Path) -> Path:
         (f"show {RUN} --points --format summary", "--points has no effect"),
         (f"compare {RUN} {RUN} --points --format json", "--points has no effect"),
         ("doctor --json --all", "--all has no effect"),
-        (f"doctor --run {RUN} --no-wait", "--no-wait has no effect"),
         (f"advise 4Ki {RUN} --budget 60", "--budget has no effect"),
         (f"advise 4Ki {RUN} --out kept.json", "--out has no effect"),
         (f"advise 4Ki {RUN} --no-wait", "--no-wait has no effect"),

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import math
+import re
 from dataclasses import replace
 from pathlib import Path
 
@@ -11,7 +13,15 @@ import pytest
 
 import synthetic
 from isthmus import published
-from isthmus.analysis.reproduction import ReproducedFigure, ReproducedRow, from_run, missed_aims
+from isthmus.analysis.reproduction import (
+    ReproducedFigure,
+    ReproducedRow,
+    _beside_others,
+    from_model,
+    from_run,
+    missed_aims,
+)
+from isthmus.cli import reproduce as cli_reproduce
 from isthmus.errors import UsageError
 from isthmus.published.source import KINDS, read
 from isthmus.statistics import Interval, exact
@@ -228,6 +238,7 @@ def test_measured_rows_have_their_interval_and_missing_points_a_reason(isthmus, 
         low, high = (float(end) for end in line[slice(*ends)].split(" to "))
         assert low <= here <= high
         assert low < high
+        assert re.search(r"(%|cannot tell) \([+-][\d.]+ to [+-][\d.]+\)", line), line
     flat = " ".join(done.stdout.split())
     assert "not measured: the run has no kernel_run with memory " in flat
 
@@ -284,6 +295,47 @@ def test_a_row_of_several_points_is_computed_process_by_process():
     assert paired.interval.half_width > 1.1 * apart.interval.half_width
 
 
+def test_an_interval_that_holds_both_answers_tells_nothing():
+    (row, *_) = published.chosen("opencl-xrt/small-transfers")[0].rows  # 1/3 to 1/2
+
+    def shown(value, low, high):
+        one = ReproducedRow(row, Interval(value, low, high), "hybrid")
+        return cli_reproduce.residual(one), one.told
+
+    assert shown(0.61, 0.60, 0.62) == ("+22.00 % (+20.0 to +24.0)", True)
+    assert shown(0.45, 0.40, 0.51) == ("+0.00 % (+0.0 to +2.0)", True)
+    assert shown(0.54, 0.30, 0.70) == ("cannot tell (-10.0 to +40.0)", False)
+    assert shown(0.54, 0.49, 0.62) == ("cannot tell (+0.0 to +24.0)", False)
+    assert shown(0.30, 0.10, 0.32) == ("-9.99 % (-70.0 to -4.0)", True)
+    assert shown(0.45, 0.45, 0.45) == ("+0.00 %", True)  # exact
+    assert shown(0.45, math.nan, math.nan) == ("+0.00 %", True)
+    busy = ReproducedRow(row, Interval(0.61, 0.60, 0.62), "hybrid", busy=True)
+    assert cli_reproduce.residual(busy) == "cannot tell (+20.0 to +24.0)"
+    aimed = replace(row, aim=0.01)
+    assert not ReproducedRow(aimed, Interval(0.54, 0.3, 0.7), "hybrid").missed
+    assert ReproducedRow(aimed, Interval(0.61, 0.60, 0.62), "hybrid").missed
+
+
+@pytest.mark.parametrize(("load", "busy"), [(0.9, False), (1.0, True), (14.0, True)])
+def test_software_that_shares_its_processors_tells_nothing(load, busy):
+    (row, *_) = published.chosen("opencl-xrt/small-transfers")[0].rows
+    machine = run([], environment={"load_average": [load, 0.0, 0.0], "logical_cpus": 2})
+    one = _beside_others(ReproducedRow(row, Interval(0.61, 0.60, 0.62), "hybrid"), machine)
+    assert (one.busy, one.told) == (busy, not busy)
+    assert (f"load average {load:.1f}, processors: 2" in one.reason) == busy
+    simulated = ReproducedRow(row, exact(0.61), "simulated")
+    assert _beside_others(simulated, machine) == simulated
+
+
+def test_software_that_hands_work_to_threads_is_bound_to_one_processor(tmp_path):
+    """Else a thread may be woken on another processor, which takes five times as long."""
+    settings = cli_reproduce._Settings(None, tmp_path, False, None, {})
+    for name, bound in (("small-transfers", 1), ("figure-9", 0)):
+        rows = published.chosen(f"opencl-xrt/{name}")[0].rows
+        request = cli_reproduce._request("opencl-xrt/any", rows[0].run, rows, settings)
+        assert len(request.binding.cpus) == bound
+
+
 @pytest.mark.slow
 def test_small_transfers_are_a_hybrid_and_need_xrt(isthmus, tmp_path):
     """The range that the source states is no single number: inside it the residual is 0."""
@@ -308,6 +360,8 @@ def test_small_transfers_are_a_hybrid_and_need_xrt(isthmus, tmp_path):
         here, low, _, high, *_ = line.split(" to 0.5 ")[1].split()
         assert 0.1 < float(here) < 1
         assert float(low) < float(here) < float(high)
+    (file,) = (tmp_path / "runs").glob("*.json")
+    assert len(json.loads(file.read_text("utf-8"))["settings"]["cpus"]) == 1
 
 
 def test_a_folder_of_somebody_elses(tmp_path, monkeypatch):
@@ -357,3 +411,26 @@ def test_unknown_names_get_the_nearest(isthmus):
     done = isthmus("reproduce", "mmio/read-latenzy")
     assert done.returncode == 2
     assert "did you mean mmio/read-latency?" in done.stderr
+
+
+def seconds_of(row):
+    """What the closed form gives: a time, or of a rate the time of the row's bytes."""
+    figure = from_model(row).value * row.scale
+    size = row.plus[0].bytes if row.rate and row.plus else None
+    return size / figure if size else figure
+
+
+@pytest.mark.parametrize("name", published.sources())
+def test_predicted_is_said_of_no_figure_that_the_fit_has_for_its_neighbour(name):
+    """One time or one rate for both: the fit saw it, if not this figure."""
+    rows = [r for r in published.sources()[name].rows if r.model and len(r.terms) < 3 and r.series]
+    fitted = [row for row in rows if row.how == "fitted"]
+    seen = [(f.rate, {from_model(f).value * f.scale, seconds_of(f)}) for f in fitted]
+    for row in rows:
+        ours = {from_model(row).value * row.scale, seconds_of(row)}
+        same = any(
+            rate == row.rate and any(abs(a / b - 1) < 0.01 for a in ours for b in theirs)
+            for rate, theirs in seen
+        )
+        if row.how in {"predicted", "alike"} and len(row.plus) <= 1:
+            assert row.how == ("alike" if same else "predicted"), row.item

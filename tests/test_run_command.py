@@ -443,6 +443,12 @@ def test_no_wait_refuses_while_another_measures(
     assert not list(tmp_path.glob("*.json*"))
 
 
+def test_doctor_waits_for_nobody(isthmus: Command, measuring: int) -> None:
+    told = isthmus("doctor", "null", timeout=60)
+    assert told.stdout.startswith(("No finding", "1 finding"))
+    assert f"another Isthmus measures here (process {measuring})" in told.stderr
+
+
 def test_what_is_simulated_waits_for_nobody(
     isthmus: Command, tmp_path: Path, measuring: int
 ) -> None:

@@ -18,10 +18,13 @@ from isthmus.backends import BackendDescription, Candidate, registry
 from isthmus.errors import NoDeviceError, NoSuchDeviceError, UsageError
 from isthmus.measure import discovery, selection
 from isthmus.measure.address import Address
-from isthmus.measure.discovery import resolve
+from isthmus.measure.devices import record_of
+from isthmus.measure.discovery import FoundDevice, Survey, resolve
 from isthmus.measure.protocol import DeviceDescription
 from isthmus.measure.selection import Identity, Probed
+from isthmus.reporters import summary
 from stand_ins import boards, gpus
+from synthetic import run as run_of
 
 __all__ = ["boards", "gpus"]
 
@@ -336,3 +339,44 @@ def test_a_pci_device_that_was_not_named_is_never_meant() -> None:
     for text in ("pci", "pci:0", "pci:PCI", "pci:class"):
         with pytest.raises((NoSuchDeviceError, NoDeviceError)):
             resolve(text)
+
+
+@pytest.mark.parametrize(
+    ("platform", "name"),
+    [
+        ("Intel(R) FPGA Emulation Platform for OpenCL(TM)", "Intel(R) FPGA Emulation Device"),
+        (
+            "Intel(R) FPGA SDK for OpenCL(TM)",
+            "SimulatorDevice : Simulator (aclmsim0)",
+        ),
+        ("Intel(R) FPGA SDK for OpenCL(TM)", "EmulatorDevice : Emulated Device"),
+    ],
+)
+def test_an_emulator_is_no_accelerator(
+    platform: str, name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A run that names no device leaves it out; where it is named, it is said to be no hardware."""
+    backend = registry()["opencl"]
+
+    def found(address: str, of: str, called: str, kind: str) -> FoundDevice:
+        described = DeviceDescription(
+            id="0:0", name=called, platform=of, api="opencl", max_buffer_bytes=1, memory_bytes=1,
+            memory_kinds=[], operations=[], properties={"type": kind},
+        )  # fmt: skip
+        return FoundDevice(address, backend, Candidate(address), described)
+
+    emulated = found("opencl:emulated", platform, name, "accelerator")
+    processor = found("opencl:pocl", "Portable Computing Language", "cpu", "cpu")
+    card = found("opencl:card", "Intel(R) FPGA SDK for OpenCL(TM)", "s10mx : board", "accelerator")
+    for here, chosen in (
+        ([emulated, processor], [processor]),
+        ([emulated, processor, card], [card]),
+        ([emulated], []),
+    ):
+        monkeypatch.setattr(discovery, "surveys", lambda here=here: [Survey(backend, here, [])])
+        assert [one.address for one in discovery.real_devices()] == [c.address for c in chosen]
+    record = record_of(emulated)
+    assert not record.real
+    title = summary.lines(run_of([], devices=[record]), Path("run.json"))[0]
+    assert "no hardware" in title
+    assert "PCIe" not in title

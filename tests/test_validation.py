@@ -128,12 +128,27 @@ def test_constants_lie_in_intervals_that_have_what_is_in_the_file_near(
         assert abs(one.in_file - one.value) < 4 * (one.high - one.value), one.parameter
 
 
+def test_a_parameter_that_may_be_0_is_undetermined() -> None:
+    """An interval of a time from below 0 says only that the curves do not fix it."""
+    known = fitting.Constant("u250", "a", 700.0, 650.0, 750.0, 700.0, "ns", "curve")
+    open_ = known._replace(parameter="b", low=-31083.0, high=97833.0)
+    assert known.determined
+    assert not open_.determined
+    one = residuals.Validation([], [], [], [known, open_], [])
+    (line,) = (text for text in residuals.render(one, "md").splitlines() if "| b |" in text)
+    assert line.startswith("| u250 | b | undetermined | -31083 to 97833 | 700 |")
+    (line,) = (text for text in residuals.render(one, "md").splitlines() if "| a |" in text)
+    assert line.startswith("| u250 | a | 700 | 650 to 750 |")
+    flags = [row["determined"] for row in json.loads(residuals.render(one, "json"))["constants"]]
+    assert flags == [True, False]
+
+
 @pytest.mark.slow
 def test_formats(validation: residuals.Validation) -> None:
     rows = list(csv.DictReader(io.StringIO(residuals.render(validation, "csv"))))
     data = json.loads(residuals.render(validation, "json"))
     assert len(rows) == len(data["points"]) == len(validation.rows)
-    assert {row["kind"] for row in rows} <= {"fitted", "predicted", "after the fact"}
+    assert {row["kind"] for row in rows} <= {"fitted", "predicted", "alike", "after the fact"}
     assert all(row.point in residuals.render(validation, "md") for row in validation.rows)
     lines = residuals.render(validation, "table").splitlines()
     assert all(aim.aim in "".join(lines) for aim in validation.aims)

@@ -5,11 +5,11 @@ Nothing is imported before the guard, not even ``__future__``: see ``module_path
 
 import sys
 
-from isthmus import module_path
-
-_NOT_SEARCHED = module_path.guard()
-
+_NOT_SEARCHED = []
 try:
+    from isthmus import module_path
+
+    _NOT_SEARCHED = module_path.guard()
     from isthmus.cli import main
 except ModuleNotFoundError as error:
     hint = f"; not searched: {', '.join(_NOT_SEARCHED)}" if _NOT_SEARCHED else ""

@@ -10,6 +10,7 @@ from isthmus.errors import UsageError
 _BINARY = ("", "Ki", "Mi", "Gi", "Ti")
 _SIZE = re.compile(r"([1-9][0-9]{0,17})(Ki|Mi|Gi|Ti)?")
 _TIME = re.compile(r"([0-9]{1,17}(?:\.[0-9]+)?)(s|ms|us|ns)")
+_AGE = re.compile(r"([0-9]{1,5}(?:\.[0-9]+)?)(m|h|d)")
 _LARGEST_SIZE = 1 << 50
 _MOST_DIGITS = 19
 
@@ -31,6 +32,14 @@ def parse_seconds(text: str) -> float:
     if not match or not float(match[1]):
         raise UsageError(f"'{text}' is no time above 0; write 20us, 5ms or 1.5s")
     return float(match[1]) * {"s": 1.0, "ms": 1e-3, "us": 1e-6, "ns": 1e-9}[match[2]]
+
+
+def parse_age(text: str) -> float:
+    """Seconds of ``90m``, ``36h`` or ``7d``; raises UsageError for anything else."""
+    match = _AGE.fullmatch(text)
+    if not match or not float(match[1]):
+        raise UsageError(f"'{text}' is no age above 0; write 90m, 36h or 7d")
+    return float(match[1]) * {"m": 60.0, "h": 3600.0, "d": 86400.0}[match[2]]
 
 
 def format_size(size: int) -> str:

@@ -253,6 +253,12 @@ class Opencl(BackendDescription):
             problems.append(Problem("no OpenCL platform: no .icd file", GET_ONE))
         return problems
 
+    @staticmethod
+    def emulates(device: DeviceDescription) -> bool:
+        # Intel's: platform "Intel(R) FPGA Emulation Platform", device "SimulatorDevice : ...".
+        named = f"{device.platform} {device.name}".lower()
+        return any(word in named for word in ("emulat", "simulator"))
+
     def run_options_of(self, device: Described) -> tuple[RunOption, ...]:
         # What compiles our source needs no binary.
         return () if device.properties.get("compiler") == "yes" else self.run_options

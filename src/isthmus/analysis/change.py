@@ -226,6 +226,26 @@ def _interval(
     return combined((1.0, 1.0), (apart, whole)) if hidden else apart
 
 
+def _beside_hosts(change: Interval, explained: Explained) -> Interval:
+    """Ratio of the times without the hosts' change, for any part of it that the hosts explain.
+
+    Where the hosts may explain nothing, the estimate is the ratio as measured.
+
+    Args:
+        change: Difference of the logarithms, as measured.
+        explained: The part of that difference that the hosts' change may explain.
+
+    """
+    nothing = explained.low <= 0 <= explained.high
+    taken_off = 0.0 if nothing else (explained.low + explained.high) / 2
+    return Interval(
+        change.value - taken_off,
+        change.low - explained.high,
+        change.high - explained.low,
+        change.confidence,
+    ).exponential()
+
+
 def _reach(
     scatter: _Scatter,
     variances: Sequence[float],
@@ -289,6 +309,8 @@ def _change(
     judged = min(limit, MOST_OWN) if how.own else limit
     before, after = sample.before, sample.after
     verdict, most = judge(ratio, judged), bound.high
+    if verdict in {"slower", "faster"} and explained and by_host:
+        ratio = _beside_hosts(_interval(sample, scatter, hidden, each), explained)
     relevant_log = math.log1p(judged)
     wide = explained is not None and explained.high - explained.low > 2 * relevant_log
     if wide and abs(by_host) > relevant_log and verdict != "slower":

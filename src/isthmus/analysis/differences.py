@@ -10,8 +10,8 @@ from isthmus.analysis.wording import facts
 from isthmus.results.run_file import DeviceRecord, Run
 
 _PASSING = (
-    "load average", "memory available", "steal share since boot", "steal before s",
-    "steal after s",
+    "load average", "memory available", "steal share since boot", "steal share of busy",
+    "steal before s", "steal after s", "busy before s", "busy after s",
 )  # fmt: skip
 """Facts of the moment, which explain nothing."""
 _EXPLAINING = (

@@ -10,6 +10,7 @@ from isthmus.analysis import changes
 from isthmus.analysis.context import Answer, answers
 from isthmus.analysis.findings import Finding, findings
 from isthmus.analysis.summary import CLOCKS, measured_on, summarise
+from isthmus.analysis.typed import typed, with_run
 from isthmus.errors import analysing
 from isthmus.frames import Frame
 from isthmus.results import run_file
@@ -40,15 +41,18 @@ class LoadedRun:
             return summarise(self.run)
 
     def frame(self) -> pd.DataFrame:
-        """One row for each point and clock, with the columns of ``isthmus show --format csv``."""
-        return self._summary.to_pandas()
+        """One row for each point and clock: the columns of ``show --format csv``, host and date.
+
+        ``isthmus export`` writes the same columns.
+        """
+        return typed(with_run(self._summary, self.run))
 
     def samples(self) -> pd.DataFrame:
         """One row for each sample: point, its axes, ``clock``, ``rerun``, ``index``, ``seconds``.
 
         ``rerun`` is the process; ``seconds`` are those of one repetition.
         """
-        return samples_of(self.run).to_pandas()
+        return typed(with_run(samples_of(self.run), self.run))
 
     @cached_property
     def findings(self) -> list[Finding]:

@@ -31,6 +31,13 @@ from isthmus.validation.closed_forms import closed_form
 from isthmus.validation.combining import combined
 
 NOT_MEASURED = "not measured"
+_FAR = 0.1
+"""Residual beyond which a figure is not reproduced: the precision of quick runs."""
+_BUSY = 0.5
+"""Load average a processor from which other programs decide how long software takes.
+
+Two processors can share a core. AMD's OpenCL took 6.0 us a call in some runs and 9.0 us in others,
+on two such processors at loads of 5 to 14 (benchmarks/RESULTS.md, 2026-11-27)."""
 
 
 @dataclass(frozen=True)
@@ -42,7 +49,9 @@ class ReproducedRow:
     """The reproduced figure; None where it was not measured."""
     how: str
     reason: str = ""
-    """Why it was not measured."""
+    """Why it was not measured, or why it tells nothing."""
+    busy: bool = False
+    """Whether other programs ran while software was measured."""
 
     @property
     def value(self) -> float | None:
@@ -60,10 +69,32 @@ class ReproducedRow:
         return None if self.value is None else self.row.residual(self.value)
 
     @property
+    def residuals(self) -> tuple[float, float] | None:
+        """Residuals at the ends of the interval; None without one, or where the value is exact."""
+        found = self.interval
+        if found is None or not found.known or found.low == found.high:
+            return None
+        low, high = sorted(map(self.row.residual, (found.low, found.high)))
+        return low, high
+
+    @property
+    def told(self) -> bool:
+        """Whether the interval tells if the published figure is reproduced.
+
+        False where it holds both: agreement, and a residual beyond ``_FAR``. Also where other
+        programs ran: the next run on this machine may differ by more than the interval.
+        """
+        ends = self.residuals
+        if ends is None or self.busy:
+            return not self.busy
+        low, high = ends
+        return not (low <= 0 <= high and max(-low, high) > _FAR)
+
+    @property
     def missed(self) -> bool:
         """Whether the row has an aim and its residual is larger."""
         residual, aim = self.residual, self.row.aim
-        return residual is not None and aim is not None and abs(residual) > aim
+        return self.told and residual is not None and aim is not None and abs(residual) > aim
 
 
 def from_run(rows: Sequence[Row], run: Run, address: str = "") -> list[ReproducedRow]:
@@ -75,7 +106,7 @@ def from_run(rows: Sequence[Row], run: Run, address: str = "") -> list[Reproduce
     alike. Where fewer than three processes have them all, points count as if they erred
     independently.
     """
-    reproduced = _reproduced(rows, run, address)
+    reproduced = [_beside_others(one, run) for one in _reproduced(rows, run, address)]
     cards = simulated_devices(run)
     processes = {r.rerun for point in run.points if point.device not in cards for r in point.reruns}
     several = [row for row in rows if len(row.terms) > 1]
@@ -87,6 +118,21 @@ def from_run(rows: Sequence[Row], run: Run, address: str = "") -> list[Reproduce
             if one.value is not None:
                 values.setdefault(id(one.row), []).append(one.value)
     return [_over_processes(one, values.get(id(one.row), ())) for one in reproduced]
+
+
+def _beside_others(one: ReproducedRow, run: Run) -> ReproducedRow:
+    """The row; of measured software, whether other programs ran beside it."""
+    load, processors = (
+        (run.environment.get("load_average") or [0.0])[0],
+        int(run.environment.get("logical_cpus") or 1),
+    )
+    if one.how != "hybrid" or load < _BUSY * processors:
+        return one
+    reason = (
+        f"other programs ran (load average {load:.1f}, processors: {processors}) and slow the "
+        "software by up to a half: a quiet machine would tell"
+    )
+    return dataclasses.replace(one, busy=True, reason=reason)
 
 
 def _of_process(run: Run, number: int, cards: Set[str]) -> Run:

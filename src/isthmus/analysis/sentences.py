@@ -29,12 +29,13 @@ TEMPLATES = MappingProxyType(
         "curve_rate": "{what}, {size} to {largest}: 1 ns per {per} ({who}).",
         "curve_none": "{what}: time over size follows no line, {percent} off ({who}).",
         "split": "{what}, {size}: of {time}, {parts} ({who}).",
-        "normal": "Normal: copies reach {share} of what the link leaves for data{assumed} ({who}).",
+        "normal": "Normal: copies reach {share} of what the link leaves for data{assumed} "
+        "({who}{lesser}).",
         "normal_best": "Normal: {best} memory, {share} of the link; {usual} is copied once more "
-        "({who}).",
-        "normal_link": "Normal: {other} reaches {share} of this link; {who}: {causes}.",
+        "({who}{lesser}).",
+        "normal_link": "Normal: {other} reaches {share} of this link; {who}{lesser}: {causes}.",
         "normal_known": "Normal for {family}: {operation} {rate}, known runs {least} to {most} "
-        "({who}).",
+        "({who}{lesser}).",
         "open_user": "Undecided: {share} of the link: a slow device or another user? "
         "Compare a later run ({who}).",
         "open": "Undecided whether the link is well used: {causes} ({who}{how}).",

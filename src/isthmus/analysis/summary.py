@@ -16,7 +16,9 @@ from isthmus.frames import Frame, Series
 from isthmus.results.run_file import IMPORTED, NO_LINK_BPS, ClockName, Point, Rerun, Run
 from isthmus.statistics import (
     LOOKS,
+    Basis,
     Interval,
+    basis_over_processes,
     exact,
     middle,
     over_processes,
@@ -80,6 +82,14 @@ def _estimate(
     if clock == "simulated" and len(each[0]) == 1:
         return exact(float(each[0][0]), confidence)
     return within_process(each[0], confidence, reruns[0].resolution_s(clock))
+
+
+def basis_of(reruns: Sequence[Rerun], clock: ClockName, confidence: float) -> Basis:
+    """What ``estimate`` rests on. Each rerun has samples on the clock."""
+    each = [rerun.seconds(clock) for rerun in reruns]
+    if len(reruns) > 1:
+        return basis_over_processes([middle(seconds.tolist()) for seconds in each], confidence)
+    return "exact" if clock == "simulated" and len(each[0]) == 1 else "one process"
 
 
 def too_short(interval: Interval, reruns: Sequence[Rerun], clock: ClockName = "host") -> bool:

@@ -128,6 +128,11 @@ class BackendDescription(ABC):
         """Bytes a second of a device's own memory, by its properties; NaN if they do not say."""
         return math.nan
 
+    @staticmethod
+    def emulates(device: DeviceDescription) -> bool:  # noqa: ARG004
+        """Whether a device is software that behaves like a card: its figures are no hardware's."""
+        return False
+
     @property
     def library(self) -> Path:
         """Shared object of the backend."""

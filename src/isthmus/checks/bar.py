@@ -2,20 +2,28 @@
 
 from __future__ import annotations
 
-from isthmus.checks.base import Check, Facts, Result, sysfs
+from isthmus.checks.base import Check, Facts, Result, registers
 from isthmus.units import format_size
+
+_NO_LIMIT = 1 << 50
+"""Bytes of memory that ``pci:`` devices are said to have: only their windows are known.
+
+``no_limit`` in ``cpp/backends/mmio/mmio.cpp``.
+"""
 
 
 def judge(facts: Facts) -> Result | None:
     """Bad where a window is smaller than the memory behind it, and could be larger."""
     function = facts.function
     memory = facts.device.memory_bytes if facts.device else 0
+    if memory >= _NO_LIMIT:
+        memory = 0
     if facts.device and facts.device.pci is None:
         return facts.unseen()
     if not function.bars:
         return None
     window = max(function.bars, key=lambda bar: bar.bytes)
-    command = sysfs(function.device, "resource")
+    command = registers(function.device, "size", root=bool(window.most_bytes))
     size = format_size(window.bytes)
     if memory and window.bytes >= memory:
         return Result(state="good", found=f"{size} reach all of its memory", command=command)

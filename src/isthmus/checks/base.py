@@ -8,7 +8,7 @@ from typing import Any, Literal
 
 import msgspec
 
-from isthmus.program import invocation
+from isthmus.program import program, quoted
 from isthmus.results.run_file import DeviceRecord, Run
 from isthmus.system import pci
 from isthmus.system.pci import Function, Link, Port
@@ -23,7 +23,6 @@ PORT_ASLEEP = "a port above the device is suspended"
 ASLEEP = "the device is suspended; it wakes when it is used"
 
 
-AS_ROOT = invocation("doctor", before=["sudo"])
 FEW_REPLAYS = 10
 """Packets sent again in a run that cost no rate: each takes microseconds."""
 
@@ -39,6 +38,8 @@ class Result(msgspec.Struct, frozen=True, kw_only=True):
     cure: str = ""
     command: str = ""
     """Shows what was found, pasted into a shell."""
+    lesser: str = ""
+    """The link as it is where the card can have more: ``x8 of x16``; also where that is unknown."""
     changed: bool = False
     """Whether it came or went during the run, so that times of the run differ by it."""
 
@@ -121,7 +122,7 @@ class Facts:
         if port.asleep and port is not self.port:
             return Result(state="unknown", found=PORT_ASLEEP)
         if self.device and self.device.pci and not self.function.asleep and not port.readable:
-            return Result(state="unknown", found=NEEDS_ROOT, command=str(AS_ROOT))
+            return Result(state="unknown", found=NEEDS_ROOT, command=as_root(self.device.address))
         return self.unseen()
 
     def unseen(self) -> Result:
@@ -163,12 +164,20 @@ class Check:
     """Whether a bad result means a lower limit of the link than card and slot allow."""
 
 
+def as_root(address: str) -> str:
+    """A command that judges a device as root. ``sudo`` does not search the PATH of its user."""
+    called = program()
+    found = f"$(which {called})" if called == "isthmus" else called
+    return f"sudo {found} doctor {quoted(address)}"
+
+
 def sysfs(port: Port, name: str) -> str:
     """A command that shows what files of sysfs say of a function."""
     show = "grep ." if "*" in name else "cat"
     return f"{show} /sys/bus/pci/devices/{port.address}/{name}"
 
 
-def registers(port: Port, name: str) -> str:
-    """A command that shows a register of a function."""
-    return f"sudo lspci -vvs {port.address} | grep {name}"
+def registers(port: Port, name: str, *, root: bool = True) -> str:
+    """A command that shows a register of a function; ``root``: only root can read it."""
+    show = "sudo lspci -vvs" if root else "lspci -vs"
+    return f"{show} {port.address} | grep {name}"

@@ -5,6 +5,7 @@ from __future__ import annotations
 from isthmus.checks.base import Check, Facts, Result
 
 _SHOW = "cat /sys/devices/system/cpu/*/cpufreq/*_governor"
+_PREFERENCE = "cat /sys/devices/system/cpu/*/cpufreq/*_preference"
 _DYNAMIC = {"intel_pstate", "amd-pstate-epp", "amd_pstate_epp"}
 """Drivers whose powersave follows the load, as the energy preference has it."""
 
@@ -16,8 +17,10 @@ def judge(facts: Facts) -> Result | None:
     if not chosen:
         return facts.unseen()
     names = ", ".join(sorted(chosen))
-    if chosen == {"performance"} or facts.host.get("energy_preference") == "performance":
+    if chosen == {"performance"}:
         return Result(state="good", found=names, command=_SHOW)
+    if facts.host.get("energy_preference") == "performance":
+        return Result(state="good", found=f"{names}, prefers performance", command=_PREFERENCE)
     cure = "sudo cpupower frequency-set -g performance"
     driver, preference = facts.host.get("frequency_driver"), facts.host.get("energy_preference")
     low = preference == "power" if preference or driver in _DYNAMIC else bool(driver)
@@ -27,7 +30,7 @@ def judge(facts: Facts) -> Result | None:
             found=f"{names}: the clock is kept low",
             cause="a setting that saves energy",
             cure=cure,
-            command=_SHOW,
+            command=_PREFERENCE if preference else _SHOW,
         )
     return Result(
         state="unknown",

@@ -27,6 +27,7 @@ def judge(facts: Facts) -> Result | None:
     both = "slot and card" if link.above else "the card"
     now = f"{trained:g} GT/s" + (f" ({other})" if other else "")
     slow = f"{now}; {both} can {link.most_speed:g}"
+    lesser = f"{trained:g} of {link.most_speed:g} GT/s"
     if facts.function.asleep or facts.is_gpu:
         return Result(
             state="unknown",
@@ -35,10 +36,13 @@ def judge(facts: Facts) -> Result | None:
             command=command,
         )
     if link.above is None and trained > _FIRST:
-        return Result(state="unknown", found=f"{slow}; its slot is hidden", command=command)
+        return Result(
+            state="unknown", found=f"{slow}; its slot is hidden", lesser=lesser, command=command
+        )
     return Result(
         state="bad",
         found=slow,
+        lesser=lesser,
         cause="errors at the higher speed (contacts, riser), or a limit set in the firmware",
         cure="seat the card anew; set the slot's speed to automatic in the firmware",
         command=command,

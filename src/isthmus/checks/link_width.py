@@ -22,6 +22,7 @@ def judge(facts: Facts) -> Result | None:
         return Result(
             state="unknown",
             found=f"{now}; the card has x{card}; its slot is hidden",
+            lesser=f"x{lanes} of x{card}",
             command=command,
         )
     if lanes < link.most_lanes:
@@ -29,6 +30,7 @@ def judge(facts: Facts) -> Result | None:
         return Result(
             state="bad",
             found=f"{now}; {both} x{link.most_lanes}",
+            lesser=f"x{lanes} of x{card}",
             cause="contacts of slot or riser, or lanes that the firmware gives to another slot",
             cure="seat the card anew, try another slot or riser; see the firmware's bifurcation",
             command=command,
@@ -38,6 +40,7 @@ def judge(facts: Facts) -> Result | None:
         return Result(
             state="bad",
             found=f"x{lanes}, all that the slot has; the card has x{card}",
+            lesser=f"x{lanes} of x{card}",
             cause="a narrow slot, or lanes that the firmware gives to another slot",
             cure=f"move the card to a slot with {card} lanes; see the firmware's bifurcation",
             command=command,

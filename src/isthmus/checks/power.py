@@ -18,7 +18,7 @@ def judge(facts: Facts) -> Result | None:
             state="unknown",
             found=ASLEEP,
             cure="write on to power/control in the same folder, as root",
-            command=command,
+            command=sysfs(function.device, "power/runtime_status"),
         )
     if function.runtime_status == "error" or function.power_state in _LOW:
         return Result(

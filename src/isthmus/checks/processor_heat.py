@@ -10,14 +10,14 @@ def judge(facts: Facts) -> Result | None:
     before, after = (facts.host.get(f"throttled_{when}") for when in ("before", "after"))
     if before is None or after is None:
         return None
-    command = "sensors"
+    command = "grep . /sys/devices/system/cpu/*/thermal*/*count"
     if after <= before:
         return Result(state="good", found="no processor was throttled", command=command)
     return Result(
         state="bad",
         found="heat lowered a processor's clock during the run",
         cause="a fan or heat sink, or more load than the cooling is made for",
-        cure="cool it; measure when the machine is at rest",
+        cure="cool it (sensors shows how hot it is); measure when the machine is at rest",
         command=command,
         changed=True,
     )

@@ -5,38 +5,58 @@ from __future__ import annotations
 from isthmus.checks.base import NOT_RECORDED, Check, Facts, Result
 
 _NOTICEABLE = 0.05
-"""Share of the processor time; less widens intervals, but lowers no rate that a table shows."""
+"""Share of the busy time; less widens intervals, but lowers no rate that a table shows."""
+_NOW = "vmstat 1 5  # column st: now"
+_SINCE_START = "head -1 /proc/stat  # 8th number: ticks of steal"
 
 
 def judge(facts: Facts) -> Result | None:
-    """Bad where others took 5 % of a run; a share since start tells nothing of now."""
+    """Bad where others took 5 % of a run's busy time; a share since start tells nothing of now.
+
+    Idle time is left out: a processor without work has nothing that others could take.
+    """
     if not facts.virtual:
         return None
-    command = "vmstat 1 5"
-    before, after = (facts.host.get(f"steal_{when}_s") for when in ("before", "after"))
-    processors = int(facts.host.get("logical_cpus", 1))
-    if facts.measured_s and before is not None and after is not None:
-        share = (after - before) / (facts.measured_s * processors)
-        if share < _NOTICEABLE:
-            return Result(state="good", found=f"{100 * share:.1f} % of the run")
+    known = _during(facts)
+    if known is not None:
+        taken, of = known
+        if taken < _NOTICEABLE:
+            return Result(state="good", found=f"{100 * taken:.1f} % of {of}")
         return Result(
             state="bad",
-            found=f"others took {100 * share:.0f} % of processor time during the run",
+            found=f"others took {100 * taken:.0f} % of {of} during the run",
             cause="other virtual machines on the same processors",
             cure="measure when they rest, or on processors of your own",
-            command=command,
+            command=_NOW,
             changed=True,
         )
-    share = facts.host.get("steal_share_since_boot")
+    share, whole = facts.host.get("steal_share_of_busy"), "busy time"
+    if share is None:  # a run file of an older version
+        share, whole = facts.host.get("steal_share_since_boot"), "processor time"
     if share is None:
         return Result(state="unknown", found=NOT_RECORDED)
+    command = "" if facts.recorded else _SINCE_START
     if share < _NOTICEABLE:
-        return Result(state="good", found=f"{100 * share:.1f} % since start", command=command)
+        found = f"{100 * share:.1f} % of {whole} since start"
+        return Result(state="good", found=found, command=command)
     return Result(
         state="unknown",
-        found=f"others took {100 * share:.0f} % of processor time since start; now is not known",
+        found=f"others took {100 * share:.0f} % of {whole} since start; now is not known",
+        cure=f"see what they take now: {_NOW.partition('  ')[0]}",
         command=command,
     )
+
+
+def _during(facts: Facts) -> tuple[float, str] | None:
+    """The share that others took during a run, and of what; None where it was not recorded."""
+    before, after = (facts.host.get(f"steal_{when}_s") for when in ("before", "after"))
+    if not facts.measured_s or before is None or after is None:
+        return None
+    busy = [facts.host.get(f"busy_{when}_s") for when in ("before", "after")]
+    if busy[0] is not None and busy[1] is not None:
+        return (after - before) / max(busy[1] - busy[0], after - before, 1e-9), "busy time"
+    processors = int(facts.host.get("logical_cpus", 1))
+    return (after - before) / (facts.measured_s * processors), "processor time"
 
 
 CHECK = Check(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, NamedTuple
 
 import typer
 
@@ -54,12 +54,8 @@ def compare(
     ] = False,
 ) -> int:
     """Compares points that both sides have; processes are the sample, of several runs the runs."""
-    from isthmus.analysis import changes, gate
-    from isthmus.errors import UsageError, analysing
-    from isthmus.program import invocation, option_words, shorter
+    from isthmus.errors import UsageError
     from isthmus.reporters import comparison
-    from isthmus.reporters.gate import line
-    from isthmus.reporters.md import escape
     from isthmus.text import known
 
     if points and form not in {None, "table"}:
@@ -67,32 +63,70 @@ def compare(
     chosen = form or ("table" if points else "summary")
     known("format", chosen, ["summary", *comparison.FORMATS])
     chosen_limit, least = limit(relevant, fail_above)
-    own = fail_above == AUTO
-    files = list(map(shorter, (base, *new)))
-    options = (
-        option_words("--fail-above" if own else "--relevant", chosen_limit) if chosen_limit else []
-    )
-    options += ["--mixed"] * mixed + ["--as-measured"] * as_measured
-    more = invocation("compare", *files, *options, "--points")
-    with analysing(f"{base}, {new[0]}"):
-        sides = _side([base]), _side(new)
-        result = changes.compare(*sides, least, mixed=mixed, as_measured=as_measured, own=own)
-        text = (
-            "\n".join(comparison.lines(result, more)) + "\n"
-            if chosen == "summary"
-            else comparison.FORMATS[chosen](result)
-        )
-        decided = gate.decide(result)
-        first = line(result, more, _again(new, sides[1]))
-    if fail_above is None:
-        put(text, end="")
-        return 0
-    if chosen in _WITH_FIRST_LINE:
-        put(f"{first}\n" if chosen == "summary" else f"**{escape(first)}**\n")
-    else:
+    asked = _Asked(base, new, chosen_limit, least, own=fail_above == AUTO, mixed=mixed,
+                   as_measured=as_measured)  # fmt: skip
+    shown, first, outcome = _answer(asked, chosen)
+    return _print(shown) if fail_above is None else _print(shown, first, outcome, chosen)
+
+
+class _Asked(NamedTuple):
+    """Sides and options of a comparison."""
+
+    base: Path
+    new: Sequence[Path]
+    limit: str
+    """The difference that counts, as given; empty: none was."""
+    least: float | None
+    """The same as a share."""
+    own: bool
+    """Whether each time is judged by its own spread."""
+    mixed: bool
+    as_measured: bool
+
+
+def _answer(asked: _Asked, form: str) -> tuple[str, str, str]:
+    """The comparison as text, the gate's line, and its outcome."""
+    from isthmus.analysis import changes, gate
+    from isthmus.errors import analysing
+    from isthmus.program import invocation, shorter
+    from isthmus.reporters import comparison
+    from isthmus.reporters.gate import line
+
+    files = map(shorter, (asked.base, *asked.new))
+    more = invocation("compare", *files, *_options(asked), "--points")
+    with analysing(f"{asked.base}, {asked.new[0]}"):
+        base, new = _side([asked.base]), _side(asked.new)
+        result = changes.compare(
+            base, new, asked.least,
+            mixed=asked.mixed, as_measured=asked.as_measured, own=asked.own,
+        )  # fmt: skip
+        if form == "summary":
+            text = "\n".join(comparison.lines(result, more)) + "\n"
+        else:
+            text = comparison.FORMATS[form](result)
+        first = line(result, more, _again(asked.new, new))
+        return text, first, gate.decide(result).outcome
+
+
+def _options(asked: _Asked) -> list[str]:
+    """Options that repeat the comparison."""
+    from isthmus.program import option_words
+
+    name = "--fail-above" if asked.own else "--relevant"
+    given = option_words(name, asked.limit) if asked.limit else []
+    return [*given, *["--mixed"] * asked.mixed, *["--as-measured"] * asked.as_measured]
+
+
+def _print(text: str, first: str = "", outcome: str = "pass", form: str = "") -> int:
+    """Prints a comparison, with the gate's line where there is a gate; the exit code."""
+    from isthmus.reporters.md import escape
+
+    if form in _WITH_FIRST_LINE:
+        put(f"{first}\n" if form == "summary" else f"**{escape(first)}**\n")
+    elif first:
         tell(first)
     put(text, end="")
-    return _CODES[decided.outcome]
+    return _CODES[outcome]
 
 
 def _again(new: Sequence[Path], side: Side) -> Invocation | None:

@@ -44,21 +44,17 @@ def doctor(
         bool,
         typer.Option("--all", help="a row for each result, good and unknown ones one by one"),
     ] = False,
-    no_wait: Annotated[
-        bool, typer.Option("--no-wait", help="refuse where another Isthmus measures")
-    ] = False,
     as_json: Annotated[bool, typer.Option("--json", help="for programs")] = False,
 ) -> int:
     """Prints a table of findings; ends with 0 where none is bad, 3 where one is, 4 for no device.
 
-    Reads what the system shows to the user who asks; writes to no device.
+    Reads what the system shows to the user who asks; writes to no device. It does not wait for
+    another Isthmus that measures.
     """
     from isthmus.errors import UsageError, analysing
 
     if as_json and everything:
         raise UsageError("--all has no effect with --json, which has each result")
-    if run is not None and no_wait:
-        raise UsageError("--no-wait has no effect with --run, which touches no device")
     if run is not None and device:
         raise UsageError("give devices or --run RUN.json: a run names its own devices")
     varied = None
@@ -66,7 +62,7 @@ def doctor(
         with analysing(run):
             judged, missing, varied = _of_run(run)
     else:
-        judged, missing = _of_machine(device or [], no_wait=no_wait)
+        judged, missing = _of_machine(device or [])
     if as_json:
         _print_json(judged, missing, varied)
     else:
@@ -77,21 +73,23 @@ def doctor(
     return GATE_FAILED if bad else _NO_DEVICE if missing else 0
 
 
-def _of_machine(addresses: Sequence[str], *, no_wait: bool) -> tuple[Judged, list[str]]:
+def _of_machine(addresses: Sequence[str]) -> tuple[Judged, list[str]]:
     """Results of this machine and its devices, and why a device that was named is not here."""
     from isthmus.checks import Facts
     from isthmus.errors import NoDeviceError, NoSuchDeviceError
     from isthmus.measure import discovery
-    from isthmus.measure.devices import record_of
+    from isthmus.measure.devices import open_device, record_of
     from isthmus.system import environment, lock
 
     missing = []
-    with lock.exclusive(warn, no_wait=no_wait):  # runtimes that start would be part of its figures
+    with lock.if_free(_beside), discovery.SharedWorker() as shared:
         devices = [] if addresses else discovery.real_devices()
         devices = [one for one in devices if not one.backend.only_first_device]
         for address in dict.fromkeys(addresses):
             try:
-                devices.append(discovery.resolve(address))
+                found = discovery.resolve(address, shared=shared)
+                # Its options are known to be right only when it is open: card:none is no board.
+                devices.append(open_device(found, shared) if found.options else found)
             except (NoDeviceError, NoSuchDeviceError) as error:
                 missing.append(str(error))
     host = environment.host()
@@ -99,6 +97,10 @@ def _of_machine(addresses: Sequence[str], *, no_wait: bool) -> tuple[Judged, lis
     return _judged(
         [Facts(host, record, cpus=host["usable_cpus"]) for record in records], Facts(host)
     ), missing
+
+
+def _beside(who: str) -> None:
+    warn(f"another Isthmus measures here (process {who}); its figures may be disturbed")
 
 
 def _of_run(path: Path) -> tuple[Judged, list[str], Variation | None]:

@@ -33,6 +33,7 @@ def export(
     """
     from isthmus.analysis.loaded import samples_of
     from isthmus.analysis.summary import summarise
+    from isthmus.analysis.typed import with_run
     from isthmus.errors import analysing
     from isthmus.reporters.export import FORMATS
     from isthmus.results import run_file
@@ -42,6 +43,7 @@ def export(
     write = FORMATS[known("format", form or out.suffix.removeprefix("."), FORMATS)]
     loaded = run_file.load(run)
     with analysing(run):
-        content = write(samples_of(loaded) if samples else summarise(loaded))
+        rows = samples_of(loaded) if samples else summarise(loaded)
+        content = write(with_run(rows, loaded))
     save(content, out)
     put(out)

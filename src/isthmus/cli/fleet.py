@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from datetime import datetime, timedelta, timezone
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -23,7 +24,8 @@ def add_to(app: typer.Typer) -> None:
 def fleet(
     folder: Annotated[Path, typer.Argument(help="folder of run files, of one machine each")],
     baseline: Annotated[
-        Path | None, typer.Option(help="run files of before: finds what became slower everywhere")
+        Path | None,
+        typer.Option(help="run files of before: each machine beside itself, and all together"),
     ] = None,
     expect: Annotated[
         str | None, typer.Option(help="machines that must be there, as node[001-016],login1")
@@ -31,6 +33,9 @@ def fleet(
     relevant: Annotated[
         str, typer.Option(help="smallest difference that counts, as 5% or 0.05")
     ] = "5%",
+    max_age: Annotated[
+        str, typer.Option(help="oldest run that counts, as 36h or 7d; none: of any age")
+    ] = "1d",
     form: Annotated[
         str, typer.Option("--format", help="summary, list, nodes, json, junit or prometheus")
     ] = "summary",
@@ -45,14 +50,16 @@ def fleet(
     from isthmus.errors import analysing
     from isthmus.reporters.fleet import FORMATS, node_names
     from isthmus.text import known
-    from isthmus.units import parse_share
+    from isthmus.units import parse_age, parse_share
 
     known("format", form, FORMATS)
     before = list(_runs(baseline)) if baseline else None
     expected = [] if expect is None else node_names(expect)
     least = parse_share(relevant)
+    age_s = None if max_age == "none" else parse_age(max_age)
+    oldest = None if age_s is None else datetime.now(timezone.utc) - timedelta(seconds=age_s)
     with analysing(folder):
-        result = analysis.inspect(_runs(folder), least, before, expected)
+        result = analysis.inspect(_runs(folder), least, before, expected, oldest)
         text = FORMATS[form](result)
     if before is not None and form == "summary":
         put(f"{result.outcome.upper()}: ", end="")

@@ -5,11 +5,14 @@ from __future__ import annotations
 import re
 import sys
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from isthmus.errors import GATE_FAILED
+
+if TYPE_CHECKING:
+    from isthmus.judging import Pasted
 
 _NETWORK = re.compile(r"(\d{1,4}) ?(?:Gb|G|Gbps|Gbit)(?:/s)?", re.IGNORECASE)
 MOST_BYTES = 16 << 20
@@ -36,7 +39,7 @@ def judge_files(
     boards: Annotated[bool, typer.Option("--boards", help="list the boards, with sources")] = False,
     form: Annotated[str, typer.Option("--format", help="text or json")] = "text",
 ) -> int:
-    """Reads any known output; several files are one case, such as a log and its lspci."""
+    """Reads any known output; a file without figures, such as lspci, describes the others."""
     import json
 
     from isthmus.errors import UsageError
@@ -44,12 +47,14 @@ def judge_files(
     from isthmus.output import put
     from isthmus.patience import limited
     from isthmus.references import link as parsed_link
-    from isthmus.reporters import judged as reporter
+    from isthmus.reporters.boards_known import board_lines
+    from isthmus.reporters.judged import lines
+    from isthmus.reporters.judged_data import data
     from isthmus.text import known
 
     known("format", form, ["text", "json"])
     if boards:
-        put("\n".join(_boards()))
+        put("\n".join(board_lines()))
         return 0
     network = 0.0
     if link and (port := _NETWORK.fullmatch(link)):
@@ -59,44 +64,55 @@ def judge_files(
             parsed_link(link)
         except UsageError as error:
             raise UsageError(f"'{link}' is no link; write gen3x16, or 100Gb for a port") from error
-    text = _text(files or [])
+    pasted = _texts(files or [])
     with limited("the text"):
-        result = judge(text, board, link, network)
+        result = judge(pasted, board, link, network)
     if form == "json":
-        put(json.dumps(reporter.data(result), indent=1))
+        put(json.dumps(data(result), indent=1))
     else:
-        put("\n".join(reporter.lines(result)))
+        put("\n".join(lines(result)))
     found = result.failed or result.verdict in {"below", "impossible"}
     return GATE_FAILED if found else 0
 
 
-def _text(files: list[Path]) -> str:
-    """All texts, one after the other; raises UsageError for what is no text."""
+def _texts(files: list[Path]) -> list[Pasted]:
+    """Each text with its name; raises UsageError for what is no text."""
     from isthmus.errors import UsageError
+    from isthmus.judging import Pasted
 
-    parts = []
-    for file in files or [Path("-")]:
-        if str(file) == "-":
-            if sys.stdin.isatty():
-                raise UsageError("give a file, or pipe the output in: nvbandwidth | isthmus judge")
-            data = sys.stdin.buffer.read(MOST_BYTES + 1)
-        else:
-            try:
-                if not file.is_file():
-                    raise UsageError(f"{file}: {'no file' if file.exists() else 'not there'}")
-                with file.open("rb") as opened:
-                    data = opened.read(MOST_BYTES + 1)
-            except OSError as error:
-                raise UsageError(f"{file}: {error.strerror}") from error
-        if len(data) > MOST_BYTES:
-            raise UsageError(f"{file}: larger than {MOST_BYTES >> 20} MiB, so no output of a tool")
+    given = files or [Path("-")]
+    names = {file: "standard input" if str(file) == "-" else str(file) for file in given}
+    texts, room = [], MOST_BYTES
+    for file in dict.fromkeys(given):
+        data = _bytes(file, room)
+        room -= len(data)
         if b"\0" in data[:4096] and not data.startswith((b"\xff\xfe", b"\xfe\xff")):
             raise UsageError(f"{file}: not text")
-        parts.append(_decoded(data))
-    text = "\n".join(parts)
-    if not text.strip():
+        texts.append(Pasted(_decoded(data), names[file] if len(names) > 1 else ""))
+    if not any(one.text.strip() for one in texts):
         raise UsageError("empty: there is nothing to judge")
-    return text
+    return texts
+
+
+def _bytes(file: Path, most: int) -> bytes:
+    """Content of a file, or of standard input; raises UsageError for more than ``most`` bytes."""
+    from isthmus.errors import UsageError
+
+    if str(file) == "-":
+        if sys.stdin.isatty():
+            raise UsageError("give a file, or pipe the output in: nvbandwidth | isthmus judge")
+        data = sys.stdin.buffer.read(most + 1)
+    else:
+        try:
+            if not file.is_file():
+                raise UsageError(f"{file}: {'no file' if file.exists() else 'not there'}")
+            with file.open("rb") as opened:
+                data = opened.read(most + 1)
+        except OSError as error:
+            raise UsageError(f"{file}: {error.strerror}") from error
+    if len(data) > most:
+        raise UsageError(f"{file}: more than {MOST_BYTES >> 20} MiB in all, so no output of a tool")
+    return data
 
 
 def _decoded(data: bytes) -> str:
@@ -104,14 +120,3 @@ def _decoded(data: bytes) -> str:
     if data.startswith((b"\xff\xfe", b"\xfe\xff")):
         return data.decode("utf-16", errors="replace").replace("\0", "")
     return data.decode("utf-8-sig", errors="replace").replace("\0", "")
-
-
-def _boards() -> list[str]:
-    from isthmus.columns import columns
-    from isthmus.references import boards
-
-    rows = [("board", "link", "known rates", "what")]
-    for one in boards().values():
-        link = one.link.pcie or one.link.name or ("memory shared" if one.memory else "")
-        rows.append((one.name, link, str(len(one.known)), one.title))
-    return list(columns(rows))

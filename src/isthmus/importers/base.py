@@ -28,23 +28,28 @@ Kind = Literal[
 between memories of one card; ``memory`` kernels on the device's own memory; ``host_memory`` kernels
 on the host's memory; ``network`` between ranks or hosts; ``collective`` many ranks at once;
 ``call`` a launch or a call that moves nothing; ``other`` no transfer that is judged."""
-UNITS = {**_PUBLISHED_UNITS, "Gb/s": 1e9 / 8, "Mb/s": 1e6 / 8, "KB/s": 1e3, "KiB/s": 1024.0,
-         "B/s": 1.0, "TB/s": 1e12, "GiB/s": float(1 << 30)}  # fmt: skip
-"""Units of values in seconds and bytes a second."""
+_PREFIXES = {"": 1.0, "K": 1e3, "M": 1e6, "G": 1e9, "T": 1e12,
+             **{f"{name}i": 1024.0 ** (i + 1) for i, name in enumerate("KMGT")}}  # fmt: skip
+UNITS = {**_PUBLISHED_UNITS,
+         **{f"{name}B/s": factor for name, factor in _PREFIXES.items()},
+         **{f"{name}b/s": factor / 8 for name, factor in _PREFIXES.items()}}  # fmt: skip
+"""Units of values in seconds and bytes a second; ``b`` is a bit."""
 TIMES = ("s", "ms", "us", "ns")
 _SPELLINGS = {
-    "MB/s": "MB/s", "GB/s": "GB/s", "KB/s": "KB/s", "B/s": "B/s", "TB/s": "TB/s",
-    "MiB/s": "MiB/s", "GiB/s": "GiB/s", "KiB/s": "KiB/s", "Gb/s": "Gb/s", "Mb/s": "Mb/s",
-    "MB/sec": "MB/s", "GB/sec": "GB/s", "MiB/sec": "MiB/s", "GiB/sec": "GiB/s", "Gb/sec": "Gb/s",
-    "Mb/sec": "Mb/s", "KB/sec": "KB/s", "B/sec": "B/s", "kB/s": "KB/s", "kB/sec": "KB/s",
-    "Gbit/s": "Gb/s", "GBPS": "GB/s", "gbps": "GB/s", "bytes/s": "B/s", "bytes/sec": "B/s",
-    "us": "us", "usec": "us", "ms": "ms", "msec": "ms", "ns": "ns", "nsec": "ns", "s": "s",
-    "sec": "s",
+    "GBPS": "GB/s", "gbps": "GB/s",
+    "us": "us", "usec": "us", "\u00b5s": "us", "\u03bcs": "us", "ms": "ms", "msec": "ms",
+    "ns": "ns", "nsec": "ns", "s": "s", "sec": "s",
 }  # fmt: skip
-"""Units as programs print them. ``gbps`` is clpeak's, which means gigabytes."""
+"""Times and odd rates as programs print them. ``gbps`` is clpeak's, which means gigabytes."""
+_RATE = re.compile(
+    r"(?P<prefix>[kKMGT]i?)?(?:(?P<bytes>B|[Bb]ytes?)|b|[Bb]its?)(?:/s|/S|/sec|/second|ps)"
+)
+"""A rate as programs print it: ``MB/s``, ``GiB/sec``, ``Gbit/s``, ``Mbps``."""
 _LEAST, _MOST = 1e-9, 1e15
 """Numbers outside are no value of a crossing, in any unit of ``UNITS``."""
 _SIZES = ("B", "KB", "MB", "GB")
+SIZE = r"[-+]?\d+(?:\.\d*)?\w*"
+"""Pattern of the first column of a table of sizes, wide enough that ``size`` names ``-4``."""
 _Decoded = TypeVar("_Decoded")
 
 
@@ -94,6 +99,8 @@ class Row:
     """What the program says of wrong data."""
     nothing: bool = False
     """Whether the value shows that nothing was moved, as of mapping a buffer that is there."""
+    run: int = 1
+    """Which of the different commands with this figure printed it, where the output has them."""
 
     @property
     def moved(self) -> int:
@@ -162,6 +169,13 @@ class LinkFact:
     """Bytes; 0: not said."""
     idle: bool = False
     """Whether the generation may be lower only because the device is idle."""
+    file: str = ""
+    """Name of the text that says it; empty for the only text."""
+
+    @property
+    def place(self) -> str:
+        """``line 3``, or ``line 3 of lspci.txt``."""
+        return f"line {self.line}{f' of {self.file}' if self.file else ''}"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -184,6 +198,10 @@ class Log:
     """Figures that are no transfers, with the reason."""
     assumed: Sequence[str] = ()
     """What the file does not say."""
+    details: Sequence[Row] = ()
+    """Single values that the output lists beside their mean, which is a row."""
+    file: str = ""
+    """Name of the text that was read; empty for the only text."""
 
 
 @dataclass(frozen=True)
@@ -219,21 +237,38 @@ class Problems(list[Problem]):
 
 def number(text: str | float, line: int) -> float:
     """A value of the output; raises UsageError unless it is finite and above 0."""
-    try:
-        value = float(text)
-    except (ValueError, OverflowError):  # no number, or an integer of hundreds of digits
-        value = math.nan
+    value = _value(text)
     if not _LEAST <= value <= _MOST:  # NaN is outside, too
         raise UsageError(f"line {line}: '{str(text)[:40]}' is no time or rate")
     return value
 
 
+def _value(text: str | float) -> float:
+    """The number that a text is; NaN where it is none."""
+    try:
+        return float(text)
+    except (ValueError, OverflowError):  # no number, or an integer of hundreds of digits
+        return math.nan
+
+
 def unit(text: str, line: int) -> str:
     """One of ``UNITS`` for a unit as printed; raises UsageError for an unknown one."""
     word = text.strip().strip("()[]")
-    if word not in _SPELLINGS:
-        raise UsageError(f"line {line}: unknown unit '{word[:20]}'")
-    return _SPELLINGS[word]
+    if known := _SPELLINGS.get(word):
+        return known
+    if rate := _RATE.fullmatch(word):
+        prefix = (rate["prefix"] or "").replace("k", "K")
+        return f"{prefix}{'B' if rate['bytes'] else 'b'}/s"
+    raise UsageError(f"line {line}: unknown unit '{word[:20]}'")
+
+
+def unit_of(text: str, line: int, *, time: bool) -> str:
+    """``unit`` of a time, or of a rate; raises UsageError where the unit is of the other."""
+    found = unit(text, line)
+    if (found in TIMES) != time:
+        wanted, other = ("time", "rate") if time else ("bandwidth", "time")
+        raise UsageError(f"line {line}: a {wanted} in '{text.strip()[:20]}', which is a {other}")
+    return found
 
 
 def size(text: str | float, line: int, suffix: str = "B") -> int:
@@ -242,8 +277,8 @@ def size(text: str | float, line: int, suffix: str = "B") -> int:
     word = word if word.endswith("B") else f"{word}B"
     if word not in _SIZES:
         raise UsageError(f"line {line}: unknown unit of a size '{suffix[:20]}'")
-    value = number(text, line) * float(1 << 10 * _SIZES.index(word))
-    if not 1 <= value <= 1 << 50:
+    value = _value(text) * float(1 << 10 * _SIZES.index(word))
+    if not 1 <= value <= 1 << 50:  # NaN is outside, too
         raise UsageError(f"line {line}: '{str(text)[:40]}' is no size")
     return round(value)
 

@@ -1,15 +1,17 @@
 """Cleans text that was pasted from a terminal, an issue or a mail; line numbers stay.
 
 What is removed, line by line: colours and other escape sequences, what a carriage return wrote
-over, quoting (``>``), fences of Markdown and tags of HTML, times, ranks and tasks in front of a
-line, and the name in front of a prompt. A prompt becomes ``$ ``.
+over, quoting (``>``), fences of Markdown and tags of HTML, times, ranks, tasks, marks and numbers
+in front of a line, an indent that all lines have, and the name in front of a prompt. A prompt
+becomes ``$ ``.
 """
 
 from __future__ import annotations
 
 import html
+import itertools
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 _ESCAPES = re.compile(
     r"\x1b\[[0-?]*[ -/]*[@-~]|\x1b\][^\x07\x1b]*(?:\x07|\x1b\\)|\x1b[@-Z\\-_]|[\x00-\x08\x0b\x0c"
@@ -21,9 +23,21 @@ _TAGS = re.compile(
     r"<summary>.*?</summary>|</?summary>)\s*$",
     re.IGNORECASE,
 )
-_QUOTE = re.compile(r"(?:[ \t]{0,3}>)+ ?")
+_TAG = r"</?(?:details|summary|pre|code|p|blockquote|div|br|b|i|span)(?: [^<>]{0,200})?/?>"
+_TAGS_IN_FRONT = re.compile(rf"(?:\s{{0,8}}{_TAG}){{1,8}}", re.IGNORECASE)
+_TAGS_AT_END = re.compile(rf"(?:{_TAG}\s{{0,8}}){{1,8}}$", re.IGNORECASE)
+_QUOTE = re.compile(r"(?:[ \t]{0,3}>)+(?: |$)?")
 _LABEL = re.compile(r"[ \t]{0,6}[0-9]{1,7}:(?: |$)")
 """The task in front of a line, as ``srun --label`` writes it."""
+_MARK = re.compile(
+    r"[ \t]{0,6}(?:[-*|\u2502\u2022](?=[ \t]) ?|\[[A-Za-z][\w./:-]{0,80}\] |[\w.-]{1,40} {1,20}\| )"
+)
+"""In front of each line: a list's or a table's mark, or the name of a container."""
+_NUMBER = re.compile(r"[ \t]{0,6}(\d{1,6})(?:\t|:? {1,2}|:|$)")
+"""The number of a line, as ``cat -n`` and editors write it."""
+_FEWEST_NUMBERED = 3
+_NESTED = 2
+"""Prefixes, one in front of the other, that are removed."""
 _PREFIX = re.compile(
     r"""
     \s*\[\d+,\d+\]<std(?:out|err)>:\ ?                                # mpirun --tag-output
@@ -46,38 +60,76 @@ _HASH = re.compile(r"\s*#")
 
 def cleaned(text: str) -> str:
     """The text without what a terminal or a forum added; as many lines as before."""
-    return "\n".join(_lines(text))
+    rows = [_plain(row) for row in text.replace("\r\n", "\n").split("\n")]
+    rows = [_without_tags(row) for row in _without_quotes(rows)]
+    for _ in range(_NESTED):
+        rows = [_without(_PREFIX, row) for row in rows]
+        for mark in (_LABEL, _MARK):
+            rows = [_without(mark, row) for row in rows] if _most(mark, rows) else rows
+        rows = _without_numbers(rows)
+    return "\n".join(_without_user(row).rstrip() for row in _dedented(rows))
 
 
-def _lines(text: str) -> Iterator[str]:
-    rows = text.replace("\r\n", "\n").split("\n")
-    quoted = _most(_QUOTE, rows)
-    labelled = _most(_LABEL, [_QUOTE.sub("", row, count=1) for row in rows] if quoted else rows)
-    for row in rows:
-        line = _ESCAPES.sub("", row.rstrip("\r").rpartition("\r")[2] if "\r" in row else row)
-        line = line.replace("\u00a0", " ").replace("\u2192", "->").replace("\u2190", "<-")
-        if _ENTITIES.search(line) and "<" not in line:
-            line = html.unescape(line).replace("\u00a0", " ")
-        if quoted:
-            line = _QUOTE.sub("", line, count=1) if _QUOTE.match(line) else line
-        elif line.startswith(">"):
-            line = f"$ {line[1:].lstrip()}"  # a prompt of one character
-        if _FENCE.fullmatch(line) or _TAGS.match(line):
-            yield ""
-            continue
-        if labelled and (found := _LABEL.match(line)):
-            line = line[found.end() :]
-        line = line[found.end() :] if (found := _PREFIX.match(line)) else line
-        if not _HASH.match(line) and (found := _PROMPT.match(line)):
-            line = f"$ {line[found.end() :]}"
-        yield line.rstrip()
+def _plain(row: str) -> str:
+    """A line as the terminal shows it: what a carriage return wrote over is gone."""
+    row = row.rstrip("\r").rpartition("\r")[2] if "\r" in row else row
+    row = _ESCAPES.sub("", row)
+    row = row.replace("\u00a0", " ").replace("\u2192", "->").replace("\u2190", "<-")
+    if _ENTITIES.search(row) and "<" not in row:
+        row = html.unescape(row).replace("\u00a0", " ")
+    return row
+
+
+def _without_quotes(rows: list[str]) -> list[str]:
+    if _most(_QUOTE, rows):
+        return [_without(_QUOTE, row) for row in rows]
+    # a ``>`` that few lines have is a prompt of one character
+    return [f"$ {row[1:].lstrip()}" if row.startswith(">") else row for row in rows]
+
+
+def _without_tags(row: str) -> str:
+    if _FENCE.fullmatch(row) or _TAGS.match(row):
+        return ""
+    return _TAGS_AT_END.sub("", _TAGS_IN_FRONT.sub("", row)) if "<" in row else row
+
+
+def _without(mark: re.Pattern[str], row: str) -> str:
+    found = mark.match(row)
+    return row[found.end() :] if found else row
+
+
+def _without_user(row: str) -> str:
+    """A line whose prompt is ``$``."""
+    found = None if _HASH.match(row) else _PROMPT.match(row)
+    return f"$ {row[found.end() :]}" if found else row
+
+
+def _without_numbers(rows: list[str]) -> list[str]:
+    """Lines without their numbers, where each line is one more than that before it."""
+    found = [(row, _NUMBER.match(row)) for row in rows if row.strip()]
+    numbers = [int(number[1]) for _, number in found if number]
+    if len(numbers) < max(len(found), _FEWEST_NUMBERED):
+        return rows
+    if any(after != before + 1 for before, after in itertools.pairwise(numbers)):
+        return rows
+    return [_without(_NUMBER, row) for row in rows]
+
+
+def _dedented(rows: list[str]) -> list[str]:
+    """Lines without the indent that all have; as code is indented in an issue."""
+    indents = [len(row) - len(row.lstrip(" \t")) for row in rows if row.strip()]
+    least = min(indents, default=0) if len(indents) > 1 else 0
+    return [row[least:] for row in rows]
 
 
 def _most(mark: re.Pattern[str], rows: list[str]) -> bool:
-    """Whether more than a third of the lines that are not empty begin with a mark, and two."""
+    """Whether more than a third of the lines that are not empty begin with a mark, and two.
+
+    Of a single line it is enough.
+    """
     filled = [row for row in rows if row.strip()]
     marked = sum(bool(mark.match(row)) for row in filled)
-    return marked > 1 and marked > len(filled) / 3
+    return marked > len(filled) / 3 and (marked > 1 or len(filled) == 1)
 
 
 def json_objects(text: str) -> Iterator[tuple[int, str]]:
@@ -87,6 +139,16 @@ def json_objects(text: str) -> Iterator[tuple[int, str]]:
         end = _end_of_object(text, begin)
         yield 1 + text.count("\n", 0, begin), text[begin:end]
         at = end
+
+
+def without_objects(text: str, objects: Sequence[tuple[int, str]]) -> str:
+    """The text around objects, as many lines as before."""
+    parts, at = [], 0
+    for _, body in objects:
+        begin = text.find(body, at)
+        parts += [text[at:begin], "\n" * body.count("\n")]
+        at = begin + len(body)
+    return "".join([*parts, text[at:]])
 
 
 def _end_of_object(text: str, begin: int) -> int:

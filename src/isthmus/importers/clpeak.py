@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Iterator, Sequence
 from typing import Literal, NamedTuple
@@ -24,7 +25,7 @@ from isthmus.importers.base import (
     slug,
     unit,
 )
-from isthmus.importers.cleaning import json_objects
+from isthmus.importers.cleaning import json_objects, without_objects
 
 _FORMAT = "format_version"
 _TRANSFER, _MEMORY_TEST, _LAUNCH = (
@@ -85,6 +86,8 @@ _DEVICE = re.compile(r"\s*Device(?: \d+)?: (.+)")
 _SECTION = re.compile(r"\s*([A-Z][\w -]+(?: 24bit)?)\s*(?:\(([\w/]+)\))?\s*(?::\s*(.*))?$")
 _VALUE = re.compile(r"\s*([A-Za-z][\w ()-]*?)\s*:\s*(\S.*?)\s*$")
 _FAILED = re.compile(r"\s*(?:\w+ +: )?(cl\w+ \(-\d+\)).*")
+_XML = re.compile(r"<clpeak.*?(?:</clpeak>|\Z)", re.DOTALL)
+_KNOWN_VALUE = re.compile(r"memcpy_(?:from|to)_mapped_ptr|(?:float|double|half|int|short|char)\d*")
 _ABOUT = ("Driver version", "Compute units", "Clock frequency", "API version", "VRAM")
 
 
@@ -101,16 +104,15 @@ def read(text: str) -> Log:
     if "<!DOCTYPE" in text or "<!ENTITY" in text:
         raise UsageError("an XML document type, which clpeak does not write")
     objects = [one for one in json_objects(text) if '"clpeak_version"' in one[1][:400]]
-    if objects:
-        for at, body in objects:
-            file = decoded(body, _File)
-            log.version = file.clpeak_version
-            log.take(body, file.entries, '"metric":"{}"', at)
-    elif "<clpeak" in text:
-        for found in re.finditer(r"<clpeak.*?(?:</clpeak>|\Z)", text, re.DOTALL):
-            _of_xml(found[0], 1 + text.count("\n", 0, found.start()), log)
-    else:
-        _of_text(text, log)
+    for at, body in objects:
+        file = decoded(body, _File)
+        log.version = file.clpeak_version
+        log.take(body, file.entries, '"metric":"{}"', at)
+    text = without_objects(text, objects)
+    files = [(1 + text.count("\n", 0, one.start()), one[0]) for one in _XML.finditer(text)]
+    for at, body in files:
+        _of_xml(body, at, log)
+    _of_text(without_objects(text, files), log)
     return log.log()
 
 
@@ -152,6 +154,7 @@ def _entries_2(root: ElementTree.Element) -> Iterator[_Entry]:
 def _of_text(text: str, log: _Parts) -> None:
     """What clpeak prints: a section for each test, with its unit in the title."""
     platform = name = test = printed = ""
+    indent = 0
     for line, row in enumerate(text.splitlines(), 1):
         if found := _PLATFORM.match(row):
             platform, test = found[1].strip(), ""
@@ -163,6 +166,7 @@ def _of_text(text: str, log: _Parts) -> None:
             log.outcomes.append(Outcome(line, test or "clpeak", "failed", found[1]))
         elif (found := _SECTION.match(row)) and found[1].strip().lower() in _TITLES:
             test, printed = _TITLES[found[1].strip().lower()], found[2] or ""
+            indent = _indent(row)
             if found[3] and len(words := found[3].split()) == 2:
                 log.one(_Entry(test, test, words[1], words[0], name, platform), line)
         elif (found := _SECTION.match(row)) and found[2] and not found[3]:
@@ -170,16 +174,35 @@ def _of_text(text: str, log: _Parts) -> None:
             log.left_out[f"{found[1].strip()} (nothing is moved)"] = None
         elif test and (found := _VALUE.match(row)):
             metric = _of_words(found[1])
+            if _indent(row) <= indent and not _is_known(test, metric):
+                test = ""  # what another program printed
+                continue
             backend = "OpenCL" if platform else "Vulkan"
             log.one(
                 _Entry(test, metric, printed, found[2].split()[0], name, platform, backend), line
             )
 
 
+def _indent(row: str) -> int:
+    return len(row) - len(row.lstrip())
+
+
+def _is_known(test: str, metric: str) -> bool:
+    return (test, metric) in _METRICS or _KNOWN_VALUE.fullmatch(metric) is not None
+
+
 def _of_words(words: str) -> str:
     """The name of a metric in files, from what is printed: ``enqueueMapBuffer(for read)``."""
     plain = re.sub(r"\([^)]*\)", "", words.strip().lower())
     return re.sub(r"[\s_]+", "_", plain.replace("non-blocking", "nonblocking")).strip("_")
+
+
+def _usable(value: float | str | None) -> bool:
+    """Whether a printed value can be one: finite, and above 0."""
+    try:
+        return 0 < float(value or 0) < math.inf
+    except ValueError:
+        return True  # told with its text where the row is made
 
 
 class _Parts:
@@ -211,9 +234,9 @@ class _Parts:
             self.left_out[f"{named} ({entry.status})"] = None
         elif entry.test not in {_TRANSFER, _MEMORY_TEST, _LAUNCH}:
             self.left_out[f"{entry.test} (no operation of Isthmus is the same)"] = None
-        elif str(entry.value or "").strip("0.") == "" or str(entry.value).strip("-") == "inf":
-            shown = "0" if str(entry.value or "").strip("0.") == "" else str(entry.value)
-            self.left_out[f"{named} ({shown}: nothing was moved)"] = None
+        elif not _usable(entry.value):
+            shown = f"{entry.value} {entry.unit}" if entry.value not in {None, ""} else "no value"
+            self.problems.add(line, f"{named}: {shown.strip()} is unusable")
         else:
             with self.problems.of(line):
                 self.rows.append(self._row(entry, metric, line))

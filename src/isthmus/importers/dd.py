@@ -23,6 +23,7 @@ _ERROR = re.compile(r"\s*dd: (.+)")
 _SUFFIX = re.compile(r"(\d+)([kKMG]?)(i?B?)$")
 _POWERS = {"": 1, "k": 1 << 10, "K": 1 << 10, "M": 1 << 20, "G": 1 << 30}
 _H2C, _C2H = re.compile(r"/dev/.*h2c"), re.compile(r"/dev/.*c2h")
+_CARD = re.compile(r"/dev/xdma(\d+)_(?:h2c|c2h)_(\d+)")
 
 
 def _bytes(text: str) -> int | None:
@@ -54,7 +55,7 @@ def read(text: str) -> Log:
     return Log(
         tool="dd",
         rows=rows,
-        devices=[device("dd:0", "files of dd")] if rows else [],
+        devices=[device(one, "files of dd") for one in dict.fromkeys(row.device for row in rows)],
         outcomes=outcomes,
         problems=problems,
         facts={"engine": "xdma,xdma-tools"} if "/dev/xdma" in text else {},
@@ -72,12 +73,14 @@ def _row(line: int, copied: re.Match[str], operands: dict[str, str], blocks: int
     each = _bytes(operands.get("bs", "")) or (total // blocks if blocks else None)
     if each is not None and not 0 < each <= total:
         each = total
+    card = _CARD.match(target if way == "h2d" else source)
     if total / seconds > 1e15:
         raise UsageError(f"{seconds} s is no time of {total} bytes")
     return Row(
         line=line, name=f"{source or '?'} to {target or '?'}" if operands else "dd", kind=kind,
         study="transfer" if way else "", operation={"h2d": "write", "d2h": "read"}.get(way, ""),
-        device="dd:0", size=each, values=(total / seconds / 1e6,), unit="MB/s",
+        device=f"dd:{card[1] if card else 0}", part=f"channel {card[2]}" if card else "",
+        size=each, values=(total / seconds / 1e6,), unit="MB/s",
         statistic="mean", batch=max(1, total // each) if each else 1,
         memory="pageable" if way else "", direction=way, initiator="dma",
         axes={"depth": 1, "bank": 0},

@@ -13,6 +13,7 @@ import msgspec
 
 from isthmus.errors import UsageError
 from isthmus.importers.base import (
+    SIZE,
     UNITS,
     Importer,
     Lines,
@@ -23,23 +24,27 @@ from isthmus.importers.base import (
     decoded,
     device,
     number,
+    unit_of,
 )
 from isthmus.importers.base import size as parsed_size
-from isthmus.importers.base import unit as known_unit
 from isthmus.importers.cleaning import json_objects
 from isthmus.models.serial import SIZES
 
 _NAME = '"effective bandwidth"'
-_HEADER = re.compile(r"^\s*MSize\s+looplength\s+\S.*?(\w*B/s)\s*$", re.MULTILINE)
-_ROW = re.compile(r"\s*(\d+)\s+(\d+)\s+(\S+)\s+(\S+)\s*")
+_HEADER = re.compile(r"^[ \t]*MSize[ \t]+looplength[ \t]+(\S.*?)[ \t]+(\S+)[ \t]*$", re.MULTILINE)
+_TIME_UNIT = re.compile(r"\[([^\]]*)\]")
+_ROW = re.compile(rf"\s*({SIZE})\s+(\d+)\s+(\S+)\s+(\S+)\s*")
 _FACT = re.compile(r"(MPI Ranks|Communication Type|Device)\s{2,}(\S.*?)\s*$")
 _CHANNELS = {"IEC": "card", "PCIE": "staged"}
 _REPLICATIONS = 2
 """Of the kernel on each device: the definition's two ways."""
+_ROUNDED = 1e-3
+"""Share by which time times rate may miss whole ranks: the log has both with six digits."""
 
 
 class _Value(msgspec.Struct):
     value: float
+    unit: str = "s"
 
 
 class _Execution(msgspec.Struct):
@@ -58,6 +63,7 @@ class _File(msgspec.Struct):
     device: str = ""
     version: str = ""
     errors: dict[str, int] = {}
+    settings: dict[str, object] = {}
 
 
 def read(text: str) -> Log:
@@ -76,45 +82,64 @@ def _of_json(at: int, text: str) -> Log:
             loops = count(one.ranks[0].looplength, line)
             total = number(one.best_Bps, line) * number(one.best_s, line)
             slowest = [
-                max(number(rank.value, line) for rank in of_ranks)
+                max(_seconds(rank, line) for rank in of_ranks)
                 for of_ranks in zip(*(rank.timings for rank in one.ranks))  # noqa: B905
             ]
             fault = f"{file.errors[exponent]} errors" if file.errors.get(exponent) else ""
             rows.append((line, 1 << int(exponent), loops, slowest, total, fault))
-    return _output(rows, file.device, "", file.version, problems)
+    ranks = file.settings.get("MPI Ranks")
+    said = ranks if isinstance(ranks, int) else 0
+    return _output(rows, file.device, "", file.version, said, problems)
+
+
+def _seconds(time: _Value, line: int) -> float:
+    return number(time.value, line) * UNITS[unit_of(time.unit, line, time=True)]
 
 
 def _of_log(text: str) -> Log:
-    facts, rows, scale, problems = dict[str, str](), list[_Result](), 0.0, Problems()
+    facts, rows, problems = dict[str, str](), list[_Result](), Problems()
+    units: tuple[float, float] | None = None
     fault = "validation failed" if "Validation: FAILED" in text else ""
     for line, row in enumerate(text.splitlines(), 1):
         if fact := _FACT.match(row):
             facts[fact[1]] = fact[2]
         elif header := _HEADER.match(row):
             with problems.of(line):
-                scale = 0.0
-                scale = UNITS[known_unit(header[1], line)]
-        elif scale and (cells := _ROW.fullmatch(row)):
+                units = None
+                units = _units(header, line)
+        elif units and (cells := _ROW.fullmatch(row)):
             with problems.of(line):
-                time, rate = number(cells[3], line), number(cells[4], line) * scale
+                time, rate = number(cells[3], line) * units[0], number(cells[4], line) * units[1]
                 bytes_each, loops = parsed_size(cells[1], line), count(cells[2], line)
                 rows.append((line, bytes_each, loops, [time], rate * time, fault))
-    kind = facts.get("Communication Type", "")
-    return _output(rows, facts.get("Device", ""), kind, "", problems)
+    kind, ranks = facts.get("Communication Type", ""), facts.get("MPI Ranks", "")
+    said = int(ranks) if ranks.isdecimal() else 0
+    return _output(rows, facts.get("Device", ""), kind, "", said, problems)
+
+
+def _units(header: re.Match[str], line: int) -> tuple[float, float]:
+    """Seconds and bytes a second of the units of time and rate; UsageError for unknown ones."""
+    time = _TIME_UNIT.search(header[1])
+    if not time:
+        raise UsageError(f"line {line}: no unit of the time in '{header[1][:40]}'")
+    return UNITS[unit_of(time[1], line, time=True)], UNITS[unit_of(header[2], line, time=False)]
 
 
 _Result = tuple[int, int, int, list[float], float, str]
 """Line, bytes, loop length, seconds of loops, bytes that all ranks move in one, fault."""
 
 
-def _output(rows: Sequence[_Result], name: str, kind: str, version: str, problems: Problems) -> Log:
+def _output(
+    rows: Sequence[_Result], name: str, kind: str, version: str, ranks: int, problems: Problems
+) -> Log:
+    """``ranks``: as the output says; 0: it does not."""
     sizes = {row[1] for row in rows}
     named = next((name for name, one in SIZES.items() if set(one) == sizes), "own")
     channel = _CHANNELS.get(kind, kind.lower() or "unknown")
     figures = []
     for row in rows:
         with problems.of(row[0]):
-            figures.append(_figure(row, named, channel))
+            figures.append(_figure(row, named, channel, ranks))
     return Log(
         tool="HPCC FPGA b_eff",
         version=version,
@@ -126,12 +151,18 @@ def _output(rows: Sequence[_Result], name: str, kind: str, version: str, problem
     )
 
 
-def _figure(row: _Result, sizes: str, channel: str) -> Row:
+def _figure(row: _Result, sizes: str, channel: str, said: int) -> Row:
     line, bytes_each, loops, times, total, fault = row
-    moved = round(total / loops)
-    ranks = round(moved / (_REPLICATIONS * bytes_each))
-    if not times or not 1 <= ranks <= 1 << 20:
+    fitting = total / loops / (_REPLICATIONS * bytes_each)
+    ranks = round(fitting)
+    whole = 1 <= ranks <= 1 << 20 and abs(fitting - ranks) < _ROUNDED * ranks
+    if not times or not whole:
         raise UsageError(f"line {line}: the rate does not fit size, loop length and time")
+    if said and ranks != said:
+        raise UsageError(
+            f"line {line}: the rate fits {ranks} ranks, and the output says {said}: "
+            "is its unit right?"
+        )
     return Row(
         line=line,
         name="exchange",

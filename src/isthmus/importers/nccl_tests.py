@@ -9,7 +9,17 @@ from __future__ import annotations
 import re
 
 from isthmus.errors import UsageError
-from isthmus.importers.base import Importer, Log, Outcome, Problems, Row, device, number, size
+from isthmus.importers.base import (
+    SIZE,
+    Importer,
+    Log,
+    Outcome,
+    Problems,
+    Row,
+    device,
+    number,
+    size,
+)
 from isthmus.importers.base import unit as known_unit
 from isthmus.importers.commands import Commands, option, started
 
@@ -19,7 +29,7 @@ _RANK = re.compile(
 )
 _COLUMNS = re.compile(r"#\s+size\s+count\s+type\b.*\bbusbw\b")
 _UNITS = re.compile(r"#\s+\(B\)\s+\(elements\)\s+(.*)$")
-_ROW = re.compile(r"\s*(\d+)\s+(\d+)\s+(\w+)\s+(.*)$")
+_ROW = re.compile(rf"\s*({SIZE})\s+(\d+)\s+(\w+)\s+(.*)$")
 _AVERAGE = re.compile(r"#\s*Avg bus bandwidth\s*:\s*(\S+)")
 _WRONG = re.compile(r"#\s*Out of bounds values : (\d+) (\w+)")
 _PROGRAM = re.compile(r"(?:all|reduce|broadcast|sendrecv|gather|scatter|hypercube)\w*_perf")
@@ -71,7 +81,7 @@ def read(text: str) -> Log:
             outcomes.append(Outcome(line, name or "nccl-tests", "failed", found[1].strip()[:120]))
         elif table and (found := _ROW.match(row)):
             with problems.of(line):
-                rows += _rows(line, found, name, units)
+                rows += _rows(line, found, name, units, problems)
     facts = {"ranks": str(len(ranks)) if ranks else "",
              "hosts": _hosts(commands, len(ranks), len(hosts)), "average": average}  # fmt: skip
     return Log(
@@ -108,7 +118,9 @@ def _units(text: str, line: int) -> tuple[str, str, str]:
     return (known_unit(found[0], line), known_unit(found[1], line), known_unit(found[2], line))
 
 
-def _rows(line: int, found: re.Match[str], name: str, units: tuple[str, str, str]) -> list[Row]:
+def _rows(
+    line: int, found: re.Match[str], name: str, units: tuple[str, str, str], problems: Problems
+) -> list[Row]:
     bytes_each = size(found[1], line) if found[1] != "0" else 0
     if not bytes_each:
         return []
@@ -125,7 +137,8 @@ def _rows(line: int, found: re.Match[str], name: str, units: tuple[str, str, str
         if len(values) < _VALUES or not all(map(_IS_VALUE.match, values[:_VALUES])):
             continue
         if float(values[2]) == 0:
-            continue  # two digits do not show the rate of a small message
+            problems.add(line, f"busbw {values[2]}: too small for the digits that are printed")
+            continue
         wrong = values[3] if len(values) > _VALUES and values[3].isdecimal() else "0"
         result.append(Row(
             line=line, name=f"{name or 'collective'} busbw", kind="collective", device="nccl:0",

@@ -28,7 +28,7 @@ from isthmus.importers.base import (
     size,
 )
 from isthmus.importers.base import unit as known_unit
-from isthmus.importers.cleaning import json_objects
+from isthmus.importers.cleaning import json_objects, without_objects
 from isthmus.importers.commands import Commands
 
 _DEVICE = re.compile(r"(\d+): (.+?)(?: \(|: \(|$)")
@@ -39,8 +39,9 @@ _DRIVER = re.compile(r"Driver Version: (\S+)")
 _HEADER = re.compile(r".*\((\w+/s|ns|us)\)\s*$")
 _TITLE = re.compile(r"\s*memcpy (CE|SM) (CPU|GPU)\(row\) (->|<-) GPU\(column\)")
 _SUM = re.compile(r"\s*SUM (\w+)")
-_COLUMNS = re.compile(r"\s*(?:\d+\s*)+$")
+_COLUMNS = re.compile(r"\s*\d+(?:\s+\d+)*\s*$")
 _ROW = re.compile(r"\s*(\d+)\s+((?:N/A|-?[\d.]+(?:e[+-]?\d+)?|nan|-?inf)(?:\s+\S+)*)\s*$")
+_UNREAD = re.compile(r"\s*\d+\s+\S")
 _BAD = re.compile(r"\s*(?:(?:ERROR|Error|ASSERT|Invalid value|\[?CUDA_ERROR|CUDA error).*)")
 _WAIVED = re.compile(r"\s*(?:Waived|WAIVED|ERROR: Testcase .* not found).*")
 
@@ -115,13 +116,13 @@ def _rows(
             gpu = row if peers else column
             axes: dict[str, int | str] = {"depth": 1, "bank": 0}
             axes |= ({"peer": column} if peers else {}) | ({"run": run} if run > 1 else {})
-            again = f", run {run}" if run > 1 else ""
             yield Row(
                 line=line,
                 name=name,
                 kind=test.kind,
                 device=f"cuda:{gpu}",
-                part=(f"GPU {row} and {column}" if peers else f"GPU {column}") + again,
+                part=f"GPU {row} and {column}" if peers else f"GPU {column}",
+                run=run,
                 values=(number(cell, line),),
                 unit=unit,
                 statistic="median",
@@ -179,6 +180,18 @@ class _Parts:
         self.problems = Problems()
         self.version = self.driver = self.command = ""
 
+    def told(self, row: str) -> bool:
+        """Whether a line is about program, driver or a GPU; if so, notes it."""
+        if found := _VERSION.match(row.strip()):
+            self.version = found[1].lstrip("v")
+        elif found := _DRIVER.match(row.strip()):
+            self.driver = found[1]
+        elif row.startswith("Device ") and (found := _DEVICE.match(row[7:])):
+            self.names[found[1]] = found[2].strip()
+        else:
+            return False
+        return True
+
 
 def _of_text(text: str, log: _Parts) -> None:
     commands = Commands(_PROGRAM)
@@ -193,12 +206,8 @@ def _of_text(text: str, log: _Parts) -> None:
             given = commands.value("-b", "--bufferSize")
             bytes_each = size(given, line, "MB") if given.isdecimal() and int(given) else None
             run = _run_of(commands.number, numbers.setdefault(bytes_each, []))
-        elif found := _VERSION.match(row.strip()):
-            log.version = found[1].lstrip("v")
-        elif found := _DRIVER.match(row.strip()):
-            log.driver = found[1]
-        elif row.startswith("Device ") and (device_ := _DEVICE.match(row[7:])):
-            log.names[device_[1]] = device_[2].strip()
+        elif log.told(row):
+            continue
         elif found := _RUNNING.match(row.strip()):
             _unfinished(begun, log)
             name, columns, unit = found[1], [], ""
@@ -220,6 +229,8 @@ def _of_text(text: str, log: _Parts) -> None:
             begun = None
             log.rows += _rows(name, found[2].split(), int(found[1]), columns, unit, line,
                               bytes_each, log.problems, run)  # fmt: skip
+        elif name and unit and columns and _UNREAD.match(row):
+            log.problems.add(line, f"'{row.strip()[:40]}' is no row of {name}")
         elif row.startswith("SUM ") or not row.strip():
             columns = [] if row.startswith("SUM ") else columns
     _unfinished(begun, log)
@@ -258,8 +269,7 @@ def read(text: str) -> Log:
     objects = [one for one in json_objects(text) if '"nvbandwidth"' in one[1][:200]]
     for at, body in objects:
         _of_json(body, at, log)
-    if not objects:
-        _of_text(text, log)
+    _of_text(without_objects(text, objects), log)
     numbers = dict.fromkeys(row.device for row in log.rows)
     facts = {"command": log.command, "driver": log.driver}
     return Log(

@@ -6,10 +6,12 @@ Outputs of the same buffers are repetitions of each other only where the same co
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 from isthmus.errors import UsageError
 from isthmus.importers.base import (
+    SIZE,
+    TIMES,
     Importer,
     Log,
     Problems,
@@ -17,7 +19,7 @@ from isthmus.importers.base import (
     device,
     number,
     size,
-    unit,
+    unit_of,
 )
 from isthmus.importers.commands import Commands
 
@@ -27,8 +29,8 @@ _TITLE = re.compile(r"# OSU (.+) Test(?: v?(\S+))?")
 _BUFFERS = re.compile(r"# Send Buffer on \w+ \((\w+)\) and Receive Buffer on \w+ \((\w+)\)")
 _PAIRS = re.compile(r"# \[ pairs: (\d+) \](?: \[ window size: (\d+) \])?")
 _COLUMNS = re.compile(r"# Size\b(.*)$")
-_UNIT = re.compile(r"\(([\w/]+)\)|(?<!\S)(\w+/s)\b")
-_ROW = re.compile(r"(\d+)\s+(\S+)(?:\s+.*)?$")
+_UNIT = re.compile(r"\(([^()\s]+)\)|(?<!\S)(\w+/s)\b")
+_ROW = re.compile(rf"({SIZE})\s+(\S+)(?:\s+.*)?$")
 _PROGRAM = re.compile(r"osu_\w+")
 _MEMORY = {"H": "aligned", "D": "device", "M": "managed", "MD": "managed", "MH": "managed"}
 """Kind of memory of each buffer. Version 7.5 for CUDA or ROCm does not say which: unknown."""
@@ -40,7 +42,7 @@ _OPERATIONS = {
 }
 """Program, operation, and messages in one repetition; other titles are collectives."""
 
-_TIMES = ("s", "ms", "us", "ns")
+_HOST_ASSUMED = "buffers in host memory, as neither the output nor a command names GPUs"
 
 
 @dataclass
@@ -49,15 +51,23 @@ class _Part:
 
     title: str = ""
     version: str = ""
-    accelerated: bool = False
     buffers: tuple[str, str] = ("H", "H")
+    said: bool = False
+    """Whether the output, or its command, has words on the buffers."""
     pairs: int = 1
     window: int = _WINDOW
     unit: str = ""
     printed: str = ""
-    known: bool = True
+    headed: bool = False
+    """Whether the header of the columns is there."""
     run: int = 1
-    sizes: list[int] = field(default_factory=list)
+    cells: int = 0
+    """Of the first row; 0: there is none yet."""
+
+    def goes_on(self, cells: int) -> bool:
+        """Whether a row continues the table: it has as many cells as the first."""
+        self.cells = self.cells or cells
+        return cells == self.cells
 
     @property
     def operation(self) -> str:
@@ -72,26 +82,33 @@ def read(text: str) -> Log:
     """Bandwidths as windows of 64 messages, latencies as round trips (the output has the half)."""
     tools: dict[str, str] = {}
     rows: list[Row] = []
-    problems, commands, part = Problems(), Commands(_PROGRAM), _Part(known=False)
+    problems, commands, part = Problems(), Commands(_PROGRAM), _Part()
+    assumed: dict[str, None] = {}
+    said = True  # whether all tables have words on their buffers
     for line, row in enumerate(text.splitlines(), 1):
         if commands.met(row):
             continue
         if title := _TITLE.match(row.strip()):
-            part = _part(title, max(commands.number, 1))
+            part = _part(title, max(commands.number, 1), _of_command(commands.current))
             tools[_OPERATIONS.get(part.title, (title[1],))[0]] = part.version
         elif where := _BUFFERS.match(row.strip()):
-            part.buffers = where[1], where[2]
+            part.buffers, part.said = (where[1], where[2]), True
         elif pairs := _PAIRS.match(row.strip()):
             part.pairs, part.window = int(pairs[1]), int(pairs[2] or _WINDOW)
         elif columns := _COLUMNS.match(row.strip()):
             with problems.of(line):
-                part.unit = ""
+                part.unit, part.headed = "", True
                 part.printed, part.unit = _unit_of(columns[1], part.title, line)
         elif part.title and (found := _ROW.match(row.strip())) and found[1] != "0":
             if not part.unit:
                 continue  # the unit of its column is unknown, which was said
+            if not part.goes_on(len(row.split())):
+                continue  # of a table that another program printed
+            if not part.headed:
+                assumed[f"{part.unit}, as osu prints: a header of columns is missing"] = None
             with problems.of(line):
                 rows.append(_row(found, row, line, part))
+            said &= part.said
     addresses = dict.fromkeys(row.device for row in rows)
     return Log(
         tool=" and ".join(tools) or "OSU micro-benchmarks",
@@ -100,20 +117,33 @@ def read(text: str) -> Log:
         devices=[device(one, "two ranks of MPI", api="mpi") for one in addresses],
         problems=problems,
         facts={"command": commands.current} if commands.current else {},
-        assumed=["a window of 64 messages, the default of -W"]
-        if {*tools} - {"osu_latency"}
-        else [],
+        assumed=[
+            *(["a window of 64 messages, the default of -W"] if {*tools} - {"osu_latency"} else []),
+            *assumed,
+            *([] if said or not rows else [_HOST_ASSUMED]),
+        ],
     )
 
 
-def _part(title: re.Match[str], run: int) -> _Part:
+def _of_command(command: str) -> tuple[str, str] | None:
+    """Buffers that a command names, ``osu_bw -d cuda D H``; None where it names none."""
+    words = command.split()
+    at = next((i for i, word in enumerate(words) if _PROGRAM.fullmatch(word.rpartition("/")[2])), 0)
+    letters = [word for word in words[at + 1 :] if word in _MEMORY]
+    if len(letters) == len(("sender", "receiver")):
+        return letters[0], letters[1]
+    return None
+
+
+def _part(title: re.Match[str], run: int, buffers: tuple[str, str] | None) -> _Part:
     name = title[1]
     accelerated = re.match(r"MPI-\S+ ", name) is not None
     plain = re.sub(r"^MPI(-\S+)? ", "", name)
     plain = plain if plain in _OPERATIONS else name
     latency = "Latency" in plain
     return _Part(
-        plain, title[2] or "", accelerated, ("", "") if accelerated else ("H", "H"),
+        plain, title[2] or "", buffers or (("", "") if accelerated else ("H", "H")),
+        said=accelerated or buffers is not None,
         unit="us" if latency else "MB/s", printed="us" if latency else "MB/s", run=run,
     )  # fmt: skip
 
@@ -121,16 +151,14 @@ def _part(title: re.Match[str], run: int) -> _Part:
 def _unit_of(columns: str, title: str, line: int) -> tuple[str, str]:
     """Unit of the first column behind the size, as printed and as meant.
 
-    Raises UsageError for an unknown unit, and for a time in a table of bandwidths.
+    Raises UsageError for an unknown unit, for a time in a table of bandwidths, and for a rate in a
+    table of latencies.
     """
     found = _UNIT.search(columns)
     if not found:
         raise UsageError(f"line {line}: no unit in '{columns.strip()[:40]}'")
     printed = found[1] or found[2]
-    known = unit(printed, line)
-    if "Bandwidth" in title and known in _TIMES:
-        raise UsageError(f"line {line}: a bandwidth in '{printed}', which is a time")
-    return printed, known
+    return printed, unit_of(printed, line, time="Latency" in title)
 
 
 def _row(found: re.Match[str], row: str, line: int, part: _Part) -> Row:
@@ -144,8 +172,7 @@ def _row(found: re.Match[str], row: str, line: int, part: _Part) -> Row:
     axes |= {"run": part.run} if part.run > 1 else {}
     buffers = " to ".join(filter(None, part.buffers)) or "unknown buffers"
     messages = _OPERATIONS.get(part.title, ("", "", 1))[2]
-    timed = part.unit in _TIMES
-    again = f", run {part.run}" if part.run > 1 else ""
+    timed = part.unit in TIMES
     if part.title not in _OPERATIONS:
         name, kind = part.title, "collective"
     else:
@@ -154,7 +181,8 @@ def _row(found: re.Match[str], row: str, line: int, part: _Part) -> Row:
         line=line,
         name=name,
         kind=kind,  # type: ignore[arg-type]
-        part=(f"{part.pairs} pairs" if part.pairs > 1 else buffers) + again,
+        part=f"{part.pairs} pairs" if part.pairs > 1 else buffers,
+        run=part.run,
         study="beff" if operation else "",
         operation=operation,
         device="host"

@@ -8,11 +8,13 @@ print the same measurement: one of the two is read. JSON of older versions has n
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 
 from isthmus.errors import UsageError
 from isthmus.importers.base import (
+    SIZE,
+    TIMES,
     UNITS,
     Importer,
     Log,
@@ -22,8 +24,9 @@ from isthmus.importers.base import (
     device,
     number,
     size,
+    unit_of,
 )
-from isthmus.importers.cleaning import json_objects
+from isthmus.importers.cleaning import json_objects, without_objects
 from isthmus.importers.commands import option
 from isthmus.text import counted as numbered
 
@@ -36,15 +39,16 @@ _CALL = re.compile(
 _VERBS = {"write": "RDMA_Write", "read": "RDMA_Read", "send": "Send", "atomic": "Atomic"}
 _BOTH_WAYS = re.compile(r"\s(?:-[a-zA-Z]*b|--bidirectional)(?=\s|$)")
 _DEVICE = re.compile(r"\bDevice\s+: (\S+)")
-_DEPTH = re.compile(r"\s*TX depth\s+: (\d+)")
+_DEPTH = re.compile(r"\s*TX depth\s+: (\d{1,9})")
 _LINK = re.compile(r"\s*Link type\s+: (\w+)")
 _ADDRESS = re.compile(r"\s*(local|remote) address: LID (\S+) QPN (\S+) PSN (\S+)")
 _COLUMNS = re.compile(r"\s*#bytes\s+(?:#iterations\s|BW (?:peak|average)\[|t_\w+\[)")
+_SIZE = re.compile(SIZE)
 _COLUMN = re.compile(r"(?:BW|tps|[\d.]+%) [a-z]+(?:\[[^\]]*\])?|\S+")
 """One name of the header: ``#bytes``, ``BW peak[MB/sec]``, ``99% percentile[usec]``."""
 _UNIT = re.compile(r"BW average\[([^\]]+)\]")
 _TIME_UNIT = re.compile(r"t_(?:avg|min|typical)\[([^\]]+)\]")
-_RATES = {"MiB/sec": "MiB/s", "MB/sec": "MiB/s", "Gb/sec": "Gb/s"}
+_MEANT = {"MB/sec": "MiB/sec"}
 """Older versions print MB/sec and mean MiB."""
 _SAME = 0.02
 """Share by which a rate may differ from message rate times size: both are rounded."""
@@ -52,6 +56,10 @@ _QUEUE = 128
 """Default of ``--tx-depth``."""
 _FEWEST_CELLS = 4
 """Cells of a row with ``#iterations``."""
+_MOST_SHORT = 2
+"""Rows with too few cells, one after the other, that end a table: another program printed them."""
+_END = re.compile(r"\s*-{20,}\s*")
+"""Stands below a table, and above it."""
 _PAIR = re.compile(r"\"?([\w.% ]+?)\"?\s*:\s*\"?([^\",{}\[\]]*?)\"?\s*,?\s*$")
 
 
@@ -68,7 +76,7 @@ class _Test:
     remote: set[str] = field(default_factory=set)
     rows: list[tuple[int, list[str]]] = field(default_factory=list)
     unit: str = ""
-    """Of ``_RATES``, or ``us``; empty: its column was not understood."""
+    """Of the column that is read; empty: it was not understood."""
     printed: str = ""
     columns: list[str] = field(default_factory=list)
     """Names in the header of the table."""
@@ -76,6 +84,25 @@ class _Test:
     @property
     def cells(self) -> list[list[str]]:
         return [cells for _, cells in self.rows]
+
+    def told(self, row: str) -> bool:
+        """Whether a line is about the test; if so, notes it."""
+        if named := _DEVICE.search(row):
+            self.device = named[1]
+        elif depth := _DEPTH.match(row):
+            self.tx_depth = int(depth[1])
+        elif link := _LINK.match(row):
+            self.link = link[1]
+        elif address := _ADDRESS.match(row):
+            of_end = self.local if address[1] == "local" else self.remote
+            of_end.add(" ".join(address.groups()[1:]))
+        else:
+            return False
+        return True
+
+    def goes_on(self, words: Sequence[str]) -> bool:
+        """Whether a row continues the table: it has as many cells as the first."""
+        return not self.rows or len(words) == len(self.rows[0][1])
 
     def is_other_end_of(self, other: _Test) -> bool:
         """Whether both are ends of one run: addresses crossed, or all figures the same."""
@@ -94,42 +121,44 @@ class _Result:
     """0: it is not said."""
     rate: float = 0.0
     messages: float = 0.0
-    typical_us: float = 0.0
-    mean_us: float = 0.0
+    typical: float = 0.0
+    mean: float = 0.0
+    """Times, in the unit of the table."""
 
 
 def read(text: str) -> Log:
     """Figures of all tests in the text, or of the JSON file."""
-    problems, rows, tests = Problems(), list[Row](), list[_Test]()
+    problems, rows, tests, uncounted = Problems(), list[Row](), list[_Test](), False
     objects = [one for one in json_objects(text) if "test_info" in one[1] and "MsgSize" in one[1]]
     for at, body in objects:
         test, results = _of_json(body, at, problems)
         tests.append(test)
         for result in results:
+            uncounted |= not result.iterations
             with problems.of(result.line):
                 rows.append(
                     _of_result(test, result, _unit_of_json(result) if result.rate else "us")
                 )
     both = 0
-    if not objects:
-        for test in _of_text(text, problems):
-            if any(test.is_other_end_of(one) for one in tests):
-                both += 1
-                continue
-            tests.append(test)
-            for line, cells in test.rows:
-                with problems.of(line):
-                    rows.append(_of_result(test, _of_cells(test, cells, line), test.unit))
+    for test in _of_text(without_objects(text, objects), problems):
+        if any(test.is_other_end_of(one) for one in tests):
+            both += 1
+            continue
+        tests.append(test)
+        uncounted |= "#iterations" not in test.columns
+        for line, cells in test.rows:
+            with problems.of(line):
+                rows.append(_of_result(test, _of_cells(test, cells, line), test.unit))
     addresses = dict.fromkeys(row.device for row in rows)
     assumed = any(not test.tx_depth and "BW" in test.test for test in tests)
     unsaid = {
         f"{_QUEUE} messages in the transmit queue, the default": assumed,
-        "one iteration, where a table has no #iterations": any(
-            "#iterations" not in test.columns for test in tests if test.columns
-        ),
+        "one iteration, where the output does not say their number": uncounted,
     }
     facts = {
         "link type": next((test.link for test in tests if test.link), ""),
+        "local": _ends(test.local for test in tests),
+        "remote": _ends(test.remote for test in tests),
         "both ends": "client and server printed the same run: read once" if both else "",
     }
     return Log(
@@ -140,6 +169,10 @@ def read(text: str) -> Log:
         facts={name: value for name, value in facts.items() if value},
         assumed=[text for text, applies in unsaid.items() if applies],
     )
+
+
+def _ends(addresses: Iterable[set[str]]) -> str:
+    return ", ".join(sorted({one for of_test in addresses for one in of_test}))
 
 
 def _of_json(text: str, at: int, problems: Problems) -> tuple[_Test, list[_Result]]:
@@ -164,7 +197,7 @@ def _of_json(text: str, at: int, problems: Problems) -> tuple[_Test, list[_Resul
         with problems.of(line):
             results.append(_Result(
                 line, size(values.get("MsgSize", ""), line),
-                count(values.get("n_iterations", ""), line),
+                count(values["n_iterations"], line) if "n_iterations" in values else 0,
                 *(float(number(values[name], line)) if values.get(name) else 0.0
                   for name in ("BW_average", "MsgRate", "t_typical", "t_avg")),
             ))  # fmt: skip
@@ -188,7 +221,7 @@ def _unit_of_json(found: _Result) -> str:
 
 def _of_text(text: str, problems: Problems) -> list[_Test]:
     tests: list[_Test] = []
-    test, columns, fewest = _Test(), False, _FEWEST_CELLS
+    test, columns, fewest, short = _Test(), False, _FEWEST_CELLS, 0
     for line, row in enumerate(text.splitlines(), 1):
         words = row.split()
         if title := _TITLE.match(row):
@@ -196,15 +229,8 @@ def _of_text(text: str, problems: Problems) -> list[_Test]:
             tests.append(test)
         elif call := _CALL.match(row):
             test, columns = _of_call(call), False
-        elif named := _DEVICE.search(row):
-            test.device = named[1]
-        elif depth := _DEPTH.match(row):
-            test.tx_depth = int(depth[1])
-        elif link := _LINK.match(row):
-            test.link = link[1]
-        elif address := _ADDRESS.match(row):
-            of_end = test.local if address[1] == "local" else test.remote
-            of_end.add(" ".join(address.groups()[1:]))
+        elif test.told(row):
+            continue
         elif _COLUMNS.match(row):
             if test.rows or test not in tests:  # a table without a title, or a second one
                 test = _Test(test.test, test.device, test.tx_depth, test.link)
@@ -217,13 +243,18 @@ def _of_text(text: str, problems: Problems) -> list[_Test]:
                 fewest = 1 + row.count("[")  # #bytes, figures
                 fewest = max(_FEWEST_CELLS, 1 + fewest) if counted else fewest
                 test.printed = found[1] if (found := _UNIT.search(row)) else ""
-                columns = True
-        elif columns and words and words[0].isdecimal() and words not in test.cells[-1:]:
+                columns, short = True, 0
+        elif _END.fullmatch(row):
+            columns = columns and not test.rows
+        elif columns and words and _SIZE.fullmatch(words[0]) and words not in test.cells[-1:]:
             if len(words) < fewest:  # a missing figure shifts the others
                 given = numbered(len(words), "column", "columns")
                 problems.add(line, f"{given} where the header has {fewest}: cut")
-                continue
-            test.rows.append((line, words))  # two ends in one terminal print it twice
+                short += 1
+                columns = short < _MOST_SHORT
+            elif test.goes_on(words):
+                short = 0
+                test.rows.append((line, words))  # two ends in one terminal print it twice
     return [test for test in tests if test.rows]
 
 
@@ -235,16 +266,12 @@ def _of_call(call: re.Match[str]) -> _Test:
 
 
 def _unit_of(row: str, line: int) -> str:
+    """Unit of the column that is read; UsageError for another than of a rate or a time."""
     if found := _UNIT.search(row):
-        if found[1] not in _RATES:
-            raise UsageError(f"line {line}: unknown unit '{found[1][:20]}'")
-        return _RATES[found[1]]
-    found = _TIME_UNIT.search(row)
-    if not found or found[1] != "usec":
-        raise UsageError(
-            f"line {line}: unknown unit '{found[1][:20] if found else row.strip()[:20]}'"
-        )
-    return "us"
+        return unit_of(_MEANT.get(found[1], found[1]), line, time=False)
+    if found := _TIME_UNIT.search(row):
+        return unit_of(found[1], line, time=True)
+    raise UsageError(f"line {line}: unknown unit '{row.strip()[:20]}'")
 
 
 def _of_cells(test: _Test, words: list[str], line: int) -> _Result:
@@ -253,12 +280,13 @@ def _of_cells(test: _Test, words: list[str], line: int) -> _Result:
     named = dict(zip((name.partition("[")[0] for name in test.columns), words, strict=False))
     iterations = named.get("#iterations")
     found = _Result(line, size(words[0], line), count(iterations, line) if iterations else 0)
-    if test.unit != "us" and "BW average" in named:
+    timed = test.unit in TIMES
+    if not timed and "BW average" in named:
         found.rate = number(named["BW average"], line)
-    elif test.unit == "us" and "t_typical" in named:
-        found.typical_us = number(named["t_typical"], line)
-    elif test.unit == "us" and "t_avg" in named:
-        found.mean_us = number(named["t_avg"], line)
+    elif timed and "t_typical" in named:
+        found.typical = number(named["t_typical"], line)
+    elif timed and "t_avg" in named:
+        found.mean = number(named["t_avg"], line)
     else:
         raise UsageError(f"line {line}: no column BW average, t_typical or t_avg")
     return found
@@ -274,7 +302,7 @@ def _axes(test: _Test) -> dict[str, int | str]:
 
 
 def _of_result(test: _Test, found: _Result, unit: str) -> Row:
-    return _rate(test, found, unit) if unit != "us" else _latency(test, found)
+    return _latency(test, found, unit) if unit in TIMES else _rate(test, found, unit)
 
 
 def _rate(test: _Test, found: _Result, unit: str) -> Row:
@@ -301,10 +329,10 @@ def _rate(test: _Test, found: _Result, unit: str) -> Row:
     )
 
 
-def _latency(test: _Test, found: _Result) -> Row:
+def _latency(test: _Test, found: _Result, unit: str) -> Row:
     one_way = not test.test.startswith(("RDMA_Read", "Atomic"))
-    typical = bool(found.typical_us)
-    value = number(found.typical_us if typical else found.mean_us, found.line)
+    typical = bool(found.typical)
+    value = number(found.typical if typical else found.mean, found.line)
     return Row(
         line=found.line,
         name=test.test or "latency",
@@ -316,7 +344,7 @@ def _latency(test: _Test, found: _Result) -> Row:
         size=found.size,
         times=2 if one_way else 1,
         values=(2 * value if one_way else value,),
-        unit="us",
+        unit=unit,
         statistic="median" if typical else "mean",
         batch=1 if typical else max(1, found.iterations),
         api="verbs",

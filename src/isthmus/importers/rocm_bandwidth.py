@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import re
+from dataclasses import dataclass, field
 from typing import Literal
 
 from isthmus.errors import UsageError
@@ -21,6 +22,7 @@ from isthmus.importers.base import (
     size,
     unit,
 )
+from isthmus.importers.device_names import kind as kind_of
 
 _VERSION = re.compile(r"\s*RocmBandwidthTest Version: (\S+)")
 _DEVICE = re.compile(
@@ -35,77 +37,112 @@ _VALIDATED = re.compile(r"\s*(\d+)((?:\s+[A-Za-z/]+)+)\s*$")
 _MOST_PAIRS = 8
 """Pairs that a message lists."""
 _COLUMNS = re.compile(r"\s*D/D((?:\s+\d+)+)\s*$")
-_ROW = re.compile(r"\s*(\d+)((?:\s+(?:N/A|[\d.]+))+)\s*$")
+_ROW = re.compile(r"\s*(\d+)((?:\s+(?:N/A|-?[\d.]+(?:e[+-]?\d+)?|-?nan|-?inf))+)\s*$")
 _ENDS = re.compile(r"=* ?(Src|Dst) Device Id: (\d+) (?:Src|Dst) Device Type: (Cpu|Gpu)")
 _SIZES = re.compile(
     r"\s*Data Size\s+Avg Time\((\w+)\)\s+Avg BW\(([\w/]+)\)\s+Min Time\(\w+\)\s+Peak BW\(([\w/]+)\)"
 )
-_OF_SIZE = re.compile(r"\s*(\d+) (KB|MB|GB)((?:\s+[\d.]+){4})\s*$")
-_PROCESSOR = re.compile(
-    r"EPYC|Xeon|Ryzen|Core\(TM\)|Celeron|Processor|CPU|Threadripper|Opteron", re.IGNORECASE
-)
+_OF_SIZE = re.compile(r"\s*(\d+) (KB|MB|GB)((?:\s+(?:-?[\d.]+(?:e[+-]?\d+)?|-?nan|-?inf)){4})\s*$")
 
 
-def read(text: str) -> Log:  # noqa: PLR0912 - a branch for each kind of line
-    """Each cell of the matrices that is a copy between two devices."""
-    names, processors = dict[str, str](), set[str]()
-    rows, problems, version = list[Row](), Problems(), ""
-    title, printed, columns = "", "", list[str]()
-    ends = dict[str, tuple[str, str]]()
-    failed, validated = dict[int, list[str]](), 0  # by the line of the matrix's title
-    for line, row in enumerate(text.splitlines(), 1):
+@dataclass
+class _Parts:
+    """What was read so far, and in which table the next line stands."""
+
+    names: dict[str, str] = field(default_factory=dict)
+    processors: set[str] = field(default_factory=set)
+    rows: list[Row] = field(default_factory=list)
+    failed: dict[int, list[str]] = field(default_factory=dict)
+    """Pairs with wrong data, by the line of their matrix's title."""
+    problems: Problems = field(default_factory=Problems)
+    version: str = ""
+    title: str = ""
+    """Of a matrix of rates."""
+    printed: str = ""
+    """Unit of the table."""
+    columns: list[str] = field(default_factory=list)
+    rest: list[str] = field(default_factory=list)
+    """Devices whose row of the matrix is still to come."""
+    validated: int = 0
+    """Line of the title of a matrix of PASS and FAIL; 0: the table is another."""
+    ends: dict[str, tuple[str, str]] = field(default_factory=dict)
+    """Number and type of source and target of a table of sizes."""
+
+    def take(self, line: int, row: str) -> None:
+        """Reads a line."""
+        with self.problems.of(line):
+            if not (self._of_head(row) or self._of_title(line, row)):
+                self._of_figures(line, row)
+
+    def _of_head(self, row: str) -> bool:
         if found := _VERSION.match(row):
-            version = found[1]
+            self.version = found[1]
         elif found := _DEVICE.match(row):
-            names[found[1]] = found[2].strip()
-            if not found[3] and _PROCESSOR.search(found[2]) and not re.search(r"GPU-", row):
-                processors.add(found[1])
-        elif found := _TITLE.match(row):
-            title, columns, printed, validated = found[1].lower(), [], "", 0
-            with problems.of(line):
-                unit(found[2], line)
-                printed = found[2]
+            self.names[found[1]] = found[2].strip()
+            if not found[3] and kind_of(found[2]) == "cpu" and not re.search(r"GPU-", row):
+                self.processors.add(found[1])
         elif found := _ENDS.match(row):
-            ends[found[1]] = found[2], found[3]
-            printed = ""
+            self.ends[found[1]] = found[2], found[3]
+            self.printed = ""
+        else:
+            return False
+        return True
+
+    def _of_title(self, line: int, row: str) -> bool:
+        if found := _TITLE.match(row):
+            self.title, self.columns, self.printed, self.validated = found[1].lower(), [], "", 0
+            unit(found[2], line)
+            self.printed = found[2]
         elif found := _SIZES.match(row):
-            with problems.of(line):
-                printed, title = unit(found[2], line) and found[2], ""
-        elif printed and not title and len(ends) == 2 and (found := _OF_SIZE.match(row)):
-            with problems.of(line):
-                rows.append(_of_size(line, found, ends, printed))
+            unit(found[2], line)
+            self.printed, self.title = found[2], ""
         elif _OTHER.match(row):
-            title, validated = "", 0
+            self.title, self.validated = "", 0
         elif _VALIDATION.match(row):
-            title, columns, validated = "", [], line
-        elif validated and (found := _COLUMNS.match(row)):
-            columns = found[1].split()
-        elif validated and columns and (found := _VALIDATED.match(row)):
-            with problems.of(line):
-                failed.setdefault(validated, []).extend(_failed_pairs(line, found, columns))
-        elif title and printed and (found := _COLUMNS.match(row)):
-            columns = found[1].split()
-        elif title and columns and (found := _ROW.match(row)):
-            cells = found[2].split()
-            if len(cells) > len(columns):
-                problems.add(line, f"{len(cells)} values below {len(columns)} columns")
-                continue
-            for column, cell in zip(columns, cells, strict=False):
-                if cell != "N/A":
-                    with problems.of(line):
-                        rows.append(_row(line, found[1], column, cell, title, printed, names,
-                                         processors))  # fmt: skip
-    addresses = dict.fromkeys(row.device for row in rows)
+            self.title, self.columns, self.validated = "", [], line
+        elif (self.validated or (self.title and self.printed)) and (found := _COLUMNS.match(row)):
+            self.columns = self.rest = found[1].split()
+        else:
+            return False
+        return True
+
+    def _of_figures(self, line: int, row: str) -> None:
+        of_sizes = self.printed and not self.title and len(self.ends) == len(("Src", "Dst"))
+        if of_sizes and (found := _OF_SIZE.match(row)):
+            self.rows.append(_of_size(line, found, self.ends, self.printed))
+        elif self.validated and self.columns and (found := _VALIDATED.match(row)):
+            pairs = _failed_pairs(line, found, self.columns)
+            self.failed.setdefault(self.validated, []).extend(pairs)
+        elif self.title and self.rest and (found := _ROW.match(row)) and found[1] in self.rest:
+            self.rest = self.rest[self.rest.index(found[1]) + 1 :]
+            self._of_matrix(line, found[1], found[2].split())
+
+    def _of_matrix(self, line: int, source: str, cells: list[str]) -> None:
+        if len(cells) > len(self.columns):
+            raise UsageError(f"{len(cells)} values below {len(self.columns)} columns")
+        for column, cell in zip(self.columns, cells, strict=False):
+            if cell != "N/A":
+                with self.problems.of(line):
+                    self.rows.append(_row(line, source, column, cell, self))
+
+
+def read(text: str) -> Log:
+    """Each cell of the matrices that is a copy between two devices."""
+    parts = _Parts()
+    for line, row in enumerate(text.splitlines(), 1):
+        parts.take(line, row)
+    names, processors = parts.names, parts.processors
+    addresses = dict.fromkeys(row.device for row in parts.rows)
     return Log(
         tool="rocm_bandwidth_test",
-        version=version,
-        rows=rows,
+        version=parts.version,
+        rows=parts.rows,
         devices=[device(one, names.get(one.partition(":")[2], "AMD GPU"), kind="gpu")
                  for one in addresses],
         names=[name for key, name in names.items() if key not in processors],
-        outcomes=[_outcome(at, pairs) for at, pairs in failed.items() if pairs],
+        outcomes=[_outcome(at, pairs) for at, pairs in parts.failed.items() if pairs],
         host=next((names[key] for key in names if key in processors), ""),
-        problems=problems,
+        problems=parts.problems,
         assumed=["the best of the sizes that the program tries"],
     )  # fmt: skip
 
@@ -125,13 +162,9 @@ def _outcome(line: int, pairs: list[str]) -> Outcome:
     return Outcome(line, "data path validation", "failed", message)
 
 
-def _row(
-    line: int, source: str, target: str, cell: str, title: str, printed: str,
-    names: dict[str, str], processors: set[str],
-) -> Row:  # fmt: skip
-    both = not title.startswith("uni")
-    if not names:
-        processors = {"0"}
+def _row(line: int, source: str, target: str, cell: str, parts: _Parts) -> Row:
+    both = not parts.title.startswith("uni")
+    processors = parts.processors if parts.names else {"0"}
     kind: Kind = "peer"
     way: Literal["h2d", "d2h", "both", ""] = ""
     gpu = source if source not in processors else target
@@ -146,10 +179,10 @@ def _row(
     node = f" from host {source}" if len(processors) > 1 and way == "h2d" else (
         f" to host {target}" if len(processors) > 1 and way == "d2h" else "")  # fmt: skip
     return Row(
-        line=line, name=f"{title} copy", kind=kind, study="transfer" if operation else "",
+        line=line, name=f"{parts.title} copy", kind=kind, study="transfer" if operation else "",
         operation=operation, device=f"rocm:{gpu}",
         part=f"GPU {gpu}{node}" if kind == "copy" else f"GPU {source} and {target}",
-        values=(number(cell, line),), unit=unit(printed, line), statistic="best",
+        values=(number(cell, line),), unit=unit(parts.printed, line), statistic="best",
         memory="pinned" if kind == "copy" else "device", direction=way, initiator="dma",
         axes={"depth": 1, "bank": 0} | ({"host": source if way == "h2d" else target}
                                         if len(processors) > 1 and way in {"h2d", "d2h"} else {}),

@@ -82,6 +82,7 @@ def read(text: str) -> Log:
     singles = _singles(text, address, problems) if figures else []
     means = {(one.size, one.direction) for one in figures}
     figures += [row for row in singles if (row.size, row.direction) not in means]
+    details = [row for row in singles if (row.size, row.direction) in means]
     if not figures:
         figures, left_out = _of_sections(text, address, problems)
     emulated = _EMULATED.search(text) is not None
@@ -94,6 +95,7 @@ def read(text: str) -> Log:
         problems=problems,
         facts={"engine": "vitis"} | ({"emulated": "hardware emulation"} if emulated else {}),
         left_out=left_out,
+        details=details,
         assumed=["one size for all transfers of a row: their mean"]
         if any(figure.statistic == "mean" for figure in figures)
         else [],
@@ -117,7 +119,7 @@ def _of_sections(text: str, address: str, problems: Problems) -> tuple[list[Row]
         if word == "TITLE":
             title, columns = rest.strip(), []
         elif word == "COLUMN":
-            columns.append(re.sub(r"<[^>]*>", " ", next(csv.reader([rest]), [""])[0]))
+            columns.append(re.sub(r"<[^>]*>", " ", (next(csv.reader([rest]), []) or [""])[0]))
         elif word == "ENTRY" and title in _NATIVE:
             names = [" ".join(one.split()) for one in columns]
             cells = dict(zip(names, [cell.strip() for cell in rest.split(",")], strict=False))

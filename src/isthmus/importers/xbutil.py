@@ -27,7 +27,7 @@ from isthmus.importers.base import (
     size,
 )
 from isthmus.importers.base import unit as known_unit
-from isthmus.importers.cleaning import json_objects
+from isthmus.importers.cleaning import json_objects, without_objects
 
 _BUFFER = re.compile(
     r"Buffer [Ss]ize\s*[-:]\s*'?\s*([\d.]+)\s*([KMG]?i?B|[Bb]ytes?)\b'?"
@@ -136,6 +136,9 @@ class _Screen:
             if not any(each.name == one[1] for each in self.devices):
                 self.devices.append(_Device(one[1], one[2], line))
         elif one := _PLATFORM.match(row):
+            if self.devices and self.devices[-1].platform:  # another card, without its address
+                self.devices.append(_Device("", line=line))
+                self._test = None
             self._last(line).platform = one[1]
             return True
         else:
@@ -301,10 +304,11 @@ def read(text: str) -> Log:
     objects = [one for one in json_objects(text) if '"logical_devices"' in one[1]]
     for at, body in objects:
         found += _in_file(body, at)
-    if not objects:
-        found = _printed(text)
+    found += _printed(without_objects(text, objects))
+    several = len({one.platform for one in found}) > 1
     for one in found:
-        address = f"xrt:{one.name or 'unknown'}"
+        nameless = one.platform if several else "unknown"
+        address = f"xrt:{one.name or nameless}"
         records.append(device(address, one.platform, api="xrt", kind="accelerator"))
         for test in one.tests:
             values = list(_rows(test, address, problems))

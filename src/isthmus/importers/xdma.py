@@ -22,12 +22,13 @@ from isthmus.importers.base import (
     unit,
 )
 
-_XDMA = re.compile(r"\s*(/dev/\S+) \*\* Average BW = (\d+), ?(\S+)")
+_XDMA = re.compile(r"\s*(/dev/\S+) \*\* Average BW = (-?\d+), ?(\S+)")
 _XDMA_CUT = re.compile(r"\s*(/dev/\S+) \*\* Average BW")
-_QDMA = re.compile(r"\s*size=(\d+) Average BW = (\S+) (\S+)")
+_QDMA = re.compile(r"\s*size=(\S+) Average BW = (\S+) (\S+)")
 _COMMAND = re.compile(r"dma[_-](to|from)[_-]device\b")
 _TO, _FROM = re.compile(r"h2c|to[_-]device"), re.compile(r"c2h|from[_-]device")
 _CHANNEL = re.compile(r"(?:h2c|c2h)_?(\d+)")
+_CARD = re.compile(r"(?:xdma|qdma)([0-9a-f]+)")
 _FAILED = re.compile(
     r".*(?:read|write) (?:file|0x[\da-f]+|/dev).*(?:failed|error).*", re.IGNORECASE
 )
@@ -72,10 +73,10 @@ def _row(
         raise UsageError(f"'{path[:40]}' says no direction")
     way: Literal["h2d", "d2h"] = "h2d" if to else "d2h"
     number_ = size(bytes_each, line)
-    channel = _CHANNEL.search(path)
+    channel, card = _CHANNEL.search(path), _CARD.search(path)
     return Row(
         line=line, name=path, kind="copy", study="transfer",
-        operation="write" if to else "read", device="xdma:0",
+        operation="write" if to else "read", device=f"xdma:{card[1] if card else 0}",
         part=f"channel {channel[1]}" if channel and _channels(text) > 1 else "",
         size=number_, values=(number(rate, line),), unit=meant, printed_unit=printed,
         statistic="mean", memory="aligned", direction=way, initiator="dma",

@@ -14,6 +14,7 @@ from isthmus.judging.judgement import (
     Reason,
     Verdict,
 )
+from isthmus.judging.pasted import Pasted
 from isthmus.judging.rules import judge
 
-__all__ = ["Cause", "Judged", "Judgement", "Limit", "Reason", "Verdict", "judge"]
+__all__ = ["Cause", "Judged", "Judgement", "Limit", "Pasted", "Reason", "Verdict", "judge"]

@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 
 from isthmus.importers.base import Log
 from isthmus.judging import limits
-from isthmus.judging.judgement import Cause, CauseKind, Judgement
+from isthmus.judging.judgement import Cause, CauseKind, Contradiction, Judgement
 from isthmus.judging.rows import rate
 
 MOST = 5
@@ -41,6 +41,7 @@ SOURCES: Mapping[CauseKind, str] = {
     "no_p2p": "https://github.com/NVIDIA/nccl/issues/1086",
     "small_transfers": f"{_XRT}issues/6787",
     "zero_pages": "https://github.com/krrishnarraj/clpeak/pull/62",
+    "other_link": "https://github.com/krrishnarraj/clpeak/issues/103",
 }
 _OVERFLOW_BYTES = 2 << 30
 """From here on the old tools of dma_ip_drivers computed their rate wrongly."""
@@ -61,6 +62,8 @@ class _Seen:
     one: Judgement
     logs: Sequence[Log]
     others: Sequence[Judgement]
+    """Of the same text and device."""
+    contradictions: Sequence[Contradiction] = ()
 
     @property
     def reasons(self) -> set[str]:
@@ -90,6 +93,7 @@ class _Seen:
         fitting = [
             o for o in self.others
             if o.group.direction == way and o.group.kind == group.kind and o.rate > 0
+            and o.group.run == group.run
             and o.group.beside == group.beside and o.group.engine == group.engine
         ]  # fmt: skip
         return max(fitting, key=lambda other: other.rate, default=None)
@@ -101,9 +105,15 @@ class _Seen:
 _Finder = Callable[[_Seen], Iterator[Cause]]
 
 
-def explained(judgement: Judgement, logs: Sequence[Log], others: Sequence[Judgement]) -> Judgement:
+def explained(
+    judgement: Judgement,
+    logs: Sequence[Log],
+    others: Sequence[Judgement],
+    contradictions: Sequence[Contradiction],
+) -> Judgement:
     """The judgement with its causes, the likeliest first."""
-    seen = _Seen(judgement, logs, others)
+    beside = [one for one in others if one.group.place == judgement.group.place]
+    seen = _Seen(judgement, logs, beside, contradictions)
     found: dict[str, Cause] = {}
     for finder in _finders(seen):
         for cause in finder(seen):
@@ -135,6 +145,20 @@ def _overflow(seen: _Seen) -> Iterator[Cause]:
         yield seen.cause("overflow", "git -C dma_ip_drivers log -1 --format=%cd", evidence)
 
 
+def _other_link(seen: _Seen) -> Iterator[Cause]:
+    """The limit is that of another link: an option is wrong, or the board is not on its usual."""
+    limit = seen.one.limit
+    if limit is None or not limit.pcie or limit.by not in {"link option", "board"}:
+        return
+    option = "--link" if limit.by == "link option" else "--board"
+    said = next((one for one in seen.contradictions if one.option == option), None)
+    if said:
+        evidence = f"{said.option} {said.value}, not {said.said}"
+        yield seen.cause("other_link", seen.shows_link, evidence)
+    elif seen.one.verdict == "impossible":
+        yield seen.cause("other_link", seen.shows_link)
+
+
 def _zero_pages(seen: _Seen) -> Iterator[Cause]:
     if seen.one.group.direction == "h2d" and seen.one.row.memory == "pageable":
         yield seen.cause("zero_pages", "isthmus run transfer --operation write")
@@ -157,7 +181,7 @@ def _trained_low(seen: _Seen) -> Iterator[Cause]:
     if "lesser_link" in seen.reasons and fact and fact.capable:
         evidence = (
             f"gen{fact.generation} x{fact.lanes} of gen{fact.capable[0]} x{fact.capable[1]} "
-            f"({fact.said_by}, line {fact.line})"
+            f"({fact.said_by}, {fact.place})"
         )
         yield seen.cause("link_trained_low", seen.shows_link, evidence)
 
@@ -220,13 +244,14 @@ def _above_4gib(seen: _Seen) -> Iterator[Cause]:
 
 
 def _cold(seen: _Seen) -> Iterator[Cause]:
-    """The first of several repetitions of a size is much slower than the others."""
-    for of_part in {(row.part, row.size) for row in seen.one.group.rows}:
-        rows = [row for row in seen.one.group.rows if (row.part, row.size) == of_part]
-        rates = [rate(row) for row in rows]
-        if len(rates) > 1 and rates[0] and statistics.median(rates[1:]) > _COLD * rates[0]:
-            yield seen.cause("cold", "isthmus run transfer", "the first call is the slowest")
-            return
+    """The first of several runs is much slower than the others."""
+    group, row = seen.one.group, seen.one.row
+    later = [
+        rate(one.row) for one in seen.others
+        if one.group.test == group.test and one.group.run > group.run and one.row.size == row.size
+    ]  # fmt: skip
+    if group.run == 1 and later and rate(row) and statistics.median(later) > _COLD * rate(row):
+        yield seen.cause("cold", "isthmus run transfer", "the first call is the slowest")
 
 
 def _unlike(seen: _Seen) -> Iterator[Cause]:
@@ -299,15 +324,16 @@ def _host_buffers(seen: _Seen) -> Iterator[Cause]:
         yield seen.cause("pageable", "isthmus run transfer --memory pageable,pinned")
 
 
-_IMPOSSIBLE: Sequence[_Finder] = (_overflow, _zero_pages, _resident)
+_IMPOSSIBLE: Sequence[_Finder] = (_overflow, _other_link, _zero_pages, _resident)
 _SMALL: Sequence[_Finder] = (_small_transfers, _interrupts, _cold)
 _COPIES: Sequence[_Finder] = (
-    _trained_low, _opposite_load, _sm_copies, _large_sm, _unaligned, _pageable, _link_fits_less,
-    _above_4gib, _cold, _unlike, _one_queue, _interrupts, _any_link, _any_socket, _any_iommu,
+    _other_link, _trained_low, _opposite_load, _sm_copies, _large_sm, _unaligned, _pageable,
+    _link_fits_less, _above_4gib, _cold, _unlike, _one_queue, _interrupts, _any_link, _any_socket,
+    _any_iommu,
 )  # fmt: skip
 _BELOW: Mapping[str, Sequence[_Finder]] = {
     "copy": _COPIES,
-    "host_memory": (_trained_low, _link_fits_less, _any_link, _any_socket, _any_iommu),
+    "host_memory": (_other_link, _trained_low, _link_fits_less, _any_link, _any_socket, _any_iommu),
     "peer": (_acs, _no_p2p),
     "collective": (_acs, _no_p2p),
     "network": (_protocol, _host_buffers, _any_socket),

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Literal
 
 from isthmus.importers.base import LinkFact, Log, Row
@@ -14,10 +14,15 @@ WORST: tuple[Verdict, ...] = ("impossible", "below", "unknown", "normal")
 ReasonKind = Literal[
     "above_limit", "above_any_link", "as_known", "below_known", "fills", "low_share",
     "middle_share", "latency_as_known", "latency_slow", "latency_unknown", "falls", "differs",
-    "slower_way", "lesser_link", "no_limit", "not_comparable", "emulated", "faulty", "too_small",
+    "slower_way", "slower_run", "lesser_link", "no_limit", "not_comparable", "emulated", "faulty",
+    "too_small", "same_data", "no_link", "start_up",
 ]  # fmt: skip
-Missing = Literal["link", "board", "network", "ports", "size", "gpu", "large", "messages"]
+Missing = Literal[
+    "link", "board", "network", "ports", "size", "gpu", "large", "messages", "reference"
+]
 """What a verdict would need: the link of the device, its name, the rate of ports, a size."""
+LimitBy = Literal["log", "link option", "board", "engine"]
+"""Who says a limit."""
 
 
 @dataclass(frozen=True)
@@ -34,6 +39,8 @@ class Limit:
     """How it is known: ``platform name, line 3``."""
     fact: LinkFact | None = None
     """What the log says of the link."""
+    by: LimitBy = "board"
+    pcie: bool = False
 
 
 @dataclass(frozen=True)
@@ -63,6 +70,29 @@ class Group:
     memory: str
     name: str
     rows: Sequence[Row]
+    file: str = ""
+    """Text that has the rows; empty for the only text."""
+    device: str = ""
+    """Card, or name of the GPUs, whose figures these are; empty between ranks."""
+    run: int = 1
+    runs: int = 1
+    """Number of this run, and of all that the text has of these figures."""
+
+    @property
+    def test(self) -> tuple[str, ...]:
+        """What is measured, whatever the text, the device and the run."""
+        return self.kind, self.direction, self.engine, self.beside, self.memory, self.name
+
+    @property
+    def place(self) -> tuple[str, str]:
+        """Text and device."""
+        return self.file, self.device
+
+    @property
+    def lines(self) -> tuple[int, int]:
+        """First and last line in the text."""
+        numbers = [row.line for row in self.rows]
+        return min(numbers), max(numbers)
 
 
 @dataclass(frozen=True)
@@ -85,6 +115,7 @@ CauseKind = Literal[
     "link_trained_low", "link_fits_less", "pageable", "unaligned", "sm_copies", "opposite_load",
     "wrong_socket", "iommu_acs", "one_queue", "interrupts", "above_4gib", "cold", "resident",
     "overflow", "write_slower", "large_sm", "protocol", "no_p2p", "small_transfers", "zero_pages",
+    "other_link",
 ]  # fmt: skip
 
 
@@ -122,6 +153,29 @@ class Judgement:
     """Of one transfer, where small transfers alone were measured."""
     causes: Sequence[Cause] = ()
     missing: Sequence[Missing] = ()
+    board: Reference | None = None
+
+
+@dataclass(frozen=True)
+class Contradiction:
+    """An option that says something else than a log."""
+
+    option: Literal["--link", "--board"]
+    value: str
+    said: str
+    """What the log says: ``gen3 x16``."""
+    by: str
+    """Where it says so, or the source of what the named board has."""
+    kind: Literal["log", "usual", "at most"] = "log"
+    """Whether the log says so, or its board has this link, usually or at most."""
+
+
+@dataclass(frozen=True)
+class SameData:
+    """A reference that has the very figures of a text, and so is none for it."""
+
+    file: str
+    source: str
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -135,14 +189,22 @@ class Judged:
     """Rows that are not judged: calls, and tests that no limit applies to."""
     problems: Sequence[str] = ()
     missing: Sequence[Missing] = ()
-    notes: Sequence[str] = field(default=())
+    contradictions: Sequence[Contradiction] = ()
+    without_effect: Sequence[str] = ()
+    """Options that no limit and no known run comes from."""
+    same: Sequence[SameData] = ()
 
     @property
     def verdict(self) -> Verdict:
-        """The worst of all, ``unknown`` only where nothing else is known."""
-        found = {one.verdict for one in self.judgements}
+        """That of the worst run of a device; of a run ``unknown`` where nothing else is known."""
+        runs: dict[tuple[str, str, int], set[Verdict]] = {}
+        for one in self.judgements:
+            runs.setdefault((*one.group.place, one.group.run), set()).add(one.verdict)
         decided: tuple[Verdict, ...] = ("impossible", "below", "normal")
-        return next((one for one in decided if one in found), "unknown")
+        of_runs = {
+            next((one for one in decided if one in found), "unknown") for found in runs.values()
+        }
+        return next((one for one in WORST if one in of_runs), "unknown")
 
     @property
     def failed(self) -> bool:

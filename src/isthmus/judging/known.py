@@ -5,8 +5,9 @@ A run that has the very figures of the log is the log itself, and so no referenc
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 
+from isthmus.importers.base import UNITS, Log, Row
 from isthmus.judging import limits
 from isthmus.judging.judgement import Group, Limit, Range
 from isthmus.references import Known, Reference
@@ -15,6 +16,8 @@ from isthmus.units import parse_size
 
 SAME = 2e-4
 """Relative difference up to which a figure is the known run's own."""
+_TELLING_DIGITS = 4
+"""Digits from which a single figure tells a run; with fewer, both ends of a range must agree."""
 LIKE_SIZE = 16.0
 """Ratio of sizes up to which the time of a larger transfer bounds that of a smaller one."""
 LIKE_SMALLER = 4.0
@@ -25,22 +28,65 @@ _OTHER_LINK = 0.01
 """Relative difference from which two links are not the same."""
 
 
+def own_sources(log: Log, references: Sequence[Reference]) -> frozenset[str]:
+    """Sources of known runs that have the figures of this log: they are the log itself."""
+    rows = [*log.rows, *log.details]
+    return frozenset(
+        one.source for reference in references for one in reference.known if _is_of(one, rows)
+    )
+
+
+def _is_of(known: Known, rows: Sequence[Row]) -> bool:
+    """Whether rows have a telling end of a known range, or both ends as they are rounded."""
+    alike = [
+        row for row in rows
+        if row.kind == ("copy" if known.quantity == "call" else known.quantity)
+        and row.direction == (known.direction or row.direction)
+    ]  # fmt: skip
+    if known.quantity == "call":
+        values = [second / UNITS[known.unit] for row in alike for second in row.seconds()]
+    else:
+        values = [rate / UNITS[known.unit] for row in alike for rate in row.rates()]
+    ends = {known.low, known.high}
+    telling = [one for one in (*ends, *known.also) if len(_digits(one)) >= _TELLING_DIGITS]
+    if any(abs(value / one - 1) < SAME for value in values for one in telling):
+        return True
+    return len(ends) > 1 and all(
+        any(round(value, _decimals(one)) == one for value in values) for one in ends
+    )
+
+
+def _digits(value: float) -> str:
+    """Significant digits of a figure as its source gives it: ``29265`` of 29.265."""
+    return repr(value).replace(".", "").strip("0")
+
+
+def _decimals(value: float) -> int:
+    return len(repr(value).rstrip("0").partition(".")[2])
+
+
 def rates(
-    group: Group, board: Reference | None, engines: Sequence[Reference], limit: Limit | None
-) -> Range | None:
-    """Known rates of the board, else of an engine; None where nothing is known."""
-    found = (_rates(group, one, limit) for one in (board, *engines) if one)
+    group: Group, board: Reference | None, engines: Sequence[Reference], limit: Limit | None,
+    own: Collection[str],
+) -> Range | None:  # fmt: skip
+    """Known rates of the board, else of an engine; None where nothing is known.
+
+    ``own``: sources that are the log itself.
+    """
+    found = (_rates(group, one, limit, own) for one in (board, *engines) if one)
     return next((one for one in found if one), None)
 
 
-def _rates(group: Group, reference: Reference, limit: Limit | None) -> Range | None:
+def _rates(
+    group: Group, reference: Reference, limit: Limit | None, own: Collection[str]
+) -> Range | None:
     if group.beside:
         return None
     fitting = [
         one for one in reference.known
         if (one.quantity, one.direction) == (group.kind, group.direction) and not one.size
         and one.engine in {"", group.engine} and one.memory in {"", group.memory}
-        and not _own_rate(group, one)
+        and one.source not in own
     ]  # fmt: skip
     fitting = [one for one in fitting if one.memory] or fitting
     scaled = [(one, _factor(group, reference, one, limit)) for one in fitting]
@@ -52,7 +98,7 @@ def _rates(group: Group, reference: Reference, limit: Limit | None) -> Range | N
     slowest, factor = min(usable, key=lambda pair: pair[0].least * pair[1])
     most = max(one.most * of_one for one, of_one in usable)
     return Range(
-        slowest.least * factor, most, len(usable), reference.title, slowest.source, not exact
+        slowest.least * factor, most, len(usable), reference.title, slowest.cited, not exact
     )
 
 
@@ -63,23 +109,15 @@ def _factor(group: Group, reference: Reference, known: Known, limit: Limit | Non
         return 1.0
     if limit is None:
         return 0.0 if reference.kind == "engine" else 1.0
-    if not limit.name.startswith("PCIe"):
+    if not limit.pcie:
         return 1.0
     return limit.raw / limits.ways_of(group) / parsed_link(link).raw
 
 
-def _own_rate(group: Group, known: Known) -> bool:
-    own = {rate for row in group.rows for rate in row.rates()}
-    return _any_same(own, (known.least, known.most))
-
-
-def _any_same(own: set[float], known: tuple[float, float]) -> bool:
-    return any(abs(mine / one - 1) < SAME for mine in own for one in known)
-
-
 def times(
-    group: Group, size: int, board: Reference | None, engines: Sequence[Reference]
-) -> Range | None:
+    group: Group, size: int, board: Reference | None, engines: Sequence[Reference],
+    own: Collection[str],
+) -> Range | None:  # fmt: skip
     """Known times of one transfer of about this size, or of more; of calls, the last engine's.
 
     A time in the log is one of a single transfer: a board's small rates are of many at once.
@@ -89,7 +127,7 @@ def times(
     single = all(row.timed for row in group.rows)
     order = (*reversed(engines), board) if single else (board, *reversed(engines))
     for reference in filter(None, order):
-        found = list(_times(group, size, reference))
+        found = list(_times(group, size, reference, own))
         if found:
             nearest = min(ratio for ratio, *_ in found)
             of_size = [one for one in found if one[0] == nearest]
@@ -100,13 +138,24 @@ def times(
     return None
 
 
+def start_up(engines: Sequence[Reference], own: Collection[str]) -> float:
+    """Seconds that a small transfer of the last engine takes at most; 0 where that is unknown."""
+    for reference in reversed(engines):
+        calls = [
+            one.most for one in reference.known
+            if one.quantity == "call" and one.source not in own
+        ]  # fmt: skip
+        if calls:
+            return max(calls)
+    return 0.0
+
+
 def _times(
-    group: Group, size: int, reference: Reference
+    group: Group, size: int, reference: Reference, own: Collection[str]
 ) -> Iterator[tuple[float, float, float, str]]:
     """Ratio of sizes, least and most seconds, and source of each known time that fits."""
-    own_times = {second for row in group.rows for second in row.seconds()}
     for one in reference.known:
-        if not one.size:
+        if not one.size or one.source in own:
             continue
         known_size = parse_size(one.size)
         if one.quantity == "call":
@@ -117,5 +166,5 @@ def _times(
             continue
         ratio = max(size, known_size) / min(size, known_size)
         near = ratio <= (LIKE_SIZE if known_size >= size else LIKE_SMALLER)
-        if (near or max(size, known_size) <= _TINY) and not _any_same(own_times, (least, most)):
-            yield ratio, least, most, one.source
+        if near or max(size, known_size) <= _TINY:
+            yield ratio, least, most, one.cited

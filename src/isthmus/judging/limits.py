@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 from isthmus.importers.base import LinkFact, Log
-from isthmus.judging.judgement import Group, Limit
+from isthmus.judging.judgement import Group, Limit, LimitBy
 from isthmus.models.pcie import Link
 from isthmus.references import Reference, link_of
 from isthmus.references import link as parsed_link
@@ -41,7 +42,7 @@ def _same(one: str, other: str) -> bool:
     return bool(other) and short[0] == short[1]
 
 
-def _link(fact: LinkFact) -> Link | None:
+def under_load(fact: LinkFact) -> Link | None:
     """The link under load: a device that saves power raises its generation then."""
     generation = fact.capable[0] if fact.idle and fact.capable else fact.generation
     return link_of(generation, fact.lanes)
@@ -53,16 +54,15 @@ def of_link(
     """The limit of a copy between host and device."""
     fact = fact_of(logs, device)
     if user:
-        return _pcie(user, "as you say (--link)", ways, fact)
-    if fact and (found := _link(fact)):
-        source = f"{fact.said_by}, line {fact.line}"
-        return _pcie(found, source, ways, fact)
+        return _pcie(user, "as you say (--link)", ways, fact, "link option")
+    if fact and (found := under_load(fact)):
+        return _pcie(found, f"{fact.said_by}, {fact.place}", ways, fact, "log")
     if board and board.link.GBps:
         value = ways * board.link.GBps * 1e9
-        return Limit(value, value, board.link.name, board.link.source)
+        return Limit(value, value, board.link.name, board.link.source, by="board")
     if board and board.link.pcie:
         source = f"{board.title}; the log does not say it"
-        return _pcie(parsed_link(board.link.pcie), source, ways, None)
+        return _pcie(parsed_link(board.link.pcie), source, ways, None, "board")
     return None
 
 
@@ -74,8 +74,8 @@ def ceiling(board: Reference | None, engines: Sequence[Reference], ways: int) ->
     source = next((f"{one.title}: {one.link.source}" for one in engines if one.link.fastest), "")
     best = max(fastest, key=lambda one: one.raw, default=None)
     if best is None:
-        return _pcie(FASTEST_LINK, "the fastest PCIe there is", ways, None)
-    return _pcie(best, source, ways, None)
+        return _pcie(FASTEST_LINK, "the fastest PCIe there is", ways, None, "engine")
+    return _pcie(best, source, ways, None, "engine")
 
 
 def only_link(engines: Sequence[Reference], rate: float, ways: int) -> Limit | None:
@@ -86,14 +86,15 @@ def only_link(engines: Sequence[Reference], rate: float, ways: int) -> Limit | N
         if most and len({round(link.raw) for link in fastest}) == 1 and most / 2 < rate <= most:
             names = " or ".join(link.name for link in fastest)
             source = f"nothing less carries it, and {one.title.partition(' (')[0]} has no faster"
-            limit = _pcie(fastest[0], source, ways, None)
-            return Limit(limit.value, limit.raw, f"PCIe {names}", source)
+            limit = _pcie(fastest[0], source, ways, None, "engine")
+            return replace(limit, name=f"PCIe {names}")
     return None
 
 
-def _pcie(link: Link, source: str, ways: int, fact: LinkFact | None) -> Limit:
+def _pcie(link: Link, source: str, ways: int, fact: LinkFact | None, by: LimitBy) -> Limit:
     payload = fact.max_payload if fact and fact.max_payload else 256
-    return Limit(ways * link.payload(payload), ways * link.raw, f"PCIe {link.name}", source, fact)
+    value, raw = ways * link.payload(payload), ways * link.raw
+    return Limit(value, raw, f"PCIe {link.name}", source, fact, by, pcie=True)
 
 
 def of_memory(board: Reference | None) -> Limit | None:
@@ -101,7 +102,17 @@ def of_memory(board: Reference | None) -> Limit | None:
     if board is None or board.memory is None:
         return None
     value = board.memory.GBps * 1e9
-    return Limit(value, value, board.memory.name, board.memory.source)
+    most = max(value, board.memory.most_GBps * 1e9)
+    return Limit(value, most, board.memory.name, board.memory.source)
+
+
+def of_copies_within(board: Reference | None) -> Limit | None:
+    """The limit of a copy within a GPU's memory: each byte is read and written there."""
+    limit = of_memory(board)
+    if limit is None:
+        return None
+    name = f"{limit.name}, read and written"
+    return replace(limit, value=limit.value / 2, raw=limit.raw / 2, name=name)
 
 
 def of_peers(board: Reference | None, rate: float) -> Limit | None:
@@ -117,7 +128,8 @@ def of_peers(board: Reference | None, rate: float) -> Limit | None:
 def of_port(gigabits: float, ways: int) -> Limit:
     """The limit of a network's port, as the user says it."""
     value = ways * gigabits * 1e9 / 8
-    return Limit(value, value, f"{gigabits:g} Gb/s port", "as you say (--link)")
+    name = f"{gigabits:g} Gb/s port"
+    return Limit(value, value, name, "as you say (--link)", by="link option")
 
 
 def of_ports(gigabits: float) -> Limit:
@@ -129,7 +141,8 @@ def of_ports(gigabits: float) -> Limit:
     """
     value = gigabits * 1e9 / 8
     name = f"{gigabits:g} Gb/s of ports of a host"
-    return Limit(value, _WITHIN_HOSTS_FIRST * value, name, "as you say (--link)")
+    most = _WITHIN_HOSTS_FIRST * value
+    return Limit(value, most, name, "as you say (--link)", by="link option")
 
 
 def lesser_links(rate: float, limit: Limit) -> list[str]:

@@ -1,31 +1,34 @@
 """From logs, a link and references to verdicts.
 
-A group's figure is that of its slowest object, at the object's best size of ``LARGE`` or more.
+A group is of one text, device and run. Its figure is that of its slowest object, at the object's
+best size of ``LARGE`` or more.
 
-1. A rate above what the link can carry is impossible; so is one above every link of the engine.
+1. A rate of any size above what the link can carry is impossible; so is one above every link of
+   the engine.
 2. Where only small transfers were measured, the time of one is compared with known times.
 3. With known runs of the board (else of its engine, on the same link): normal from ``NEAR`` of the
-   slowest run on, below under that. A run that has the very figures of the log is no reference.
+   slowest run on, below under that. A run that has figures of the log is no reference: it is named.
 4. Without: normal from ``GOOD`` of the limit on, below under ``POOR``; between, an engine may not
    reach more.
 5. Where 3 and 4 say normal, a link that is trained below what the device is capable of is "below".
 6. Whatever they say: below where the rate falls with the size, where one object is much slower than
-   the others, or where a copy is much slower than that of the other direction (``shapes``).
+   the others, or where a copy is much slower than that of the other direction or that of another
+   run (``shapes``).
 7. Without a limit and a reference nothing is judged: the result says what is missing.
 """
 
 from __future__ import annotations
 
+import math
 import statistics
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from typing import Literal, NamedTuple
 
-from isthmus import importers
-from isthmus.errors import UsageError
 from isthmus.importers.base import Log, Row
-from isthmus.importers.cleaning import cleaned
+from isthmus.importers.device_names import kind as kind_of
 from isthmus.judging import causes, known, limits, shapes
+from isthmus.judging.grouping import JUDGED, backend, groups
 from isthmus.judging.judgement import (
     Group,
     Judged,
@@ -35,10 +38,12 @@ from isthmus.judging.judgement import (
     Range,
     Reason,
     ReasonKind,
+    SameData,
     Verdict,
 )
+from isthmus.judging.options import Given, contradictions, without_effect
+from isthmus.judging.pasted import Pasted, logs_of, names_of, visible
 from isthmus.judging.rows import best_of_each, each, rate
-from isthmus.models.pcie import Link
 from isthmus.references import Reference, board, engine, of_names
 from isthmus.references import link as parsed_link
 from isthmus.studies.transfer import LARGE
@@ -59,87 +64,65 @@ SLOW_CALL = 2.0
 """Times the slowest known time, up to which a small transfer is normal."""
 _ROUNDED = 1.005
 """Rates above the raw link by less are rounding."""
-_JUDGED = ("copy", "peer", "on_card", "memory", "host_memory", "network", "collective")
 _TO_HOST = ("copy", "host_memory")
 """Kinds whose limit is the link to the host."""
 _NO_PCIE_KNOWN = ("nvbandwidth", "clpeak", "rocm_bandwidth_test")
 """Programs that also measure devices joined to the host by more than PCIe."""
+_GPUS = ("cuda", "rocm")
+"""Backends of GPUs, whose copies within the device their memory alone limits."""
 
 
 def judge(
-    text: str, board_name: str | None = None, link: str | None = None, port_gigabits: float = 0.0
+    pasted: Sequence[Pasted],
+    board_name: str | None = None,
+    link: str | None = None,
+    port_gigabits: float = 0.0,
 ) -> Judged:
-    """Judges a text that was pasted; raises UsageError where it has no format that is known."""
-    plain = cleaned(text)
-    logs, problems = _logs(plain)
-    given = _Given(parsed_link(link) if link else None, port_gigabits)
-    chosen = board(board_name) if board_name else None
-    names = [name for log in logs for name in log.names]
-    boards = [chosen] if chosen else of_names(names)
+    """Judges texts that were pasted; raises UsageError where none has a format that is known."""
+    logs, problems = logs_of(pasted)
+    given = Given(
+        board(board_name) if board_name else None, board_name or "",
+        parsed_link(link) if link else None, port_gigabits,
+    )  # fmt: skip
+    named = of_names([name for log in logs for name in log.names])
     judgements: list[Judgement] = []
     shown: list[Row] = []
+    same: dict[SameData, None] = {}
     for log in logs:
-        shown += [row for row in log.rows if row.kind not in _JUDGED or row.nothing]
-        for group in groups(log.rows):
-            judgements.append(_Case(logs, log, group, boards, given).judged())
-    judgements = shapes.other_way(judgements)
-    judgements = [causes.explained(one, logs, judgements) for one in judgements]
+        shown += [row for row in log.rows if row.kind not in JUDGED or row.nothing]
+        seen = visible(log, logs)
+        boards = [given.board] if given.board else of_names(names_of(log, logs))
+        for group in groups(log):
+            case = _Case(seen, log, group, boards, given)
+            judgements.append(replace(case.judged(), board=case.board))
+            same |= dict.fromkeys(SameData(log.file, one) for one in case.own)
+    judgements = shapes.other_runs(shapes.other_way(judgements))
+    unlike = contradictions(given, named, judgements)
+    by_file = {log.file: visible(log, logs) for log in logs}
+    judgements = [
+        causes.explained(one, by_file[one.group.file], judgements, unlike) for one in judgements
+    ]
     missing = dict.fromkeys(
         what for one in judgements if one.verdict == "unknown" for what in one.missing
     )
-    problems += [str(one) for log in logs for one in log.problems]
     return Judged(
-        logs=logs, boards=boards, judgements=judgements, shown=shown, problems=problems,
-        missing=list(missing),
+        logs=logs, boards=[given.board] if given.board else named, judgements=judgements,
+        shown=shown, problems=[*problems, *_unread(logs)], missing=list(missing),
+        contradictions=unlike, without_effect=without_effect(given, judgements), same=list(same),
     )  # fmt: skip
 
 
-class _Given(NamedTuple):
-    """What the user says."""
-
-    link: Link | None
-    port_gigabits: float
-
-
-def _logs(text: str) -> tuple[list[Log], list[str]]:
-    """What each importer reads; a format that cannot be read at all is a problem."""
-    logs, problems = [], []
-    for one in importers.all_recognised(text):
-        try:
-            logs.append(one.read(text))
-        except UsageError as error:
-            problems.append(f"{one.name}: {error}")
-    if not logs:
-        if problems:
-            raise UsageError(problems[0])
-        names = ", ".join(one.reads for one in importers.registry().values())
-        raise UsageError(f"no output that Isthmus knows; it reads {names}")
-    return logs, problems
-
-
-def groups(rows: Sequence[Row]) -> Iterator[Group]:
-    """Rows that measure the same, over all objects and sizes."""
-    found: dict[tuple[str, ...], list[Row]] = {}
-    for row in rows:
-        if row.kind in _JUDGED and not row.nothing:
-            found.setdefault(_key(row), []).append(row)
-    for (kind, way, engine_, beside, memory, name, *_), of_one in found.items():
-        yield Group(kind, way, engine_, beside, memory, name, of_one)
-
-
-def _key(row: Row) -> tuple[str, ...]:
-    gpu = row.device.startswith("cuda:") and row.name.endswith(("_ce", "_sm"))
-    way = "both" if row.operation == "window_both" else row.direction
-    name = row.name
-    if row.kind == "copy" and (name.startswith("/dev/") or " to " in name):
-        name = "copy"
-    return (
-        row.kind, way, row.name[-2:] if gpu else "", row.beside,
-        row.memory if row.kind in {"copy", "network"} else "",
-        "kernels" if row.kind == "memory" else name,
-        "timed" if row.timed and not row.moved else "",
-        row.part if row.kind == "network" else "",
-    )  # fmt: skip
+def _unread(logs: Sequence[Log]) -> Iterator[str]:
+    """Lines that could not be read; lines of one fault together."""
+    for log in logs:
+        lines: dict[str, list[int]] = {}
+        for one in log.problems:
+            lines.setdefault(one.what, []).append(one.line)
+        before = f"{log.file} " if log.file else ""
+        for what, numbers in lines.items():
+            first = f"line {numbers[0]}" if numbers[0] else ""
+            first += f" and {len(numbers) - 1} more" if len(numbers) > 1 else ""
+            yield f"{before}{first}: {what}" if first else f"{before}{what}"
 
 
 class _Found(NamedTuple):
@@ -160,13 +143,15 @@ class _Case:
         log: Log,
         group: Group,
         boards: Sequence[Reference],
-        given: _Given,
+        given: Given,
     ) -> None:
         self.logs, self.log, self.group, self.given = logs, log, group, given
         self.board = _board_of(log, group, boards)
         names = [name for name in log.facts.get("engine", "").split(",") if name]
         names = names or ([self.board.engine] if self.board and self.board.engine else [])
         self.engines = [one for one in map(engine, names) if one]
+        references = [one for one in (self.board, *self.engines) if one]
+        self.own = known.own_sources(log, references)
         copies = [row for row in log.rows if row.kind == "copy" and not row.nothing]
         self.fastest_copy = max(map(rate, copies), default=0.0)
 
@@ -176,6 +161,10 @@ class _Case:
             return self._unjudged("emulated")
         if any(row.fault for row in self.group.rows):
             return replace(self._unjudged("faulty"), verdict="impossible")
+        if self._without_link():
+            return self._unjudged("no_link")
+        if above := self._above():
+            return above
         least = LARGE_MESSAGE if self.group.kind == "network" else LARGE
         large = [
             row for row in self.group.rows
@@ -186,7 +175,7 @@ class _Case:
         objects = best_of_each(large)
         slowest, fastest = min(objects, key=rate), max(map(rate, objects))
         limit = self._limit(fastest)
-        found = self._impossible(fastest, limit) or self._compared(slowest, limit)
+        found = self._cached(fastest, limit) or self._compared(slowest, limit)
         unlike = shapes.shape(self.group, objects) if found.verdict != "impossible" else []
         return Judgement(
             self.group, rate(slowest), fastest, slowest, "below" if unlike else found.verdict,
@@ -202,6 +191,32 @@ class _Case:
             missing=missing,
         )  # fmt: skip
 
+    def _without_link(self) -> bool:
+        """Whether the device is a processor, or shares the host's memory."""
+        if self.group.kind not in (*_TO_HOST, "memory"):
+            return False
+        names = {one.address: one.name for one in self.log.devices}
+        kind = kind_of(names.get(self.group.rows[0].device, ""))
+        shared = self.board and self.board.memory and self.board.memory.shared_with_host
+        within = kind == "integrated" or bool(shared and self.group.kind == "copy")
+        return kind == "cpu" or (within and self.given.link is None)
+
+    def _above(self) -> Judgement | None:
+        """Impossible, where a figure of any size is above what the link can carry."""
+        rated = [row for row in self.group.rows if row.rates()]
+        if not rated or self.group.kind in {"memory", "on_card"}:
+            return None
+        row = max(rated, key=rate)
+        limit = self._limit(rate(row))
+        found = self._impossible(rate(row), limit)
+        if found is None:
+            return None
+        reasons = [replace(one, size=row.size or 0) for one in found.reasons]
+        share = rate(row) / limit.value if limit else None
+        return Judgement(
+            self.group, rate(row), rate(row), row, found.verdict, reasons, limit, share=share
+        )
+
     def _limit(self, fastest: float) -> Limit | None:
         kind, ways = self.group.kind, limits.ways_of(self.group)
         if kind in _TO_HOST:
@@ -210,6 +225,14 @@ class _Case:
             return found or limits.only_link(self.engines, self.fastest_copy, ways)
         if kind == "memory":
             return limits.of_memory(self.board)
+        if kind == "on_card":
+            gpu = backend(self.group.rows[0].device) in _GPUS
+            return limits.of_copies_within(self.board) if gpu else None
+        return self._limit_between(fastest, ways)
+
+    def _limit_between(self, fastest: float, ways: int) -> Limit | None:
+        """The limit between ranks or devices."""
+        kind = self.group.kind
         if kind == "network" and self.given.port_gigabits:
             return limits.of_port(self.given.port_gigabits, ways)
         if kind == "collective" and self._several_hosts and self.given.port_gigabits:
@@ -224,13 +247,11 @@ class _Case:
         return self.log.facts.get("hosts", "1") != "1"
 
     def _between_devices(self) -> bool:
-        return all(row.part.partition(",")[0] == "D to D" for row in self.group.rows)
+        return all(row.part == "D to D" for row in self.group.rows)
 
     def _impossible(self, fastest: float, limit: Limit | None) -> _Found | None:
         """Whether a rate cannot be true."""
         if limit and fastest > _ROUNDED * limit.raw:
-            if self.group.kind == "memory":  # a cache is faster
-                return _Found("unknown", [Reason("not_comparable")])
             return _Found("impossible", [Reason("above_limit", fastest / limit.raw)])
         joined = self.log.tool in _NO_PCIE_KNOWN and not self.engines
         if limit is None and self.group.kind in _TO_HOST and not joined:
@@ -240,17 +261,40 @@ class _Case:
                 return _Found("impossible", [reason])
         return None
 
+    def _cached(self, fastest: float, limit: Limit | None) -> _Found | None:
+        """Unknown, where a rate is above that of the device's memory: a cache is faster."""
+        if limit and fastest > _ROUNDED * limit.raw and self.group.kind in {"memory", "on_card"}:
+            return _Found("unknown", [Reason("not_comparable")])
+        return None
+
     def _compared(self, row: Row, limit: Limit | None) -> _Found:
-        """The verdict from known runs, else from the share of the limit."""
-        runs = known.rates(self.group, self.board, self.engines, limit)
+        """The verdict from known runs, else from the share of the limit.
+
+        Below only where the start-up of a call, which the time of a single transfer has, too, does
+        not explain it.
+        """
+        found = self._by_rate(row, rate(row), limit)
+        if found.verdict != "below" or not (row.timed and self.group.kind == "copy"):
+            return found
+        start_up = known.start_up(self.engines, self.own)
+        left = each(row) - start_up
+        without = (row.size or 0) / left if left > 0 else math.inf
+        if self._by_rate(row, without, limit).verdict == "below":
+            return found
+        reason = Reason("start_up", size=row.size or 0, seconds=start_up)
+        return _Found("unknown", [reason], found.known, ("large",))
+
+    def _by_rate(self, row: Row, value: float, limit: Limit | None) -> _Found:
+        runs = known.rates(self.group, self.board, self.engines, limit, self.own)
         if runs:
-            share = rate(row) / runs.least
+            share = value / runs.least
             if share < NEAR:
                 return _Found("below", [Reason("below_known", share)], runs)
             return self._as_trained(limit, _Found("normal", [Reason("as_known", share)], runs))
         if limit is None or (self.group.beside and self.group.kind == "peer"):
-            return _Found("unknown", [Reason("no_limit")], None, self._missing())
-        share = rate(row) / limit.value
+            kind: ReasonKind = "same_data" if self.own else "no_limit"
+            return _Found("unknown", [Reason(kind)], None, self._missing())
+        share = value / limit.value
         good, poor = self._thresholds(row)
         if share >= good:
             return self._as_trained(limit, _Found("normal", [Reason("fills", share)]))
@@ -262,7 +306,7 @@ class _Case:
         """Shares of the limit from which a rate is normal, and under which it is below."""
         if self.group.kind in _TO_HOST:
             return GOOD_CALL if row.initiator == "cpu" else GOOD, POOR
-        return GOOD, POOR_MEMORY if self.group.kind == "memory" else 0.0
+        return GOOD, POOR_MEMORY if self.group.kind in {"memory", "on_card"} else 0.0
 
     def _as_trained(self, limit: Limit | None, found: _Found) -> _Found:
         """Below, where the link is trained below what the device is capable of."""
@@ -284,7 +328,9 @@ class _Case:
             return ("ports",)
         if self.group.kind in _TO_HOST:
             return ("link",)
-        gpus = self.log.tool in {"nvbandwidth", "nccl-tests"}
+        if self.board and self.group.kind != "network":
+            return ("reference",)
+        gpus = backend(self.group.rows[0].device) in (*_GPUS, "nccl")
         if self.group.kind == "network":  # between two GPUs of one machine, or of two
             return "gpu", "network"
         return ("gpu",) if gpus else ("board",)
@@ -302,19 +348,15 @@ class _Case:
         same = [row for row in rows if row.size == largest]
         seconds = statistics.median(map(each, same))
         row = min(same, key=lambda one: abs(each(one) - seconds))
-        fastest, limit = max(map(rate, same)), self._limit(max(map(rate, same)))
         basis = replace(
-            self._unjudged("latency_unknown"), row=row, rate=rate(row), fastest=fastest,
-            seconds=seconds,
+            self._unjudged("latency_unknown"), row=row, rate=rate(row),
+            fastest=max(map(rate, same)), seconds=seconds,
         )  # fmt: skip
-        if self.group.kind == "copy" and (found := self._impossible(fastest, limit)):
-            return replace(
-                basis, verdict=found.verdict, reasons=found.reasons, limit=limit, seconds=0.0
-            )
-        runs = known.times(self.group, largest, self.board, self.engines)
+        runs = known.times(self.group, largest, self.board, self.engines, self.own)
         if runs is None:
             what: tuple[Missing, ...] = ("large",) if self.group.kind == "copy" else ()
-            reason = Reason("latency_unknown", seconds=seconds, size=largest)
+            unknown: ReasonKind = "same_data" if self.own else "latency_unknown"
+            reason = Reason(unknown, seconds=seconds, size=largest)
             return replace(basis, reasons=[reason], missing=what)
         normal = seconds <= SLOW_CALL * runs.most
         kind: Literal["latency_as_known", "latency_slow"] = (

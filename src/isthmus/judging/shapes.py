@@ -20,6 +20,9 @@ DIFFERS = 0.8
 """Share of the median object that every object reaches where nothing is wrong."""
 OTHER_WAY = 0.5
 """Share of the other direction's rate that each direction reaches where nothing is wrong."""
+OTHER_RUN = 0.5
+"""Share of another run's rate that each run reaches where nothing is wrong: as between directions,
+since hosts and options may differ."""
 _FEWEST = 3
 """Sizes of a curve, and objects that have a median."""
 
@@ -56,8 +59,40 @@ def _differs(group: Group, objects: Sequence[Row]) -> Iterator[Reason]:
     slow = [row for row in objects if rate(row) < DIFFERS * usual]
     if len(slow) < len(objects) / 2:
         for row in sorted(slow, key=rate):
-            part = row.part or row.device
+            part = row.part or row.name
             yield Reason("differs", rate(row) / usual, part=part, rate=rate(row))
+
+
+def other_runs(judgements: Sequence[Judgement]) -> list[Judgement]:
+    """Runs that are much slower than another run of the same test on the same card."""
+    return [_beside_other_runs(one, judgements) for one in judgements]
+
+
+def _beside_other_runs(one: Judgement, judgements: Sequence[Judgement]) -> Judgement:
+    small = any(reason.kind == "too_small" for reason in one.reasons)
+    if one.rate == 0 or one.seconds or small or one.verdict != "unknown":
+        return one
+    others = [
+        other for other in judgements
+        if other is not one and other.group.test == one.group.test and not other.seconds
+        and other.row.size == one.row.size and other.verdict != "impossible"
+        and _same_card(one, other)
+    ]  # fmt: skip
+    fastest = max(others, key=lambda other: other.rate, default=None)
+    if fastest is None or one.rate >= OTHER_RUN * fastest.rate:
+        return one
+    reason = Reason(
+        "slower_run", one.rate / fastest.rate, part=fastest.group.file, at=fastest.group.run,
+        rate=fastest.rate,
+    )  # fmt: skip
+    return replace(one, verdict="below", reasons=[reason, *one.reasons])
+
+
+def _same_card(one: Judgement, other: Judgement) -> bool:
+    """Whether two figures are of one card: by its address in a text, by its name between texts."""
+    if one.group.file == other.group.file:
+        return one.group.device == other.group.device
+    return one.board is not None and one.board == other.board
 
 
 def other_way(judgements: Sequence[Judgement]) -> list[Judgement]:
@@ -84,4 +119,4 @@ def _beside_other_way(one: Judgement, judgements: Sequence[Judgement]) -> Judgem
 
 
 def _alike(group: Group) -> tuple[str, ...]:
-    return group.kind, group.engine, group.beside, group.rows[0].device.partition(":")[0]
+    return group.kind, group.engine, group.beside, *group.place, str(group.run)

@@ -47,7 +47,7 @@ class FoundDevice:
     @property
     def real(self) -> bool:
         """Whether its measurements are of hardware."""
-        return self.candidate.hardware
+        return self.candidate.hardware and not self.backend.emulates(self.description)
 
     @property
     def scheme(self) -> str:
@@ -61,9 +61,10 @@ class FoundDevice:
 
     @property
     def accelerates(self) -> bool:
-        """Whether it is a device with a runtime that is none of this machine's processors."""
+        """Whether it has a runtime, and this machine's processors do not do its work."""
         kind = self.description.properties.get("type", "")
-        return self.backend.has_runtime and kind != "cpu"
+        emulated = self.backend.emulates(self.description)
+        return self.backend.has_runtime and kind != "cpu" and not emulated
 
     @property
     def direct_memory(self) -> str:

@@ -24,9 +24,9 @@ folder), and these tables:
     ``combine`` is ``sum``, or over all sizes of ``bytes`` ``mean``, ``max`` or ``cost of a call``
     (per call, of 1 MiB moved in blocks of these sizes). What else gives it: ``model`` with
     ``inputs``, a closed form. How: ``fit`` (the calibration that saw it; ``fits`` by item), else
-    ``kind``: one of ``KINDS``. ``series`` groups rows in the residual table, ``events`` puts the
-    emulated card's own figure there too, ``headline`` (by item) puts the row on a page without
-    boards. ``aim`` is the largest residual that is good enough.
+    ``kind``: one of ``KINDS`` (``kinds`` by item). ``series`` groups rows in the residual table,
+    ``events`` puts the emulated card's own figure there too, ``headline`` (by item) puts the row on
+    a page without boards. ``aim`` is the largest residual that is good enough.
 ``[[aim]]``
     The same for whole ``series``: ``name``, ``worst`` and perhaps ``rms``.
 ``[[fit]]``
@@ -59,6 +59,7 @@ UNITS = {
 KINDS = {
     "fitted": "a parameter of the board was fitted to it",
     "predicted": "no parameter was fitted to it",
+    "alike": "the model has one figure for it and for one that a parameter was fitted to",
     "after the fact": "an input was chosen knowing it",
     "reproduced": "the source's own arithmetic",
     "hybrid": "measured software plus the simulated card",
@@ -343,7 +344,7 @@ def _rows(
             model=filled.get("model", ""),
             inputs=filled.get("inputs", {}),
             fit=filled.get("fits", {}).get(item, filled.get("fit", "")),
-            kind=_known(filled.get("kind", "predicted"), KINDS),
+            kind=_known(filled.get("kinds", {}).get(item, filled.get("kind", "predicted")), KINDS),
             note=filled.get("notes", {}).get(item, filled.get("note", "")),
             events=filled.get("events", False),
             headline=filled.get("headline", {}).get(item, ""),

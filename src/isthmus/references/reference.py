@@ -37,6 +37,8 @@ class Memory(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     GBps: float
     source: str
     shared_with_host: bool = False
+    most_GBps: float = 0.0  # noqa: N815 - a unit
+    """Of the fastest variant of the board, where its name does not tell them apart."""
 
 
 class Peer(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -56,6 +58,11 @@ class Known(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     high: float
     unit: str
     source: str
+    """Of the run: all figures of one run have the same."""
+    detail: str = ""
+    """Which figure of the run it is: ``three writes of 16384 B``."""
+    also: list[float] = []
+    """Further figures of the run, in this unit, by which a log of the run is recognised."""
     direction: Literal["h2d", "d2h", "both", ""] = ""
     size: str = ""
     """Of one transfer, where it is small: ``4Ki``."""
@@ -65,6 +72,11 @@ class Known(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """``ce`` or ``sm`` where the two differ."""
     memory: str = ""
     """Of the host; empty: page-locked, or as the program has it."""
+
+    @property
+    def cited(self) -> str:
+        """The source, with the detail."""
+        return f"{self.source}: {self.detail}" if self.detail else self.source
 
     @property
     def least(self) -> float:

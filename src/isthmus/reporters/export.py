@@ -7,6 +7,7 @@ import io
 from collections.abc import Callable, Mapping
 from types import MappingProxyType
 
+from isthmus.analysis.typed import typed
 from isthmus.frames import Frame
 from isthmus.reporters.cells import plain_rows
 from isthmus.written import csv_text, json_text
@@ -22,18 +23,11 @@ def _json(frame: Frame) -> bytes:
 
 
 def _parquet(frame: Frame) -> bytes:
-    """A column of numbers and texts becomes one of texts: Parquet has one type a column."""
-    import pandas as pd  # noqa: PLC0415
-
+    """With the types of ``isthmus.analysis.typed``."""
     importlib.import_module("pyarrow")  # pandas would name it in ten lines where it is missing
 
-    rows = pd.DataFrame(plain_rows(frame), columns=frame.columns)
-    for name in rows:
-        kinds = set(map(type, rows[name].dropna()))
-        if len(kinds) > 1 and not kinds <= {int, float}:
-            rows[name] = rows[name].map(str, na_action="ignore")
     file = io.BytesIO()
-    rows.convert_dtypes().to_parquet(file, index=False)
+    typed(frame).to_parquet(file, index=False)
     return file.getvalue()
 
 

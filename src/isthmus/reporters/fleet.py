@@ -6,12 +6,15 @@ import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from itertools import groupby
 from types import MappingProxyType
+from typing import Any
 
-from isthmus.analysis.fleet import BAD, Fleet, Node, Outlier, State
+from isthmus.analysis import wording
+from isthmus.analysis.fleet import BAD, Fact, Fleet, Node, Outlier, State
 from isthmus.analysis.quantities import Coverage
 from isthmus.analysis.sentences import shortened
 from isthmus.errors import UsageError
 from isthmus.junit import Case, junit
+from isthmus.reporters.fleet_metrics import prometheus
 from isthmus.text import counted
 from isthmus.units import format_seconds, printable
 from isthmus.written import json_text
@@ -19,6 +22,8 @@ from isthmus.written import json_text
 _LISTED: tuple[State, ...] = (*BAD, "unknown")
 _MOST_NODES = 8
 _MOST_SHIFTS = 3
+_MOST_OPEN = 4
+_MOST_REFERENCES = 2
 _WIDTH = 80
 _MOST_EXPECTED = 1_000_000
 _PARTS = re.compile(r"[^\s,\[\]]+(?:\[\d+(?:-\d+)?(?:,\d+(?:-\d+)?)*\][^\s,\[\]]*)?")
@@ -31,35 +36,23 @@ def _summary(fleet: Fleet) -> str:
 
 
 def _lines(fleet: Fleet) -> Iterator[str]:
-    slow, failed, missing, unknown = map(fleet.of, _LISTED)
-    count = len(fleet.nodes) - len(missing)
-    machines = counted(count, "machine", "machines")
-    kinds = f" of {fleet.kinds} kinds" if fleet.kinds > 1 else ""
-    if not fleet.quantities:
-        yield f"None of {machines} could be judged: it takes six of a kind."
-    elif slow:
-        what = "is slower than its like" if len(slow) == 1 else "are slower than their like"
-        yield f"{len(slow)} of {machines}{kinds} {what}."
-    else:
-        yield f"None of {machines}{kinds} is slower than its like."
-    if fleet.baseline:
-        yield f"No comparison with the baseline: {fleet.baseline}."
-    if fleet.shifts:
-        what = counted(len(fleet.shifts), "quantity is", "quantities are")
-        yield f"Against the baseline, {what} slower on all machines of a kind:"
-        yield from (f"  {_what(one)}" for one in fleet.shifts[:_MOST_SHIFTS])
-    if fleet.open and not fleet.baseline:
-        names = "; ".join(dict.fromkeys(map(_kind, fleet.open)))
-        yield f"Against the baseline, nothing is decided of {names}"
-    yield from (_line(node) for node in slow[:_MOST_NODES])
-    if len(slow) > _MOST_NODES:
-        yield f"and {len(slow) - _MOST_NODES} more (--format nodes)"
-    yield from (_line(node) for node in failed[:_MOST_NODES])
-    if len(failed) > _MOST_NODES:
-        yield f"and {len(failed) - _MOST_NODES} more that failed (--format nodes)"
+    slow, slow_host, failed, missing, old, unknown = map(fleet.of, _LISTED)
+    yield _first(fleet, len(fleet.nodes) - len(missing))
+    yield from _against_baseline(fleet)
+    for nodes, what in (
+        (slow, ""), (slow_host, " whose host is slow"), (failed, " that failed"),
+        (old, " without a young run file"),
+    ):  # fmt: skip
+        for node in nodes[:_MOST_NODES]:
+            yield _line(node)
+            yield from (f"  {text}" for text in _beside(node))
+        if len(nodes) > _MOST_NODES:
+            yield f"and {len(nodes) - _MOST_NODES} more{what} (--format nodes)"
     if missing:
         what = counted(len(missing), "machine has", "machines have")
         yield f"{what} no run file: {nodeset(missing)}"
+    for node in fleet.noted[:_MOST_NODES]:
+        yield f"{node.name}: no slower, but {'; '.join(_fact(f) for f in node.facts if f.less)}"
     if unknown and fleet.quantities:
         names = nodeset(unknown)
         yield f"{counted(len(unknown), 'machine', 'machines')} cannot be judged: {names}"
@@ -68,24 +61,104 @@ def _lines(fleet: Fleet) -> Iterator[str]:
         )
 
 
+def _first(fleet: Fleet, count: int) -> str:
+    """The answer in one line."""
+    machines = counted(count, "machine", "machines")
+    kinds = f" of {fleet.kinds} kinds" if fleet.kinds > 1 else ""
+    slow = fleet.of("slow")
+    if not fleet.quantities and not slow:
+        old = len(fleet.of("old"))
+        if old == count:
+            return f"None of {machines} has a run file that is young enough (--max-age)."
+        return f"None of {machines} could be judged: it takes six of a kind."
+    if fleet.group:
+        of_group, others = fleet.group
+        return f"{of_group} of {machines}{kinds} are slower than {others} others: two groups."
+    if slow:
+        own = all(one.against == "base" for node in slow for one in node.outliers)
+        like = ("it was before", "they were before") if own else ("its like", "their like")
+        what = f"is slower than {like[0]}" if len(slow) == 1 else f"are slower than {like[1]}"
+        return f"{len(slow)} of {machines}{kinds} {what}."
+    return f"None of {machines}{kinds} is slower than its like."
+
+
+def _against_baseline(fleet: Fleet) -> Iterator[str]:
+    if fleet.baseline:
+        yield f"No comparison with the baseline: {fleet.baseline}."
+    if fleet.shifts:
+        what = counted(len(fleet.shifts), "quantity is", "quantities are")
+        yield f"Against the baseline, {what} slower on most machines of a kind:"
+        yield from (f"  {_what(one)}" for one in fleet.shifts[:_MOST_SHIFTS])
+    if fleet.open and not fleet.baseline:
+        names = list(dict.fromkeys(map(_kind, fleet.open)))
+        what = "; ".join(names) if len(names) < _MOST_OPEN else f"{len(names)} operations"
+        yield f"Against the baseline, nothing is decided of {what}"
+    if fleet.own_base and fleet.own_base[0] < fleet.own_base[1]:
+        known, count = fleet.own_base
+        yield f"{count - known} of {count} machines have no run of their own in the baseline."
+
+
 def _kind(one: Coverage) -> str:
     return " ".join(filter(None, (one.device, one.operation, one.sizes)))
 
 
 def _line(node: Node) -> str:
+    state = f"{node.state}: " if node.state in {"failed", "old"} else ""
+    line = f"{node.name}: {state}{_why(node)}"
+    return line if len(line) <= _WIDTH else f"{node.name}: {state}{_why(node, times=False)}"
+
+
+def _why(node: Node, *, times: bool = True) -> str:
     """What is wrong with a machine."""
-    if not node.outliers:
-        return f"{node.name}: failed: {'; '.join(node.reasons)}"
-    worst = node.outliers[0]
-    more = f"; {len(node.outliers) - 1} more" if len(node.outliers) > 1 else ""
-    return f"{node.name}: {_what(worst)}{more}"
+    if node.outliers:
+        more = f"; {len(node.outliers) - 1} more" if len(node.outliers) > 1 else ""
+        return f"{_what(node.outliers[0], times=times)}{more}"
+    if node.state == "slow_host":
+        return f"its host is slow: {_host(node)}"
+    if node.state == "old":
+        when = f"{node.started:%Y-%m-%d %H:%M} UTC" if node.started else "at an unknown time"
+        return f"its newest run began {when}"
+    return "; ".join(node.reasons)
 
 
-def _what(one: Outlier) -> str:
-    longer = f"{100 * (one.ratio - 1):.0f} % longer"
+def _beside(node: Node) -> list[str]:
+    """What stands beside a machine: its host's speed, and findings of the checks."""
+    texts = []
+    if node.host and node.state != "slow_host":
+        texts.append(f"its host is slow, too: {_host(node)}")
+    if count := len(node.by_host):
+        what = counted(count, "slower operation", "slower operations")
+        texts.append(
+            f"that explains {what} beside it" if node.outliers else f"that explains {what}"
+        )
+    return [*texts, *map(_fact, node.facts)]
+
+
+def _host(node: Node) -> str:
+    """How slow a machine's own host is."""
+    return ", ".join(
+        f"{wording.HOST_REFERENCES[one.reference]} {wording.percent(one.ratio - 1)} longer"
+        for one in node.host[:_MOST_REFERENCES]
+    )
+
+
+def _fact(fact: Fact) -> str:
+    """What a check found: a likely cause."""
+    device = f"{fact.device} " if fact.device else ""
+    return f"{device}{fact.check}: {fact.found}"
+
+
+def _what(one: Outlier, *, times: bool = True) -> str:
+    ratio = one.ratio or 1.0
+    longer = f"{100 * (ratio - 1):.0f} % longer"
+    if one.against == "base" and not one.node:
+        longer += f" on {one.machines[0]} of {one.machines[1]}"
     named = " ".join(filter(None, (one.device, one.operation, one.memory, one.sizes)))
-    times = f"{format_seconds(one.seconds)}, usually {format_seconds(one.seconds / one.ratio)}"
-    return f"{longer}: {named} ({times})"
+    before = "before" if one.against == "base" else "usually"
+    if not times:
+        return f"{longer}{' than before' if one.against == 'base' else ''}: {named}"
+    both = f"{format_seconds(one.seconds)}, {before} {format_seconds(one.seconds / ratio)}"
+    return f"{longer}: {named} ({both})"
 
 
 def nodeset(nodes: Sequence[Node]) -> str:
@@ -138,7 +211,7 @@ def _nodes(fleet: Fleet) -> str:
 def _list(fleet: Fleet) -> str:
     lines = []
     for node in fleet.nodes:
-        why = _what(node.outliers[0]) if node.outliers else "; ".join(node.reasons)
+        why = "; ".join(filter(None, (_why(node), *_beside(node))))
         lines.append(printable(f"{node.name} {node.state} {why}".rstrip()))
     lines += [printable(f"baseline slow {_what(one)}") for one in fleet.shifts]
     return "\n".join(lines) + "\n"
@@ -149,10 +222,7 @@ def _json(fleet: Fleet) -> str:
         "relevant": fleet.least,
         "passes": fleet.passes,
         "outcome": fleet.outcome,
-        "nodes": [
-            {**node._asdict(), "outliers": [vars(one) for one in node.outliers]}
-            for node in fleet.nodes
-        ],
+        "nodes": list(map(_data, fleet.nodes)),
         "slower_than_baseline": [vars(one) for one in fleet.shifts],
         "no_baseline": fleet.baseline,
         "coverage": [one._asdict() for one in fleet.coverage],
@@ -160,12 +230,25 @@ def _json(fleet: Fleet) -> str:
     return json_text(data)
 
 
+def _data(node: Node) -> dict[str, Any]:
+    """A machine as plain data; its figures are in the metrics."""
+    data = node._asdict()
+    for name in ("figures", "base"):
+        del data[name]
+    for name in ("outliers", "by_host"):
+        data[name] = [vars(one) for one in data[name]]
+    for name in ("host", "facts", "speeds"):
+        data[name] = [one._asdict() for one in data[name]]
+    return data
+
+
 def _junit(fleet: Fleet) -> str:
     """A test case for each machine, and one for what is slower than the baseline."""
     kinds = {**dict.fromkeys(BAD, "failure"), "unknown": "skipped"}
     cases = [
         Case("fleet", node.name, kinds.get(node.state, ""),
-             "; ".join([*map(_what, node.outliers), *node.reasons]))
+             "; ".join([*map(_what, node.outliers), *([] if node.outliers else [_why(node)]),
+                        *_beside(node)]))
         for node in fleet.nodes
     ]  # fmt: skip
     if fleet.shifts:
@@ -176,46 +259,8 @@ def _junit(fleet: Fleet) -> str:
     return junit("isthmus fleet", cases)
 
 
-def _prometheus(fleet: Fleet) -> str:
-    """Metrics in the text format of node_exporter's folder of text files."""
-    lines = [
-        "# HELP isthmus_node_state 1 for the state that a machine with its devices is in.",
-        "# TYPE isthmus_node_state gauge",
-    ]
-    lines += [
-        _metric(
-            "isthmus_node_state", {"node": node.name, "kind": node.kind, "state": node.state}, 1
-        )
-        for node in fleet.nodes
-    ]
-    lines += [
-        "# HELP isthmus_time_ratio Time over the usual one of its kind, of what is far above it.",
-        "# TYPE isthmus_time_ratio gauge",
-    ]
-    for node in fleet.nodes:
-        for one in node.outliers:
-            labels = {**vars(one), "kind": node.kind}
-            del labels["seconds"], labels["ratio"]
-            lines.append(_metric("isthmus_time_ratio", labels, one.ratio))
-    lines += [
-        "# HELP isthmus_baseline_slower Quantities that are slower than the baseline's.",
-        "# TYPE isthmus_baseline_slower gauge",
-        f"isthmus_baseline_slower {len(fleet.shifts)}",
-    ]
-    return "\n".join(lines) + "\n"
-
-
-def _metric(name: str, labels: Mapping[str, str], value: float) -> str:
-    text = ",".join(f'{key}="{_label(str(label))}"' for key, label in labels.items())
-    return f"{name}{{{text}}} {value:.6g}"
-
-
-def _label(text: str) -> str:
-    return printable(text).replace("\\", "\\\\").replace('"', '\\"')
-
-
 FORMATS: Mapping[str, Callable[[Fleet], str]] = MappingProxyType(
     {"summary": _summary, "list": _list, "nodes": _nodes, "json": _json, "junit": _junit,
-     "prometheus": _prometheus}
+     "prometheus": prometheus}
 )  # fmt: skip
 """Functions that give the whole text, by name."""

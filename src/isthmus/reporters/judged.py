@@ -1,21 +1,21 @@
-"""What judging found, on one screen: at most 25 lines of 80 columns; and as plain data."""
+"""What judging found, on one screen: at most 25 lines of 80 columns, or as many characters."""
 
 from __future__ import annotations
 
-import dataclasses
-import re
 import shlex
 import textwrap
-from collections.abc import Iterator, Sequence
-from typing import Any
+from collections.abc import Iterable, Iterator, Sequence
+from typing import NamedTuple
 
 from isthmus.analysis.findings.finding import shown
 from isthmus.analysis.wording import percent
-from isthmus.columns import command_lines, line_width
+from isthmus.columns import command_lines, fitted, line_width
 from isthmus.importers.base import Log, Row
 from isthmus.judging import Cause, Judged, Judgement
+from isthmus.judging.grouping import backend
 from isthmus.judging.judgement import WORST
 from isthmus.program import invocation
+from isthmus.reporters.judged_places import Places
 from isthmus.reporters.judged_sentences import (
     KINDS,
     WAYS,
@@ -23,6 +23,7 @@ from isthmus.reporters.judged_sentences import (
     known_range,
     noun,
     objects,
+    outside,
     printed,
     sentence,
     spread,
@@ -33,7 +34,13 @@ from isthmus.units import printable
 
 LINES, COLUMNS = 25, 80
 _MOST_ROWS, _MOST_CAUSES = 6, 3
+_SAID = {"log": "the log says", "usual": "its rates need what the board usually has:",
+         "at most": "the board has at most"}  # fmt: skip
 _LABEL = 10
+_MOST_PERCENT = 999
+"""Above, the table has a multiple: ``x13``."""
+_OWN_BACKENDS = ("cuda", "xrt")
+"""Backends of Isthmus whose devices other programs measure."""
 _WORDS = {"normal": "NORMAL", "below": "BELOW", "impossible": "IMPOSSIBLE",
           "unknown": "CANNOT TELL"}  # fmt: skip
 _VERDICT = {"normal": "normal", "below": "below", "impossible": "impossible",
@@ -59,62 +66,75 @@ _CAUSES = {
     "no_p2p": "GPUs reach each other through the processor only",
     "small_transfers": "small transfers: each costs a call and an interrupt",
     "zero_pages": "the host buffer was never written: its pages are one page of zeros",
+    "other_link": "measured on another link or board than this limit is of",
 }  # fmt: skip
 _STATUS = {"failed": "Failed:", "warning": "Warning:", "unfinished": "Unended:",
            "skipped": "Skipped:"}  # fmt: skip
 _MISSING = {
-    "link": "the link: give --link gen3x16, or paste `lspci -vv`, `nvidia-smi -q` or "
-    "`xbutil examine` with it",
+    "link": "the link: give --link gen3x16 (of a Thunderbolt box gen3x4), or paste `lspci -vv`, "
+    "`nvidia-smi -q` or `xbutil examine` with it",
     "board": "the board: give --board NAME (isthmus judge --boards lists them)",
     "gpu": "the GPUs' name: give --board NAME (isthmus judge --boards lists them)",
     "network": "the port's rate: give --link 100Gb (ibstat or ibv_devinfo shows it)",
     "ports": "the rate of all ports of a host together: give --link 800Gb for four of 200 Gb/s",
     "size": "the size of the transfers",
+    "reference": "a known rate of this board, or of what joins two: no reference has one "
+    "(docs/judging.md: a board of one's own)",
     "messages": "messages of 64 KiB or more: small ones show no share of a link",
-    "large": "transfers of 1 MiB or more: small ones show no share of a link",
+    "large": "larger transfers, of at least 1 MiB: small ones show no share of a link",
 }  # fmt: skip
 
 
-_NUMBERED = re.compile(r"\d+\. ")
+class _Screen(NamedTuple):
+    """The middle of the screen, in blocks of lines that stay together."""
+
+    table: list[list[str]]
+    """The header, and a block for each judgement."""
+    left_out: int
+    """Judgements without a block."""
+    facts: list[list[str]]
+    causes: list[list[str]]
+    """The title, and a block for each cause."""
+
+    def lines(self) -> list[str]:
+        """All of it."""
+        rows = [*self.table, *([[f"  and {self.left_out} more"]] if self.left_out else [])]
+        blocks = [*([[""]] if rows else []), *rows, *self.facts, *self.causes]
+        return [line for block in blocks for line in block]
+
+    def shorter(self) -> _Screen:
+        """With one block less: causes, further facts, rows of the table, then all facts."""
+        if len(self.causes) > _FEWEST_BLOCKS:
+            return self._replace(causes=self.causes[:-1])
+        if len(self.facts) > _FIRST_FACTS:
+            return self._replace(facts=self.facts[:-1])
+        if len(self.table) > _FEWEST_BLOCKS:
+            return self._replace(table=self.table[:-1], left_out=self.left_out + 1)
+        if self.facts:
+            return self._replace(facts=self.facts[:-1])
+        return self._replace(causes=[])
+
+
+_FIRST_FACTS = 4
+"""Facts that are dearer than a row of the table: limit, known runs."""
+_FEWEST_BLOCKS = 2
+"""Of a table, and of causes: the title and one more."""
 
 
 def lines(judged: Judged) -> list[str]:
     """The screen."""
-    top = [*_title(judged), *_headline(judged)]
     ordered = sorted(judged.judgements, key=_place)
-    table = list(_table(ordered))
-    facts = list(_facts(judged, ordered))
-    causes = list(_causes(ordered))
+    places = Places(judged.judgements)
+    top = [*_title(judged), *_options(judged), *_headline(judged, places)]
     last = list(_measure(judged, ordered))
-    room = LINES - len(top) - len(last) - 1
-    rest: list[str] = []
-    while table or facts or causes:
-        rest = [*([""] if table else []), *table, *facts, *causes]
-        if len(rest) <= room:
-            break
-        if len(begins := _cause_begins(causes)) > 1:
-            causes = causes[: begins[-1]]
-        elif len(table) > 3:
-            table = _shorter(table)
-        elif facts:
-            facts.pop()
-        else:
-            table, causes = table[:room], []
-    return [printable(line).rstrip() for line in (*top, *rest[: max(room, 0)], *last)]
-
-
-def _cause_begins(causes: list[str]) -> list[int]:
-    """Indices of the first line of each cause: ``1. interrupts in place of polling``."""
-    return [i for i, line in enumerate(causes) if _NUMBERED.match(line)]
-
-
-def _shorter(table: list[str]) -> list[str]:
-    """A table with one row less, and the number of those that are left out."""
-    more = 0
-    if table[-1].startswith("  and "):
-        more = int(table[-1].split()[1])
-        table = table[:-1]
-    return [*table[:-1], f"  and {more + 1} more"]
+    room = LINES * COLUMNS // line_width() - len(top) - len(last) - 1
+    more = max(len(ordered) - _MOST_ROWS, 0)
+    table, facts = list(_table(ordered, places)), list(_facts(judged, ordered))
+    screen = _Screen(table, more, facts, list(_causes(ordered)))
+    while len(screen.lines()) > room and (screen.facts or screen.causes):
+        screen = screen.shorter()
+    middle = screen.lines()[: max(room, 0)]
+    return [printable(line).rstrip() for line in (*top, *middle, *last)]
 
 
 def _wrapped(text: str, label: str = "", most: int = 3) -> list[str]:
@@ -137,13 +157,27 @@ def _title(judged: Judged) -> list[str]:
     return _wrapped(f"{tools}: {about or 'no device is named'}", most=2)
 
 
+def _options(judged: Judged) -> Iterator[str]:
+    """Options that contradict a log, or have no effect."""
+    for one in judged.contradictions:
+        if one.option == "--board":
+            text = f"which names {one.said}. Limits and known runs are the option's."
+            text = f"--board {one.value} contradicts the log, {text}"
+        else:
+            said = f"{_SAID[one.kind]} {one.said} ({one.by})"
+            text = f"--link {one.value}, but {said}. The limit is the option's."
+        yield from _wrapped(text, "Option:", most=3)
+    for option in judged.without_effect:
+        yield from _wrapped(f"{option} has no effect on these figures.", "Option:", most=2)
+
+
 def _place(one: Judgement) -> tuple[int, int, float]:
     """Worst first; copies before the others."""
     kinds = list(KINDS)
     return WORST.index(one.verdict), kinds.index(one.group.kind), one.share or 0.0
 
 
-def _headline(judged: Judged) -> list[str]:
+def _headline(judged: Judged, places: Places) -> list[str]:
     ordered = sorted(judged.judgements, key=_place)
     chosen = [one for one in ordered if one.verdict == judged.verdict]
     words = [f"{_WORDS[judged.verdict]}:"]
@@ -155,7 +189,7 @@ def _headline(judged: Judged) -> list[str]:
         ]
         words += [f"Else {_VERDICT[judged.verdict]}:"] if chosen else []
     if chosen:
-        words.append(sentence(chosen[0]))
+        words += [places.full(chosen[0].group), sentence(chosen[0])]
         others = len(chosen) - 1
         if others and judged.verdict != "unknown":
             words.append(f"{counted(others, 'more figure is', 'more figures are')} "
@@ -163,9 +197,12 @@ def _headline(judged: Judged) -> list[str]:
         worse = [one for one in judged.judgements if one.verdict == "unknown"]
         if judged.verdict == "normal" and worse:
             words.append(f"{counted(len(worse), 'figure is', 'figures are')} not judged.")
+        normal = [one for one in judged.judgements if one.verdict == "normal"]
+        if judged.verdict == "unknown" and normal:
+            words.append(f"{counted(len(normal), 'figure is', 'figures are')} normal.")
     elif not failed:
         words.append(_nothing(judged))
-    return _wrapped(" ".join(words), most=4)
+    return _wrapped(" ".join(filter(None, words)), most=4)
 
 
 def _nothing(judged: Judged) -> str:
@@ -181,9 +218,9 @@ def _nothing(judged: Judged) -> str:
     return "no figure in this text."
 
 
-def _table(ordered: Sequence[Judgement]) -> Iterator[str]:
+def _table(ordered: Sequence[Judgement], places: Places) -> Iterator[list[str]]:
     if ordered:
-        yield f"{'what':31} {'printed':>21} {'rate':>9} {'limit':>5} verdict"
+        yield fitted(f"{'what':31} {'printed':>21} {'rate':>9} {'limit':>5} verdict")
     for one in ordered[:_MOST_ROWS]:
         label, figure = what(one), printed(one.row)
         found = objects(one)
@@ -192,12 +229,17 @@ def _table(ordered: Sequence[Judgement]) -> Iterator[str]:
             figure = spread(found)
         if one.group.kind == "network":
             label += f", {_sizes(one.group.rows)}"
+        if place := places.short(one.group):
+            label = f"{_cut(label, max(31 - len(place) - 2, 14))}, {place}"
         rate = shown(one.seconds, "s") if one.seconds else shown(one.rate, "B/s")
-        share = percent(one.share) if one.share is not None and not one.seconds else ""
-        yield (f"{_cut(label, 31):31} {_cut(figure, 21):>21} {rate:>9} {share:>5} "
-               f"{_VERDICT[one.verdict]}")  # fmt: skip
-    if len(ordered) > _MOST_ROWS:
-        yield f"  and {len(ordered) - _MOST_ROWS} more"
+        share = _of_limit(one.share) if one.share is not None and not one.seconds else ""
+        yield fitted(f"{_cut(label, 31):31} {_cut(figure, 21):>21} {rate:>9} {share:>5} "
+                     f"{_VERDICT[one.verdict]}")  # fmt: skip
+
+
+def _of_limit(share: float) -> str:
+    """A share of a limit in five characters."""
+    return percent(share) if share < _MOST_PERCENT / 100 else "x" + f"{share:.3g}"[:4]
 
 
 def _sizes(rows: Sequence[Row]) -> str:
@@ -212,53 +254,68 @@ def _cut(text: str, most: int) -> str:
     return text if len(text) <= most else f"{text[: most - 2]}.."
 
 
-def _facts(judged: Judged, ordered: Sequence[Judgement]) -> Iterator[str]:
+def _facts(judged: Judged, ordered: Sequence[Judgement]) -> Iterator[list[str]]:
     """Limit, known runs, what is missing, failed tests, what is not judged or not read."""
     limits = dict.fromkeys(
         f"{one.limit.name}, {shown(one.limit.value, 'B/s')} for data ({one.limit.source})"
         for one in ordered if one.limit
     )  # fmt: skip
-    for i, text in enumerate(list(limits)[:2]):
-        yield from _wrapped(text, "Limit:" if i == 0 else " ", most=2)
     known = dict.fromkeys(
         f"{f'{KINDS[one.group.kind]} {WAYS[one.group.direction]}'.strip()} "
-        f"{known_range(one, 's' if one.seconds else 'B/s')} ({one.known.source}"
+        f"{known_range(one, 's' if one.seconds else 'B/s')}{_beyond(one)} ({one.known.source}"
         f"{', scaled to this link' if one.known.scaled else ''})"
         for one in ordered if one.known
     )  # fmt: skip
-    for i, text in enumerate(list(known)[:2]):
-        yield from _wrapped(text, "Known:" if i == 0 else " ", most=2)
-    for i, one in enumerate(judged.missing[:2]):
-        yield from _wrapped(_MISSING[one], "Missing:" if i == 0 else " ", most=2)
+    same = [
+        f"{f'{one.file} has' if one.file else 'these are'} the figures of {one.source}: "
+        "no reference of themselves" for one in judged.same
+    ]  # fmt: skip
+    yield from _labelled("Limit:", limits)
+    yield from _labelled("Known:", known)
+    yield from _labelled("Same:", same)
+    yield from _labelled("Missing:", [_MISSING[one] for one in judged.missing])
     outcomes = [o for log in judged.logs for o in log.outcomes]
     for status, label in _STATUS.items():
         texts = [f"{o.test}{f' ({o.message})' if o.message else ''}" for o in outcomes
                  if o.status == status]  # fmt: skip
-        if texts:
-            yield from _wrapped("; ".join(texts), label, most=2)
-    notes = [log.facts["both ends"] for log in judged.logs if "both ends" in log.facts]
-    if notes:
-        yield from _wrapped(notes[0], "Note:", most=1)
-    if judged.shown:
-        texts = [f"{row.name} {printed(row)}{f' ({row.part})' if row.part else ''}"
-                 f"{': nothing moved' if row.nothing else ''}" for row in judged.shown]  # fmt: skip
-        more = f"; {len(texts) - 4} more" if len(texts) > 4 else ""
-        yield from _wrapped("; ".join(texts[:4]) + more, "Others:", most=2)
-    if judged.problems:
-        more = f"; {len(judged.problems) - 2} more" if len(judged.problems) > 2 else ""
-        yield from _wrapped("; ".join(judged.problems[:2]) + more, "Unread:", most=2)
-    nothing = [text for log in judged.logs for text in log.left_out if "nothing was moved" in text]
-    if nothing:
-        yield from _wrapped("; ".join(nothing), "Zero:", most=2)
+        yield from _labelled(label, _joined(texts, len(texts)))
+    yield from _labelled(
+        "Note:", [log.facts["both ends"] for log in judged.logs if "both ends" in log.facts]
+    )
+    yield from _labelled("Unread:", _joined(judged.problems, 2))
+    texts = [f"{row.name} {printed(row)}{f' ({row.part})' if row.part else ''}"
+             f"{': nothing moved' if row.nothing else ''}" for row in judged.shown]  # fmt: skip
+    yield from _labelled("Others:", _joined(texts, 4))
+    assumed = dict.fromkeys(text for log in judged.logs for text in log.assumed)
+    yield from _labelled("Assumed:", _joined(list(assumed), len(assumed)))
 
 
-def _causes(ordered: Sequence[Judgement]) -> Iterator[str]:
+def _beyond(one: Judgement) -> str:
+    """The figure, where it is outside the known range and normal."""
+    here = shown(one.seconds, "s") if one.seconds else shown(one.rate, "B/s")
+    return f"; here {here}, {why}" if (why := outside(one)) else ""
+
+
+def _labelled(label: str, texts: Iterable[str]) -> Iterator[list[str]]:
+    """At most two texts behind a label."""
+    for i, text in enumerate(list(texts)[:2]):
+        yield _wrapped(text, " " if i else label, most=3)
+
+
+def _joined(texts: Sequence[str], most: int) -> list[str]:
+    """One text of several; none of none."""
+    more = f"; {len(texts) - most} more" if len(texts) > most else ""
+    return ["; ".join(texts[:most]) + more] if texts else []
+
+
+def _causes(ordered: Sequence[Judgement]) -> Iterator[list[str]]:
     """Causes of the worst judgement that has any."""
     found = next((one.causes for one in ordered if one.causes), ())
+    if found:
+        title = "Likely causes, and what checks them:" if len(found) > 1 else "Likely cause:"
+        yield [title]
     for i, cause in enumerate(found[:_MOST_CAUSES]):
-        if i == 0:
-            yield "Likely causes, and what checks them:" if len(found) > 1 else "Likely cause:"
-        yield from _cause(i + 1, cause)
+        yield list(_cause(i + 1, cause))
 
 
 def _cause(number: int, cause: Cause) -> Iterator[str]:
@@ -284,59 +341,12 @@ def _measure(judged: Judged, ordered: Sequence[Judgement]) -> Iterator[str]:
 
 def _command(logs: Sequence[Log], ordered: Sequence[Judgement]) -> str:
     kinds = {one.group.kind for one in ordered}
-    tools = {log.tool for log in logs}
     if kinds & {"network", "collective"}:
         return "run beff"
     if "host_memory" in kinds:
         return "run hostmem"
-    device = ""
-    if any(tool.startswith(("nvbandwidth", "nvidia")) for tool in tools):
-        device = " --device cuda:0"
-    elif any(tool.startswith(("xbutil", "Vitis")) for tool in tools):
-        device = " --device xrt:0"
-    if any("driver's tools" in tool for tool in tools):
+    backends = {backend(row.device) for log in logs for row in log.rows}
+    if not backends or "xdma" in backends:
         return "doctor"
-    return f"run transfer{device}" if ordered or any(log.rows for log in logs) else "doctor"
-
-
-def data(judged: Judged) -> dict[str, Any]:
-    """The judgements as plain data for JSON."""
-    return {
-        "verdict": judged.verdict,
-        "failed": judged.failed,
-        "logs": [
-            {
-                "tool": log.tool, "version": log.version, "names": list(log.names),
-                "rows": [_row(row) for row in log.rows],
-                "links": [dataclasses.asdict(one) for one in log.links],
-                "outcomes": [dataclasses.asdict(one) for one in log.outcomes],
-                "problems": [dataclasses.asdict(one) for one in log.problems],
-                "left_out": list(log.left_out), "facts": dict(log.facts),
-            }
-            for log in judged.logs
-        ],
-        "boards": [one.name for one in judged.boards],
-        "judgements": [_judgement(one) for one in judged.judgements],
-        "missing": list(judged.missing),
-        "problems": list(judged.problems),
-    }  # fmt: skip
-
-
-def _row(row: Row) -> dict[str, Any]:
-    names = ("line", "name", "kind", "device", "part", "direction", "memory", "unit", "statistic",
-             "size", "batch", "cold", "beside", "fault", "nothing", "operation")  # fmt: skip
-    found = {name: getattr(row, name) for name in names}
-    return {
-        **found, "values": list(row.values), "printed_unit": row.printed_unit or row.unit,
-        "rates_Bps": row.rates(), "seconds": row.seconds(),
-    }  # fmt: skip
-
-
-def _judgement(one: Judgement) -> dict[str, Any]:
-    found = dataclasses.asdict(dataclasses.replace(one, group=dataclasses.replace(
-        one.group, rows=[]), row=dataclasses.replace(one.row, axes={})))  # fmt: skip
-    found["group"] |= {"lines": [row.line for row in one.group.rows]}
-    found["group"].pop("rows")
-    found["row"] = _row(one.row)
-    found["what"], found["sentence"] = what(one), sentence(one)
-    return found
+    own = next((one for one in _OWN_BACKENDS if one in backends), "")
+    return f"run transfer --device {own}:0" if own else "run transfer"

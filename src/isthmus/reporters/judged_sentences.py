@@ -9,7 +9,9 @@ from isthmus.analysis.findings.finding import shown
 from isthmus.analysis.wording import percent, size
 from isthmus.importers.base import Row
 from isthmus.judging import Judgement, Reason
+from isthmus.judging.grouping import backend
 from isthmus.judging.rows import best_of_each
+from isthmus.judging.rules import NEAR, SLOW_CALL
 from isthmus.references import link_of
 from isthmus.text import counted
 
@@ -20,8 +22,11 @@ KINDS = {
 }  # fmt: skip
 WAYS = {"h2d": "to device", "d2h": "to host", "both": "both ways", "": ""}
 _KERNEL_WAYS = {"h2d": "read", "d2h": "written", "both": "both ways", "": ""}
+_GPUS = ("cuda", "rocm")
 _ALIKE = 0.25
 """Objects that differ more are not alike."""
+_JUST = 1.01
+"""Times the end of a known range, up to which a figure is at the end."""
 _BEYOND_PCIE_BPS = 64e9
 """More than PCIe gen5 x16 carries in a direction."""
 
@@ -59,12 +64,13 @@ def objects(one: Judgement) -> list[Row]:
 
 def noun(one: Judgement) -> str:
     """What the objects of a group are: banks, GPUs, pairs."""
-    device = one.row.device.partition(":")[0]
-    if one.group.kind in {"peer", "on_card"}:
+    device = backend(one.row.device)
+    if one.group.kind == "peer" or (one.group.kind == "on_card" and device not in _GPUS):
         return "pairs"
     if one.group.kind == "collective":
         return "buffers"
-    return {"cuda": "GPUs", "rocm": "GPUs", "xrt": "banks", "xdma": "channels"}.get(device, "rows")
+    nouns = {"cuda": "GPUs", "rocm": "GPUs", "xrt": "banks", "xdma": "channels", "dd": "channels"}
+    return nouns.get(device, "rows")
 
 
 def spread(rows: Sequence[Row]) -> str:
@@ -133,7 +139,8 @@ def _above(said: _Said) -> str:
     fastest, limit = shown(said.one.fastest, "B/s"), said.one.limit
     if limit is None:
         return f"{said.subject} {fastest} is more than any link carries."
-    most = shown(limit.raw, "B/s")
+    most, at = shown(limit.raw, "B/s"), said.reason.size
+    fastest += f" at {bytes_of(at)}" if at else ""
     return f"{said.subject} {fastest}; {limit.name} carries at most {most} ({limit.source})."
 
 
@@ -187,7 +194,58 @@ def _as_known(said: _Said) -> str:
     reach = "reaches" if known.runs == 1 else "reach"
     return (
         f"{said.subject} {said.rate}{said.of_limit}; {runs} of {known.of} {reach} "
-        f"{known_range(said.one)}."
+        f"{known_range(said.one)}{_then(outside(said.one))}."
+    )
+
+
+def outside(one: Judgement) -> str:
+    """Why a figure outside the known range is normal nevertheless; empty inside, and if it is not.
+
+    The known range is of few boards and hosts; only the limit says what cannot be.
+    """
+    if one.known is None or one.verdict != "normal":
+        return ""
+    if one.seconds > one.known.most * _JUST:
+        return f"slower, but up to {SLOW_CALL:g} times the slowest is normal"
+    if one.seconds:
+        return "faster than all of them" if one.seconds < one.known.least / _JUST else ""
+    if one.rate < one.known.least / _JUST:
+        return f"less, but from {percent(NEAR)} of the slowest on is normal"
+    if one.rate > one.known.most * _JUST:
+        return "more than all of them" + (", and below the limit" if one.limit else "")
+    return ""
+
+
+def _then(words: str) -> str:
+    return f"; {words}" if words else ""
+
+
+def _same_data(said: _Said) -> str:
+    seconds = f" {shown(said.one.seconds, 's')} each" if said.one.seconds else ""
+    return (
+        f"{said.subject} {said.rate or seconds.strip()}: the known run that it would be compared "
+        "with has these very figures."
+    )
+
+
+def _slower_run(said: _Said) -> str:
+    reason = said.reason
+    other = f"run {reason.at}{f' of {reason.part}' if reason.part else ''}"
+    return f"{said.subject} {said.rate}, {said.share} of {other} ({said.other}){said.of_limit}."
+
+
+def _start_up(said: _Said) -> str:
+    seconds = shown(said.one.row.seconds()[0] / said.one.row.times, "s")
+    return (
+        f"{said.subject}: {bytes_of(said.reason.size)} in {seconds} a call, of which a small call "
+        f"takes up to {shown(said.reason.seconds, 's')}: {said.rate}{said.of_limit} says little."
+    )
+
+
+def _no_link(said: _Said) -> str:
+    return (
+        f"{said.subject} {said.rate}: the device is the processor, or shares its memory, so no "
+        "link is crossed."
     )
 
 
@@ -204,7 +262,7 @@ def _latency(said: _Said) -> str:
     each = f"{said.subject}: {size_} in {seconds} each: latency, no share of a link"
     if said.one.known is None:
         return f"{each}, and no known time to compare it with."
-    return f"{each}; {said.one.known.of}: {known_range(said.one, 's')}."
+    return f"{each}; {said.one.known.of}: {known_range(said.one, 's')}{_then(outside(said.one))}."
 
 
 def _too_small(said: _Said) -> str:
@@ -250,7 +308,9 @@ def _cache(said: _Said) -> str:
 
 _SENTENCES = {
     "above_limit": _above, "above_any_link": _above_any, "faulty": _faulty, "emulated": _emulated,
-    "falls": _falls, "differs": _differs, "slower_way": _slower_way, "lesser_link": _lesser,
+    "falls": _falls, "differs": _differs, "slower_way": _slower_way, "slower_run": _slower_run,
+    "lesser_link": _lesser, "same_data": _same_data, "no_link": _no_link,
+    "start_up": _start_up,
     "as_known": _as_known, "below_known": _as_known, "fills": _share, "low_share": _share,
     "middle_share": _middle, "latency_as_known": _latency, "latency_slow": _latency,
     "latency_unknown": _latency, "not_comparable": _cache, "no_limit": _no_limit,

@@ -103,8 +103,12 @@ def _counted(name: str, devices: Sequence[DeviceRecord], beside: Container[str])
 
 
 def accelerates(device: DeviceRecord) -> bool:
-    """Whether a device is none of this machine's own processors."""
-    return device.simulated or bool(device.link) or device.properties.get("type", "cpu") != "cpu"
+    """Whether a device is none of this machine's own processors, and not emulated by them."""
+    return device.simulated or bool(device.link) or (device.real and _is_card(device))
+
+
+def _is_card(device: DeviceRecord) -> bool:
+    return device.properties.get("type", "cpu") != "cpu"
 
 
 def has_runtime(device: DeviceRecord) -> bool:
@@ -119,6 +123,8 @@ def _name(device: DeviceRecord) -> str:
     if device.properties.get("keeps_data") == "no":
         return "software of the API alone"
     name = device.name or device.backend
+    if not device.real and _is_card(device):
+        return f"{name}, no hardware"
     link = link_of(device.link)
     if link is None:
         return name

@@ -33,6 +33,10 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 Judgement = Literal["slower", "faster", "same", "undecided"]
+Basis = Literal[
+    "exact", "one process", "signed ranks", "Student", "order statistics over processes"
+]
+"""What a figure and its interval rest on: see ``over_processes`` and ``within_process``."""
 
 LOOKS = (6, 8, 12, 16, 24, 30)
 """Numbers of processes after which it is decided whether there are enough."""
@@ -199,6 +203,14 @@ def over_processes(
     else:
         interval = location([math.log(median) for median in medians], confidence).exponential()
     return interval.spanning(resolution) if resolution else interval
+
+
+def basis_over_processes(medians: Sequence[float], confidence: float = 0.95) -> Basis:
+    """What ``over_processes`` rests on for the medians of at least two processes."""
+    if min(medians) <= 0:
+        return "order statistics over processes"
+    ranks_suffice = _signed_rank(len(medians), 0.5 - confidence / 2) >= 0
+    return "signed ranks" if ranks_suffice else "Student"
 
 
 def location(values: Sequence[float], confidence: float = 0.95) -> Interval:

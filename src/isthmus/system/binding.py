@@ -31,6 +31,11 @@ class Binding:
 UNBOUND = Binding()
 
 
+def one_processor() -> Binding:
+    """Binds workers to the last processor: the first ones serve most interrupts."""
+    return Binding((max(os.sched_getaffinity(0)),))
+
+
 def listed_cpus(text: str) -> set[int]:
     """Processors of a list such as ``0,2-3``; raises UsageError for what is none."""
     cpus: set[int] = set()

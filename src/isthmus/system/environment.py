@@ -56,10 +56,23 @@ def _memory_bytes(root: Path, name: str) -> int:
 
 
 def _processor_times(root: Path) -> tuple[float, float]:
-    """Processor time since start, and what of it a hypervisor took, in seconds."""
+    """Busy processor time since start, and what of it a hypervisor took, in seconds.
+
+    Busy is all but ``idle`` and ``iowait``: a processor that has nothing to do loses nothing to
+    the hypervisor's other guests (proc_stat(5)).
+    """
     times = [int(word) for word in text(root / "proc/stat").partition("\n")[0].split()[1:9]]
     tick = os.sysconf("SC_CLK_TCK")
-    return sum(times) / tick, (times[7] if len(times) > 7 else 0) / tick
+    return (sum(times) - sum(times[3:5])) / tick, (times[7] if len(times) > 7 else 0) / tick
+
+
+def _load_average(root: Path) -> list[float]:
+    """Programs that run or wait for a processor or disk, over 1, 5 and 15 minutes; empty: unknown.
+
+    Source: proc_loadavg(5).
+    """
+    words = text(root / "proc/loadavg").split()[:3]
+    return [float(word) for word in words if re.fullmatch(r"\d+\.\d+", word)]
 
 
 def host(root: Path = _ROOT) -> dict[str, Any]:
@@ -71,7 +84,7 @@ def host(root: Path = _ROOT) -> dict[str, Any]:
     cpu = _cpu_info(root)
     power = root / _CPU / "cpu0/cpufreq"
     nodes = sorted((root / "sys/devices/system/node").glob("node[0-9]*"))
-    spent_s, stolen_s = _processor_times(root)
+    busy_s, stolen_s = _processor_times(root)
     return {
         "host": socket.gethostname(),
         "cpu": cpu.get("model name") or platform.processor(),
@@ -101,8 +114,8 @@ def host(root: Path = _ROOT) -> dict[str, Any]:
         "clocksource": text(
             root / "sys/devices/system/clocksource/clocksource0/current_clocksource"
         ),
-        "load_average": list(os.getloadavg()),
-        "steal_share_since_boot": stolen_s / spent_s if spent_s else 0.0,
+        "load_average": _load_average(root),
+        "steal_share_of_busy": stolen_s / busy_s if busy_s else 0.0,
         "iommus": len(list((root / "sys/class/iommu").glob("*"))),
         "python": platform.python_version(),
         "locked_memory_limit": _locked_memory_limit(root),
@@ -139,7 +152,8 @@ def _distribution() -> str:
 def counters(when: str, root: Path = _ROOT) -> dict[str, float]:
     """Counters of the machine that a run compares, their names ending in ``when``.
 
-    ``steal``: seconds that a hypervisor took since start. ``throttled``: times that heat lowered a
+    ``busy``: seconds of processors that had work since start. ``steal``: those of them that a
+    hypervisor took. ``throttled``: times that heat lowered a
     processor's clock since start, summed over processors, of which several count the same event.
     """
     counts = [
@@ -149,7 +163,8 @@ def counters(when: str, root: Path = _ROOT) -> dict[str, float]:
     ]
     known = [int(count) for count in counts if count.isdecimal()]
     throttled = {f"throttled_{when}": float(sum(known))} if known else {}
-    return {f"steal_{when}_s": _processor_times(root)[1], **throttled}
+    busy_s, stolen_s = _processor_times(root)
+    return {f"busy_{when}_s": busy_s, f"steal_{when}_s": stolen_s, **throttled}
 
 
 def commit() -> str:

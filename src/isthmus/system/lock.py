@@ -32,6 +32,25 @@ def exclusive(
 
 
 @contextlib.contextmanager
+def if_free(say: Callable[[str], None]) -> Iterator[None]:
+    """Holds the lock where it is free; else calls ``say`` with the process that holds it."""
+    with contextlib.ExitStack() as held:
+        try:
+            held.enter_context(measuring(_refuse))
+        except _HeldError as error:
+            say(str(error))
+        yield
+
+
+class _HeldError(Exception):
+    """Another process, whose number this says, holds the lock."""
+
+
+def _refuse(who: str) -> None:
+    raise _HeldError(who)
+
+
+@contextlib.contextmanager
 def measuring(wait: Callable[[str], None]) -> Iterator[None]:
     """Holds the lock; calls ``wait`` once with the process that holds it now.
 

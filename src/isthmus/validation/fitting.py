@@ -135,6 +135,11 @@ class Constant(NamedTuple):
     unit: str
     curves: str
 
+    @property
+    def determined(self) -> bool:
+        """Whether the curves tell the parameter from 0: none can be below."""
+        return self.low > 0
+
 
 def constants(board: str = "") -> list[Constant]:
     """Parameters with more points than parameters in their curves, of one board or of all."""

@@ -139,7 +139,9 @@ def render(validation: Validation, form: str) -> str:
             "points": [row._asdict() for row in validation.rows],
             "series": [one._asdict() for one in validation.series],
             "held_out": [one._asdict() for one in validation.held_out],
-            "constants": [one._asdict() for one in validation.constants],
+            "constants": [
+                {**one._asdict(), "determined": one.determined} for one in validation.constants
+            ],
             "aims": [one._asdict() for one in validation.aims],
             "not_modelled": [{"figure": figure, "why": why} for figure, why in _not_modelled()],
         }
@@ -183,11 +185,13 @@ def _tables(validation: Validation) -> Iterator[tuple[str, list[str], Cells]]:
         ],
     )  # fmt: skip
     yield (
-        "Constants: fitted to whole curves as closed forms, with 95 % intervals",
+        "Constants: fitted to whole curves as closed forms, with 95 % intervals; undetermined: the "
+        "curves do not tell it from 0",
         ["board", "parameter", "fitted", "interval", "in file", "unit", "curves"],
         [
             [
-                c.board, c.parameter, f"{c.value:.5g}", f"{c.low:.5g} to {c.high:.5g}",
+                c.board, c.parameter, f"{c.value:.5g}" if c.determined else "undetermined",
+                f"{c.low:.5g} to {c.high:.5g}",
                 f"{c.in_file:.5g}", c.unit, c.curves,
             ]
             for c in validation.constants

@@ -31,7 +31,7 @@ from isthmus.analysis.findings.finding import Cause, shown
 from isthmus.analysis.findings.reached import TOLERANCE, known_of
 from isthmus.analysis.summary import measured_on
 from isthmus.checks import Check, Facts, Result
-from isthmus.checks.base import AS_ROOT
+from isthmus.checks.base import as_root
 from isthmus.frames import Frame, Series
 from isthmus.program import Invocation
 from isthmus.results.commands import again
@@ -99,6 +99,11 @@ def judged(run: Run, device: DeviceRecord) -> list[tuple[Check, Result]]:
 def bad_checks(run: Run, device: DeviceRecord) -> list[tuple[Check, Result]]:
     """Checks that found what can make copies slow."""
     return [one for one in judged(run, device) if one[1].state == "bad" and one[0].fault]
+
+
+def lesser_link(run: Run, device: DeviceRecord) -> str:
+    """The link as it is where the card can have more, by the checks: ``x8 of x16``; else empty."""
+    return ", ".join(one.lesser for _, one in judged(run, device) if one.lesser)
 
 
 def by_check(check: Check, result: Result) -> Cause:
@@ -286,7 +291,7 @@ def _unexplained(
         yield msgspec.structs.replace(
             cause,
             name=f"perhaps {check.fault}",
-            command=result.command or str(AS_ROOT),
+            command=result.command or as_root(device.address),
         )
     if not hidden:
         yield Cause(

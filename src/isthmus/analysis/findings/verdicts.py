@@ -109,7 +109,8 @@ def _verdict(run: Run, device: DeviceRecord, rows: Frame, others: Frame) -> Iter
         if found and found[0].name == causes.LESS:
             low = causes.furthest_below(device, best)
         kind = _kind(run, device, rows, found, best, full, unchecked)
-        yield _finding(device, kind, [*found, *unchecked], low, full)
+        lesser = causes.lesser_link(run, device)
+        yield _finding(device, kind, [*found, *unchecked], low, full, lesser)
 
 
 def _kind(
@@ -203,11 +204,13 @@ def _told(reason: str, rows: Frame) -> Iterator[Cause]:
 
 def _finding(
     device: DeviceRecord, verdict: Verdict, found: Sequence[Cause],
-    low: Any = None, full: Any | None = None,
+    low: Any = None, full: Any | None = None, lesser: str = "",
 ) -> Finding:  # fmt: skip
+    """The finding; ``lesser``: the link as it is, where the card can have more."""
     share = "" if low is None else wording.percent(low.limit_share)
     values = {"who": device.address, "causes": ", ".join(one.name for one in found[: causes.MOST])}
     values["how"] = "; isthmus doctor" if any(one.check for one in found) else ""
+    values["lesser"] = f"; {lesser}" if lesser else ""
     kind: str = {"unknown": "open", "below": "below_link"}.get(verdict, verdict)
     names = [one.name for one in found]
     runs = None if low is None else known_of(device, low)

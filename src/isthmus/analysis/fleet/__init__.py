@@ -1,0 +1,115 @@
+"""Which of many machines are slower than their like, or than they were before."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable
+from datetime import datetime
+from functools import partial
+
+from isthmus.analysis.fleet.hosts import HostSpeed
+from isthmus.analysis.fleet.judging import QUANTITY, Judging, outlier, scores_of
+from isthmus.analysis.fleet.reading import Fact, Reading, gather, read, same_hosts
+from isthmus.analysis.fleet.states import BAD, Fleet, Node, Outlier, State
+from isthmus.analysis.quantities import Coverage, coverage
+from isthmus.results.run_file import Run
+from isthmus.statistics import Judgement, judge, location, shift, simultaneous
+
+_WITHIN = 0.9
+"""Confidence by which a change is within the limit: 95 % on each side.
+
+All are within where each is, so each bound has the whole confidence (see ``analysis.change``)."""
+
+
+def inspect(
+    runs: Iterable[tuple[str, Run]],
+    least: float = 0.05,
+    baseline: Iterable[tuple[str, Run]] | None = None,
+    expected: Iterable[str] = (),
+    oldest: datetime | None = None,
+) -> Fleet:
+    """Judges machines, each by the median of its runs, against others of its kind.
+
+    A kind is a processor with its devices by name; slots that differ in their link are other kinds.
+    A machine is slow where a time lies so far above those of its kind that of a healthy fleet none
+    would in 99 of 100 cases (``statistics.outliers``), and by more than ``least``. What the host's
+    own speed explains is taken off; a machine that then is not slow has a slow host. With a
+    baseline, each machine is compared with itself of before in the same way, and each kind as a
+    whole, machines being the sample.
+
+    Args:
+        runs: name of the file and run; the machine is the run's host.
+        least: smallest difference that counts, as a share.
+        baseline: runs of before.
+        expected: names of machines that must be there; those without a run are missing.
+        oldest: machines without a run that began since then are old, and not judged; None: any.
+
+    """
+    wanted = list(expected)
+    now, before = read(runs, oldest), [] if baseline is None else read(baseline)
+    names = same_hosts((one.machine.name for one in (*now, *before)), wanted)
+    after, old = gather(now, names), gather(before, names)
+    judging = Judging(after, old, least)
+    shifts, why, decided = _shifts(judging, old if baseline is not None else None)
+    nodes = judging.nodes()
+    here = {node.name for node in nodes}
+    absent = sorted({names[name] for name in wanted} - here)
+    nodes += [Node(name, "", "missing", [], ["no run file"]) for name in absent]
+    kinds = len({node.kind for node in nodes if node.state not in {"failed", "missing", "old"}})
+    own = len({n for n, _ in old.machines} & here), len(here)
+    return Fleet(
+        nodes, kinds, judging.quantities, shifts, why, least, decided,
+        None if baseline is None else own,
+    )  # fmt: skip
+
+
+def _shifts(judging: Judging, before: Reading | None) -> tuple[list[Outlier], str, list[Coverage]]:
+    """Quantities that are certainly slower than the baseline's; or why none can be compared.
+
+    And how much of the comparison is decided. Machines that are named by themselves are left out.
+    """
+    if before is None:
+        return [], "", []
+    after, old = scores_of(judging.times, before.times), scores_of(before.times, before.times)
+    keys = [key for key, _ in after.groupby(QUANTITY)]
+    if not keys:
+        return [], "it has no measurement of these kinds of machines in common", []
+    confidence = simultaneous(0.95, len(keys))
+    found, fewest = [], math.inf
+    judged: list[tuple[Outlier, str, Judgement]] = []
+    known = old.groupby(QUANTITY).column("score")
+    own = dict(iter(judging.own.groupby(QUANTITY)))
+    for key, rows in after.groupby(QUANTITY):
+        named = judging.named("base", key) | judging.named("like", key)
+        paired = own.get(key)
+        logs = (rows if paired is None else paired)["score"].tolist()
+        if paired is not None and 2 * len(paired) >= len(rows):
+            # Each machine beside itself: how machines differ from one another is no matter.
+            pairs = zip(paired["node"], paired["score"], strict=True)
+            rest = [log for name, log in pairs if name not in named]
+            interval, count = partial(location, rest), len(rest)
+        else:
+            reference, logs = known[key].tolist() if key in known else [], rows["score"].tolist()
+            interval, count = partial(shift, reference, logs), min(len(reference), len(logs))
+        change = interval(confidence)
+        fewest = min(fewest, count)
+        slower = sum(log > math.log1p(judging.least) for log in logs)
+        one = outlier(
+            "", rows.iloc[0], float(rows["log"].median()), change.value, "base",
+            (slower, len(logs)),
+        )  # fmt: skip
+        verdict = judge(change.exponential(), judging.least)
+        if (
+            verdict == "undecided"
+            and judge(interval(_WITHIN).exponential(), judging.least) == "same"
+        ):
+            verdict = "same"
+        judged.append((one, one.sizes, verdict))
+        if verdict == "slower":
+            found.append(one)
+    found.sort(key=lambda one: -(one.ratio or 0.0))
+    few = "" if fewest > 1 else "it takes two machines of a kind on each side"
+    return found, few, coverage(judged)
+
+
+__all__ = ["BAD", "Fact", "Fleet", "HostSpeed", "Node", "Outlier", "State", "inspect"]

@@ -1,0 +1,302 @@
+"""Judges machines beside their like, and beside themselves of before."""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+from statistics import median
+from typing import Any, Literal, NamedTuple
+
+from isthmus.analysis.fleet import hosts
+from isthmus.analysis.fleet.reading import KEY, Fact, Key, Machine, Reading, figures
+from isthmus.analysis.fleet.states import Node, Outlier, State
+from isthmus.analysis.quantities import identity
+from isthmus.frames import Frame, Series
+from isthmus.statistics.outliers import UNKNOWN, Scatter, above, robust_variance
+from isthmus.text import counted
+
+_FALSE_ALARMS = 0.01
+"""Of a whole fleet without a slow machine: how often one is named, for errors that are normal.
+
+Of 6 to 12 machines it is twice as often: see ``statistics.outliers``."""
+_LEAST_NODES = 6
+"""Machines of one kind of which one can be told from the others."""
+_PRIOR_FREE = 4.0
+"""Degrees of freedom that the scatter of a quantity's kind is worth (``statistics.host_state``)."""
+_LEAST_ALIKE = 3
+"""Quantities of a kind that show how its quantities scatter."""
+_LEAST_REST = 3
+"""Machines by which one is judged of which a check finds a lesser link."""
+_SUSPECTED = 0.99
+"""Share of healthy machines that would not be slow where a check finds a lesser link."""
+QUANTITY = ["kind", *KEY]
+_SERIES = [*QUANTITY, "bytes"]
+
+
+class Judging:
+    """Times of all machines beside their like, and beside their own of before."""
+
+    def __init__(self, now: Reading, before: Reading, least: float) -> None:
+        self._now = now
+        self._earlier: dict[str, list[Machine]] = {}
+        for (name, _), machine in before.machines.items():
+            self._earlier.setdefault(name, []).append(machine)
+        self.times = now.times
+        self.least = least
+        self.scores = scores_of(now.times, now.times)
+        self.own = _own_base(now.times, before.times)
+        self._kinds: dict[str, list[Machine]] = {}
+        for machine in now.machines.values():
+            self._kinds.setdefault(machine.kind, []).append(machine)
+        counts = self.scores.groupby(QUANTITY).spread("score", len)
+        self._judged = self.scores[counts >= _LEAST_NODES]
+        self.quantities = len(self._judged[QUANTITY].drop_duplicates())
+        alarms = _FALSE_ALARMS / max(self.quantities, 1)
+        self._hosts = {
+            kind: hosts.apart(of, least, _FALSE_ALARMS) for kind, of in self._kinds.items()
+        }
+        self._common = self._common_facts()
+        suspects = {m.name for m in now.machines.values() if any(f.less for f in self._facts(m))}
+        self._found = {
+            "like": _beyond(self._judged, alarms, least, suspects),
+            "base": _beyond(self.own, alarms, least, suspects, from_zero=True),
+        }
+        self._like = self._calm()
+        self._usual_speeds = {kind: hosts.usual(of) for kind, of in self._like.items()}
+
+    def named(self, against: str, key: Key) -> set[str]:
+        """Machines that are slower in a quantity, of a kind, than their like or than before."""
+        found = self._found[against]
+        return {name for name, bounds in found.items() if bounds.get(key, _NOT).beyond}
+
+    def nodes(self) -> list[Node]:
+        """The judgement of each machine, by name."""
+        has = Counter(zip(self.scores["node"], self.scores["kind"], strict=True))
+        usual: Counter[str] = Counter()
+        for (_, of), count in has.items():
+            usual[of] = max(usual[of], count)
+        known = set(zip(self._judged["node"], self._judged["kind"], strict=True))
+        figures_of = _by_node(self.scores, "like", self._usual("like"))
+        base_of = _by_node(self.own, "base", None)
+        return [
+            self._node(
+                machine, judged=key in known, lacks=usual[key[1]] - has[key],
+                own=figures_of.get(key, []), base=base_of.get(key, []),
+            )
+            for key, machine in sorted(self._now.machines.items())
+        ]  # fmt: skip
+
+    def _node(
+        self, machine: Machine, *, judged: bool, lacks: int,
+        own: list[Outlier], base: list[Outlier],
+    ) -> Node:  # fmt: skip
+        found, by_host = self._outliers(machine, own, base)
+        slow, _ = self._hosts[machine.kind]
+        speeds = hosts.ratios(machine, self._usual_speeds[machine.kind])
+        host = slow.get(machine.name, [])
+        if by_host and not host:
+            host = sorted((s for s in speeds if s.ratio > 1 + self.least), key=lambda s: -s.ratio)
+        reasons = machine.reasons
+        state: State = "slow" if found else "failed" if reasons else "unknown"
+        if not found and machine.old:
+            state, reasons = "old", ["no run file that is young enough"]
+        elif not found and not reasons and host:
+            state = "slow_host"
+        elif not reasons and lacks:
+            reasons = [f"lacks {counted(lacks, 'measurement', 'measurements')} that others have"]
+        elif not found and not reasons and judged:
+            state = "healthy"
+        elif state == "unknown":
+            reasons = [f"fewer than {_LEAST_NODES} of its kind"]
+        facts = self._facts(machine)
+        return Node(
+            machine.name, machine.kind, state, found, reasons, host, by_host, facts,
+            machine.started, own if judged else [_alone(one) for one in own], base, speeds,
+        )  # fmt: skip
+
+    def _outliers(
+        self, machine: Machine, own: Sequence[Outlier], base: Sequence[Outlier]
+    ) -> tuple[list[Outlier], list[Outlier]]:
+        """What takes longer at equal host speed, and what takes longer for the host alone."""
+        found, by_host = [], []
+        slow, fast = self._hosts[machine.kind]
+        differs = machine.name in slow or machine.name in fast
+        like = [m for m in self._like[machine.kind] if m.name != machine.name]
+        for against, known, others in (
+            ("like", own, like), ("base", base, self._earlier.get(machine.name, [])),
+        ):  # fmt: skip
+            bounds = self._found[against].get(machine.name, {})
+            of = {(machine.kind, *one.key, one.sizes): one for one in known}
+            asked = [key for key, one in bounds.items() if key in of and (one.beyond or differs)]
+            changed = hosts.explained(machine, others, [key[1:] for key in asked])
+            if not differs:
+                changed = {k: e for k, e in changed.items() if e.low > math.log1p(self.least) / 2}
+            for key in asked:
+                bound = bounds[key]
+                left = hosts.taken_off(bound.log, changed.get(key[1:]))
+                if left > bound.limit:
+                    found.append(of[key])
+                elif bound.beyond:
+                    by_host.append(of[key])
+        worst = lambda one: -(one.ratio or 0.0)  # noqa: E731 - a sort key
+        return sorted(found, key=worst), sorted(by_host, key=worst)
+
+    def _calm(self) -> dict[str, list[Machine]]:
+        """Machines of each kind that are not slow themselves: what others are like."""
+        named = {
+            name
+            for name, of in self._found["like"].items()
+            if any(bound.beyond for bound in of.values())
+        }
+        return {
+            kind: [m for m in of if m.name not in named and m.name not in self._hosts[kind][0]]
+            for kind, of in self._kinds.items()
+        }
+
+    def _facts(self, machine: Machine) -> list[Fact]:
+        """What checks find on this machine, and not on most of its kind."""
+        return [f for f in machine.facts if (machine.kind, f.device, f.check) not in self._common]
+
+    def _common_facts(self) -> set[tuple[str, str, str]]:
+        """Kind, device and check of findings that half of the machines of a kind have."""
+        counts = Counter(
+            (m.kind, *one)
+            for m in self._now.machines.values()
+            for one in {(fact.device, fact.check) for fact in m.facts}
+        )
+        return {key for key, n in counts.items() if 2 * n >= max(len(self._kinds[key[0]]), 3)}
+
+    def _usual(self, against: str) -> Mapping[Key, float]:
+        """Usual score of each quantity: the median of the machines that are not above it."""
+        return {
+            key: bound.usual
+            for bounds in self._found[against].values()
+            for key, bound in bounds.items()
+        }
+
+
+class _Bound(NamedTuple):
+    """Where a machine's time lies beside the others'."""
+
+    log: float
+    """Its logarithm over the usual one, or over the machine's own of before."""
+    usual: float
+    limit: float
+    """From here on ``log`` is slow."""
+    beyond: bool
+
+
+_NOT = _Bound(0.0, 0.0, math.inf, beyond=False)
+
+
+def _beyond(
+    scores: Frame, alarms: float, least: float, suspects: set[str], *, from_zero: bool = False
+) -> dict[str, dict[Key, _Bound]]:
+    """Where each machine lies in each quantity, by its name and the quantity.
+
+    ``suspects``: machines of which a check finds less than of their like. They are judged by the
+    others, and by ``_SUSPECTED``: what is expected needs less proof.
+    ``from_zero``: scores are changes, and what counts is the change itself, if the others' is less.
+    """
+    bounds: dict[str, dict[Key, _Bound]] = {}
+    counts = math.log1p(least)
+    scatters = _scatters(scores, suspects)
+    for key, rows in scores.groupby(QUANTITY):
+        logs = dict(zip(rows["node"], rows["score"].tolist(), strict=True))
+        if len(logs) < _LEAST_NODES:
+            continue
+        rest = [name for name in logs if name not in suspects]
+        rest = rest if len(rest) >= _LEAST_REST else list(logs)
+        found = above([logs[name] for name in rest], alarms, scatters.get(key, UNKNOWN))
+        high = {rest[place] for place in found.places}
+        for name, log in logs.items():
+            share = 1 - alarms if name in rest else _SUSPECTED
+            over, limit = log - found.usual, max(found.bound(share) - found.usual, counts)
+            beyond = over > counts and (name in high if name in rest else over > limit)
+            bound = _Bound(over, found.usual, limit, beyond)
+            if from_zero:
+                bound = _Bound(log, 0.0, max(limit + found.usual, counts), beyond and log > counts)
+            bounds.setdefault(name, {})[key] = bound
+    return bounds
+
+
+def _scatters(scores: Frame, suspects: set[str]) -> dict[Key, Scatter]:
+    """How quantities of the kind of each one scatter over machines, where there are several.
+
+    Of a kind are small sizes of a study and device, and large sizes of one kind of memory.
+    """
+    variances: dict[Key, float] = {}
+    kinds: dict[tuple[Any, ...], list[Key]] = {}
+    for key, rows in scores.groupby(QUANTITY):
+        named = zip(rows["node"], rows["score"].tolist(), strict=True)
+        logs = [log for name, log in named if name not in suspects]
+        if len(logs) >= _LEAST_REST:
+            variances[key] = robust_variance(logs)
+            of = dict(zip(QUANTITY, key, strict=True))
+            memory = of["memory"] if of["sizes"].startswith("from") else ""
+            alike = (of["kind"], of["study"], of["device"], of["clock"], of["sizes"], memory)
+            kinds.setdefault(alike, []).append(key)
+    return {
+        key: Scatter(median([variances[one] for one in keys]), _PRIOR_FREE)
+        for keys in kinds.values()
+        if len(keys) >= _LEAST_ALIKE
+        for key in keys
+    }
+
+
+def _by_node(
+    scores: Frame, against: Literal["like", "base"], usual: Mapping[Key, float] | None
+) -> dict[tuple[str, str], list[Outlier]]:
+    """All quantities of each machine, by its name and kind."""
+    found: dict[tuple[str, str], list[Outlier]] = {}
+    for i in range(len(scores)):
+        row = scores.iloc[i]
+        key = tuple(row[name] for name in QUANTITY)
+        log = row["score"] - (usual or {}).get(key, 0.0)
+        one = outlier(row["node"], row, row["log"], log, against)
+        found.setdefault((row["node"], row["kind"]), []).append(one)
+    return found
+
+
+def outlier(
+    node: str, row: Mapping[str, Any], seconds_log: float, log: float,
+    against: Literal["like", "base"], machines: tuple[int, int] = (1, 1),
+) -> Outlier:  # fmt: skip
+    """A quantity from a row of ``scores_of``: logarithms of its seconds and of its ratio."""
+    rate = float(row["moved"]) - float(seconds_log)
+    return Outlier(
+        **identity(row), node=node, sizes=row["sizes"], seconds=math.exp(seconds_log),
+        bytes_per_second=None if math.isnan(rate) else math.exp(rate), ratio=math.exp(log),
+        against=against, machines=machines,
+    )  # fmt: skip
+
+
+def _alone(one: Outlier) -> Outlier:
+    """The quantity of a machine that has too few like it."""
+    values: dict[str, Any] = {**vars(one), "ratio": None}
+    return Outlier(**values)
+
+
+def scores_of(times: Frame, usual: Frame) -> Frame:
+    """Of each machine and quantity the mean, over its sizes, of the logarithm over the usual one.
+
+    A machine that lacks a size is compared by those that it has.
+    """
+    medians = figures(usual, _SERIES, log=Series.median).rename({"log": "usual"})
+    return _means(times.merge(medians, on=_SERIES))
+
+
+def _own_base(times: Frame, before: Frame) -> Frame:
+    """As ``_scores``, over the same machine's time of before, whatever its kind was then."""
+    own = ["node", *KEY, "bytes"]
+    known = figures(before, own, log=Series.median).rename({"log": "usual"})
+    return _means(times.merge(known, on=own))
+
+
+def _means(both: Frame) -> Frame:
+    both = both.assign(score=both["log"] - both["usual"])
+    columns: dict[str, Callable[[Series], float]] = dict.fromkeys(
+        ("score", "log", "moved"), Series.mean
+    )
+    return figures(both, ["node", *QUANTITY], **columns)

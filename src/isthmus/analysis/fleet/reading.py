@@ -1,0 +1,238 @@
+"""What a fleet keeps of each run: times, failures, findings of the checks, the host's speed."""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime, timezone
+from statistics import median
+from typing import NamedTuple
+
+import msgspec
+
+from isthmus import backends, checks
+from isthmus.analysis.quantities import CLOCKS, IDENTITY, size_class, trusted_logs
+from isthmus.analysis.summary import simulated_devices
+from isthmus.checks import Facts
+from isthmus.frames import Frame, Series
+from isthmus.results.run_file import DeviceRecord, Point, Run, moment
+
+KEY = [*IDENTITY, "sizes"]
+"""Columns that name what is compared with its like."""
+Key = tuple[str, ...]
+"""Values of ``KEY``."""
+
+
+class Fact(NamedTuple):
+    """What a check found bad, or a link that is less than the card's."""
+
+    device: str
+    """Empty: the machine itself."""
+    check: str
+    found: str
+    cause: str
+    less: bool
+    """Whether it lowers the link's limit."""
+
+
+@dataclass
+class Machine:
+    """One machine with its devices, from all of its runs."""
+
+    name: str
+    kind: str
+    reasons: list[str] = field(default_factory=list)
+    """Why it failed."""
+    started: datetime | None = None
+    """When its newest run began."""
+    old: bool = False
+    """Whether it has no run that is young enough."""
+    facts: list[Fact] = field(default_factory=list)
+    hosts: list[Run] = field(default_factory=list)
+    """Its runs without times: readings of the host's speed alone."""
+    logs: list[Mapping[Key, Mapping[int, float]]] = field(default_factory=list)
+    """Of each of ``hosts``, mean logarithm of each quantity by process."""
+
+
+class OneRun(NamedTuple):
+    """What is kept of one run."""
+
+    machine: Machine
+    rows: list[tuple[object, ...]]
+    """Values of ``KEY``, bytes, and the logarithms of seconds and of moved bytes."""
+
+
+class Reading(NamedTuple):
+    """All machines of a folder, and their times."""
+
+    times: Frame
+    """Columns ``node``, ``kind``, ``KEY``, ``bytes``, ``log`` and ``moved``: logarithms."""
+    machines: dict[tuple[str, str], Machine]
+    """By name and kind."""
+
+
+def read(runs: Iterable[tuple[str, Run]], oldest: datetime | None = None) -> list[OneRun]:
+    """What is kept of each run; nothing but the machine of one that began before ``oldest``."""
+    return [_one(name, run, oldest) for name, run in runs]
+
+
+def gather(runs: Sequence[OneRun], names: Mapping[str, str]) -> Reading:
+    """The runs by machine; ``names``: the name of each host that is shown."""
+    machines: dict[tuple[str, str], Machine] = {}
+    rows: list[tuple[object, ...]] = []
+    young = {names[one.machine.name] for one in runs if not one.machine.old}
+    for own, of_run in runs:
+        name = names[own.name]
+        if own.old and name in young:
+            continue
+        known = machines.setdefault((name, own.kind), Machine(name, own.kind, old=own.old))
+        known.reasons += [reason for reason in own.reasons if reason not in known.reasons]
+        known.facts += [fact for fact in own.facts if fact not in known.facts]
+        known.started = max(filter(None, (known.started, own.started)), default=None)
+        known.hosts += own.hosts
+        known.logs += own.logs
+        rows += [(name, own.kind, *row) for row in of_run]
+    columns = ["node", "kind", *KEY, "bytes"]
+    frame = Frame(rows, columns=[*columns, "log", "moved"])
+    return Reading(figures(frame, columns, log=Series.median, moved=Series.median), machines)
+
+
+def figures(rows: Frame, keys: Sequence[str], **of: Callable[[Series], float]) -> Frame:
+    """A row for each group of rows that are equal in the keys, with figures of its columns."""
+    groups = [
+        (*key, *(
+            figure(group[name]) if len(group) > 1 else group[name].values[0]
+            for name, figure in of.items()
+        ))
+        for key, group in rows.groupby(keys, sort=False)
+    ]  # fmt: skip
+    return Frame(groups, columns=[*keys, *of])
+
+
+def same_hosts(names: Iterable[str], wanted: Iterable[str] = ()) -> dict[str, str]:
+    """The name that is shown of each host: ``node1`` and ``node1.example.org`` are the same one.
+
+    Unless several domains have a host of that name. A name that is ``wanted`` is shown as that;
+    else the short one, where any host has one.
+    """
+    alike: dict[str, dict[str, None]] = {}
+    for name in (*wanted, *names):
+        short = name.partition(".")[0].lower()
+        alike.setdefault(name if not short or short.isdecimal() else short, {})[name] = None
+    first = dict.fromkeys(wanted)
+    short_ones = any("." not in name for group in alike.values() for name in group)
+    shown: dict[str, str] = {}
+    for group in alike.values():
+        domains = {name.lower() for name in group if "." in name}
+        best = min(group, key=lambda name: (name not in first, "." in name))
+        if short_ones and best not in first and not best.partition(".")[0].isdecimal():
+            best = best.partition(".")[0] or best
+        shown |= {name: best if len(domains) < 2 else name for name in group}
+    return shown
+
+
+def _one(name: str, run: Run, oldest: datetime | None) -> OneRun:
+    host = str(run.environment.get("host") or name)
+    machine = Machine(host, kind_of(run), started=_started(run))
+    if oldest is not None and (machine.started is None or machine.started < oldest):
+        machine.old = True
+        return OneRun(machine, [])
+    rows: list[tuple[object, ...]] = []
+    try:
+        rows, machine.reasons, logs = _rows(run)
+        machine.facts = list(facts_of(run))
+        readings = [rerun for point in run.points for rerun in point.reruns if rerun.host_speed]
+        if readings:
+            machine.hosts.append(_host_alone(run))
+            machine.logs.append(logs)
+    except (ArithmeticError, LookupError, RuntimeError, ValueError) as error:
+        machine.reasons = [f"{name}: not a valid run ({type(error).__name__})"]
+    return OneRun(machine, rows)
+
+
+def _started(run: Run) -> datetime | None:
+    """When a run began; a time without a zone is UTC, as the run file has it."""
+    at = moment(run.started)
+    return at.replace(tzinfo=timezone.utc) if at and at.tzinfo is None else at
+
+
+def _host_alone(run: Run) -> Run:
+    """The run with its readings of the host's speed, without times."""
+    points = []
+    for point in run.points:
+        reruns = [msgspec.structs.replace(r, clocks={}) for r in point.reruns if r.host_speed]
+        points += [msgspec.structs.replace(point, reruns=reruns)] if reruns else []
+    return msgspec.structs.replace(run, points=points, devices=[])
+
+
+def _rows(
+    run: Run,
+) -> tuple[list[tuple[object, ...]], list[str], Mapping[Key, Mapping[int, float]]]:
+    """Rows of one run, what failed in it, and mean logarithms of each quantity by process."""
+    rows: list[tuple[object, ...]] = []
+    wrong = [f"{device.address}: {device.error}" for device in run.devices if device.error]
+    by_process: dict[Key, dict[int, list[float]]] = {}
+    simulated = simulated_devices(run)
+    for point in run.points:
+        for clock in CLOCKS:
+            if clock == "host" and point.device in simulated:
+                continue
+            logs, why = trusted_logs(point, clock)
+            if why in {"wrong data", "failed"} and f"{point.device}: {why}" not in wrong:
+                wrong.append(f"{point.device}: {why}")
+            if logs:
+                key = _key(point, clock)
+                moved = math.log(point.moved_bytes) if point.moved_bytes else math.nan
+                log = median([median(values) for values in logs.values()])
+                rows.append((*key, point.bytes, log, moved))
+                if clock == "host":
+                    known = by_process.setdefault(key, {})
+                    for process, values in logs.items():
+                        known.setdefault(process, []).append(median(values))
+    if not rows and not wrong:
+        wrong.append("nothing was measured")
+    return rows, wrong, {key: dict(_complete(of)) for key, of in by_process.items()}
+
+
+def _complete(logs: Mapping[int, list[float]]) -> Iterator[tuple[int, float]]:
+    """Means of the processes that measured as many sizes as most did: others are no like."""
+    usual = Counter(map(len, logs.values())).most_common(1)[0][0]
+    for process, values in logs.items():
+        if len(values) == usual:
+            yield process, math.fsum(values) / usual
+
+
+def _key(point: Point, clock: str) -> Key:
+    axes = ", ".join(f"{axis} {value}" for axis, value in point.axes.items() if value != "")
+    return (
+        point.study, point.device, point.operation, point.memory, axes, clock,
+        size_class(point.bytes),
+    )  # fmt: skip
+
+
+def facts_of(run: Run) -> Iterator[Fact]:
+    """What the checks of ``isthmus doctor`` find in a run: bad results and lesser links."""
+    subjects = [("", checks.judged(Facts.of_run(run), machine=True))]
+    for device in run.devices:
+        if not device.error:
+            own = backends.of(device.backend).checks
+            subjects.append((device.address, checks.judged(Facts.of_run(run, device), own)))
+    for subject, judged in subjects:
+        for check, result in judged:
+            if result.state == "bad" or result.lesser:
+                less = check.lowers_limit
+                yield Fact(subject, check.name, result.found, result.cause, less)
+
+
+def kind_of(run: Run) -> str:
+    """Processor and devices, with their links: what like is compared with."""
+    devices = sorted({_device(d) for d in run.devices})
+    return "; ".join([str(run.environment.get("cpu") or "unknown processor"), *devices])
+
+
+def _device(device: DeviceRecord) -> str:
+    ends = (device.link.get("max_link_speed", ""), device.link.get("max_link_width", ""))
+    slot = " x".join(filter(None, ends))
+    return " ".join(filter(None, (device.address, device.name, slot and f"({slot})")))

@@ -1,0 +1,125 @@
+"""What is found of machines: their states, and what takes longer."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Literal, NamedTuple
+
+from isthmus.analysis.fleet.hosts import HostSpeed
+from isthmus.analysis.fleet.reading import Fact
+from isthmus.analysis.quantities import Coverage, Outcome, Quantity
+
+_LEAST_GROUP = 3
+"""Slow machines of which it is said that they are a group."""
+_GROUP = 1 / 3
+"""Share of slow machines of a kind from which they are a group of their own."""
+State = Literal["slow", "slow_host", "failed", "missing", "old", "unknown", "healthy"]
+BAD: tuple[State, ...] = ("slow", "slow_host", "failed", "missing", "old")
+"""States of machines that need somebody's attention."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Outlier(Quantity):
+    """A quantity of a machine beside its like, or of a kind or a machine beside the baseline."""
+
+    node: str
+    """Empty: of several machines."""
+    sizes: str
+    seconds: float
+    """Geometric mean over its sizes."""
+    bytes_per_second: float | None
+    """The same of the rate; None where no data move."""
+    ratio: float | None
+    """Its time over the usual one; None where no usual one is known."""
+    against: Literal["like", "base"] = "like"
+    """What the usual time is of: the machines of its kind, or the same machines before."""
+    machines: tuple[int, int] = (1, 1)
+    """How many machines take longer by more than what counts, and of how many."""
+
+
+class Node(NamedTuple):
+    """The judgement of one machine with its devices."""
+
+    name: str
+    kind: str
+    state: State
+    outliers: Sequence[Outlier]
+    """What takes longer than on its like or than before, at equal host speed; the worst first."""
+    reasons: Sequence[str]
+    """Why it failed, or cannot be judged."""
+    host: Sequence[HostSpeed] = ()
+    """References by which its own host is slower than its like."""
+    by_host: Sequence[Outlier] = ()
+    """What takes longer, and the host's speed explains it."""
+    facts: Sequence[Fact] = ()
+    """What ``isthmus doctor`` finds here, and not on most machines of its kind."""
+    started: datetime | None = None
+    """When its newest run began."""
+    figures: Sequence[Outlier] = ()
+    """All quantities, with the ratio to their like."""
+    base: Sequence[Outlier] = ()
+    """All quantities, with the ratio to the machine's own of before."""
+    speeds: Sequence[HostSpeed] = ()
+    """All references of the host's speed, over those of its like."""
+
+
+class Fleet(NamedTuple):
+    """The judgement of all machines."""
+
+    nodes: Sequence[Node]
+    kinds: int
+    quantities: int
+    """Compared over all kinds."""
+    shifts: Sequence[Outlier]
+    """Quantities that are slower than the baseline's on most machines; ``node`` is empty."""
+    baseline: str
+    """Why no baseline was compared; empty where one was, or none was given."""
+    least: float
+    """Smallest difference that counts, as a share."""
+    coverage: Sequence[Coverage]
+    """How much of the comparison with the baseline is decided."""
+    own_base: tuple[int, int] | None
+    """Machines that have a run in the baseline, and all; None without a baseline."""
+
+    def of(self, state: State) -> list[Node]:
+        """Machines in this state, the worst first."""
+        found = [node for node in self.nodes if node.state == state]
+        return sorted(found, key=lambda n: -max((o.ratio or 0.0 for o in n.outliers), default=0.0))
+
+    @property
+    def group(self) -> tuple[int, int] | None:
+        """How many machines are slower than how many others, where that is no exception."""
+        kinds = {n.kind for n in self.nodes if any(o.against == "like" for o in n.outliers)}
+        judged = [n for n in self.nodes if n.kind in kinds and n.figures]
+        slow = sum(any(one.against == "like" for one in n.outliers) for n in judged)
+        several = slow >= max(_LEAST_GROUP, _GROUP * len(judged))
+        return (slow, len(judged) - slow) if several else None
+
+    @property
+    def noted(self) -> list[Node]:
+        """Machines that are not slow though a check finds their link to be less than others'."""
+        return [n for n in self.nodes if n.state == "healthy" and any(f.less for f in n.facts)]
+
+    @property
+    def open(self) -> list[Coverage]:
+        """Kinds of quantities of which nothing is decided against the baseline."""
+        return [one for one in self.coverage if not one.decided]
+
+    @property
+    def outcome(self) -> Outcome:
+        """Whether a machine is bad or most are slower; else whether that is known.
+
+        It is not known where no machine could be judged, or a baseline was given and nothing is
+        decided of a kind of quantity, or at all.
+        """
+        if self.shifts or any(self.of(state) for state in BAD):
+            return "fail"
+        known = self.of("healthy") and not self.baseline and not self.open
+        return "pass" if known else "undecided"
+
+    @property
+    def passes(self) -> bool:
+        """Whether machines were judged, all are well, and not certainly or perhaps all slower."""
+        return self.outcome == "pass"

@@ -1,0 +1,259 @@
+"""How a run was measured, as numbers: points, processes, samples, estimators, disturbances.
+
+``reporters.methods`` makes a paragraph of them. A row is a point on one clock.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
+from dataclasses import dataclass
+from itertools import groupby
+
+from isthmus.analysis import host_state
+from isthmus.analysis.flags import DISTURBED
+from isthmus.analysis.summary import (
+    CLOCKS,
+    basis_of,
+    measured_on,
+    simulated_devices,
+    summarise,
+)
+from isthmus.frames import Frame
+from isthmus.results.run_file import ClockName, Point, Run
+from isthmus.statistics import Basis, middle
+
+
+@dataclass(frozen=True)
+class Range:
+    """Least and largest of some numbers."""
+
+    least: float
+    most: float
+
+    @classmethod
+    def of(cls, values: Iterable[float]) -> Range:
+        """Of these values; zeros where there are none."""
+        known = list(values) or [0]
+        return cls(min(known), max(known))
+
+
+Span = tuple[int, int]
+"""First and last size in bytes, with all planned sizes between."""
+
+
+@dataclass(frozen=True)
+class Missing:
+    """Points of the plan without a sample."""
+
+    failed: int
+    skipped: int
+    """That the machine or the device does not allow."""
+    not_reached: int
+    sizes: tuple[Span, ...]
+    """Sizes of which no point was measured, though some were planned."""
+    sizes_in_part: tuple[Span, ...]
+    """Sizes of which some points were measured, and some were not."""
+    left_for_longer: int
+    """Further points that the study has, and that the run did not plan."""
+
+    @property
+    def points(self) -> int:
+        """Number of planned points without a sample."""
+        return self.failed + self.skipped + self.not_reached
+
+
+@dataclass(frozen=True)
+class Clock:
+    """A clock that samples were read from."""
+
+    source: str
+    resolution_s: Range
+    empty_pair_s: Range
+    """Seconds between two readings with nothing between them, taken off each sample."""
+    read_beside: int
+    """Samples beside which the empty pair was read anew: of these that reading was taken off."""
+
+
+@dataclass(frozen=True)
+class Rows:
+    """How many rows have which estimator, and what is known of their intervals."""
+
+    by_basis: Mapping[Basis, int]
+    """Rows by what their figure and interval rest on."""
+    processes: Range
+    """Of rows that several processes measured."""
+    without_interval: int
+    """Rows of one process that has too few samples for an interval."""
+    converged: int
+    """Rows of several processes whose interval is as narrow as the run wanted."""
+    disturbed: int
+    with_state: int
+    """Rows whose intervals cover what the state of the machine adds to them."""
+    state_share: float
+    """Median share of the variance of these rows that is the machine's state's."""
+    on_device_clock: int
+
+    @property
+    def several(self) -> int:
+        """Rows that several processes measured."""
+        return sum(
+            self.by_basis.get(one, 0)
+            for one in ("signed ranks", "Student", "order statistics over processes")
+        )
+
+    @property
+    def all(self) -> int:
+        """All measured rows."""
+        return sum(self.by_basis.values())
+
+
+@dataclass(frozen=True)
+class Method:
+    """How a run was measured."""
+
+    points: int
+    """Of the plan."""
+    measured: int
+    missing: Missing
+    processes: Range
+    samples_each: Range
+    """Samples of a point in a process."""
+    samples: int
+    """All; a repetition that two clocks timed is one sample."""
+    twice_timed: int
+    """Samples that a second clock timed, too."""
+    batch: Range
+    """Repetitions that a sample is the mean of."""
+    rows: Rows
+    clocks: tuple[Clock, ...]
+    processes_with_readings: int
+    """Of the host's speed."""
+    steal: float
+    """Share of processor time that a hypervisor took while points were measured."""
+    verified: int
+    wrong: int
+    unverified: int
+    """Measured points of which nothing can be or was verified."""
+
+
+def method(run: Run) -> Method:
+    """How a run was measured."""
+    clocks = [_counted(point, run) for point in run.points]
+    measured = [(p, names) for p, names in zip(run.points, clocks, strict=True) if names]
+    each = [
+        (rerun, [len(rerun.clocks[name].ticks) for name in names if name in rerun.clocks])
+        for point, names in measured
+        for rerun in point.reruns
+    ]
+    counts = [max(of_clocks) for _, of_clocks in each if any(of_clocks)]
+    verified = [{rerun.verified for rerun in point.reruns} for point, _ in measured]
+    right, wrong = verified.count({"true"}), sum("false" in states for states in verified)
+    return Method(
+        points=len(run.points),
+        measured=len(measured),
+        missing=_missing(run, {id(point) for point, _ in measured}),
+        processes=Range.of(len({r.rerun for r in point.reruns}) for point, _ in measured),
+        samples_each=Range.of(counts),
+        samples=sum(counts),
+        twice_timed=sum(min(of_clocks) for _, of_clocks in each if len(of_clocks) > 1),
+        batch=Range.of(rerun.batch for rerun, _ in each),
+        rows=_rows(run, measured),
+        clocks=tuple(_read_clocks(measured)),
+        processes_with_readings=len(host_state.readings(run)),
+        steal=_steal(run),
+        verified=right,
+        wrong=wrong,
+        unverified=len(measured) - right - wrong,
+    )
+
+
+def _counted(point: Point, run: Run) -> list[ClockName]:
+    """Clocks whose samples count: of an emulated card its own, not the host's beside it."""
+    found = [clock for clock in CLOCKS if measured_on(point, clock)]
+    own = ["simulated"] if point.device in simulated_devices(run) else found
+    return [clock for clock in found if clock in own]
+
+
+def _missing(run: Run, measured: Set[int]) -> Missing:
+    there = {point.bytes for point in run.points if id(point) in measured}
+    without = [point for point in run.points if id(point) not in measured]
+    planned = sorted({point.bytes for point in run.points} - {0})
+    sizes = {point.bytes for point in without}
+    failed = sum(bool(point.error) for point in without)
+    skipped = sum(bool(point.skipped) and not point.error for point in without)
+    return Missing(
+        failed=failed,
+        skipped=skipped,
+        not_reached=len(without) - failed - skipped,
+        sizes=_spans(sizes - there, planned),
+        sizes_in_part=_spans(sizes & there, planned),
+        left_for_longer=sum(one.points for one in run.left_out),
+    )
+
+
+def _spans(sizes: Set[int], planned: Sequence[int]) -> tuple[Span, ...]:
+    """These sizes, those together that follow one another in the plan."""
+    runs = groupby(planned, key=sizes.__contains__)
+    spans = (list(run) for inside, run in runs if inside)
+    return tuple((span[0], span[-1]) for span in spans)
+
+
+_Measured = Sequence[tuple[Point, Sequence[ClockName]]]
+"""Points with the clocks whose samples count."""
+
+
+def _rows(run: Run, measured: _Measured) -> Rows:
+    counts = Counter[Basis]()
+    several: list[int] = []
+    for point, clocks in measured:
+        for clock in clocks:
+            reruns = measured_on(point, clock)
+            counts[basis_of(reruns, clock, run.settings.confidence)] += 1
+            several += [len(reruns)] if len(reruns) > 1 else []
+    rows = _summary(run)
+    shares = rows["state_share"].dropna().tolist()
+    alone = rows["reruns"].eq(1) & rows["clock"].ne("simulated")
+    return Rows(
+        by_basis=dict(counts),
+        processes=Range.of(several),
+        without_interval=int((alone & rows["ci_low_s"].isna()).sum()),
+        converged=int((rows["converged"].astype(bool) & rows["reruns"].gt(1)).sum()),
+        disturbed=int(rows["flags"].str.contains(DISTURBED).sum()),
+        with_state=len(shares),
+        state_share=middle(shares) if shares else math.nan,
+        on_device_clock=int(rows["clock"].eq("device").sum()),
+    )
+
+
+def _summary(run: Run) -> Frame:
+    """Rows of points on the clocks that count, without rows that a study derives from them."""
+    rows = summarise(run)
+    rows = rows[rows["operation"].isin({p.operation for p in run.points}) & rows["samples"].gt(0)]
+    of_card = rows["device"].isin(simulated_devices(run))
+    return rows[~of_card | rows["clock"].eq("simulated")]
+
+
+def _read_clocks(measured: _Measured) -> Iterator[Clock]:
+    """Clocks of the host: a simulated time is read from none."""
+    reruns = [r for point, clocks in measured if "simulated" not in clocks for r in point.reruns]
+    for source in dict.fromkeys(rerun.clock.source for rerun in reruns):
+        of_source = [rerun for rerun in reruns if rerun.clock.source == source]
+        yield Clock(
+            source=source,
+            resolution_s=Range.of(rerun.clock.resolution_s for rerun in of_source),
+            empty_pair_s=Range.of(rerun.clock.empty_pair_s for rerun in of_source),
+            read_beside=sum(
+                len(samples.empty_ticks) for r in of_source for samples in r.clocks.values()
+            ),
+        )
+
+
+def _steal(run: Run) -> float:
+    """Share of processor time that a hypervisor took, of the time that points were measured."""
+    reruns = [rerun for point in run.points for rerun in point.reruns]
+    seconds = math.fsum(rerun.measured_s for rerun in reruns)
+    processors = int(run.environment.get("logical_cpus") or 1)
+    stolen = math.fsum(rerun.noise.steal_s for rerun in reruns)
+    return stolen / (seconds * processors) if seconds else 0.0

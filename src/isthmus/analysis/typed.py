@@ -1,0 +1,67 @@
+"""Tables of a run for other programs: host, device and date in each row, and a type a column.
+
+Texts are categories, yes and no are booleans, counts are integers (``Int64`` where some are
+missing), times and rates are floats, dates are timestamps in UTC.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING, Any
+
+from isthmus.analysis.ratios import whole
+from isthmus.analysis.summary import COLUMNS
+from isthmus.frames import Frame, missing
+from isthmus.results.run_file import Run
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+OF_RUN = ("host", "device_name", "started")
+"""Columns that each row has of its run: the machine, the device's own name, when the run began."""
+_DATES = frozenset({"started"})
+_REAL = ("_s", "_Bps", "_share", "seconds")
+"""Ends of names of columns that are floats, though all values be whole."""
+
+
+def with_run(frame: Frame, run: Run) -> Frame:
+    """The rows with ``OF_RUN`` as last columns; of an import the date is not known."""
+    names = {device.address: device.name for device in run.devices}
+    return frame.assign(
+        host=str(run.environment.get("host", "")),
+        device_name=[names.get(address, "") for address in frame["device"]],
+        started="" if run.origin else run.started,
+    )
+
+
+def typed(frame: Frame) -> pd.DataFrame:
+    """The rows for pandas, each column with its type."""
+    import pandas as pd  # noqa: PLC0415 - only who asks for it needs it
+
+    columns = {name: _column(name, frame) for name in frame}
+    return pd.DataFrame(columns, index=frame.index)
+
+
+def _column(name: str, frame: Frame) -> Any:
+    """One column as pandas has its type."""
+    import pandas as pd  # noqa: PLC0415 - as above
+
+    column = frame[name].values
+    if name in _DATES:
+        return pd.to_datetime(pd.Series(column, dtype=object), utc=True, errors="coerce").array
+    if column.dtype.kind in "biu" or _is_real(name, frame):
+        return column
+    values = [None if missing(value) else whole(value) for value in column.tolist()]
+    kinds = {type(value) for value in values if value is not None}
+    if kinds == {bool}:
+        return pd.array(values, dtype="boolean")
+    if kinds == {int}:
+        return pd.array(values, dtype="Int64" if None in values else "int64")
+    if kinds and kinds <= {int, float}:
+        return [math.nan if value is None else float(value) for value in values]
+    return pd.Categorical([None if value is None else str(value) for value in values])
+
+
+def _is_real(name: str, frame: Frame) -> bool:
+    """Whether a column of floats is no axis, whose whole numbers frames store as floats."""
+    return frame[name].values.dtype.kind == "f" and (name in COLUMNS or name.endswith(_REAL))

@@ -1,0 +1,35 @@
+"""Other programs that use the processors."""
+
+from __future__ import annotations
+
+from isthmus.checks.base import Check, Facts, Result
+
+_BUSY = 0.5
+"""Programs a processor from which a measuring process may wait for one.
+
+The load of an idle machine is below 0.1; one other program on two processors has 1.0.
+"""
+
+
+def judge(facts: Facts) -> Result | None:
+    """Unknown where others have work for half of the processors: they may end before a run does."""
+    loads = facts.host.get("load_average")
+    if not loads:
+        return None
+    processors = len(facts.host.get("usable_cpus") or ()) or int(facts.host.get("logical_cpus", 1))
+    found = f"load {float(loads[0]):.1f} on {processors} processors"
+    when = " before the run" if facts.recorded else ""
+    command = "" if facts.recorded else "cat /proc/loadavg"
+    if loads[0] < _BUSY * processors:
+        return Result(state="good", found=found + when, command=command)
+    return Result(
+        state="unknown",
+        found=f"{found}{when}: other programs slow copies that the processor makes",
+        cure="measure when they have ended; see them: top",
+        command=command,
+    )
+
+
+CHECK = Check(
+    "load", "Do other programs leave the processors alone?", judge, of="machine", place=24
+)

@@ -1,0 +1,77 @@
+"""Rows that measure the same, by device and run.
+
+A text can have a run several times. A run ends where one of its figures comes again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from isthmus.importers.base import Log, Row
+from isthmus.judging.judgement import Group
+
+JUDGED = ("copy", "peer", "on_card", "memory", "host_memory", "network", "collective")
+BETWEEN_RANKS = ("network", "collective")
+_GPUS = ("cuda", "rocm")
+"""Backends whose devices of one name are compared with each other: GPUs of one host."""
+
+
+def groups(log: Log) -> Iterator[Group]:
+    """Groups of rows, over all sizes, and over all objects of a device (banks, pairs, GPUs)."""
+    found: dict[tuple[str, ...], list[Row]] = {}
+    for row in log.rows:
+        if row.kind in JUDGED and not row.nothing:
+            found.setdefault((_device(log, row), *_key(row)), []).append(row)
+    for (device, kind, way, engine, beside, memory, name, *_), rows in found.items():
+        runs = _runs(rows)
+        for number, of_run in enumerate(runs, 1):
+            yield Group(
+                kind, way, engine, beside, memory, name, of_run, log.file, device, number, len(runs)
+            )
+
+
+def backend(device: str) -> str:
+    """``cuda`` of ``cuda:0``."""
+    return device.partition(":")[0]
+
+
+def _device(log: Log, row: Row) -> str:
+    if row.kind in BETWEEN_RANKS:
+        return ""
+    if backend(row.device) in _GPUS:
+        return next((one.name for one in log.devices if one.address == row.device), "")
+    return row.device
+
+
+def _key(row: Row) -> tuple[str, ...]:
+    gpu = backend(row.device) == "cuda" and row.name.endswith(("_ce", "_sm"))
+    way = "both" if row.operation == "window_both" else row.direction
+    files = row.kind == "copy" and backend(row.device) in {"xdma", "dd"}  # names are of files
+    return (
+        row.kind, way, row.name[-2:] if gpu else "", row.beside,
+        row.memory if row.kind in {"copy", "network"} else "",
+        "kernels" if row.kind == "memory" else "copy" if files else row.name,
+        "timed" if row.timed and not row.moved else "",
+        row.part if row.kind == "network" else "",
+    )  # fmt: skip
+
+
+def _runs(rows: Sequence[Row]) -> list[list[Row]]:
+    """The rows of each run, in the order of the text."""
+    of_commands: dict[int, list[Row]] = {}
+    for row in rows:
+        of_commands.setdefault(row.run, []).append(row)
+    return [run for of_one in of_commands.values() for run in _repetitions(of_one)]
+
+
+def _repetitions(rows: Sequence[Row]) -> Iterator[list[Row]]:
+    current, seen = list[Row](), set[tuple[object, ...]]()
+    for row in rows:
+        figure = (row.device, row.part, row.name, row.size, row.memory, row.operation, row.cold,
+                  *sorted(row.axes.items()))  # fmt: skip
+        if figure in seen:
+            yield current
+            current, seen = [], set()
+        seen.add(figure)
+        current.append(row)
+    yield current

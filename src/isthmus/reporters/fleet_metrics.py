@@ -1,0 +1,111 @@
+"""Metrics of many machines in Prometheus' text format, for node_exporter's folder of text files.
+
+Names follow "Metric and label naming" of Prometheus' documentation: base units, and the unit last.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Iterator, Mapping
+from typing import NamedTuple, get_args
+
+from isthmus.analysis.fleet import Fleet, Node, Outlier, State
+from isthmus.units import printable
+
+
+class _Sample(NamedTuple):
+    """One value of a metric."""
+
+    labels: Mapping[str, object]
+    value: float
+
+
+def prometheus(fleet: Fleet) -> str:
+    """The text: each metric with its help and type, then its samples."""
+    return "".join(f"{line}\n" for name, help_, samples in _metrics(fleet)
+                   for line in _metric(name, help_, samples))  # fmt: skip
+
+
+def _metrics(fleet: Fleet) -> Iterator[tuple[str, str, Iterable[_Sample]]]:
+    nodes = list(_unique(fleet.nodes))
+    named = [({"node": node.name}, node) for node in nodes]
+    yield (
+        "isthmus_node_info", "Processor and devices of a machine.",
+        [_Sample({**name, "kind": node.kind}, 1) for name, node in named if node.kind],
+    )  # fmt: skip
+    yield (
+        "isthmus_node_state", "1 for the state that a machine with its devices is in.",
+        [
+            _Sample({**name, "state": state}, state == node.state)
+            for name, node in named
+            for state in get_args(State)
+        ],
+    )  # fmt: skip
+    yield (
+        "isthmus_run_start_timestamp_seconds", "When a machine's newest run began.",
+        [_Sample(name, n.started.timestamp()) for name, n in named if n.started],
+    )  # fmt: skip
+    figures = [(_labels(node, one), one) for node in nodes for one in node.figures]
+    yield (
+        "isthmus_operation_duration_seconds", "Time of one operation, a mean over sizes.",
+        [_Sample(labels, one.seconds) for labels, one in figures],
+    )  # fmt: skip
+    yield (
+        "isthmus_operation_bytes_per_second", "Bytes that an operation moves over its time.",
+        [_Sample(labels, one.bytes_per_second) for labels, one in figures
+         if one.bytes_per_second is not None],
+    )  # fmt: skip
+    yield (
+        "isthmus_operation_duration_ratio", "Time over the usual one of the machine's kind.",
+        [_Sample(labels, one.ratio) for labels, one in figures if one.ratio is not None],
+    )  # fmt: skip
+    yield (
+        "isthmus_operation_base_duration_ratio", "Time over the machine's own in the baseline.",
+        [_Sample(_labels(node, one), one.ratio)
+         for node in nodes for one in node.base if one.ratio is not None],
+    )  # fmt: skip
+    yield (
+        "isthmus_host_duration_ratio", "Time of the host's own work over the usual one.",
+        [_Sample({**name, "reference": one.reference.removesuffix("_s")}, one.ratio)
+         for name, node in named for one in node.speeds],
+    )  # fmt: skip
+    yield (
+        "isthmus_baseline_slower_quantities", "Quantities slower than in the baseline.",
+        [_Sample({}, len(fleet.shifts))],
+    )  # fmt: skip
+
+
+def _unique(nodes: Iterable[Node]) -> Iterator[Node]:
+    """Machines of which each name is there once; of several kinds of one name, the worst state."""
+    order = get_args(State)
+    worst: dict[str, Node] = {}
+    for node in nodes:
+        name = printable(node.name)
+        if name not in worst or order.index(node.state) < order.index(worst[name].state):
+            worst[name] = node
+    return iter(worst.values())
+
+
+def _labels(node: Node, one: Outlier) -> dict[str, object]:
+    return {
+        "node": node.name, "study": one.study, "device": one.device, "operation": one.operation,
+        "memory": one.memory, "axes": one.axes, "clock": one.clock, "sizes": one.sizes,
+    }  # fmt: skip
+
+
+def _metric(name: str, help_: str, samples: Iterable[_Sample]) -> Iterator[str]:
+    """Lines of one metric; none without a sample."""
+    lines: dict[str, str] = {}
+    for labels, value in samples:
+        if math.isfinite(value):
+            text = ",".join(f'{key}="{_label(label)}"' for key, label in labels.items() if label)
+            series = f"{name}{{{text}}}" if text else name
+            lines.setdefault(series, f"{series} {float(value):.10g}")
+    if lines:
+        yield f"# HELP {name} {help_}"
+        yield f"# TYPE {name} gauge"
+        yield from lines.values()
+
+
+def _label(value: object) -> str:
+    return printable(value).replace("\\", "\\\\").replace('"', '\\"')

@@ -1,0 +1,73 @@
+"""Each cause that `isthmus judge` knows is found in a text that shows it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from isthmus.judging import Pasted, judge
+from isthmus.judging.causes import SOURCES
+
+DATA = Path(__file__).parent / "data"
+VALIDATE = """Validate Device           : [0000:65:00.1]
+    Platform              : xilinx_u280_gen3x16_xdma_201920_3
+Test 1 [0000:65:00.1]     : DMA
+{more}                            Host -> PCIe -> FPGA write bandwidth = {rate} MB/s
+                            Host <- PCIe <- FPGA read bandwidth = {rate} MB/s
+    Test Status           : [PASSED]
+"""
+LSPCI = """65:00.1 Processing accelerators: Xilinx Corporation Device 5000
+    LnkCap: Port #0, Speed 8GT/s, Width x16, ASPM not supported
+    LnkSta: Speed 8GT/s, Width x8 (downgraded)
+"""
+CLPEAK = """Platform: AMD
+  Device: gfx906
+    Transfer bandwidth (GBPS)
+      enqueueWriteBuffer : 16.78
+      enqueueMapBuffer(for read) : 17.05
+"""
+COPIED = "$ dd if=/dev/zero of=/dev/xdma0_h2c_0\n16777216 bytes (17 MB) copied, {} s, 1 MB/s\n"
+TEXTS = {  # a stored file, or a text that is made up; with options
+    "link_trained_low": (VALIDATE.format(more="", rate=5000.5) + LSPCI, {}),
+    "link_fits_less": (VALIDATE.format(more="", rate=815.5), {}),
+    "pageable": ("judge/clpeak-121.txt", {}),
+    "unaligned": ("judge/clpeak-121.txt", {}),
+    "sm_copies": ("judge/nvbandwidth-24.txt", {"board_name": "h100"}),
+    "opposite_load": ("import/nvbandwidth.json", {}),
+    "wrong_socket": ("import/nvbandwidth.json", {}),
+    "iommu_acs": ("judge/nccl_tests-1453.txt", {}),
+    "one_queue": (VALIDATE.format(more="", rate=5000.5) + "DMA Thread Count      : 1\n", {}),
+    "interrupts": ("judge/xdma-375-fixed.txt", {}),
+    "above_4gib": (
+        VALIDATE.format(more="    Details    : Buffer size - '4 GB'\n", rate=5000.5), {},
+    ),
+    "cold": (COPIED.format(0.04) + COPIED.format(0.01) + COPIED.format(0.0101), {}),
+    "resident": (CLPEAK, {"link": "gen3x4"}),
+    "overflow": ("judge/xdma-375.txt", {}),
+    "write_slower": ("judge/xbutil-6883.txt", {}),
+    "large_sm": ("judge/nvbandwidth-42.txt", {}),
+    "protocol": ("judge/osu-9287.txt", {}),
+    "no_p2p": ("judge/nccl_tests-1453.txt", {}),
+    "small_transfers": ("/dev/xdma0_h2c_0 ** Average BW = 1024, 0.512345\n", {}),
+    "zero_pages": (CLPEAK, {"link": "gen3x4"}),
+    "other_link": (VALIDATE.format(more="", rate=5000.5), {"link": "gen3x1"}),
+}  # fmt: skip
+
+
+def test_each_cause_has_a_text_and_a_source() -> None:
+    assert set(TEXTS) == set(SOURCES)
+    assert all(one.startswith("https://") for one in SOURCES.values())
+
+
+@pytest.mark.parametrize("kind", TEXTS)
+def test_a_text_that_shows_a_cause_gets_it(kind: str) -> None:
+    given, options = TEXTS[kind]
+    text = (DATA / given).read_text(encoding="utf-8") if "\n" not in given else given
+    found = {
+        cause.kind: cause
+        for one in judge([Pasted(text)], **options).judgements
+        for cause in one.causes
+    }
+    assert found[kind].command
+    assert found[kind].source == SOURCES[kind]

@@ -1,0 +1,431 @@
+"""`isthmus judge` of several texts, cards and runs, and of options that contradict a text."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from pathlib import Path
+
+import pytest
+
+from conftest import Command
+from isthmus import importers, references
+from isthmus.importers import device_names
+from isthmus.importers.cleaning import cleaned
+from isthmus.judging import Pasted, judge
+from isthmus.judging.judgement import Judged
+from isthmus.judging.pasted import logs_of
+from other_outputs import text_of
+from terminals import on_terminal
+
+DATA = Path(__file__).parent / "data" / "judge"
+VALIDATE = """Validate Device           : [0000:65:00.1]
+    Platform              : xilinx_u280_xdma_201920_3
+Test 1 [0000:65:00.1]     : DMA
+    Details               : Host -> PCIe -> FPGA write bandwidth = {write} MB/s
+                            Host <- PCIe <- FPGA read bandwidth = {read} MB/s
+    Test Status           : [PASSED]
+"""
+FAST = VALIDATE.format(write=11200.5, read=11800.5)
+SLOW = VALIDATE.format(write=815.5, read=900.5)
+OTHER = FAST.replace("u280", "u250").replace("65:00", "b3:00")
+
+
+def of(*texts: str, board: str | None = None, link: str | None = None) -> Judged:
+    names = [f"{letter}.txt" for letter in "abcdef"] if len(texts) > 1 else [""]
+    return judge([Pasted(*one) for one in zip(texts, names, strict=False)], board, link)
+
+
+def places(judged: Judged) -> list[tuple[str, int, str, str]]:
+    """Text, run, direction and verdict of each figure."""
+    return [
+        (one.group.file, one.group.run, one.group.direction, one.verdict)
+        for one in judged.judgements
+    ]
+
+
+# Texts, runs and cards
+
+
+@pytest.mark.parametrize("turned", [False, True])
+def test_a_slow_text_is_not_hidden_by_a_fast_one(turned: bool) -> None:
+    judged = of(*((FAST, SLOW) if turned else (SLOW, FAST)))
+    slow, fast = ("b.txt", "a.txt") if turned else ("a.txt", "b.txt")
+    assert judged.verdict == "below"
+    assert {one[3] for one in places(judged) if one[0] == slow} == {"below"}
+    assert {one[3] for one in places(judged) if one[0] == fast} == {"normal"}
+    assert {one.group.lines for one in judged.judgements} == {(4, 4), (5, 5)}  # of its own text
+
+
+def test_runs_in_one_text_are_judged_one_by_one(isthmus: Command, tmp_path: Path) -> None:
+    judged = of(FAST + SLOW + FAST)
+    assert judged.verdict == "below"
+    assert [one[1:] for one in places(judged) if one[2] == "h2d"] == [
+        (1, "h2d", "normal"), (2, "h2d", "below"), (3, "h2d", "normal"),
+    ]  # fmt: skip
+    (tmp_path / "log").write_text(FAST + SLOW + FAST, encoding="utf-8")
+    shown = isthmus("judge", str(tmp_path / "log"))
+    assert shown.returncode == 3
+    assert "BELOW: line 10, run 2 of 3: copy to device 855 MB/s" in shown.stdout
+
+
+def test_the_screen_names_the_text_and_its_lines(isthmus: Command, tmp_path: Path) -> None:
+    for name, text in ("fast.txt", FAST), ("slow.txt", f"\n\n{SLOW}"):
+        (tmp_path / name).write_text(text, encoding="utf-8")
+    shown = isthmus("judge", "fast.txt", "slow.txt", cwd=tmp_path)
+    assert shown.returncode == 3
+    assert "BELOW: slow.txt, line 6: copy to device" in shown.stdout
+    assert "copy to host, fast.txt" in shown.stdout
+    data = json.loads(
+        isthmus("judge", "fast.txt", "slow.txt", "--format", "json", cwd=tmp_path).stdout
+    )
+    assert [log["file"] for log in data["logs"]] == ["fast.txt", "slow.txt"]
+    assert data["judgements"][2]["group"]["lines"] == [6]
+
+
+def test_sizes_of_one_run_stay_one_curve() -> None:
+    sizes = "# OSU MPI Bandwidth Test v7.4\n# Size      Bandwidth (MB/s)\n" + "".join(
+        f"{1 << power} {power}00.5\n" for power in range(18, 23)
+    )
+    (one,) = of(sizes).judgements
+    assert (len(one.group.rows), one.group.runs) == (5, 1)
+    assert [len(each.group.rows) for each in of(sizes + sizes).judgements] == [5, 5]
+
+
+@pytest.mark.parametrize("as_one", [False, True])
+def test_two_cards_are_no_banks_of_one(as_one: bool) -> None:
+    judged = of(FAST + OTHER) if as_one else of(FAST, OTHER)
+    boards = [one.board.name for one in judged.judgements if one.board]
+    assert sorted(boards) == ["u250", "u250", "u280", "u280"]
+    assert {len({row.device for row in one.group.rows}) for one in judged.judgements} == {1}
+    assert not any("both ends" in log.facts for log in judged.logs)
+
+
+def test_cards_without_an_address_are_told_by_their_platforms() -> None:
+    bare = ["\n".join(text.splitlines()[1:]) + "\n" for text in (FAST, OTHER)]
+    judged = of("".join(bare))
+    assert len({one.group.device for one in judged.judgements}) == 2
+    assert sorted(one.board.name for one in judged.judgements if one.board)[::2] == ["u250", "u280"]
+
+
+def test_the_figures_of_a_card_do_not_take_the_link_of_another() -> None:
+    linked = FAST.replace("u280_xdma", "u280_gen3x4_xdma")
+    judged = of(linked, OTHER)
+    names = {one.group.file: one.limit.name for one in judged.judgements if one.limit}
+    assert names == {"a.txt": "PCIe gen3 x4", "b.txt": "PCIe gen3 x16"}
+
+
+def test_a_text_that_only_describes_serves_the_others() -> None:
+    lspci = (DATA / "lspci-30.txt").read_text(encoding="utf-8")
+    judged = of((DATA / "dd-nitefury.txt").read_text(encoding="utf-8"), lspci)
+    assert {one.limit.source for one in judged.judgements if one.limit} == {
+        "LnkSta, line 2 of b.txt"
+    }
+
+
+def test_cards_of_files_are_told_by_their_paths() -> None:
+    line = "/dev/xdma{}_h2c_0 ** Average BW = 16777216, {}\n"
+    judged = of(line.format(0, "1500.5") + line.format(1, "700.5"))
+    assert sorted(one.rate for one in judged.judgements) == [700.5e6, 1500.5e6]
+
+
+def test_a_run_that_is_much_slower_than_another_is_below() -> None:
+    copied = "16777216 bytes (17 MB, 16 MiB) copied, {} s, 1 MB/s\n"
+    call = "$ dd if=/dev/zero of=/dev/xdma0_h2c_0 bs=16M count=1\n"
+    texts = [call + copied.format(seconds) for seconds in (0.04, 0.01, 0.0101)]
+    judged = of("".join(texts))
+    assert [one.verdict for one in judged.judgements] == ["below", "unknown", "unknown"]
+    assert judged.judgements[0].reasons[0].kind == "slower_run"
+    assert "cold" in {cause.kind for cause in judged.judgements[0].causes}
+
+
+def test_both_ends_in_two_texts_are_one_run() -> None:
+    once = text_of("ib_write_bw.txt")
+    judged = of(once, f"> note\n{once}")
+    assert len(judged.judgements) == 1
+    logs, _ = logs_of([Pasted(once, "a"), Pasted(once, "b")])
+    assert logs[1].facts["both ends"] == "b prints the same run as a: read once"
+
+
+def test_a_text_without_a_known_output_is_told(isthmus: Command, tmp_path: Path) -> None:
+    (tmp_path / "fast").write_text(FAST, encoding="utf-8")
+    (tmp_path / "notes").write_text("nothing here\n", encoding="utf-8")
+    shown = isthmus("judge", "fast", "notes", cwd=tmp_path)
+    assert "notes: no output that Isthmus knows" in " ".join(shown.stdout.split())
+
+
+# References
+
+
+def test_a_known_run_is_no_reference_of_itself_and_is_named(isthmus: Command) -> None:
+    name = str(DATA.parent / "import" / "vitis_summary.csv")
+    shown = isthmus("judge", name, "--format", "json")
+    data = json.loads(shown.stdout)
+    (same,) = data["same_data"]
+    assert same["source"].startswith("profile of a BFS on a U280")
+    assert not any(
+        one["known"] and same["source"] in one["known"]["source"] for one in data["judgements"]
+    )
+    assert "these are the figures of profile of a BFS" in isthmus("judge", name).stdout
+
+
+def test_without_another_reference_the_same_data_give_no_verdict(tmp_path: Path) -> None:
+    path = tmp_path / "own.toml"
+    path.write_text(
+        '[reference]\nname = "own"\ntitle = "Own"\nwords = ["own"]\n[[known]]\n'
+        'quantity = "on_card"\nlow = 12323.45\nhigh = 12323.45\nunit = "MiB/s"\nsource = "a log"\n',
+        encoding="utf-8",
+    )
+    text = "bank0 -> bank1 M2M bandwidth: {} MB/s\n"
+    (one,) = of(text.format("12323.45"), board=str(path)).judgements
+    assert (one.verdict, one.known, one.reasons[0].kind) == ("unknown", None, "same_data")
+    assert of(text.format("12324.55") * 1, board=str(path)).judgements[0].verdict == "unknown"
+    assert of(text.format("12424.55"), board=str(path)).judgements[0].verdict == "normal"
+
+
+def test_the_start_up_of_a_single_call_is_no_fault() -> None:
+    text = text_of("vitis_summary.csv")
+    write = {one.group.direction: one for one in of(text).judgements}["h2d"]
+    assert (write.verdict, write.reasons[0].kind) == ("unknown", "start_up")
+    slow = text.replace("0.337222", "3.372220")
+    assert of(slow).verdict == "below"
+
+
+def test_normal_outside_the_known_range_is_explained(isthmus: Command, tmp_path: Path) -> None:
+    for rate, words in (
+        (13500.5, "here 14.2 GB/s, more than all of them, and below the limit"),
+        (9500.5, "here 9.96 GB/s, less, but from 80 % of the slowest on is normal"),
+    ):
+        (tmp_path / "log").write_text(VALIDATE.format(write=rate, read=11800.5), encoding="utf-8")
+        shown = isthmus("judge", str(tmp_path / "log"))
+        assert shown.returncode == 0
+        assert words in " ".join(shown.stdout.split())
+
+
+def test_the_boards_are_listed_with_all_sources(isthmus: Command) -> None:
+    shown = " ".join(isthmus("judge", "--boards").stdout.split())
+    for one in references.boards().values():
+        assert f"{one.name}: {one.title}" in shown
+        sources = [known.source for known in one.known] + [one.link.source]
+        sources += [one.memory.source] if one.memory else []
+        for source in filter(None, sources):
+            assert " ".join(source.split()) in shown
+
+
+# Options
+
+
+def test_a_small_message_above_the_link_is_impossible() -> None:
+    buffer = "    Details               : Buffer size - '{}' Memory Tag - 'HBM[0]'\n"
+    rate = "                            Host -> PCIe -> FPGA write bandwidth = {} MB/s\n"
+    text = FAST[: FAST.index("    Details")] + buffer.format("4 KB") + rate.format("95000.5")
+    for more in "", buffer.format("16 MB") + rate.format("11000.5"):
+        (one,) = of(text + more).judgements
+        assert one.verdict == "impossible"
+        assert one.reasons[0].size == 4096
+
+
+def test_a_link_that_contradicts_the_text_is_said_first(isthmus: Command, tmp_path: Path) -> None:
+    linked = FAST.replace("u280_xdma", "u280_gen3x16_xdma")
+    cases = {
+        (linked, "gen3x1"): ("log", "gen3 x16", "impossible"),
+        (linked, "gen3x8"): ("log", "gen3 x16", "impossible"),
+        (FAST, "gen3x1"): ("usual", "gen3 x16", "impossible"),
+        (FAST, "gen5x16"): ("at most", "gen3 x16", "below"),
+    }
+    for (text, link), (kind, said, verdict) in cases.items():
+        judged = of(text, link=link)
+        (one,) = judged.contradictions
+        assert (one.option, one.value, one.kind, one.said) == ("--link", link, kind, said)
+        assert judged.verdict == verdict
+        assert judged.judgements[0].causes[0].kind == "other_link"
+    assert not of(linked, link="gen3x16").contradictions
+    (tmp_path / "log").write_text(linked, encoding="utf-8")
+    rows = isthmus("judge", str(tmp_path / "log"), "--link", "gen3x1").stdout.splitlines()
+    assert rows[1].startswith("Option:   --link gen3x1, but the log says gen3 x16")
+
+
+def test_a_board_that_contradicts_the_text_is_said_first(isthmus: Command, tmp_path: Path) -> None:
+    (one,) = of(FAST, board="u50").contradictions
+    assert (one.option, one.value, one.said) == ("--board", "u50", "AMD Alveo U280")
+    assert not of(FAST, board="u280").contradictions
+    (tmp_path / "log").write_text(FAST, encoding="utf-8")
+    rows = isthmus("judge", str(tmp_path / "log"), "--board", "u50").stdout.splitlines()
+    assert rows[1].startswith("Option:   --board u50 contradicts the log, which names AMD Alveo")
+    assert "Limits and known runs are the option's." in " ".join(row.strip() for row in rows[1:3])
+
+
+def test_an_option_without_effect_is_said() -> None:
+    osu = text_of("osu_bw.txt")
+    assert of(osu, board="u50", link="gen3x16").without_effect == [
+        "--link gen3x16", "--board u50",
+    ]  # fmt: skip
+    assert judge([Pasted(FAST)], None, None, 100).without_effect == ["--link 100Gb"]
+    assert not of(FAST, board="u280", link="gen3x16").without_effect
+
+
+# Devices and values
+
+
+@pytest.mark.parametrize(
+    ("name", "kind"),
+    [
+        ("pthread-AMD EPYC", "cpu"),
+        ("cpu-haswell-Intel(R) Xeon(R) CPU E5-2697 v3 @ 2.60GHz", "cpu"),
+        ("Intel(R) Core(TM) i7-6700 CPU @ 3.40GHz", "cpu"),
+        ("Intel(R) HD Graphics 520", "integrated"),
+        ("Intel(R) Iris(R) Xe Graphics", "integrated"),
+        ("Apple M2", "integrated"),
+        ("Intel(R) Arc(TM) A770 Graphics", "unknown"),
+        ("AMD Radeon RX 550 / 550 Series", "unknown"),
+        ("NVIDIA H100 80GB HBM3", "unknown"),
+        ("xilinx_u280_xdma_201920_3", "unknown"),
+    ],
+)
+def test_processors_are_told_by_their_names(name: str, kind: str) -> None:
+    assert device_names.kind(name) == kind
+
+
+def test_a_processor_has_no_share_of_a_link() -> None:
+    judged = of(text_of("clpeak-1.1.2.xml"), link="gen3x16")
+    assert {one.reasons[0].kind for one in judged.judgements} == {"no_link"}
+    assert {(one.limit, one.verdict) for one in judged.judgements} == {(None, "unknown")}
+    assert judged.without_effect == ["--link gen3x16"]
+
+
+def test_values_that_are_none_are_told_with_their_lines() -> None:
+    text = (
+        "Platform: AMD\n  Device: gfx906\n    Transfer bandwidth (GBPS)\n"
+        "      enqueueWriteBuffer : 0.00\n      enqueueReadBuffer : inf\n"
+        "      enqueueMapBuffer(for read) : nan\n      enqueueUnmap(after write) : 12.5\n"
+    )
+    judged = of(text)
+    assert [one.split(": transfer")[0] for one in judged.problems] == ["line 4", "line 5", "line 6"]
+    rocm = (
+        "RocmBandwidthTest Version: 2.6.0\nUnidirectional copy peak bandwidth GB/s\n"
+        "  D/D  0  1\n  0  N/A  inf\n  1  12.5  nan\n"
+    )
+    log = importers.by_name("rocm_bandwidth").read(cleaned(rocm))
+    assert ([row.line for row in log.rows], [one.line for one in log.problems]) == ([5], [4, 5])
+
+
+def test_a_matrix_with_decimal_commas_is_told() -> None:
+    text = (DATA / "nvbandwidth-15.txt").read_text(encoding="utf-8")
+    judged = of(text.replace("25.50", "25,50"))
+    assert judged.problems == [
+        "line 9: '0     25,50     24.26     23.90     26.3' is no row of host_to_device_memcpy_ce"
+    ]
+
+
+def test_perftest_json_without_iterations_is_read() -> None:
+    text = "".join(
+        line for line in text_of("perftest.json").splitlines(keepends=True)
+        if "n_iterations" not in line
+    )  # fmt: skip
+    log = importers.by_name("perftest").read(text)
+    assert [(list(row.values), row.size, row.batch) for row in log.rows] == [([2229.27], 65536, 1)]
+    assert "one iteration, where the output does not say their number" in log.assumed
+
+
+OSU = "# OSU MPI Bandwidth Test v7.4\n# Size      Bandwidth (MB/s)\n4194304 100.5\n"
+
+
+@pytest.mark.parametrize(
+    ("command", "buffers", "assumed"),
+    [
+        ("", "H to H", True),
+        ("$ mpirun -np 2 ./osu_bw -m 8 D D\n", "D to D", False),
+        ("$ mpirun -np 2 ./osu_bw -d cuda H D\n", "H to D", False),
+        ("$ mpirun -np 2 ./osu_bw\n", "H to H", True),
+    ],
+    ids=["none", "DD", "HD", "no buffers"],
+)
+def test_the_command_says_where_buffers_are(command: str, buffers: str, assumed: bool) -> None:
+    log = importers.by_name("osu").read(cleaned(command + OSU))
+    assert [row.part for row in log.rows] == [buffers]
+    assert any("host memory" in text for text in log.assumed) == assumed
+
+
+def test_copies_within_a_gpu_have_half_the_rate_of_its_memory_as_limit() -> None:
+    text = (DATA / "threads" / "nvbandwidth-48.txt").read_text(encoding="utf-8")
+    (one,) = of(text).judgements
+    assert one.limit
+    assert one.limit.value == 2.4e12  # 4.8 TB/s, read and written
+    assert of(text.replace("11", "19")).judgements[0].verdict == "normal"
+    (bare,) = of(text.replace("H20-3e", "GPU")).judgements
+    assert (bare.verdict, bare.limit, list(bare.missing)) == ("unknown", None, ["gpu"])
+
+
+# The screen
+
+
+@pytest.mark.parametrize("columns", [40, 60])
+@pytest.mark.parametrize("name", ["xdma-375-fixed", "clpeak-121"])
+def test_the_screen_is_no_wider_than_the_terminal(tmp_path: Path, name: str, columns: int) -> None:
+    text = (DATA / f"{name}.txt").read_bytes()
+    (tmp_path / "log").write_bytes(text)
+    told = on_terminal(("judge", "log"), tmp_path, columns, codes=(0, 3)).replace("\r", "")
+    rows = told.splitlines()
+    assert all(len(row) <= columns for row in rows if "bin/isthmus" not in row)
+    assert not any(row.strip() == "\\" for row in rows)
+    assert any(row.startswith("1. ") for row in rows)
+
+
+# Pasted texts
+
+
+MARKS = {
+    "list": "- {}", "pipe": "| {}", "container": "[pod/bench-1/main] {}", "compose": "app-1  | {}",
+    "indent": "    {}", "tab": "\t{}", "time and task": "2026-11-26T10:00:00.123Z 0: {}",
+    "numbers": "{number:6d}\t{}", "editor": "{number:3d}  {}",
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("mark", MARKS)
+@pytest.mark.parametrize(
+    "name", ["nvbandwidth-42", "nccl_tests-1453", "xbutil-6883", "threads/nccl_tests-rccl-1490"]
+)
+def test_marks_in_front_of_all_lines_change_nothing(name: str, mark: str) -> None:
+    rows = (DATA / f"{name}.txt").read_text(encoding="utf-8").splitlines()
+    pasted = [MARKS[mark].format(row, number=i) for i, row in enumerate(rows, 1)]
+    plain, marked = of("\n".join(rows)), of("\n".join(pasted))
+    assert [one.rate for one in marked.judgements] == [one.rate for one in plain.judgements]
+    assert marked.verdict == plain.verdict
+
+
+def test_a_single_quoted_line_and_tags_at_its_ends_are_read() -> None:
+    (line,) = (DATA / "xdma-375.txt").read_text(encoding="utf-8").splitlines()
+    for text in (f"> {line}", f"<pre><code>{line}</code></pre>", f"- {line}"):
+        assert of(text).verdict == "impossible"
+
+
+def test_a_long_number_in_a_matrix_takes_no_time() -> None:
+    text = (DATA / "nvbandwidth-15.txt").read_text(encoding="utf-8")
+    rows = text.splitlines()
+    title = next(i for i, row in enumerate(rows) if row.startswith("memcpy"))
+    rows.insert(title + 1, f"{'1' * 60}.5")
+    assert of("\n".join(rows)).judgements
+
+
+TOOLS = (
+    "judge/clpeak-121.txt", "judge/nccl_tests-1453.txt", "judge/nvbandwidth-42.txt",
+    "judge/osu-9287.txt", "judge/perftest-65.txt", "judge/rocm_bandwidth-2253.txt",
+    "judge/rocm_bandwidth-93.txt", "judge/xbutil-6883.txt", "judge/xdma-375-fixed.txt",
+    "import/b_eff.log", "import/nvbandwidth.json", "import/perftest.json",
+    "import/clpeak-1.1.2.xml", "import/xbutil.json",
+)  # fmt: skip
+
+
+@pytest.mark.parametrize("first", TOOLS)
+def test_no_reader_takes_the_rows_of_another_tool_in_one_paste(first: str) -> None:
+    def figures(text: str) -> Counter[tuple[object, ...]]:
+        logs, _ = logs_of([Pasted(text)])
+        rows = [row for log in logs for row in log.rows]
+        return Counter((row.name, row.size, row.direction, *row.values) for row in rows)
+
+    texts = {one: (DATA.parent / one).read_text(encoding="utf-8") for one in TOOLS}
+    own = figures(texts[first])
+    for other in TOOLS:
+        if other != first:
+            both = figures(f"{texts[first]}\n{texts[other]}")
+            assert both == own + figures(texts[other]), other
