@@ -45,6 +45,7 @@ def read(text: str) -> cycles.Cycles | None:
         ("2 + n * (from - 1)", "2 u1 s2 1 - * +", None),
         ("-from // 2 % 3", "s2 neg 2 // 3 %", None),
         ("max(n, rows, 1.5e3) / 4", "u1 u4 max 1.5e3 max 4 /", None),
+        ("1e-5 + 2e+3", "1e-5 2e+3 +", None),
         ("n .. n*4", "u1 4 *", "u1"),
         ("130..148", "148", "130"),
     ],
@@ -69,6 +70,9 @@ def test_formulas_are_read(text: str, most: str, least: str | None) -> None:
         ("n**2", "'*' is neither a number nor the name of an argument"),
         ("n << 2", "'<<' is too much there"),
         ("4u*n", "'4u' is neither a number"),
+        ("1e", "'1e' is neither a number"),
+        ("1e5e5", "'1e5e5' is neither a number"),
+        ("1.2.3", "'.3' is too much there"),
         ("__import__('os')", "'__import__' is no argument"),
         ("max(n)", "')' stands where ',' is needed"),
         ("1e30", "'1e30' is more than 1e+18"),
@@ -175,6 +179,17 @@ def test_a_file_that_is_no_report_is_refused(text: str, what: str, tmp_path: Pat
     assert what in str(refused.value)
     with pytest.raises(UsageError, match="a latency of '7x' is no count of cycles"):
         csynth.read(report(path, "7x", "8"))
+
+
+def test_what_no_report_has_is_left_out(tmp_path: Path) -> None:
+    """Counts of more digits than Python reads, loops deeper than it recurs."""
+    path = tmp_path / "r.xml"
+    huge = loop("rows", "4", f"<Latency>{'9' * 5000}</Latency>")
+    assert csynth.read(report(path, "7", "7", huge)).longest is None
+    deep = "".join(f"<l{n}><TripCount>-</TripCount>" for n in range(5000))
+    ends = "".join(f"</l{n}>" for n in reversed(range(5000)))
+    with pytest.raises(UsageError, match="the trip count of l99 is not known to HLS"):
+        schedule.given(["spin"], [report(path, "undef", "undef", deep + ends)], [])
 
 
 # Builds

@@ -18,6 +18,10 @@ from isthmus.xclbin.metadata import tree_of
 
 _MOST_BYTES = 64 << 20
 """Of a report: those with thousands of ports have 2.5 MB."""
+_MOST_DIGITS = len(str(1 << 63))
+"""Of a count of cycles: the card's integers hold no more."""
+_DEEPEST_LOOPS = 100
+"""Loops within one another that are looked at; sources have fewer than 10."""
 _UNKNOWN = ("undef", "?", "-", "")
 _LATENCY = "PerformanceEstimates/SummaryOfOverallLatency/"
 _LOOPS = "PerformanceEstimates/SummaryOfLoopLatency"
@@ -106,9 +110,14 @@ def _count(text: str, path: Path) -> int | None:
     text = text.strip()
     if text in _UNKNOWN:
         return None
-    if not (text.isascii() and text.isdecimal() and len(text) <= len(str(1 << 63))):
+    if not _is_count(text):
         raise UsageError(f"{path}: a latency of '{text[:40]}' is no count of cycles")
     return int(text)
+
+
+def _is_count(text: str) -> bool:
+    """Whether the text is a count of cycles, of no more digits than the card's integers have."""
+    return text.isascii() and text.isdecimal() and len(text) <= _MOST_DIGITS
 
 
 def _clock_mhz(root: ElementTree.Element) -> float | None:
@@ -133,8 +142,7 @@ def _longest(root: ElementTree.Element) -> LongLoop | None:
         for loops in _parts(root)
         for loop in loops
         if (latency := _known(loop, "Latency/range/max") or _known(loop, "Latency"))
-        and latency.isascii()
-        and latency.isdecimal()
+        and _is_count(latency)
     ]
     return max(found, key=lambda loop: loop.cycles, default=None)
 
@@ -158,12 +166,14 @@ def _unknown_loops(root: ElementTree.Element) -> Iterator[Loop]:
                 yield found
 
 
-def _innermost(loops: ElementTree.Element) -> Iterator[ElementTree.Element]:
+def _innermost(
+    loops: ElementTree.Element, depth: int = _DEEPEST_LOOPS
+) -> Iterator[ElementTree.Element]:
     for loop in loops:
         trips = loop.find("TripCount")
         if trips is None:
             continue
-        within = list(_innermost(loop))
+        within = list(_innermost(loop, depth - 1)) if depth > 1 else []
         if within:
             yield from within
         elif len(trips) == 0 and (trips.text or "").strip() in _UNKNOWN:

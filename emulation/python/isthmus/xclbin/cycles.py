@@ -23,9 +23,10 @@ _DEEPEST = 50
 """Brackets and signs within one another."""
 _LARGEST = 1e18
 """Cycles that the card counts, and a number in a formula."""
-_WORD = re.compile(r"\s*(\d+(?:\.\d+)?(?:[eE]\d+)?\b|[A-Za-z_]\w*|//|[-+*/%(),]|[^\s()+\-*/%,]+)")
-_NUMBER = re.compile(r"\d[\d.eE]*")
-_NAME = re.compile(r"[A-Za-z_]\w*")
+_DECIMAL = r"\d+(?:\.\d+)?(?:[eE][-+]?\d+)?"
+_WORD = re.compile(rf"\s*({_DECIMAL}\b|[A-Za-z_]\w*|//|[-+*/%(),]|[^\s()+\-*/%,]+)", re.ASCII)
+_NUMBER = re.compile(_DECIMAL, re.ASCII)
+_NAME = re.compile(r"[A-Za-z_]\w*", re.ASCII)
 _VALUES = (None, "scalar")
 _SUMS = ("+", "-")
 _PRODUCTS = ("*", "/", "//", "%")
