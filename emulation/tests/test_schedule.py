@@ -27,6 +27,8 @@ ARGUMENTS = (
     Argument("rows", "ap_uint<24>", size=4),
     Argument("other", "count_t", size=4),
     Argument("out", "hls::stream<int>"),
+    Argument("odd", "int", size=3),
+    Argument("huge", "unsigned", size=16),
 )
 
 
@@ -70,6 +72,12 @@ def test_formulas_are_read(text: str, most: str, least: str | None) -> None:
         ("n**2", "'*' is neither a number nor the name of an argument"),
         ("n << 2", "'<<' is too much there"),
         ("4u*n", "'4u' is neither a number"),
+        ("odd", "'odd' has 3 bytes; possible are 1, 2, 4 and 8"),
+        ("n + huge", "'huge' has 16 bytes; possible are 1, 2, 4 and 8"),
+        ("\u0661\u0662", "'\u0661\u0662' is neither a number"),
+        ("n*\u0664", "'\u0664' is neither a number"),
+        ("\uff11\uff12", "'\uff11\uff12' is neither a number"),
+        ("n\u0661", "'\u0661' is too much there"),
         ("1e", "'1e' is neither a number"),
         ("1e5e5", "'1e5e5' is neither a number"),
         ("1.2.3", "'.3' is too much there"),

@@ -28,6 +28,8 @@ _WORD = re.compile(rf"\s*({_DECIMAL}\b|[A-Za-z_]\w*|//|[-+*/%(),]|[^\s()+\-*/%,]
 _NUMBER = re.compile(_DECIMAL, re.ASCII)
 _NAME = re.compile(r"[A-Za-z_]\w*", re.ASCII)
 _VALUES = (None, "scalar")
+_SIZES = (1, 2, 4, 8)
+"""Bytes of integers that the card reads (``is_integer`` of ``emulation/xrt/src/cycles.cpp``)."""
 _SUMS = ("+", "-")
 _PRODUCTS = ("*", "/", "//", "%")
 _FUNCTIONS = ("min", "max")
@@ -142,7 +144,9 @@ class _Formula:
         if _NAME.fullmatch(word) is None:
             raise UsageError(f"'{word}' is neither a number nor the name of an argument")
         if word not in self._arguments:
-            there = [name for name, (_, a) in self._arguments.items() if _letter(a)]
+            there = [
+                name for name, (_, a) in self._arguments.items() if _letter(a) and a.size in _SIZES
+            ]
             known = f"its integers are {', '.join(there)}" if there else "it has no integers"
             raise UsageError(f"'{word}' is no argument of the kernel: {known}")
         number, argument = self._arguments[word]
@@ -154,6 +158,8 @@ class _Formula:
                 f"'{word}' is no integer but '{argument.type}'; where that is another name of an "
                 "integer, a description of the kernel (TOML) can give it the integer's type"
             )
+        if argument.size not in _SIZES:
+            raise UsageError(f"'{word}' has {argument.size} bytes; possible are 1, 2, 4 and 8")
         return f"{letter}{number}"
 
 
