@@ -84,6 +84,7 @@ def test_formulas_are_read(text: str, most: str, least: str | None) -> None:
         ("__import__('os')", "'__import__' is no argument"),
         ("max(n)", "')' stands where ',' is needed"),
         ("1e30", "'1e30' is more than 1e+18"),
+        ("148 .. 130", "the range goes backwards; write the least first"),
         ("1 .. 2 .. 3", "'..' is too much there"),
         ("(" * 60 + "n" + ")" * 60, "more than 50 brackets and signs within one another"),
         ("n" + "+n" * 300, "601 letters, more than 500"),
@@ -187,6 +188,8 @@ def test_a_file_that_is_no_report_is_refused(text: str, what: str, tmp_path: Pat
     assert what in str(refused.value)
     with pytest.raises(UsageError, match="a latency of '7x' is no count of cycles"):
         csynth.read(report(path, "7x", "8"))
+    with pytest.raises(UsageError, match="Best-caseLatency, 9, is more than its Worst-caseLat"):
+        csynth.read(report(path, "9", "8"))
 
 
 def test_what_no_report_has_is_left_out(tmp_path: Path) -> None:
@@ -262,6 +265,21 @@ def test_computing_that_nobody_knows_is_said(probed: Callable[..., Ran], tmp_pat
     assert "  computing not modelled: probe_1, whose time is memory's alone" in ran.errors
     (kernel,) = [event for event in trace_of(tmp_path / "t.json") if event.get("cat") == "kernel"]
     assert kernel["args"] == {"bytes": 8192, "computing": "not modelled"}
+
+
+def test_a_range_that_goes_backwards_is_said(
+    card_exec: Run, isthmus: Command, probe: Path, tmp_path: Path
+) -> None:
+    """Which of two formulas is more is known when the kernel starts."""
+    design = described(tmp_path, "hw_emu", "cycles = 'n*300 .. n'")
+    isthmus("xclbin", "write", "--from", design, "-o", "timed.xclbin")
+    ran = card_exec("--kernels", probe, "--watch", "--", probe / "program", "apart",
+                    "timed.xclbin", 0)  # fmt: skip
+    assert ran.code == 0, ran.errors
+    assert any("kernel probe computes n*300 .. n cycles (given), a range that goes backwards; "
+               "the larger count is its time" in line for line in ran.errors)  # fmt: skip
+    (row,) = [line for line in ran.errors if "kernel probe_1:" in line]
+    assert "computes 3.41 us to 1.02 ms, memory" in row
 
 
 def test_a_program_that_believes_in_a_board_is_told_at_once(

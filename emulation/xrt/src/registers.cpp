@@ -188,7 +188,7 @@ KernelOutcome Device::run(Unit& unit, StreamAccess* streams) {
 
 /// What the xclbin says of a kernel's computing, with the arguments in its registers. Throws
 /// KernelError where that is no time.
-std::optional<Computing> Device::given_computing(const Unit& unit) const {
+std::optional<Computing> Device::given_computing(const Unit& unit) {
   const ComputeUnit& place = unit.place;
   if (place.cycles.empty()) {
     return std::nullopt;
@@ -199,9 +199,15 @@ std::optional<Computing> Device::given_computing(const Unit& unit) const {
   };
   try {
     const Time most = time(place.cycles);
+    const Time least = place.least_cycles.empty() ? most : time(place.least_cycles);
+    if (least > most) {
+      warnings_.note("range " + place.kernel,
+                     "kernel " + place.kernel + " computes " + place.computing +
+                         ", a range that goes backwards; the larger count is its time");
+    }
     return Computing{.source = Source::by_user,
-                     .time = most,
-                     .least = place.least_cycles.empty() ? most : time(place.least_cycles)};
+                     .time = std::max(least, most),
+                     .least = std::min(least, most)};
   } catch (const std::exception& error) {
     throw KernelError("kernel '" + place.kernel + "' computes " + place.computing +
                       ", which is no time: " + error.what());

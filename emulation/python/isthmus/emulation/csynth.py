@@ -92,8 +92,12 @@ def read(path: Path) -> Report:
             "Worst-caseLatency"
         )
     least, most = (_count(text or "", path) for text in texts)
-    if least is None or most is None or least > most:
+    if least is None or most is None:
         least = most = None
+    elif least > most:
+        raise UsageError(
+            f"{path}: its Best-caseLatency, {least}, is more than its Worst-caseLatency, {most}"
+        )
     return Report(
         kernel=kernel,
         version=root.findtext("ReportVersion/Version", "").strip(),

@@ -59,6 +59,8 @@ def read(kernel: Kernel) -> Cycles | None:
         parts = [_Formula(text, kernel.arguments).in_order() for text in (most, *least)]
     except UsageError as error:
         raise UsageError(f"{what}: {error}") from None
+    if len(parts) > 1 and all(map(_NUMBER.fullmatch, parts)) and float(parts[0]) < float(parts[1]):
+        raise UsageError(f"{what}: the range goes backwards; write the least first")
     return Cycles(*parts)
 
 

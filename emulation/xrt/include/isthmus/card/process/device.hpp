@@ -84,7 +84,7 @@ class Device {
   void control(Unit& unit, std::uint32_t value);
   void start(Unit& unit);
   KernelOutcome run(Unit& unit, StreamAccess* streams = nullptr);
-  [[nodiscard]] std::optional<Computing> given_computing(const Unit& unit) const;
+  [[nodiscard]] std::optional<Computing> given_computing(const Unit& unit);
   void note_computing(const Unit& unit, const Computing& computing);
   void start_flow(Unit& unit, std::uint32_t times);
   void advance_flows();
