@@ -262,7 +262,7 @@ def test_computing_that_nobody_knows_is_said(probed: Callable[..., Ran], tmp_pat
     assert "card kernel build ... --schedule csynth.xml, or --cycles" in ran.errors[-1]
     (row,) = [line for line in ran.errors if "kernel probe_1:" in line]
     assert row.endswith("GB/s; computing not modelled")
-    assert "  computing not modelled: probe_1, whose time is memory's alone" in ran.errors
+    assert "computing not modelled: probe, whose time is memory's alone" in ran.errors
     (kernel,) = [event for event in trace_of(tmp_path / "t.json") if event.get("cat") == "kernel"]
     assert kernel["args"] == {"bytes": 8192, "computing": "not modelled"}
 

@@ -101,6 +101,12 @@ extern "C" void sink(wide_stream& in, int* out, int n) {
   for (int i = 0; i < n; ++i) out[i] = in.read();
 }
 """,
+    "ever": """
+#include <hls_stream.h>
+extern "C" void twice(hls::stream<int>& in, hls::stream<int>& out) {
+  while (true) out.write(2 * in.read());
+}
+""",
     "without": """
 #include <hls_stream.h>
 extern "C" void twice(hls::stream<int>& in, hls::stream<int>& out) { out << 2 * in.read(); }
@@ -122,6 +128,8 @@ DESIGNS = {
     "shallow": (DIRECT.replace("in']", "in:2']"), ("source", "sink")),
     "three": (THREE, ("source", "twice", "sink")),
     "free": (FREE, ("source", "without", "sink")),
+    "ever": (FREE, ("source", "ever", "sink")),
+    "timed": (f"{FREE}cycles = '1000'\n", ("source", "ever", "sink")),
     "polling": (DIRECT, ("source", "polling")),
     "sparse": (DIRECT, ("source", "sparse")),
     "packets": (DIRECT, ("packets", "unpacks")),
@@ -253,6 +261,27 @@ def test_a_kernel_without_control_passes_on_what_comes(streamed: Run) -> None:
 
 @needs_xrt
 @pytest.mark.slow
+@pytest.mark.parametrize(
+    ("design", "unknown", "given"),
+    [
+        ("ever", "sink, source and twice", ""),
+        ("timed", "sink and source", "computing of twice: 1000 cycles (given), which were not "
+         "counted: its function has not returned; "),
+    ],
+)  # fmt: skip
+def test_what_a_kernel_that_never_ends_computes_is_said(
+    streamed: Run, design: str, unknown: str, given: str
+) -> None:
+    ran = streamed("rounds", design, 1, "sink", "source", options=("--watch",))
+    assert ran.code == 0, ran.errors
+    assert ran.figures["sum"] == 2 * SUM
+    assert f"; {given}computing not modelled for {unknown}, only" in ran.errors[-1]
+    watched = unknown.replace(" and", ",")
+    assert f"computing not modelled: {watched}, whose time is memory's alone" in ran.errors
+
+
+@needs_xrt
+@pytest.mark.slow
 def test_times_are_the_same_each_time_and_beside_others_work(streamed: Run) -> None:
     command = ("rounds", "three", 5, "sink", "source", "twice")
 
@@ -321,6 +350,7 @@ def test_a_program_that_waits_for_input_is_not_stuck(streamed: Run, tmp_path: Pa
 def test_a_program_may_leave_a_kernel_that_waits(streamed: Run) -> None:
     ran = streamed("left", "direct")
     assert (ran.code, ran.figures) == (0, {"runs": 1}), ran.errors
+    assert "; computing not modelled for sink, only" in ran.errors[-1]
 
 
 @needs_xrt

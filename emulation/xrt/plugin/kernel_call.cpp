@@ -160,6 +160,8 @@ class Run {
   }
 
   void call() {
+    // Cycles are only what it reads, writes and sends. Said first, for it may never end.
+    run_.computing = ISTHMUS_COMPUTING_UNKNOWN;
     std::vector<std::size_t> words;  // where each argument begins
     std::size_t end = 0;
     for (std::size_t n = 0; n < kernel.count; ++n) {
@@ -207,7 +209,6 @@ class Run {
       }
     }
     run_.cycles = cycles();
-    run_.computing = ISTHMUS_COMPUTING_UNKNOWN;  // beside what it reads, writes, sends
   }
 
  private:

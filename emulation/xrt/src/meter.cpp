@@ -139,6 +139,13 @@ void Meter::note_computing(const ComputeUnit& unit, const Computing& computing) 
   file << unit.kernel + '\t' + how + '\t' + unit.computing + '\n' << std::flush;
 }
 
+void Meter::note_counted(const ComputeUnit& unit) {
+  if (!computing_file_.empty() && counted_.insert(unit.kernel).second) {
+    std::ofstream file(computing_file_, std::ios::app);
+    file << unit.kernel + "\tcounted\n" << std::flush;
+  }
+}
+
 bool Meter::poll(std::uint64_t end) {
   if (reached(now(), end)) {
     return true;

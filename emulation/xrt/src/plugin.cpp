@@ -24,10 +24,16 @@ struct Bridge {
   StreamAccess* streams;
   std::string wrong;
   std::exception_ptr unset;  ///< an UnsetArgumentError, which names the kernel already
+  const isthmus_kernel_run* call = nullptr;
+  bool has_told = false;  ///< that nobody knows what its computing takes
 
   template <class Action>
   int guarded(const Action& action) {
     try {
+      if (!has_told && call->computing == ISTHMUS_COMPUTING_UNKNOWN) {
+        has_told = true;
+        run->computing_is_unknown();
+      }
       action();
       return 0;
     } catch (const UnsetArgumentError& error) {
@@ -153,9 +159,13 @@ class Plugin final : public KernelModel {
   explicit Plugin(Function function) : function_(function) {}
 
   KernelOutcome run(const KernelRun& run) override {
-    Bridge bridge{
-        .run = &run, .reach = run.reach, .streams = run.streams, .wrong = {}, .unset = {}};
     isthmus_kernel_run call{};
+    Bridge bridge{.run = &run,
+                  .reach = run.reach,
+                  .streams = run.streams,
+                  .wrong = {},
+                  .unset = {},
+                  .call = &call};
     call.abi = ISTHMUS_KERNEL_ABI;
     call.kernel = run.unit->kernel.c_str();
     call.instance = run.unit->instance.c_str();

@@ -167,21 +167,31 @@ void Device::control(Unit& unit, std::uint32_t value) {
 
 KernelOutcome Device::run(Unit& unit, StreamAccess* streams) {
   Reach reach(description_, memory_, *host_, warnings_, unit.place, unit.registers);
-  const KernelRun run{.unit = &unit.place,
-                      .registers = unit.registers,
-                      .reach = &reach,
-                      .timing = timing_,
-                      .streams = streams};
   std::optional<LongRun> long_run;
   if (streams == nullptr && !unit.is_long) {  // one with streams may wait
     long_run.emplace(unit.place.instance);
   }
   const std::optional<Computing> given = given_computing(unit);  // it may write to its registers
+  if (given) {
+    note_computing(unit, *given);
+  }
+  const KernelRun run{.unit = &unit.place,
+                      .registers = unit.registers,
+                      .reach = &reach,
+                      .timing = timing_,
+                      .streams = streams,
+                      .computing_is_unknown = [this, &unit, &given] {
+                        if (!given) {
+                          note_computing(unit, {.source = Source::unknown});
+                        }
+                      }};
   KernelOutcome outcome = unit.model->run(run);
   if (given) {
     outcome.compute_for(*given, streams != nullptr);
+    meter_->note_counted(unit.place);
+  } else {
+    note_computing(unit, outcome.computing);
   }
-  note_computing(unit, outcome.computing);
   unit.is_long = unit.is_long || (long_run && LongRun::was_told());
   return outcome;
 }
@@ -205,9 +215,8 @@ std::optional<Computing> Device::given_computing(const Unit& unit) {
                      "kernel " + place.kernel + " computes " + place.computing +
                          ", a range that goes backwards; the larger count is its time");
     }
-    return Computing{.source = Source::by_user,
-                     .time = std::max(least, most),
-                     .least = std::min(least, most)};
+    return Computing{
+        .source = Source::by_user, .time = std::max(least, most), .least = std::min(least, most)};
   } catch (const std::exception& error) {
     throw KernelError("kernel '" + place.kernel + "' computes " + place.computing +
                       ", which is no time: " + error.what());

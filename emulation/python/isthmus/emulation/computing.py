@@ -1,6 +1,7 @@
 """How it is known what the computing of a program's kernels takes, as the line at its end says it.
 
-The cards write a file of lines ``KERNEL<TAB>unknown|given|range<TAB>TEXT``
+The cards write a file of lines ``KERNEL<TAB>unknown|given|range<TAB>TEXT`` when a kernel starts,
+and ``KERNEL<TAB>counted`` when its given cycles were first counted
 (``emulation/xrt/src/meter.cpp``).
 """
 
@@ -19,13 +20,15 @@ _SOURCES: tuple[_Source, ...] = get_args(_Source)
 
 
 class Computing(NamedTuple):
-    """A kernel that has run."""
+    """A kernel that was started."""
 
     kernel: str
     source: _Source
     """``unknown``: only its memory accesses take time."""
     text: str
     """The cycles that the user has given, and where from; empty where they are unknown."""
+    is_counted: bool = True
+    """Whether given cycles have taken time: they do when the kernel's function returns."""
 
 
 def read(path: Path) -> list[Computing]:
@@ -35,29 +38,41 @@ def read(path: Path) -> list[Computing]:
     except FileNotFoundError:
         return []
     found = []
+    counted = {line.split("\t")[0] for line in lines if line.endswith("\tcounted")}
     for line in dict.fromkeys(lines):
         kernel, name, text = [*line.split("\t"), "", ""][:3]
         source = next((known for known in _SOURCES if known == name), None)
         if source is not None:
-            found.append(Computing(kernel, source, text))
+            is_counted = source == "unknown" or kernel in counted
+            found.append(Computing(kernel, source, text, is_counted))
     return sorted(found)
 
 
 def sentences(kernels: Iterable[Computing], command: str) -> list[str]:
     """What is said of them; ``command`` builds a kernel."""
     told = [
-        f"computing of {kernel.kernel}: {kernel.text}"
-        + (", the most counted" if kernel.source == "range" else "")
+        f"computing of {kernel.kernel}: {kernel.text}" + _counted(kernel)
         for kernel in kernels
         if kernel.source != "unknown"
     ]
     shown = told[:_SHOWN] + [f"and of {len(told) - _SHOWN} more"] * (len(told) > _SHOWN)
-    if unknown := [kernel.kernel for kernel in kernels if kernel.source == "unknown"]:
+    if unknown := not_modelled(kernels):
         shown.append(
             f"computing {NOT_MODELLED} for {_listed(unknown)}, only memory accesses: {command} ... "
             "--schedule csynth.xml, or --cycles 'n*4+120', gives it"
         )
     return shown
+
+
+def _counted(kernel: Computing) -> str:
+    if not kernel.is_counted:
+        return ", which were not counted: its function has not returned"
+    return ", the most counted" if kernel.source == "range" else ""
+
+
+def not_modelled(kernels: Iterable[Computing]) -> list[str]:
+    """Names of the kernels whose computing nobody knows, each once."""
+    return list(dict.fromkeys(kernel.kernel for kernel in kernels if kernel.source == "unknown"))
 
 
 def _listed(names: Sequence[str]) -> str:

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 from isthmus.emulation.account import bytes_text
-from isthmus.emulation.computing import NOT_MODELLED
+from isthmus.emulation.computing import NOT_MODELLED, Computing, not_modelled
 from isthmus.emulation.trace import Event, events_of
 from isthmus.units import format_seconds
 
@@ -28,8 +28,11 @@ _TEXTS = {
 Span = tuple[int, int]
 
 
-def lines(files: Iterable[Path]) -> list[str]:
-    """One line an event, the first 40 of each card, then shares of the time from first to last."""
+def lines(files: Iterable[Path], computing: Sequence[Computing] = ()) -> list[str]:
+    """One line an event, the first 40 of each card, then shares of the time from first to last.
+
+    The last line names kernels of ``computing`` that are not modelled, also those that never end.
+    """
     told = []
     for header, unordered in events_of(files):
         events = sorted(unordered, key=lambda event: event.begin_fs)
@@ -45,6 +48,8 @@ def lines(files: Iterable[Path]) -> list[str]:
         if len(events) > _SHOWN:
             told.append(f"  ... {len(events) - _SHOWN} more; --trace FILE has all")
         told += _summary(events)
+    if unknown := not_modelled(computing):
+        told.append(f"computing {NOT_MODELLED}: {', '.join(unknown)}, whose time is memory's alone")
     return told
 
 
@@ -90,18 +95,8 @@ def _summary(events: Sequence[Event]) -> list[str]:
             alone = busy - _length(_union(apart))
             overlap = "" if alone == _length(some) else f", alone {_percent(alone, whole)}"
             told.append(_share(lane, _length(some), whole, overlap))
-        if lane == "kernels" and (unknown := _unknown(events)):
-            told.append(
-                f"  computing {NOT_MODELLED}: {', '.join(unknown)}, whose time is memory's alone"
-            )
     told.append(_share("card idle, waiting for the program", whole - busy, whole, ""))
     return told
-
-
-def _unknown(events: Iterable[Event]) -> list[str]:
-    """Kernels whose computing nobody knows, each once."""
-    names = (e.name for e in events if e.computing is not None and not e.computing.known)
-    return list(dict.fromkeys(names))
 
 
 def _share(what: str, part_fs: int, whole_fs: int, more: str) -> str:

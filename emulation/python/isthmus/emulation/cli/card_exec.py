@@ -95,7 +95,7 @@ def execute(
         code = execution.run(command, session, is_over=limit.is_exceeded if max_simulated else None)
         wall_s = time.monotonic() - began
         if watch:
-            tell("\n".join(watching.lines(session.events)))
+            tell("\n".join(watching.lines(session.events, session.computing)))
         told = account.line(
             session.used(),
             boards,

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <set>
 #include <span>
@@ -146,6 +147,9 @@ struct KernelRun {
   Reach* reach;
   Timing* timing;
   StreamAccess* streams = nullptr;  ///< null: it is connected to none
+  /// To be called by a model that does not know what its kernel's computing takes, as soon as it
+  /// can: the kernel may never end.
+  std::function<void()> computing_is_unknown{};
 
   /// Argument `index`, of up to eight bytes.
   [[nodiscard]] std::uint64_t argument(std::size_t index) const;

@@ -19,7 +19,7 @@ class Meter {
     std::string page;    ///< file; none where empty
     std::string events;  ///< file to be written; none where empty
     /// File to be continued, of which cards and programs write lines: kernels whose computing is
-    /// not known, or is given. None where empty.
+    /// not known, or is given, and those whose given cycles were counted. None where empty.
     std::string computing{};
     std::string id;  ///< EMULATION_SOCKETID
     std::uint32_t card = 0;
@@ -51,6 +51,8 @@ class Meter {
                      const KernelOutcome& outcome);
   /// How it is known what the kernel's computing takes, for the line at the program's end.
   void note_computing(const ComputeUnit& unit, const Computing& computing);
+  /// A run of the kernel has returned: the cycles that are given for it have been counted.
+  void note_counted(const ComputeUnit& unit);
   /// When the next kernel ends of those that run.
   void next_end(std::uint64_t time) { slot_->done_fs = time; }
   /// The program asks whether a kernel is done that began so that it ends at `end`: time goes on to
@@ -78,7 +80,8 @@ class Meter {
   CardSlot* slot_ = nullptr;
   std::unique_ptr<std::FILE, CloseFile> events_;
   std::string computing_file_;
-  std::set<std::string> noted_;  ///< kernels
+  std::set<std::string> noted_;    ///< kernels
+  std::set<std::string> counted_;  ///< the same
 };
 
 }  // namespace isthmus::card::process
