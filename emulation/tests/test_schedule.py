@@ -192,6 +192,33 @@ def test_a_file_that_is_no_report_is_refused(text: str, what: str, tmp_path: Pat
         csynth.read(report(path, "9", "8"))
 
 
+def test_texts_of_a_report_are_cut_to_what_can_be_shown(tmp_path: Path) -> None:
+    path = report(tmp_path / "r.xml", "7", "7", loop("rows", "4", "<Latency>4</Latency>"))
+    text = path.read_text()
+    long = "\x9b31m" + "x" * 100_000
+    for old, new in (
+        ("2022.1", long),
+        ("<Slack>", f"<Name>{long}</Name><Slack>"),
+        ("<Latency>4", f"<PipelineII>{long}</PipelineII><Latency>4"),
+    ):
+        path.write_text(path.read_text().replace(old, new))
+    origin = schedule.given(["spin"], [path], [])["spin"].origin
+    assert origin is not None
+    assert len(origin) < 300
+    assert origin.isprintable()
+    assert origin.startswith("r.xml, HLS 31mxxx")
+    path.write_text(text.replace("spin", long))
+    with pytest.raises(UsageError, match="is of a kernel 31mxxx") as refused:
+        schedule.given(["spin"], [path], [])
+    assert len(str(refused.value)) < 300
+    path.write_text(text.replace("2022.1", ""))
+    assert schedule.given(["spin"], [path], [])["spin"].origin == "r.xml; loop rows 4"
+    for period in ("1e-320", "0", "٤", "4 ns", "-4", "inf"):
+        path.write_text(text.replace("4.00", period), "utf-8")
+        with pytest.raises(UsageError, match="is no time in ns"):
+            csynth.read(path)
+
+
 def test_what_no_report_has_is_left_out(tmp_path: Path) -> None:
     """Counts of more digits than Python reads, loops deeper than it recurs."""
     path = tmp_path / "r.xml"

@@ -8,6 +8,7 @@ reports (UG1399). Read here: name and clock of the kernel in ``UserAssignments``
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -22,6 +23,10 @@ _MOST_DIGITS = len(str(1 << 63))
 """Of a count of cycles: the card's integers hold no more."""
 _DEEPEST_LOOPS = 100
 """Loops within one another that are looked at; sources have fewer than 10."""
+_MOST_SHOWN = 60
+"""Letters of a text of the report that are kept for the user."""
+_PERIOD = re.compile(r"\d{1,9}(?:\.\d{1,9})?", re.ASCII)
+"""Nanoseconds of the clock, as HLS writes them: ``4.00``."""
 _UNKNOWN = ("undef", "?", "-", "")
 _LATENCY = "PerformanceEstimates/SummaryOfOverallLatency/"
 _LOOPS = "PerformanceEstimates/SummaryOfLoopLatency"
@@ -63,7 +68,7 @@ class Report:
 
     kernel: str
     version: str
-    """Of Vitis HLS."""
+    """Of Vitis HLS; empty where the report has none."""
     clock_mhz: float | None
     """The clock that it was scheduled for."""
     least: int | None
@@ -100,8 +105,8 @@ def read(path: Path) -> Report:
         )
     return Report(
         kernel=kernel,
-        version=root.findtext("ReportVersion/Version", "").strip(),
-        clock_mhz=_clock_mhz(root),
+        version=shown(root.findtext("ReportVersion/Version", "")),
+        clock_mhz=_clock_mhz(root, path),
         least=least,
         most=most,
         unknown_loops=tuple(_unknown_loops(root)) if most is None else (),
@@ -115,7 +120,7 @@ def _count(text: str, path: Path) -> int | None:
     if text in _UNKNOWN:
         return None
     if not _is_count(text):
-        raise UsageError(f"{path}: a latency of '{text[:40]}' is no count of cycles")
+        raise UsageError(f"{path}: a latency of '{shown(text)}' is no count of cycles")
     return int(text)
 
 
@@ -124,12 +129,13 @@ def _is_count(text: str) -> bool:
     return text.isascii() and text.isdecimal() and len(text) <= _MOST_DIGITS
 
 
-def _clock_mhz(root: ElementTree.Element) -> float | None:
-    try:
-        period_ns = float(root.findtext("UserAssignments/TargetClockPeriod", ""))
-    except ValueError:
+def _clock_mhz(root: ElementTree.Element, path: Path) -> float | None:
+    text = root.findtext("UserAssignments/TargetClockPeriod", "").strip()
+    if text in _UNKNOWN:
         return None
-    return 1e3 / period_ns if 0 < period_ns < float("inf") else None
+    if not _PERIOD.fullmatch(text) or float(text) == 0:
+        raise UsageError(f"{path}: a TargetClockPeriod of '{shown(text)}' is no time in ns")
+    return 1e3 / float(text)
 
 
 def _parts(root: ElementTree.Element) -> Iterator[ElementTree.Element]:
@@ -152,7 +158,12 @@ def _longest(root: ElementTree.Element) -> LongLoop | None:
 
 
 def _name(loop: ElementTree.Element) -> str:
-    return loop.findtext("Name", loop.tag).strip()
+    return shown(loop.findtext("Name", loop.tag))
+
+
+def shown(text: str) -> str:
+    """The beginning of the text, without what a terminal does not print."""
+    return "".join(letter for letter in text.strip()[:_MOST_SHOWN] if letter.isprintable())
 
 
 def _unknown_loops(root: ElementTree.Element) -> Iterator[Loop]:
@@ -186,4 +197,4 @@ def _innermost(
 
 def _known(loop: ElementTree.Element, what: str) -> str | None:
     text = loop.findtext(what, "").strip()
-    return None if text in _UNKNOWN else text
+    return None if text in _UNKNOWN else shown(text)

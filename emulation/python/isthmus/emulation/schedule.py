@@ -64,7 +64,8 @@ def given(
 
     def add(kernel: str, schedule: Schedule, said: str) -> None:
         if kernel not in kernels:
-            raise UsageError(f"{said} is of a kernel {kernel}; built is {', '.join(kernels)}")
+            built = ", ".join(kernels)
+            raise UsageError(f"{said} is of a kernel {csynth.shown(kernel)}; built is {built}")
         if kernel in found:
             raise UsageError(f"kernel {kernel}: give one of --schedule and --cycles, once")
         found[kernel] = schedule
@@ -88,14 +89,15 @@ def _of_report(report: csynth.Report, path: Path) -> Schedule:
         loops = ", ".join(map(str, report.unknown_loops[:_SHOWN_LOOPS]))
         why = f"the trip count of {loops} is not known to HLS" if loops else "HLS does not know it"
         raise UsageError(
-            f"{path} has no latency of {report.kernel}: {why}. Say it with --cycles, as a formula "
-            "over the kernel's values: a pipelined loop takes about II cycles for each iteration, "
-            "and those of one iteration once"
+            f"{path} has no latency of {csynth.shown(report.kernel)}: {why}. Say it "
+            "with --cycles, as a formula over the kernel's values: a pipelined loop takes about II "
+            "cycles for each iteration, and those of one iteration once"
         )
     exact = report.least == report.most
     cycles = f"{report.most}" if exact else f"{report.least} .. {report.most}"
     longest = "" if report.longest is None else f"; {report.longest}"
-    return Schedule(cycles, f"{path.name}, HLS {report.version}{longest}", report.clock_mhz)
+    by = f", HLS {report.version}" if report.version else ""
+    return Schedule(cycles, f"{path.name}{by}{longest}", report.clock_mhz)
 
 
 def applied(design: Design, schedules: Mapping[str, Schedule]) -> Design:
