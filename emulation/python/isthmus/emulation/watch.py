@@ -12,6 +12,8 @@ from isthmus.units import format_seconds
 
 _FS = 1e-15
 _SHOWN = 40
+_DECIDES = 0.5
+"""Share of a run from which on its computing bounds it, though it waits for streams, too."""
 _LANES = (
     ("kernels", {"kernel"}),
     ("transfers", {"write", "read", "copy"}),
@@ -77,7 +79,8 @@ def _computing(event: Event) -> str:
     computing, moving = format_seconds(_FS * most), format_seconds(_FS * memory)
     lowest = f"{format_seconds(_FS * least)} to " if least < most else ""
     bound = "computing" if most > memory else "memory"
-    if event.duration_fs > max(most, memory):
+    computing_decides = most > memory and most >= _DECIDES * event.duration_fs
+    if event.duration_fs > max(most, memory) and not computing_decides:
         bound = "its streams"
     return f"; bound by {bound}: computes {lowest}{computing}, memory {moving}"
 
