@@ -11,11 +11,15 @@
 #include <array>
 #include <atomic>
 #include <cerrno>
+#include <climits>
 #include <cstddef>
 #include <cstdint>
+#include <cstdio>
+#include <cstdlib>
 #include <cstring>
 #include <span>
 #include <string_view>
+#include <utility>
 
 #include "calls.hpp"
 #include "isthmus/card/process/page.hpp"
@@ -61,7 +65,42 @@ constinit void* original_load = nullptr;
 constinit void* original_open_context = nullptr;  // never called
 constinit void* original_close_context = nullptr;
 
+/// How many cards the session has: each has a file of its board's parameters.
+unsigned count_of_cards(const char* session) {
+  std::array<char, PATH_MAX> file{};
+  unsigned count = 0;
+  const auto is_there = [&] {
+    const int length = std::snprintf(file.data(), file.size(), "%s/card%u.board", session, count);
+    return length > 0 && std::cmp_less(length, file.size()) && ::access(file.data(), F_OK) == 0;
+  };
+  while (is_there()) {
+    ++count;
+  }
+  return count;
+}
+
+/// Whether there is such a card; says it where there is none. XRT's shim would open any.
+bool is_card(unsigned index) {
+  const char* const session = std::getenv(folder_variable);
+  const unsigned count = session == nullptr ? 0 : count_of_cards(session);
+  if (count == 0 || index < count) {
+    return true;
+  }
+  std::array<char, 128> text{};
+  const int length =
+      std::snprintf(text.data(), text.size(),
+                    "isthmus: emulated card: there is no device %u; the number of cards is %u, "
+                    "the first is device 0\n",
+                    index, count);
+  [[maybe_unused]] const ssize_t told =
+      ::write(STDERR_FILENO, text.data(), static_cast<std::size_t>(length));
+  return false;
+}
+
 void* open_card(unsigned index, const char* log, int level) {
+  if (!is_card(index)) {
+    return nullptr;
+  }
   void* const handle = as<decltype(open_card)>(original_open)(index, log, level);
   const Locked lock(locked);
   if (Handle* entry = handle == nullptr ? nullptr : entry_of(handle)) {

@@ -16,6 +16,9 @@
 
 namespace isthmus::card::clock {
 
+/// Names the folder of the session.
+inline constexpr const char* folder_variable = "ISTHMUS_CARD_SESSION";
+
 /// Whether the session has a virtual clock; set before the program's own code runs.
 bool is_virtual();
 /// The session's page, null without one.

@@ -36,7 +36,6 @@ constinit Real<int(int, int, int)> real_socket("socket");
 constinit Real<int(int, const struct sigaction*, struct sigaction*)> real_sigaction("sigaction");
 
 constexpr std::size_t most_path = 4096;
-constexpr const char* folder_variable = "ISTHMUS_CARD_SESSION";
 constexpr const char* script = "simulate.sh";
 
 constinit DeviceProcesses device_processes;

@@ -39,6 +39,11 @@ def test_a_program_finds_its_cards_by_name_and_by_address(
         for card in seen["native"]
     ] == [(U250, "0000:00:00.0", U250, lacks), (F1, "0000:00:01.0", F1, lacks)]
     assert seen["native"][0]["offline"].startswith(lacks)
+    assert seen["absent"] == "Could not open device with index '2'"
+    assert any(
+        "there is no device 2; the number of cards is 2, the first is device 0" in line
+        for line in ran.errors
+    )
     assert seen["platform"] == U250
     assert seen["memories"] == {f"bank{n}": 16 * GIB for n in range(4)} | {"HOST[0]": 16 * GIB}
     assert [(card["name"], card["bdf"], card["bytes"]) for card in seen["opencl"]] == [

@@ -27,6 +27,15 @@ std::string error_of(const xrt::device& card) {
   }
 }
 
+std::string error_of_opening(unsigned index) {
+  try {
+    const xrt::device card(index);
+    return "none";
+  } catch (const std::exception& error) {
+    return error.what();
+  }
+}
+
 std::string text_of(cl_device_id card, cl_device_info what) {
   std::array<char, 128> text{};
   check(clGetDeviceInfo(card, what, text.size(), text.data(), nullptr));
@@ -50,7 +59,8 @@ int main(int count, char** arguments) {
         error_of(card).c_str());
   }
   const xrt::xclbin file{std::string(count == 2 ? arguments[1] : "")};
-  std::printf("], \"platform\": \"%s\", \"memories\": {", file.get_xsa_name().c_str());
+  std::printf("], \"absent\": \"%s\", \"platform\": \"%s\", \"memories\": {",
+              error_of_opening(cards).c_str(), file.get_xsa_name().c_str());
   const char* between = "";
   for (const xrt::xclbin::mem& memory : file.get_mems()) {
     std::printf("%s\"%s\": %llu", between, memory.get_tag().c_str(),
