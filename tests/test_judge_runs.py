@@ -123,6 +123,71 @@ def test_a_text_that_only_describes_serves_the_others() -> None:
     }
 
 
+def lspci(address: str, what: str = "Processing accelerators: Xilinx", link: str = "8GT/s") -> str:
+    return f"{address} {what} Device\n    LnkSta: Speed {link}, Width x4\n"
+
+
+NIC = "Ethernet controller: Intel"
+SMI = """GPU 00000000:{}:00.0
+    PCIe Generation
+        Max : 4
+        Current : 4
+    Link Width
+        Max : 16x
+        Current : 4x
+"""
+
+
+@pytest.mark.parametrize(
+    ("address", "text", "used"),
+    [
+        ("0000:65:00.1", lspci("65:00.1"), True),
+        ("0000:65:00.1", lspci("65:00.0"), True),
+        ("0001:65:00.1", lspci("65:00.0"), True),
+        ("0001:65:00.1", lspci("0000:65:00.1"), False),
+        ("0000:a5:00.1", lspci("0000:A5:00.1"), True),
+        ("0000:02:00.1", lspci("20:00.1"), False),
+        ("0000:65:00.1", lspci("81:00.0", NIC), False),
+        ("0000:65:00.1", lspci("81:00.0"), False),
+        ("0000:65:00.1", SMI.format("3B"), False),
+        ("0000:65:00.1", SMI.format("65"), True),
+        ("", lspci("81:00.0"), True),
+        ("", lspci("81:00.0", NIC) + lspci("65:00.0", link="16GT/s"), True),
+        ("", lspci("81:00.0", NIC), False),
+        ("", lspci("81:00.0", "Ethernet controller: Xilinx"), True),
+        ("", lspci("81:00.0") + lspci("65:00.0", link="16GT/s"), False),
+        ("", "$ lspci -vv -s 65:00.0\nLnkSta: Speed 8GT/s, Width x4\n", True),
+        ("0000:02:00.1", "$ lspci -vv -s 65:00.0\nLnkSta: Speed 8GT/s, Width x4\n", False),
+    ],
+    ids=[
+        "same", "function 0", "domain missing", "other domain", "case", "zeros", "network card",
+        "other card", "other GPU", "same GPU", "only one", "one beside a network card",
+        "network card alone", "FPGA as network card", "two", "command", "other command",
+    ],
+)  # fmt: skip
+def test_a_link_with_an_address_counts_for_that_card(address: str, text: str, used: bool) -> None:
+    log = FAST.replace("0000:65:00.1", address)
+    log = log if address else "\n".join(FAST.splitlines()[1:])
+    judged = of(log, text)
+    by = {one.limit.by for one in judged.judgements if one.limit}
+    assert by == {"log" if used else "board"}
+    assert bool(judged.unused_links) != used
+    assert judged.verdict == "impossible" or not used
+
+
+def test_a_gpu_does_not_take_the_link_of_another(isthmus: Command, tmp_path: Path) -> None:
+    text = (DATA / "nvbandwidth-42.txt").read_text(encoding="utf-8")  # of 99:00
+    for address, by in (("3B", "board"), ("99", "log")):
+        limit = of(text, SMI.format(address)).judgements[0].limit
+        assert limit
+        assert limit.by == by
+    for name, content in (("log", FAST), ("nic", lspci("81:00.0", NIC))):
+        (tmp_path / name).write_text(content, encoding="utf-8")
+    shown = isthmus("judge", "log", "nic", cwd=tmp_path)
+    assert shown.returncode == 0
+    assert "lspci (nic) shows 81:00.0, not 65:00: not used" in shown.stdout
+
+
 def test_cards_of_files_are_told_by_their_paths() -> None:
     line = "/dev/xdma{}_h2c_0 ** Average BW = 16777216, {}\n"
     judged = of(line.format(0, "1500.5") + line.format(1, "700.5"))

@@ -178,6 +178,20 @@ class SameData:
     source: str
 
 
+@dataclass(frozen=True)
+class UnusedLink:
+    """A text that describes links, of which none is that of a measured card."""
+
+    tool: str
+    file: str
+    shown: Sequence[str]
+    """Bus addresses that the text has: ``81:00.0``."""
+    cards: Sequence[str]
+    """Bus and device of the cards that were measured, ``02:00``; empty: the log names none."""
+    accelerators: bool
+    """Whether ``shown`` are of accelerators, rather than of network cards and disks."""
+
+
 @dataclass(frozen=True, kw_only=True)
 class Judged:
     """Everything that one text says."""
@@ -193,6 +207,7 @@ class Judged:
     without_effect: Sequence[str] = ()
     """Options that no limit and no known run comes from."""
     same: Sequence[SameData] = ()
+    unused_links: Sequence[UnusedLink] = ()
 
     @property
     def verdict(self) -> Verdict:

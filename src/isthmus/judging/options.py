@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from isthmus.judging import limits
+from isthmus.judging import links
 from isthmus.judging.judgement import Contradiction, Judgement
 from isthmus.models.pcie import Link
 from isthmus.references import Reference
@@ -53,7 +53,7 @@ def _of_link(
         return
     facts = [one.limit.fact for one in judgements if one.limit and one.limit.fact]
     for fact in facts:
-        link = limits.under_load(fact)
+        link = links.under_load(fact)
         if link and link.name != given.link.name:
             by = f"{fact.said_by}, {fact.place}"
             yield Contradiction("--link", given.link_option, link.name, by)
@@ -65,8 +65,8 @@ def _of_link(
                 yield Contradiction("--link", given.link_option, usual.name, by, "usual")
     boards = [given.board] if given.board else named
     for board in boards if not facts else ():
-        links = [parsed_link(one) for one in (board.link.pcie, *board.link.others) if one]
-        most = max(links, key=lambda one: one.raw, default=None)
+        possible = [parsed_link(one) for one in (board.link.pcie, *board.link.others) if one]
+        most = max(possible, key=lambda one: one.raw, default=None)
         if most and given.link.raw > most.raw:
             by = f"{board.title}: {board.link.source}"
             yield Contradiction("--link", given.link_option, most.name, by, "at most")

@@ -13,7 +13,7 @@ from isthmus.columns import command_lines, fitted, line_width
 from isthmus.importers.base import Log, Row
 from isthmus.judging import Cause, Judged, Judgement
 from isthmus.judging.grouping import backend
-from isthmus.judging.judgement import WORST
+from isthmus.judging.judgement import WORST, UnusedLink
 from isthmus.program import invocation
 from isthmus.reporters.judged_places import Places
 from isthmus.reporters.judged_sentences import (
@@ -273,6 +273,7 @@ def _facts(judged: Judged, ordered: Sequence[Judgement]) -> Iterator[list[str]]:
     yield from _labelled("Limit:", limits)
     yield from _labelled("Known:", known)
     yield from _labelled("Same:", same)
+    yield from _labelled("Link:", map(_unused, judged.unused_links))
     yield from _labelled("Missing:", [_MISSING[one] for one in judged.missing])
     outcomes = [o for log in judged.logs for o in log.outcomes]
     for status, label in _STATUS.items():
@@ -288,6 +289,26 @@ def _facts(judged: Judged, ordered: Sequence[Judgement]) -> Iterator[list[str]]:
     yield from _labelled("Others:", _joined(texts, 4))
     assumed = dict.fromkeys(text for log in judged.logs for text in log.assumed)
     yield from _labelled("Assumed:", _joined(list(assumed), len(assumed)))
+
+
+def _unused(one: UnusedLink) -> str:
+    """Why no link of a text is used: ``lspci shows 81:00.0, not 02:00``."""
+    shown_ = " and ".join(map(_address, one.shown[:2]))
+    shown_ += f" and {len(one.shown) - 2} more" if len(one.shown) > len(one.shown[:2]) else ""
+    where = f" ({one.file})" if one.file else ""
+    if one.cards:
+        why = f"not {' or '.join(one.cards[:2])}"
+    elif one.accelerators:
+        why = "and the log does not say which it measured"
+    else:
+        why = "which is no accelerator" if len(one.shown) == 1 else "which are no accelerators"
+    return f"{one.tool}{where} shows {shown_}, {why}: not used"
+
+
+def _address(text: str) -> str:
+    """A bus address without a domain of zeros."""
+    domain, _, rest = text.partition(":")
+    return rest if ":" in rest and not domain.strip("0") else text
 
 
 def _beyond(one: Judgement) -> str:
