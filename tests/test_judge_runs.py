@@ -219,6 +219,64 @@ def test_a_text_without_a_known_output_is_told(isthmus: Command, tmp_path: Path)
     assert "notes: no output that Isthmus knows" in " ".join(shown.stdout.split())
 
 
+# Pairs
+
+
+def matrix(gpus: int, slow: dict[tuple[int, int], float], usual: float = 764.5) -> str:
+    cells = [
+        ["N/A" if row == column else str(slow.get((row, column), usual)) for column in range(gpus)]
+        for row in range(gpus)
+    ]
+    return "\n".join([
+        "Running device_to_device_memcpy_read_ce.",
+        "memcpy CE GPU(row) -> GPU(column) bandwidth (GB/s)", " ".join(map(str, range(gpus))),
+        *(f"{row} {' '.join(values)}" for row, values in enumerate(cells)),
+    ])  # fmt: skip
+
+
+def between(low: float, gpus: int, *islands: range) -> dict[tuple[int, int], float]:
+    """Slow pairs between islands of GPUs."""
+    of = {gpu: number for number, island in enumerate(islands) for gpu in island}
+    return {(a, b): low for a in range(gpus) for b in range(gpus) if of[a] != of[b]}
+
+
+@pytest.mark.parametrize(
+    ("gpus", "slow", "named"),
+    [
+        (7, {(1, 5): 45.5}, [("GPU 1 and 5", 5)]),
+        (3, {(2, 0): 45.5}, [("GPU 2 and 0", 6)]),
+        (2, {(1, 0): 45.5}, [("GPU 1 and 0", 5)]),
+        (4, {(1, 2): 60.5, (2, 1): 45.5}, [("GPU 2 and 1", 6), ("GPU 1 and 2", 5)]),
+        (2, {(1, 0): 700.5}, []),
+        (8, between(45.5, 8, range(4), range(4, 8)), []),
+        (8, between(45.5, 8, range(6), range(6, 8)), []),
+        (8, {(gpu, gpu ^ 1): 45.5 for gpu in range(8)}, []),
+    ],
+    ids=[
+        "of seven", "of three", "of two", "both ways", "little", "sockets", "islands", "regular",
+    ],
+)  # fmt: skip
+def test_a_slow_pair_is_named(
+    gpus: int, slow: dict[tuple[int, int], float], named: list[tuple[str, int]]
+) -> None:
+    (one,) = of(matrix(gpus, slow)).judgements
+    reasons = [reason for reason in one.reasons if reason.kind == "differs"]
+    assert [(reason.part, reason.line) for reason in reasons] == named
+    assert one.verdict == ("below" if named else "unknown")
+
+
+def test_the_screen_names_a_slow_pair(isthmus: Command, tmp_path: Path) -> None:
+    for gpus, slow, usual, board, said in (
+        (7, {(1, 5): 45.5}, 764.5, (), "GPU 1 and 5 (line 5) reaches 45.5 GB/s"),
+        (7, {(1, 5): 2.5}, 24.5, ("--board", "a6000"), "GPU 1 and 5 (line 5) reaches 2.50 GB/s"),
+        (2, {(1, 0): 14.5}, 24.5, ("--board", "a6000"), "GPU 1 and 0 (line 5) 14.5 GB/s"),
+    ):
+        (tmp_path / "log").write_text(matrix(gpus, slow, usual), encoding="utf-8")
+        rows = isthmus("judge", "log", *board, cwd=tmp_path).stdout
+        assert "BELOW: between devices" in rows
+        assert said in " ".join(rows.split())
+
+
 # References
 
 

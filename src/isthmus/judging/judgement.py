@@ -109,6 +109,8 @@ class Reason:
     """A second size."""
     seconds: float = 0.0
     rate: float = 0.0
+    line: int = 0
+    """Of the part's figure; 0 where it has none of its own."""
 
 
 CauseKind = Literal[

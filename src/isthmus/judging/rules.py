@@ -11,9 +11,9 @@ best size of ``LARGE`` or more.
 4. Without: normal from ``GOOD`` of the limit on, below under ``POOR``; between, an engine may not
    reach more.
 5. Where 3 and 4 say normal, a link that is trained below what the device is capable of is "below".
-6. Whatever they say: below where the rate falls with the size, where one object is much slower than
-   the others, or where a copy is much slower than that of the other direction or that of another
-   run (``shapes``).
+6. Whatever they say: below where the rate falls with the size, where one object or pair is much
+   slower than the others, or where a copy is much slower than that of the other direction or that
+   of another run (``shapes``).
 7. Without a limit and a reference nothing is judged: the result says what is missing.
 """
 

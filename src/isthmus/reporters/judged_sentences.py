@@ -25,6 +25,8 @@ _KERNEL_WAYS = {"h2d": "read", "d2h": "written", "both": "both ways", "": ""}
 _GPUS = ("cuda", "rocm")
 _ALIKE = 0.25
 """Objects that differ more are not alike."""
+_PAIR = 2
+"""Ways between two devices."""
 _JUST = 1.01
 """Times the end of a known range, up to which a figure is at the end."""
 _BEYOND_PCIE_BPS = 64e9
@@ -123,8 +125,16 @@ def sentence(one: Judgement) -> str:
     rate = shown(one.rate, "B/s") if one.rate else ""
     for kind, make in _SENTENCES.items():
         if kind in kinds:
-            return make(_Said(one, kinds[kind], what(one), rate))
+            slowest = _slowest(one) if kind in {"below_known", "low_share"} else ""
+            return make(_Said(one, kinds[kind], what(one) + slowest, rate))
     return f"{what(one)} {rate}."
+
+
+def _slowest(one: Judgement) -> str:
+    """The object that a low rate is of; empty where all objects are about as slow."""
+    if not one.row.part or one.rate > (1 - _ALIKE) * one.fastest:
+        return ""
+    return f", {_part(one.row.part, one.row.line)}"
 
 
 def known_range(one: Judgement, unit: str = "B/s") -> str:
@@ -162,10 +172,18 @@ def _falls(said: _Said) -> str:
 
 
 def _differs(said: _Said) -> str:
+    others = [one for one in said.one.reasons if one.kind == "differs" and one != said.reason]
+    more = f"; {counted(len(others), 'more is', 'more are')} slow" if others else ""
+    usual = "the other way" if len(objects(said.one)) == _PAIR else "the median of all"
     return (
-        f"{said.subject}: {said.reason.part} reaches {said.other}, {said.share} of the median of "
-        f"the others{said.of_limit}."
+        f"{said.subject}: {_part(said.reason.part, said.reason.line)} reaches {said.other}, "
+        f"{said.share} of {usual}{said.of_limit}{more}."
     )
+
+
+def _part(name: str, line: int) -> str:
+    """An object with the line of its figure: ``GPU 1 and 5 (line 28)``."""
+    return f"{name} (line {line})" if line else name
 
 
 def _slower_way(said: _Said) -> str:
