@@ -277,6 +277,20 @@ def test_the_screen_names_a_slow_pair(isthmus: Command, tmp_path: Path) -> None:
         assert said in " ".join(rows.split())
 
 
+# Failed tests
+
+
+def test_a_failed_test_is_named_with_its_own_text_and_line(
+    isthmus: Command, tmp_path: Path
+) -> None:
+    failed = "\n" + SLOW.replace("PASSED", "FAILED").replace(": DMA", ": dma")
+    for name, text in ("m1.txt", FAST), ("m2.txt", failed):
+        (tmp_path / name).write_text(text, encoding="utf-8")
+    shown = isthmus("judge", "m1.txt", "m2.txt", cwd=tmp_path)
+    told = " ".join(shown.stdout.split())
+    assert "FAILED: m2.txt, line 4: the test 'dma' failed. Else normal: m1.txt, line 4" in told
+
+
 # References
 
 
@@ -376,6 +390,25 @@ def test_a_board_that_contradicts_the_text_is_said_first(isthmus: Command, tmp_p
     rows = isthmus("judge", str(tmp_path / "log"), "--board", "u50").stdout.splitlines()
     assert rows[1].startswith("Option:   --board u50 contradicts the log, which names AMD Alveo")
     assert "Limits and known runs are the option's." in " ".join(row.strip() for row in rows[1:3])
+
+
+def test_a_known_run_on_another_link_is_said_to_be_scaled(isthmus: Command, tmp_path: Path) -> None:
+    log = VALIDATE.format(write=2990.5, read=3000.5)
+    (tmp_path / "log").write_text(log, encoding="utf-8")
+    told = " ".join(isthmus("judge", "log", "--link", "Gen3 x4", cwd=tmp_path).stdout.split())
+    assert "1 known run of AMD Alveo U280, scaled to this link, reaches" in told
+    assert "(as --link says)" in told
+    assert "scaled" not in isthmus("judge", "log", cwd=tmp_path).stdout
+
+
+def test_a_board_that_the_limit_is_compared_with_has_an_effect() -> None:
+    assert [one.kind for one in of(FAST, board="u280", link="gen4x16").contradictions] == [
+        "at most"
+    ]
+    assert not of(FAST, board="u280", link="gen4x16").without_effect
+    assert not of(FAST, board="u280", link="gen3x1").without_effect
+    bare = FAST.replace("xilinx_u280_xdma_201920_3", "some_platform")
+    assert not of(bare, board="u280", link="gen4x16").without_effect
 
 
 def test_an_option_without_effect_is_said() -> None:

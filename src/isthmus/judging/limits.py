@@ -25,7 +25,7 @@ def of_link(
 ) -> Limit | None:
     """The limit of a copy between host and device; ``fact``: what the log says of its link."""
     if user:
-        return _pcie(user, "as you say (--link)", ways, fact, "link option")
+        return _pcie(user, "as --link says", ways, fact, "link option")
     if fact and (found := links.under_load(fact)):
         return _pcie(found, f"{fact.said_by}, {fact.place}", ways, fact, "log")
     if board and board.link.GBps:
@@ -100,7 +100,7 @@ def of_port(gigabits: float, ways: int) -> Limit:
     """The limit of a network's port, as the user says it."""
     value = ways * gigabits * 1e9 / 8
     name = f"{gigabits:g} Gb/s port"
-    return Limit(value, value, name, "as you say (--link)", by="link option")
+    return Limit(value, value, name, "as --link says", by="link option")
 
 
 def of_ports(gigabits: float) -> Limit:
@@ -113,7 +113,7 @@ def of_ports(gigabits: float) -> Limit:
     value = gigabits * 1e9 / 8
     name = f"{gigabits:g} Gb/s of ports of a host"
     most = _WITHIN_HOSTS_FIRST * value
-    return Limit(value, most, name, "as you say (--link)", by="link option")
+    return Limit(value, most, name, "as --link says", by="link option")
 
 
 def lesser_links(rate: float, limit: Limit) -> list[str]:

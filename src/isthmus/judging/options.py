@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from isthmus.judging import links
 from isthmus.judging.judgement import Contradiction, Judgement
 from isthmus.models.pcie import Link
-from isthmus.references import Reference
+from isthmus.references import Reference, engine
 from isthmus.references import link as parsed_link
 
 
@@ -72,17 +72,26 @@ def _of_link(
             yield Contradiction("--link", given.link_option, most.name, by, "at most")
 
 
-def without_effect(given: Given, judgements: Sequence[Judgement]) -> list[str]:
-    """Options that no limit and no known run comes from: ``--link gen3x16``."""
+def without_effect(
+    given: Given, judgements: Sequence[Judgement], unlike: Sequence[Contradiction]
+) -> list[str]:
+    """Options that no limit, no known run and no contradiction comes from: ``--link gen3x16``."""
     found = []
     by = {one.limit.by for one in judgements if one.limit}
     if (given.link or given.port_gigabits) and "link option" not in by:
         found.append(f"--link {given.link_option}")
-    if given.board and not any(_by_board(one, given.board) for one in judgements):
+    says_links = any(one.kind in {"usual", "at most"} for one in unlike)
+    used = says_links or any(_by_board(one, given.board) for one in judgements)
+    if given.board and not used:
         found.append(f"--board {given.board_option}")
     return found
 
 
-def _by_board(judgement: Judgement, board: Reference) -> bool:
+def _by_board(judgement: Judgement, board: Reference | None) -> bool:
+    """Whether a limit or a known run is that of the board, or of the engine that it has."""
+    if board is None:
+        return False
+    its_engine = engine(board.engine)
+    titles = {board.title} | ({its_engine.title} if its_engine else set())
     limited = judgement.limit is not None and judgement.limit.by == "board"
-    return limited or (judgement.known is not None and judgement.known.of == board.title)
+    return limited or (judgement.known is not None and judgement.known.of in titles)

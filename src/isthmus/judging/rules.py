@@ -109,8 +109,8 @@ def judge(
     return Judged(
         logs=logs, boards=[given.board] if given.board else named, judgements=judgements,
         shown=shown, problems=[*problems, *_unread(logs)], missing=list(missing),
-        contradictions=unlike, without_effect=without_effect(given, judgements), same=list(same),
-        unused_links=list(_unused_links(logs)),
+        contradictions=unlike, without_effect=without_effect(given, judgements, unlike),
+        same=list(same), unused_links=list(_unused_links(logs)),
     )  # fmt: skip
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from typing import NamedTuple
 
@@ -25,6 +26,8 @@ _KERNEL_WAYS = {"h2d": "read", "d2h": "written", "both": "both ways", "": ""}
 _GPUS = ("cuda", "rocm")
 _ALIKE = 0.25
 """Objects that differ more are not alike."""
+_SEVERAL = re.compile(r"links\b", re.IGNORECASE)
+"""In names of limits that are plural: ``18 NVLinks of generation 4``."""
 _PAIR = 2
 """Ways between two devices."""
 _JUST = 1.01
@@ -151,7 +154,8 @@ def _above(said: _Said) -> str:
         return f"{said.subject} {fastest} is more than any link carries."
     most, at = shown(limit.raw, "B/s"), said.reason.size
     fastest += f" at {bytes_of(at)}" if at else ""
-    return f"{said.subject} {fastest}; {limit.name} carries at most {most} ({limit.source})."
+    carries = "carry" if _SEVERAL.search(limit.name) else "carries"
+    return f"{said.subject} {fastest}; {limit.name} {carries} at most {most} ({limit.source})."
 
 
 def _above_any(said: _Said) -> str:
@@ -199,7 +203,7 @@ def _lesser(said: _Said) -> str:
         return f"{said.subject} {said.rate}."
     generation, lanes = fact.capable
     return (
-        f"the link runs at gen{fact.generation} x{fact.lanes}, the device could gen{generation} "
+        f"the link runs at gen{fact.generation} x{fact.lanes}, the device can do gen{generation} "
         f"x{lanes}. {said.subject} {said.rate}{said.of_limit}."
     )
 
@@ -210,8 +214,9 @@ def _as_known(said: _Said) -> str:
         return _share(said)
     runs = counted(known.runs, "known run", "known runs")
     reach = "reaches" if known.runs == 1 else "reach"
+    reach = f", scaled to this link, {reach}" if known.scaled else f" {reach}"
     return (
-        f"{said.subject} {said.rate}{said.of_limit}; {runs} of {known.of} {reach} "
+        f"{said.subject} {said.rate}{said.of_limit}; {runs} of {known.of}{reach} "
         f"{known_range(said.one)}{_then(outside(said.one))}."
     )
 
