@@ -28,6 +28,7 @@ Test 1 [0000:65:00.1]     : DMA
 """
 FAST = VALIDATE.format(write=11200.5, read=11800.5)
 SLOW = VALIDATE.format(write=815.5, read=900.5)
+OSU = "# OSU MPI Bandwidth Test v7.4\n# Size      Bandwidth (MB/s)\n4194304 100.5\n"
 OTHER = FAST.replace("u280", "u250").replace("65:00", "b3:00")
 
 
@@ -392,6 +393,28 @@ def test_a_board_that_contradicts_the_text_is_said_first(isthmus: Command, tmp_p
     assert "Limits and known runs are the option's." in " ".join(row.strip() for row in rows[1:3])
 
 
+@pytest.mark.parametrize(
+    ("text", "board", "link", "evidence"),
+    [
+        (matrix(7, {}), "h100", None, "the log does not confirm --board h100"),
+        (OSU.replace("100.5", "93100.5"), None, "100", "the log does not confirm --link 100Gb"),
+        (FAST.replace("u280", "x"), None, "gen3x8", "the log does not confirm --link gen3x8"),
+        (FAST.replace("u280", "x_gen3x8"), None, "gen3x8", ""),
+        (FAST.replace("11200", "95000"), "u280", None, ""),
+    ],
+    ids=["GPUs", "port", "PCIe", "confirmed link", "confirmed board"],
+)
+def test_an_option_that_no_text_confirms_is_the_first_cause(
+    text: str, board: str | None, link: str | None, evidence: str
+) -> None:
+    port = float(link) if link and link.isdecimal() else 0.0
+    judged = judge([Pasted(text)], board, None if port else link, port)
+    first = next((one.causes[0] for one in judged.judgements if one.verdict == "impossible"), None)
+    assert first
+    assert (first.kind, first.evidence) == ("other_link", evidence)
+    assert first.command
+
+
 def test_a_known_run_on_another_link_is_said_to_be_scaled(isthmus: Command, tmp_path: Path) -> None:
     log = VALIDATE.format(write=2990.5, read=3000.5)
     (tmp_path / "log").write_text(log, encoding="utf-8")
@@ -481,9 +504,6 @@ def test_perftest_json_without_iterations_is_read() -> None:
     log = importers.by_name("perftest").read(text)
     assert [(list(row.values), row.size, row.batch) for row in log.rows] == [([2229.27], 65536, 1)]
     assert "one iteration, where the output does not say their number" in log.assumed
-
-
-OSU = "# OSU MPI Bandwidth Test v7.4\n# Size      Bandwidth (MB/s)\n4194304 100.5\n"
 
 
 @pytest.mark.parametrize(

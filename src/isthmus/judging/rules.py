@@ -101,7 +101,8 @@ def judge(
     unlike = contradictions(given, named, judgements)
     by_file = {log.file: visible(log, logs) for log in logs}
     judgements = [
-        causes.explained(one, by_file[one.group.file], judgements, unlike) for one in judgements
+        causes.explained(one, by_file[one.group.file], judgements, unlike, given)
+        for one in judgements
     ]
     missing = dict.fromkeys(
         what for one in judgements if one.verdict == "unknown" for what in one.missing
