@@ -186,7 +186,32 @@ def test_a_gpu_does_not_take_the_link_of_another(isthmus: Command, tmp_path: Pat
         (tmp_path / name).write_text(content, encoding="utf-8")
     shown = isthmus("judge", "log", "nic", cwd=tmp_path)
     assert shown.returncode == 0
-    assert "lspci (nic) shows 81:00.0, not 65:00: not used" in shown.stdout
+    assert "lspci (nic) shows 81:00.0, not 65:00, whose link it does" in shown.stdout
+
+
+def test_gpus_do_not_take_the_link_of_one_of_them() -> None:
+    rows = "Running host_to_device_memcpy_ce.\nmemcpy CE CPU(row) -> GPU(column) bandwidth (GB/s)\n"
+    devices = "".join(
+        f"Device {i}: NVIDIA A100 (00000000:{at}:00)\n" for i, at in ((0, 18), (1, 38))
+    )
+    log = f"nvbandwidth Version: v0.8\n{devices}{rows} 0 1\n0 25.5 25.6\n"
+    for smi, by, missing in (
+        (SMI.format(18), "board", [["38:00"]]),
+        (SMI.format(18) + SMI.format(38), "log", []),
+    ):
+        judged = of(log, smi)
+        assert {one.limit.by for one in judged.judgements if one.limit} == {by}
+        assert [one.cards for one in judged.unused_links] == missing
+
+
+def test_texts_that_describe_one_card_each_describe_all() -> None:
+    judged = of(FAST, OTHER, lspci("65:00.1"), lspci("b3:00.0"))
+    assert {one.limit.source for one in judged.judgements if one.limit} == {
+        "LnkSta, line 2 of c.txt", "LnkSta, line 2 of d.txt",
+    }  # fmt: skip
+    assert not judged.unused_links
+    (one,) = of(FAST, OTHER, lspci("65:00.1")).unused_links
+    assert (one.shown, one.cards) == (["65:00.1"], ["b3:00"])
 
 
 def test_cards_of_files_are_told_by_their_paths() -> None:

@@ -182,14 +182,14 @@ class SameData:
 
 @dataclass(frozen=True)
 class UnusedLink:
-    """A text that describes links, of which none is that of a measured card."""
+    """A text that describes links, but not that of a measured card."""
 
     tool: str
     file: str
     shown: Sequence[str]
     """Bus addresses that the text has: ``81:00.0``."""
     cards: Sequence[str]
-    """Bus and device of the cards that were measured, ``02:00``; empty: the log names none."""
+    """Bus and device of measured cards without a link, ``02:00``; empty: the log names none."""
     accelerators: bool
     """Whether ``shown`` are of accelerators, rather than of network cards and disks."""
 

@@ -55,7 +55,7 @@ def fact_of(logs: Sequence[Log], cards: Sequence[Card]) -> LinkFact | None:
     """What the logs say of the link of cards; None where it is not said, or of which card."""
     facts = [fact for log in logs for fact in log.links]
     own = [fact for fact in facts if _is_of(fact, cards)]
-    if not own:
+    if not own or _without_fact(cards, own):  # of several GPUs each must have its link
         facts = [one for one in facts if not card(one.device) or (not cards and one.accelerator)]
         links = {(fact.generation, fact.lanes) for fact in facts}
         devices = {card(fact.device) or fact.device for fact in facts}
@@ -66,6 +66,11 @@ def fact_of(logs: Sequence[Log], cards: Sequence[Card]) -> LinkFact | None:
 def _is_of(fact: LinkFact, cards: Sequence[Card]) -> bool:
     found = card(fact.device)
     return found is not None and any(found.is_(one) for one in cards)
+
+
+def _without_fact(cards: Sequence[Card], facts: Sequence[LinkFact]) -> list[Card]:
+    """Cards whose link no fact is of."""
+    return [one for one in cards if not any(_is_of(fact, [one]) for fact in facts)]
 
 
 def _order(fact: LinkFact) -> tuple[int, float]:
@@ -80,24 +85,33 @@ def under_load(fact: LinkFact) -> Link | None:
     return link_of(generation, fact.lanes)
 
 
-def unused(described: Log, measured: Sequence[tuple[Log, Sequence[Row]]]) -> Iterator[UnusedLink]:
-    """That no link of a text with bus addresses is used.
+def unused(
+    described: Log, measured: Sequence[tuple[Log, Sequence[Row]]], logs: Sequence[Log]
+) -> Iterator[UnusedLink]:
+    """Cards that a text with bus addresses does not describe, though other texts do not either.
 
     ``measured``: logs that the text describes, each with its rows of copies to and from the host.
+    ``logs``: all that may describe the cards.
     """
     facts = [fact for fact in described.links if card(fact.device)]
     if described.rows or not facts or not any(rows for _, rows in measured):
         return
-    cards = [one for log, rows in measured for one in cards_of(log, rows)]
+    cards = list(dict.fromkeys(one for log, rows in measured for one in cards_of(log, rows)))
     likely = [fact for fact in facts if fact.accelerator]
-    if any(_is_of(fact, cards) for fact in facts) or (
-        not cards and (len({(one.generation, one.lanes) for one in likely}) == 1
-                       or len({card(one.device) for one in likely}) == 1)
-    ):  # fmt: skip
-        return
-    shown = likely if likely and not cards else facts
-    yield UnusedLink(
-        described.tool, described.file,
-        list(dict.fromkeys(fact.device.lower() for fact in shown)),
-        list(dict.fromkeys(one.place for one in cards)), bool(likely),
-    )  # fmt: skip
+    if cards:
+        missing = _without_fact(cards, facts)
+        if len(missing) < len(cards):  # another text may describe the rest
+            missing = _without_fact(missing, [fact for log in logs for fact in log.links])
+        if missing:
+            yield _unused(described, facts, missing)
+    elif len({(one.generation, one.lanes) for one in likely}) != 1 and (
+        len({card(one.device) for one in likely}) != 1
+    ):
+        yield _unused(described, likely or facts, [])
+
+
+def _unused(described: Log, facts: Sequence[LinkFact], missing: Sequence[Card]) -> UnusedLink:
+    shown = list(dict.fromkeys(fact.device.lower() for fact in facts))
+    places = list(dict.fromkeys(one.place for one in missing))
+    accelerators = any(fact.accelerator for fact in facts)
+    return UnusedLink(described.tool, described.file, shown, places, accelerators)

@@ -116,13 +116,13 @@ def judge(
 
 
 def _unused_links(logs: Sequence[Log]) -> Iterator[UnusedLink]:
-    """Texts whose links are those of no measured card."""
+    """Texts that describe links, but not that of a measured card."""
     for described in logs:
         measured = [
             (log, [row for row in log.rows if row.kind in _TO_HOST and not row.nothing])
             for log in logs if described in visible(log, logs)
         ]  # fmt: skip
-        yield from links.unused(described, measured)
+        yield from links.unused(described, measured, logs)
 
 
 def _unread(logs: Sequence[Log]) -> Iterator[str]:

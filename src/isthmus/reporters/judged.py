@@ -286,8 +286,9 @@ def _unused(one: UnusedLink) -> str:
     shown_ += f" and {len(one.shown) - 2} more" if len(one.shown) > len(one.shown[:2]) else ""
     where = f" ({one.file})" if one.file else ""
     if one.cards:
-        why = f"not {' or '.join(one.cards[:2])}"
-    elif one.accelerators:
+        cards = " or ".join(one.cards[:2])
+        return f"{one.tool}{where} shows {shown_}, not {cards}, whose link it does not tell"
+    if one.accelerators:
         why = "and the log does not say which it measured"
     else:
         why = "which is no accelerator" if len(one.shown) == 1 else "which are no accelerators"
