@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import argparse
 import sys
+from collections.abc import Sequence
 from itertools import combinations
 from pathlib import Path
 
@@ -16,11 +17,21 @@ import numpy as np
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "tests"))
 
-from host_states import STATES, coverage, of_repetitions, planted, stored
+from host_states import (
+    STATES,
+    Measured,
+    coverage,
+    intervals,
+    names,
+    of_repetitions,
+    planted,
+    stored,
+)  # fmt: skip
 from isthmus.analysis.changes import Side, compare
 from isthmus.analysis.summary import estimate, summarise
 from isthmus.results import run_file
 from isthmus.results.run_file import Run
+from isthmus.statistics import Interval, location
 
 SETS = {
     "with references": "2026-11-27-h100-twelve-runs",
@@ -47,6 +58,55 @@ def repetitions() -> None:
         found = of_repetitions(stored(name))
         figures = ", ".join(f"{key} {value:.3f}" for key, value in found.items())
         print(f"Twelve runs, {title}: {figures}")
+
+
+def ratios() -> None:
+    """Coverage and width of pageable over pinned within a run, of the stored sets.
+
+    Of ratios whose two rows have two processes in common, and of those that have six.
+    """
+    print("| set | processes | ratios | how | held | half-width |")
+    print("|---|--:|--:|---|--:|--:|")
+    for title, name in SETS.items():
+        runs = stored(name)
+        rows = names(name)
+        pairs = [
+            (rows.index(one), rows.index(one.replace("pinned", "pageable")))
+            for one in rows
+            if "pinned" in one
+        ]
+        tables = [_ratios(run, pairs) for run in runs]
+        middles = np.median([[one[TWO_ROWS].value for one, _ in table] for table in tables], axis=0)
+        for least in (2, 6):
+            kept = [
+                (intervals, middle)
+                for table in tables
+                for (intervals, common), middle in zip(table, middles, strict=True)
+                if common >= least
+            ]
+            for how in HOW:
+                held = np.mean([of[how].low <= middle <= of[how].high for of, middle in kept])
+                width = np.median([of[how].high - of[how].low for of, _ in kept]) / 2
+                print(f"| {title} | {least} | {len(kept)} | {how} | {held:.1%} | {width:.1%} |")
+
+
+TWO_ROWS = "two rows, by processes alone"
+HOW = (TWO_ROWS, "two rows, as shown", "process by process")
+
+
+def _ratios(
+    run: Measured, pairs: Sequence[tuple[int, int]]
+) -> list[tuple[dict[str, Interval], int]]:
+    """Logarithms of ratios of two rows of a run in three ways, and the processes in common."""
+    rows = [[one.logarithm() for one in row] for row in intervals(run)]
+    found = []
+    for below, above in pairs:
+        (alone, shown), (other, other_shown) = rows[above], rows[below]
+        logs, others = run.rows[above].logs, run.rows[below].logs
+        apart = [logs[number] - others[number] for number in logs if number in others]
+        ways = (alone.minus(other), shown.minus(other_shown), location(apart))
+        found.append((dict(zip(HOW, ways, strict=True)), len(apart)))
+    return found
 
 
 def changes() -> None:
@@ -107,6 +167,7 @@ def main() -> None:
         return
     simulated(arguments.runs)
     repetitions()
+    ratios()
     changes()
 
 

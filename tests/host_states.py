@@ -131,6 +131,13 @@ def stored(name: str = "2026-11-27-h100-twelve-runs") -> list[Measured]:
     ]
 
 
+def names(name: str) -> list[str]:
+    """Names of the rows of a stored set, in order."""
+    with gzip.open(STORED / f"{name}.csv.gz", "rt") as file:
+        rows = [row for row in csv.DictReader(file) if row["row"]]
+    return list(dict.fromkeys(row["row"] for row in rows if row["run"] == rows[0]["run"]))
+
+
 def _kind(row: str) -> str:
     _, memory, size = row.split()
     return memory if int(size) >= 1 << 20 else "small"

@@ -72,6 +72,18 @@ def test_hosts_that_show_no_sensitivity_hide_no_change() -> None:
         assert not result.of("slower")
 
 
+def test_the_interval_of_a_slower_link_holds_its_change() -> None:
+    """Also where the hosts may explain a part of the change, and nothing says how much."""
+    for seed in range(PAIRS):
+        base, new = planted(seed, host=1.1, link=1.5, spread=0.0)
+        slower = [one for one in compare(Side("a", [base]), Side("b", [new])).link
+                  if one.verdict == "slower"]  # fmt: skip
+        assert slower
+        for one in slower:
+            assert one.ratio.low < one.ratio.value < one.ratio.high
+            assert one.ratio.low < 1.5 < one.ratio.high
+
+
 def test_sentences_and_data() -> None:
     """The screen names the host and the link; JSON has both as figures."""
     result = _compared(3, 1.1, 1.0)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+from pathlib import Path
 
 import msgspec
 import numpy as np
@@ -13,9 +14,11 @@ from host_states import planted, with_host
 from isthmus.analysis import host_state
 from isthmus.analysis.host_state import of_rows, variation
 from isthmus.analysis.summary import estimate, summarise
+from isthmus.cli.doctor import doctor
 from isthmus.reporters import json as as_json
 from isthmus.reporters.summary import lines
-from isthmus.results.run_file import HostReading
+from isthmus.results import run_file
+from isthmus.results.run_file import HostReading, Run
 from synthetic import Law, transfer_run
 
 
@@ -32,6 +35,48 @@ def test_interval_has_the_state_in_it() -> None:
         assert 0 <= row.state_share <= 1
         wider.setdefault(point.bytes < 1 << 20, []).append(width)
     assert np.median(wider[True]) > 1.1
+
+
+def test_each_row_says_why_it_is_not_converged() -> None:
+    """Its processes differ, or the host varies: one of the two, and neither where it converged."""
+    run, _ = planted(2)
+    seen = set()
+    for precision in (0.001, 0.005, 0.01, 0.02, 0.1):
+        settings = msgspec.structs.replace(run.settings, precision=precision)
+        rows = summarise(msgspec.structs.replace(run, settings=settings))
+        for row in rows.itertuples():
+            why = {"reruns_apart", "host_varies"} & set(row.flags.split(";"))
+            assert len(why) == (not row.converged)
+            seen |= why
+    assert seen == {"reruns_apart", "host_varies"}
+
+
+def _drifting(run: Run) -> Run:
+    """The same run, whose samples grow by a tenth within each process."""
+    points = []
+    for point in run.points:
+        reruns = []
+        for one in point.reruns:
+            samples = one.clocks["host"]
+            ticks = [round(samples.ticks[0] * (1 + i / 300)) for i in range(30)]
+            clocks = {"host": msgspec.structs.replace(samples, ticks=ticks)}
+            reruns.append(msgspec.structs.replace(one, clocks=clocks))
+        points.append(msgspec.structs.replace(point, reruns=reruns))
+    return msgspec.structs.replace(run, points=points)
+
+
+def test_drift_is_a_flag_only_where_the_interval_does_not_know_it() -> None:
+    """Several processes with references: the interval has slow variation in it."""
+    run = _drifting(planted(2)[0])
+    assert not summarise(run)["flags"].str.contains("unstable").any()
+    points = [
+        msgspec.structs.replace(
+            point, reruns=[msgspec.structs.replace(one, host_speed=[]) for one in point.reruns]
+        )
+        for point in run.points
+    ]
+    without = summarise(msgspec.structs.replace(run, points=points))
+    assert without["flags"].str.contains("unstable").all()
 
 
 def test_a_run_without_references_reads_as_before() -> None:
@@ -60,6 +105,28 @@ def test_a_slow_part_of_the_run_is_told() -> None:
     assert "of size 4Mi to 64Mi do not." in text
     data = json.loads(as_json.REPORTER.text(with_host(12, 1.08, 4)))
     assert data["host"]["reference"] == "system_call_s"
+
+
+def test_doctor_names_the_host_s_state_as_show_does(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """The same sentence and the same data; a steady host is no finding."""
+    file, steady = tmp_path / "slow.json", tmp_path / "steady.json"
+    file.write_bytes(run_file.encode(with_host(12, 1.08, 4)))
+    steady.write_bytes(run_file.encode(with_host(12, 1.0, 4)))
+    assert doctor(run=file) == 3
+    told = capsys.readouterr().out
+    sentence = "The host was 8.2 % slower in 33 % of this run (system calls): points of size"
+    assert sentence in " ".join(" ".join(lines(run_file.load(file))).split())
+    assert sentence in told
+    doctor(run=file, as_json=True)
+    judged = json.loads(capsys.readouterr().out)
+    shown = json.loads(as_json.REPORTER.text(run_file.load(file)))
+    assert judged["host"] == shown["host"]
+    checks = [result["check"] for result in judged["subjects"][0]["results"]]
+    assert checks.count("host_speed") == 1
+    doctor(run=steady, as_json=True)
+    assert "host_speed" not in capsys.readouterr().out
 
 
 def test_a_steady_host_is_not_named() -> None:

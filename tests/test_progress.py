@@ -83,6 +83,14 @@ def test_an_answer_is_one_line_at_once(shown: Shown) -> None:
             {"seconds": [Interval(1.2e-3, math.nan, math.nan)]},
             "64Mi pinned: 55.9 GB/s (one process)",
         ),
+        (
+            {"certainty": "host"},
+            "64Mi pinned: 55.9 GB/s +-0.17 %: the host's own speed varies",
+        ),
+        (
+            {"certainty": "scatter", "seconds": [Interval(1.2e-3, 1e-3, 2.395e-3)]},
+            "64Mi pinned: 55.9 GB/s +-100 %: processes differ too much",
+        ),
         ({"plateau": False}, "64Mi pinned: 55.9 GB/s +-0.17 %; larger copies may be faster"),
         ({"moved_bytes": 0}, "64Mi pinned: 1.20 ms +-0.17 %"),
     ],

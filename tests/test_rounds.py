@@ -14,6 +14,7 @@ import pytest
 
 import synthetic
 from isthmus.analysis.summary import summarise
+from isthmus.host_rows import HostRows
 from isthmus.measure.jobs import (
     GIVE_UP_AFTER,
     OFFLOAD_LOOKS,
@@ -27,8 +28,10 @@ from isthmus.measure.jobs import (
 from isthmus.measure.plan import Layer, Task
 from isthmus.measure.rounds import Rounds, Standing, usual_budget_s
 from isthmus.measure.runner import Answer, Runner
-from isthmus.results.run_file import Settings
+from isthmus.results.journal import PointKey, key_of
+from isthmus.results.run_file import HostReading, Rerun, Settings
 from isthmus.statistics import LOOKS, over_processes
+from isthmus.statistics.host_state import Slow
 from isthmus.studies.base import Headline
 from isthmus.system.binding import Binding
 
@@ -216,6 +219,75 @@ def test_what_is_judged_is_what_is_shown_on_a_coarse_clock_as_well() -> None:
     assert [settled(one, settings()) for one in (short, longer, apart)] == [True, True, False]
 
 
+def state(half_width: float, *jobs: Job) -> None:
+    """What the host's state adds to these jobs."""
+    slow = {key_of(one.task.points[0]): Slow(half_width, (), 0.0) for one in jobs}
+    for one in jobs:
+        one.judge_by(slow)
+
+
+def test_a_job_is_done_where_its_shown_interval_is_precise() -> None:
+    """The host's state is in the interval that decides; what it keeps open comes last."""
+    steady, followed, hopeless = job(), job(SMALL, "followed"), job(SMALL, "hopeless")
+    jobs = [steady, followed, hopeless]
+    for one in jobs:
+        visit(one, 1.0, 1.02, 0.98, 1.01, 0.99, 1.0)
+    assert all(settled(one, settings()) for one in jobs)
+    state(0.01, steady)
+    state(0.045, followed)
+    state(0.06, hopeless)
+    assert [settled(one, settings()) for one in jobs] == [True, False, False]
+    assert needed(followed, settings()) < LOOKS[-1]
+    assert needed(hopeless, settings()) == LOOKS[-1]
+    for one in jobs:
+        shown = one.shown(0.95)
+        assert shown
+        assert shown.half_width == pytest.approx(one.half_width(0.95))
+        assert one.own_half_width(0.95) < 0.021
+    fresh = job(SMALL, "fresh")
+    plan = rounds([*jobs, fresh])
+    plan.start_s["host"] = 1e-6  # starting a process is worth no extra visit
+    assert set(plan.next_round(60.0)) == {fresh, followed}
+    visit(fresh, *[1.0] * LOOKS[0])
+    visit(followed, *[1.0] * (LOOKS[-1] - LOOKS[0]))
+    assert plan.next_round(60.0) == [hopeless], "the time that is left is spread over the run"
+    hopeless.open_ended = True
+    visit(hopeless, *[1.0] * (GIVE_UP_AFTER - LOOKS[0]))
+    assert plan.next_round(60.0) == [], "a run without a time limit gives it up"
+
+
+def host_varies(number: int, seconds: float) -> Rerun:
+    """A process with a reading; the host is slower by a tenth in every third one."""
+    slower = 1 + 0.1 * (number % 3 == 0)
+    reading = HostReading(float(number), 2e-7 * slower, 4e-4 * slower, 7e-6)
+    return msgspec.structs.replace(
+        synthetic.rerun(number, [seconds * slower] * 5), at_s=float(number), host_speed=[reading]
+    )
+
+
+def test_the_runner_judges_by_the_summary_s_interval() -> None:
+    """Results with readings: each job's interval is that of the summary of the same results."""
+    jobs = [job(SMALL << n, f"op{n}") for n in range(6)]
+    rows = HostRows[PointKey](0.95)
+    plan = Rounds(jobs, settings(), Layer.REST, rows)
+    points = []
+    for place, one in enumerate(jobs):
+        reruns = [host_varies(n, 1e-3 * (1 + place + 0.01 * (n * place % 5))) for n in range(9)]
+        points.append(msgspec.structs.replace(one.task.points[0], reruns=reruns))
+        for n, rerun in enumerate(reruns):
+            one.add(n, {0: rerun})
+            one.cost = Cost(1e-3, 1e-5)
+            rows.add(key_of(one.task.points[0]), one.task.points[0], rerun)
+    alone = [one.half_width(0.95) for one in jobs]
+    plan.next_round(60.0)
+    shown = summarise(synthetic.run(points))
+    for one, before, row in zip(jobs, alone, shown.itertuples(), strict=True):
+        width = max(row.ci_high_s - row.median_s, row.median_s - row.ci_low_s) / row.median_s
+        assert one.half_width(0.95) == pytest.approx(width, rel=1e-6)
+        assert one.half_width(0.95) >= before
+        assert row.state_share > 0
+
+
 def test_samples_take_as_long_as_what_is_beside_them() -> None:
     cheap, expensive, costliest = job(), job(LARGE), job(LARGE, "costliest")
     cheap.cost, expensive.cost, costliest.cost = Cost(2e-3, 1e-5), Cost(1.0, 2e-3), Cost(0.1, 1.0)
@@ -328,6 +400,24 @@ def test_where_time_is_short_each_study_gets_its_share() -> None:
     chosen = plan.next_round(3 * whole * 0.7)
     assert 0 < len(set(chosen) & set(offloads)) < len(offloads)
     assert 0 < len(set(chosen) & set(copies)) < len(copies)
+
+
+def test_processes_of_a_curve_are_spread_over_the_run_where_there_is_time() -> None:
+    """With time for all points each round visits all; with little, few points become whole."""
+    jobs = [job(LARGE, f"op{n}") for n in range(20)]
+    plan = rounds(jobs)
+    plan.start_s["host"] = 0.1
+    for one in jobs:
+        one.cost = Cost(0.2, 1e-3)
+    for _ in range(LOOKS[0]):
+        assert set(plan.next_round(120.0)) == set(jobs)
+        for one in jobs:
+            visit(one, 1.0)
+    assert plan.next_round(120.0) == []
+    others = [job(LARGE, f"op{n}") for n in range(20)]
+    for one in others:
+        one.cost = Cost(0.2, 1e-3)
+    assert 0 < len(rounds(others).next_round(20.0)) < len(others)
 
 
 def test_headlines_come_first_and_the_curve_waits_until_they_are_precise() -> None:

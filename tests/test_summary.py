@@ -106,6 +106,7 @@ def test_converged_is_what_the_interval_says() -> None:
     # The second has all processes that it may have: more time would bring no more.
     assert ["budget_exhausted" in one for one in flags] == [False, False, True]
     assert ["reruns_apart" in one for one in flags] == [False, True, False]
+    assert not any("host_varies" in one for one in flags), "a run without references"
     assert ["within" in one for one in flags] == [False, False, True]
     half = (frame["ci_high_s"] - frame["median_s"]) / frame["median_s"]
     assert (half[frame["converged"]] <= run.settings.precision).all()

@@ -23,6 +23,7 @@ from isthmus.statistics import (
     shift,
     simultaneous,
 )
+from isthmus.statistics.host_state import PRIOR_FREE
 from isthmus.student import student
 from isthmus.studies.transfer import LARGE
 
@@ -35,8 +36,6 @@ interval within a run can know.
 MOST_OWN = 1.0
 """Largest limit that a time's own spread gives: a spread that hides a double time decides nothing.
 """
-_PRIOR_FREE = 4.0
-"""Degrees of freedom that the scatter of a time's kind is worth (``statistics.host_state``)."""
 _STATE_SIGMAS = 1.96
 """Half-widths of what runs differ by as a whole are of 95 %, in standard deviations."""
 
@@ -177,12 +176,12 @@ def _scatters(samples: Sequence[_Sample]) -> list[_Scatter | None]:
         for side, values in enumerate((one.before, one.after)):
             of_kind, free = squares.get((one.kind, side), (0.0, 0))
             if free:
-                own = _PRIOR_FREE * of_kind / free + _squares(values)
-                variances.append(own / (_PRIOR_FREE + len(values) - 1))
+                own = PRIOR_FREE * of_kind / free + _squares(values)
+                variances.append(own / (PRIOR_FREE + len(values) - 1))
         fewest = min(len(one.before), len(one.after))
         known_both = len(variances) == 2 and not one.exact
         scatter = (
-            _Scatter((variances[0], variances[1]), _PRIOR_FREE + fewest - 1) if known_both else None
+            _Scatter((variances[0], variances[1]), PRIOR_FREE + fewest - 1) if known_both else None
         )
         found.append(scatter)
     return found

@@ -33,6 +33,8 @@ from isthmus.statistics import Judgement, relevant
 from isthmus.studies.transfer import LARGE, ORDINARY
 
 _AXIS = "\0"
+RAN_OUT = "time ran out"
+"""Why a point has no time: its run ended before it was measured."""
 
 
 class Side(NamedTuple):
@@ -48,7 +50,7 @@ class Missing(Quantity):
 
     bytes: int
     why: str
-    """``wrong data``, ``failed``, ``no time`` or ``absent``."""
+    """``wrong data``, ``failed``, ``no time``, ``absent`` or ``RAN_OUT``."""
 
 
 class Comparison(NamedTuple):
@@ -77,9 +79,10 @@ class Comparison(NamedTuple):
     own: bool
     """Whether each time is judged by its own spread, see ``Change.limit``."""
     unknown: list[Missing]
-    """Points of quantities of which no point can be compared, on a side that was asked for them.
+    """Points that cannot be compared, on a side that was asked for them.
 
-    They have no time on either side, or the first side lacks the whole quantity.
+    Of their quantities no point can be: they have no time on either side, or the first side lacks
+    the whole quantity. Or the second side's run ended before they were measured.
     """
 
     def of(self, verdict: Judgement) -> list[Change]:
@@ -182,7 +185,7 @@ def compare(
         raise UsageError(_why_nothing((before, after), base, new))
     sides = [rows[rows["side"] == i] for i in (0, 1)]
     reasons = [dict(zip(_keys(side), side["why"], strict=True)) for side in sides]
-    missing = [
+    lacking = [
         _missing(key, reasons[1].get(key) or "absent")
         for key in dict.fromkeys(_keys(before))
         if key not in both
@@ -200,7 +203,7 @@ def compare(
         new=new,
         series=series,
         points=changes(points, how),
-        missing=missing,
+        missing=[one for one in lacking if one.why != RAN_OUT],
         added=len(set(_keys(after)) - both),
         differences=differences(base.runs, new.runs, names),
         least=least,
@@ -209,7 +212,8 @@ def compare(
         host=hosts.changes if hosts else [],
         as_measured=as_measured,
         own=own,
-        unknown=_unknown(reasons, both),
+        # Beside other work a run measures fewer points in its time: nothing is known of the others.
+        unknown=[*_unknown(reasons, both), *(one for one in lacking if one.why == RAN_OUT)],
     )
 
 
@@ -276,6 +280,8 @@ def _times(runs: Sequence[Run], names: Mapping[str, str]) -> Frame:
             measured = [clock for clock in clocks if measured_on(point, clock)]
             for clock in measured or clocks[:1]:
                 logs, why = trusted_logs(point, clock)
+                if why == "no time" and run.status != "complete" and not measured:
+                    why = RAN_OUT
                 shared = {**of_point, "clock": clock, "why": why}
                 if why:
                     none = {"process": "", "rerun": -1, "log": math.nan, "exact": False}

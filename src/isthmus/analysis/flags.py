@@ -6,7 +6,7 @@ from types import MappingProxyType
 
 from isthmus import backends
 
-DISTURBED = r"\b(?:steal|unstable)\b"
+DISTURBED = r"\b(?:host_varies|steal|unstable)\b"
 """Pattern of flags that mean that other programs disturbed the measurement."""
 
 OWN = MappingProxyType(
@@ -17,13 +17,14 @@ OWN = MappingProxyType(
         "below_clock_resolution": "too short for the clock: no bandwidth, and in no comparison",
         "budget_exhausted": "the run's time ended before the precision was reached",
         "failed": "the device or its worker failed; what was measured until then counts",
+        "host_varies": "processes agree to the precision, but the host's own speed varies by more",
         "imported": "another program's figure: whether its data arrived was not checked here",
         "interrupted": "the user stopped the run",
         "mean_only": "imported, the mean of several repetitions: no interval",
         "median_min_apart": "the median is 1.5 times the minimum or more: something interferes",
         "median_only": "imported, the median of several repetitions: no interval",
         "not_measured": "no sample was taken",
-        "reruns_apart": "the interval over processes is wider than the precision asked for",
+        "reruns_apart": "processes differ: by them alone the interval is wider than the precision",
         "samples_capped": "the most samples were taken before the precision was reached",
         "size_assumed": "imported from a file that does not say the size: the rate is the file's",
         "skipped": "this machine does not allow it; the table says what would",
@@ -32,7 +33,7 @@ OWN = MappingProxyType(
         "time_capped": "the point's own time ended before the precision was reached",
         "timer_bound": "reading the clock is more than a tenth of what was timed",
         "to_itself": "one rank alone: its messages went to itself, over no network",
-        "unstable": "the time moved while it was measured: the first and last third differ",
+        "unstable": "the time moved within a process, and the interval has no slow variation in it",
         "within": "one process only: the interval does not speak for other processes",
         "zero_copy": "the time does not grow with the size: nothing was copied, so no bandwidth",
     }

@@ -8,15 +8,14 @@ from typing import NamedTuple
 
 import numpy as np
 
-from isthmus.analysis.host_state import REFERENCES, readings
+from isthmus.analysis.host_state import readings
 from isthmus.frames import Frame
+from isthmus.host_rows import REFERENCES
 from isthmus.results.run_file import Run
 from isthmus.statistics import Interval, judge, shift
-from isthmus.statistics.host_state import Row, slow_parts
+from isthmus.statistics.host_state import MOST_SENSITIVE, Row, slow_parts
 from isthmus.student import student
 
-_MOST_SENSITIVE = 1.2
-"""Largest sensitivity to one reference: a time that the reference explains whole has 1."""
 _FEWEST = 3
 """Processes with readings that a run needs."""
 Process = tuple[int, int, int]
@@ -94,7 +93,7 @@ class Hosts:
             for change, value, error in zip(
                 self.changes, slow.sensitivities, slow.errors, strict=False
             ):
-                ratio, sensitivity = change.ratio.logarithm(), min(max(value, 0.0), _MOST_SENSITIVE)
+                ratio, sensitivity = change.ratio.logarithm(), min(max(value, 0.0), MOST_SENSITIVE)
                 middle += sensitivity * ratio.value
                 unsure.append(reach * error * ratio.value)
                 unsure.append(sensitivity * (ratio.high - ratio.low) / 2)

@@ -6,37 +6,28 @@ A run file without references reads as before: nothing says how its machine's sp
 from __future__ import annotations
 
 import math
-from collections.abc import Hashable, Iterator, Mapping, Sequence, Set
+from collections.abc import Iterator, Mapping, Set
 from dataclasses import dataclass
 
 import numpy as np
 
-from isthmus.results.run_file import HostReading, Point, Rerun, Run
+from isthmus.host_rows import REFERENCES, HostRows
+from isthmus.results.run_file import Point, Run
 from isthmus.statistics import Interval, judge, relevant, shift, simultaneous
-from isthmus.statistics.host_state import Row, Slow, slow_parts
-from isthmus.studies.transfer import LARGE
+from isthmus.statistics.host_state import Slow
 
-REFERENCES = ("system_call_s", "copy_s", "arithmetic_s")
-"""Names of the references, as fields of a reading."""
+__all__ = ["LEAST_STEAL", "REFERENCES", "UNKNOWN", "Variation", "of_rows", "readings", "variation"]
+
 UNKNOWN = Slow(math.nan, (), 0.0)
+LEAST_STEAL = 0.01
+"""Share of processor time below which no steal is named: ``summary`` flags from there, too."""
 _FEWEST = 6
 """Processes with readings of which two parts can be told."""
 
 
 def readings(run: Run) -> dict[int, tuple[float, ...]]:
     """Logarithms of the references by process, each the mean over the process's readings."""
-    of_process: dict[int, list[list[float]]] = {}
-    for point in run.points:
-        for rerun in point.reruns:
-            for reading in rerun.host_speed:
-                if logs := _logs(reading):
-                    of_process.setdefault(rerun.rerun, []).append(logs)
-    return {number: tuple(np.mean(of, axis=0).tolist()) for number, of in of_process.items()}
-
-
-def _logs(reading: HostReading) -> list[float]:
-    seconds = [getattr(reading, name) for name in REFERENCES]
-    return [math.log(s) for s in seconds] if min(seconds) > 0 else []
+    return _rows(run).readings
 
 
 def of_rows(run: Run) -> Mapping[int, Slow]:
@@ -45,42 +36,17 @@ def of_rows(run: Run) -> Mapping[int, Slow]:
     Points are missing whose times have no logarithm, or that fewer than two processes measured.
     Nothing of a run without references.
     """
-    references = readings(run)
-    if not references:
-        return {}
+    return _rows(run).slow()
+
+
+def _rows(run: Run) -> HostRows[int]:
+    """Host times and references of all points that are not simulated, by place in the run."""
+    rows = HostRows[int](run.settings.confidence)
     simulated = {device.address for device in run.devices if device.simulated}
-    at: dict[int, list[float]] = {}
-    rows: dict[int, Row] = {}
     for place, point in enumerate(run.points):
-        for rerun in point.reruns:
-            if rerun.at_s is not None:
-                at.setdefault(rerun.rerun, []).append(rerun.at_s)
-        if point.device not in simulated and (logs := dict(_medians(point.reruns))):
-            rows[place] = Row(_kind(point), logs)
-    times = {number: math.fsum(of) / len(of) for number, of in at.items()}
-    parts = slow_parts(list(rows.values()), references, times, run.settings.confidence)
-    return dict(zip(rows, parts, strict=True))
-
-
-def _medians(reruns: Sequence[Rerun]) -> Iterator[tuple[int, float]]:
-    """Number and logarithm of the median of each process; nothing where the clock saw nothing."""
-    found = []
-    for rerun in reruns:
-        if "host" in rerun.clocks and rerun.clocks["host"].ticks:
-            median = float(np.median(rerun.seconds("host")))
-            if median <= 0:
-                return
-            found.append((rerun.rerun, math.log(median)))
-    if len(found) > 1:
-        yield from found
-
-
-def _kind(point: Point) -> Hashable:
-    """What a point is alike in scatter: small copies, large ones by memory, and nothing else."""
-    if not point.moved_bytes:
-        return point.study, point.device, point.operation, point.memory, point.bytes
-    large = point.bytes >= LARGE
-    return point.study, point.device, large, point.memory if large else ""
+        for rerun in point.reruns if point.device not in simulated else ():
+            rows.add(place, point, rerun)
+    return rows
 
 
 @dataclass(frozen=True)
@@ -108,23 +74,24 @@ def variation(run: Run) -> Variation | None:
     IEEE Transactions on Systems, Man, and Cybernetics 9 (1979), 62). Rows then tell whether that is
     more than the scatter of readings: some are slower in that part, by more than the precision.
     """
-    references = readings(run)
+    rows = _rows(run)
+    references = rows.readings
     simulated = {device.address for device in run.devices if device.simulated}
-    points = [point for point in run.points if point.device not in simulated]
+    points = {i: p for i, p in enumerate(run.points) if p.device not in simulated}
     least, found = relevant(run.settings.precision), []
     for i, name in enumerate(REFERENCES) if len(references) >= _FEWEST else ():
         logs = {number: values[i] for number, values in references.items()}
         slow, slower = _slow_part(logs)
         if slower <= math.log1p(least):
             continue
-        changes = list(_changes(points, slow, logs.keys() - slow, run.settings.confidence))
+        changes = list(_changes(points, rows, slow, run.settings.confidence))
         sizes = {
             verdict: tuple(sorted({p.bytes for p, v in changes if judge(v, least) == verdict}))
             for verdict in ("slower", "same")
         }
         if sizes["slower"]:
-            seconds = math.fsum(one.measured_s for p in points for one in p.reruns)
-            stolen = math.fsum(one.noise.steal_s for p in points for one in p.reruns)
+            seconds = math.fsum(one.measured_s for p in points.values() for one in p.reruns)
+            stolen = math.fsum(one.noise.steal_s for p in points.values() for one in p.reruns)
             processors = int(run.environment.get("logical_cpus") or 1)
             share = len(slow) / len(logs)
             steal = stolen / (seconds * processors) if seconds else 0.0
@@ -148,12 +115,13 @@ def _slow_part(logs: Mapping[int, float]) -> tuple[set[int], float]:
 
 
 def _changes(
-    points: Sequence[Point], slow: Set[int], fast: Set[int], confidence: float
+    points: Mapping[int, Point], rows: HostRows[int], slow: Set[int], confidence: float
 ) -> Iterator[tuple[Point, Interval]]:
     """Ratio of each point's times in the slow part to the rest, judged together."""
+    fast = rows.readings.keys() - slow
     known = []
-    for point in points:
-        logs = dict(_medians(point.reruns))
+    for place, point in points.items():
+        logs = rows.logs(place)
         parts = [[log for number, log in logs.items() if number in of] for of in (fast, slow)]
         if min(map(len, parts)) > 1:
             known.append((point, parts))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from statistics import median
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -132,13 +133,25 @@ def is_timer_bound(rerun: Rerun) -> bool:
     return empty_s > _TIMER_SHARE * middle(samples.ticks) * samples.seconds_per_tick
 
 
-def _flags(
-    point: Point, clock: ClockName, run: Run, interval: Interval, each: Sequence[Seconds],
-    lowest: float, *, converged: bool,
-) -> set[str]:  # fmt: skip
-    measured = measured_on(point, clock)
+class _Row(NamedTuple):
+    """What a row's flags are judged by."""
+
+    each: Sequence[Seconds]
+    """Samples of each process."""
+    alone: Interval
+    """By the processes alone."""
+    interval: Interval
+    """As it is shown, with what the host's state adds."""
+    state_known: bool
+    """Whether slow variation of the host is in ``interval``."""
+    lowest: float
+    converged: bool
+
+
+def _flags(point: Point, clock: ClockName, run: Run, row: _Row) -> set[str]:
+    measured, interval = measured_on(point, clock), row.interval
     flags = {remark for r in point.reruns for remark in r.remarks}
-    if not converged:
+    if not row.converged:
         flags.update(_STATE_FLAGS[r.state] for r in point.reruns if r.state in _STATE_FLAGS)
         more = len(point.reruns) < _most_processes(point, run)
         cut_off = run.status == "budget" and more and not point.error
@@ -147,13 +160,16 @@ def _flags(
     if clock == "simulated":  # simulated times are not disturbed
         return flags
     precision, processors = run.settings.precision, int(run.environment.get("logical_cpus") or 1)
+    several = len(measured) > 1
     disturbed = {
         BELOW_RESOLUTION: too_short(interval, measured, clock),
         THROUGH_EMULATION: clock == "host" and point.device in simulated_devices(run),
-        "unstable": any(drifts(seconds, precision) for seconds in each),
+        # Else the interval has slow variation in it.
+        "unstable": not row.state_known and any(drifts(one, precision) for one in row.each),
         "within": len(measured) == 1,
-        "reruns_apart": len(measured) > 1 and interval.half_width > precision,
-        "median_min_apart": lowest * _MEDIAN_TO_MIN < interval.value,
+        "reruns_apart": several and row.alone.half_width > precision,
+        "host_varies": several and row.alone.half_width <= precision < interval.half_width,
+        "median_min_apart": row.lowest * _MEDIAN_TO_MIN < interval.value,
         "steal": any(r.noise.steal_s > _STEAL_SHARE * r.measured_s * processors for r in measured),
         "timer_bound": clock == "host" and any(map(is_timer_bound, measured)),
     }
@@ -188,7 +204,8 @@ def _row(point: Point, clock: ClockName, run: Run, known: Limits, slow: Slow) ->
     cold = [s.cold_ticks * s.seconds_per_tick for s in samples if s.cold_ticks is not None]
     speaks_for_all = len(measured) > 1 or clock == "simulated"
     converged = speaks_for_all and interval.half_width <= run.settings.precision
-    flags = _flags(point, clock, run, interval, each, pooled[0], converged=converged)
+    judged = _Row(each, alone, interval, slow.known, pooled[0], converged)
+    flags = _flags(point, clock, run, judged)
     bandwidth = point.moved_bytes / interval.value if interval.value else np.nan
     # Of host times through an emulation no bytes crossed a link.
     if not point.moved_bytes or flags & {BELOW_RESOLUTION, THROUGH_EMULATION}:

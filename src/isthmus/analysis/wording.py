@@ -6,9 +6,12 @@ import math
 from collections.abc import Iterator, Mapping, Sequence
 from types import MappingProxyType
 
+from isthmus.analysis.host_state import LEAST_STEAL, Variation
 from isthmus.results.run_file import Run
 from isthmus.units import format_size
 
+MOST_TOLD = 10.0
+"""Ratio of times beyond which an upper bound is not told: it says that nothing is known."""
 _BINARY = ("", "Ki", "Mi", "Gi", "Ti")
 
 
@@ -29,6 +32,18 @@ HOST_REFERENCES = MappingProxyType(
 def percent(share: float) -> str:
     """``4.2 %``: two digits below ten per cent, whole numbers above."""
     return f"{100 * share:.1f} %" if abs(share) < 0.1 else f"{100 * share:.0f} %"
+
+
+def host_varied(found: Variation) -> str:
+    """In which part of a run the host was slower, and which points follow it, as a sentence."""
+    what = HOST_REFERENCES[found.reference]
+    steal = f", {percent(found.steal)} steal" if found.steal >= LEAST_STEAL else ""
+    text = (
+        f"The host was {percent(found.slower)} slower in {percent(found.share)} of this run "
+        f"({what}{steal}): points of size {sizes(found.followed)} follow it"
+    )
+    unmoved = f", of size {sizes(found.unmoved)} do not" if found.unmoved else ""
+    return f"{text}{unmoved}."
 
 
 def size(value: float) -> str:

@@ -15,6 +15,7 @@ from isthmus.output import Styled, put, warn
 if TYPE_CHECKING:
     from rich.table import Table
 
+    from isthmus.analysis.host_state import Variation
     from isthmus.checks import Facts, Result
 
     Judged = list[tuple[str, list[Result]]]
@@ -56,13 +57,14 @@ def doctor(
         raise UsageError("--all has no effect with --json, which has each result")
     if run is not None and device:
         raise UsageError("give devices or --run RUN.json: a run names its own devices")
+    varied = None
     if run:
         with analysing(run):
-            judged, missing = _of_run(run)
+            judged, missing, varied = _of_run(run)
     else:
         judged, missing = _of_machine(device or [])
     if as_json:
-        _print_json(judged, missing)
+        _print_json(judged, missing, varied)
     else:
         _print_table(judged, everything=everything)
     for why in missing:
@@ -101,13 +103,40 @@ def _beside(who: str) -> None:
     warn(f"another Isthmus measures here (process {who}); its figures may be disturbed")
 
 
-def _of_run(path: Path) -> tuple[Judged, list[str]]:
+def _of_run(path: Path) -> tuple[Judged, list[str], Variation | None]:
+    """As ``_of_machine``, of a run; and the part of it in which the host was slower."""
+    from isthmus.analysis.host_state import variation
     from isthmus.checks import Facts
     from isthmus.results import run_file
 
     run = run_file.load(path)
     records = [record for record in run.devices if not record.error]
-    return _judged([Facts.of_run(run, record) for record in records], Facts.of_run(run)), []
+    (machine, of_machine), *rest = _judged(
+        [Facts.of_run(run, record) for record in records], Facts.of_run(run)
+    )
+    varied = variation(run)
+    of_host = [_host_speed(varied)] if varied else []
+    return [(machine, [*of_machine, *of_host]), *rest], [], varied
+
+
+def _host_speed(varied: Variation) -> Result:
+    """What ``show`` says of the host's own speed, as a finding."""
+    from isthmus.analysis.host_state import LEAST_STEAL
+    from isthmus.analysis.wording import host_varied
+    from isthmus.checks import Result
+
+    stolen = varied.steal >= LEAST_STEAL
+    return Result(
+        check="host_speed",
+        state="bad",
+        found=host_varied(varied),
+        cause="other virtual machines on the same processors"
+        if stolen
+        else "other work on the processors, or a lower clock",
+        cure="measure when other work rests; isthmus compare takes the host's change off",
+        command="vmstat 1 5",
+        changed=True,
+    )
 
 
 def _judged(devices: Sequence[Facts], machine: Facts) -> Judged:
@@ -129,10 +158,12 @@ def _judged(devices: Sequence[Facts], machine: Facts) -> Judged:
     return [(_MACHINE, checks.of_machine(machine)), *rest]
 
 
-def _print_json(judged: Judged, missing: Sequence[str]) -> None:
+def _print_json(judged: Judged, missing: Sequence[str], varied: Variation | None) -> None:
+    """Results; ``host`` as the JSON of ``isthmus show`` has it."""
     from isthmus.written import json_text
 
     data = {
+        **({"host": varied} if varied else {}),
         "subjects": [{"name": name, "results": results} for name, results in judged],
         "missing": missing,
     }

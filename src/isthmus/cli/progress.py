@@ -26,6 +26,7 @@ _WHY = {
     "open": " so far",
     "time": ": the time is up",
     "scatter": ": processes differ too much",
+    "host": ": the host's own speed varies",
 }
 """Why an interval is no narrower, by ``Certainty``."""
 _MOST_NAMED = 2
@@ -119,8 +120,8 @@ def _certainty(answer: Answer) -> str:
     if not all(one.known for one in answer.seconds):
         return " (one process)"
     widest = max(_LEAST_WIDTH, *(one.half_width for one in answer.seconds))
-    percent, factor = f" +-{100 * widest:.2g} %", f", within a factor of {1 + widest:.2g}"
-    width = factor if widest >= 1 else percent
+    digits = f"{100 * widest:.2g}" if widest < 0.1 else f"{100 * widest:.0f}"  # no exponent
+    width = f", within a factor of {1 + widest:.2g}" if widest >= 1 else f" +-{digits} %"
     return width + _WHY[answer.certainty]
 
 

@@ -14,7 +14,7 @@ from itertools import combinations
 from typing import TYPE_CHECKING, NamedTuple
 
 from isthmus.measure.plan import Layer, Task
-from isthmus.results.journal import Entry, key_of
+from isthmus.results.journal import Entry, PointKey, key_of
 from isthmus.results.run_file import FINAL_STATES, QUICK_PROCESSES, ClockName, Rerun, Settings
 from isthmus.statistics import LOOKS, Interval, enough, exact, over_processes
 from isthmus.student import student
@@ -22,6 +22,7 @@ from isthmus.units import format_size
 
 if TYPE_CHECKING:
     from isthmus.measure.discovery import FoundDevice
+    from isthmus.statistics.host_state import Slow
 
 OFFLOAD_LOOKS = (12, 16, 24, 30)
 """As ``LOOKS``, of offloads, whose processes give one repetition each."""
@@ -94,6 +95,11 @@ class Job:
     1.57 interquartile ranges over the root of their number (McGill, Tukey and Larsen, "Variations
     of box plots", The American Statistician 32 (1978), 12).
     """
+    host_state: float = 0.0
+    """What the host's state adds to the logarithm of a row, as a half-width; the most of all rows.
+    """
+    _slow: Mapping[PointKey, Slow] = field(default_factory=dict)
+    """What the host's state adds to host times, by point; see ``HostRows.slow``."""
     _widths: dict[float, tuple[float, float]] = field(default_factory=dict)
     """What ``_half_widths`` computed since the latest process, by confidence."""
 
@@ -146,10 +152,30 @@ class Job:
     def seconds(self, confidence: float) -> Interval | None:
         """The time of its part over all processes so far; None before the first process.
 
-        Of several clocks the first: the host's, else the simulated one.
+        Of several clocks the first: the host's, else the simulated one. Without the host's state,
+        which is the same for rows of one run.
         """
         rows = [medians for (part, _), medians in self.medians.items() if part == self.part]
         return over_processes(rows[0], confidence) if rows else None
+
+    def shown(self, confidence: float) -> Interval | None:
+        """The time of its part as a summary of the results so far shows it."""
+        alone = self.seconds(confidence)
+        row = next((row for row in self.medians if row[0] == self.part), None)
+        return self._with_state(row, alone) if row and alone else alone
+
+    def _with_state(self, row: tuple[int, ClockName], alone: Interval) -> Interval:
+        """The interval of a row as a summary shows it: with what the host's state adds."""
+        part, clock = row
+        slow = self._slow.get(key_of(self.task.points[part])) if clock == "host" else None
+        return slow.widened(alone) if slow else alone
+
+    def judge_by(self, slow: Mapping[PointKey, Slow]) -> None:
+        """Sets what the host's state adds to the rows of the run, by point."""
+        self._slow = slow
+        self._widths.clear()
+        own = (slow.get(key_of(self.task.points[part])) for part, _ in self.medians)
+        self.host_state = max((one.half_width for one in own if one and one.known), default=0.0)
 
     @property
     def deciding(self) -> set[int]:
@@ -213,6 +239,14 @@ class Job:
         """Relative half-width of the widest interval, as it is shown."""
         return self._half_widths(confidence)[0]
 
+    def own_half_width(self, confidence: float) -> float:
+        """As ``half_width``, by the processes alone."""
+        rows = self._judged().items()
+        each = (
+            over_processes(medians, confidence, self.resolution_s[row]) for row, medians in rows
+        )
+        return max((one.half_width for one in each), default=0.0)
+
     def reducible_half_width(self, confidence: float) -> float:
         """As ``half_width``, of intervals that more processes can narrow.
 
@@ -226,6 +260,7 @@ class Job:
             for row, medians in self._judged().items():
                 step_s = self.resolution_s[row]
                 interval = over_processes(medians, confidence, step_s)
+                interval = self._with_state(row, interval)
                 widest = max(widest, interval.half_width)
                 if interval.half_width > exact(interval.value).spanning(step_s).half_width:
                     narrowing = max(narrowing, interval.half_width)
@@ -315,7 +350,10 @@ def needed(job: Job, settings: Settings) -> int:
 
 
 def out_of_reach(job: Job, settings: Settings) -> bool:
-    """Whether a job's processes differ so much that the maximum number is not enough."""
+    """Whether the maximum number of processes is not enough for the interval that is shown.
+
+    Its processes differ too much, or the host's state varies too much from run to run.
+    """
     at = looks(job, settings)
     known = len(job.processes) >= min(LEAST_TO_GIVE_UP, at[-1])
     goal = _final_precision(job, settings)
@@ -328,7 +366,10 @@ def may_narrow(job: Job, settings: Settings) -> bool:
 
 
 def _reaches(precision: float, processes: int, job: Job, settings: Settings) -> bool:
-    """Whether ``processes`` are enough, by Student's interval: t(n-1) spread / sqrt(n)."""
+    """Whether ``processes`` are enough, by Student's interval: t(n-1) spread / sqrt(n).
+
+    More processes do not narrow what the host's state adds (``benchmarks/RESULTS.md``).
+    """
     quantile = student(processes - 1, 0.5 + settings.confidence / 2)
-    half_width = quantile * job.spread / math.sqrt(processes)
+    half_width = math.hypot(quantile * job.spread / math.sqrt(processes), job.host_state)
     return half_width <= math.log1p(precision)

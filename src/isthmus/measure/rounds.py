@@ -8,13 +8,16 @@ from __future__ import annotations
 
 import math
 import random
+import time
 from collections.abc import Callable, Iterable, Sequence
 from itertools import accumulate, pairwise
 from statistics import fmean
 from typing import NamedTuple
 
+from isthmus.host_rows import HostRows
 from isthmus.measure.jobs import Job, answered, looks, needed, out_of_reach, settled
 from isthmus.measure.plan import Layer
+from isthmus.results.journal import PointKey
 from isthmus.results.run_file import Settings
 from isthmus.studies import by_name
 from isthmus.studies.transfer import ORDINARY
@@ -50,6 +53,18 @@ _STARTS = 4
 """The same in starts of workers: then starting workers takes at most a fifth of the time."""
 _BEND = 0.05
 """Relative error of a time read off the curve between two sizes for which a size is added."""
+_SPREAD_SHARE = 0.5
+"""Share of the time that is left in which all points of a curve have to fit to be visited in turn.
+
+The rest is for further processes, where the first ones differ."""
+_STATE_SHARE = 0.02
+"""Largest share of a run's time that the model of the host's state is computed in, between rounds.
+
+0.03 s for 16 rows of 12 processes, 1.1 s for 1000 rows (2 shared cores, 2026-11-27)."""
+ANSWER_SHARE = 0.1
+"""The same before an answer is shown: a state that is known late would change what was shown."""
+AT_ONCE = math.inf
+"""The same where no round follows."""
 
 
 class Standing(NamedTuple):
@@ -68,9 +83,22 @@ class Standing(NamedTuple):
 class Rounds:
     """Chooses the jobs of each round, from the results so far."""
 
-    def __init__(self, jobs: Sequence[Job], settings: Settings, last: Layer) -> None:
-        """``last``: the last layer that the run measures."""
+    def __init__(
+        self,
+        jobs: Sequence[Job],
+        settings: Settings,
+        last: Layer,
+        host_rows: HostRows[PointKey] | None = None,
+    ) -> None:
+        """``last``: the last layer that the run measures; ``host_rows``: its results so far."""
         self._jobs = jobs
+        self._host_rows = host_rows
+        self._judged = 0
+        """Results that the jobs were last judged by."""
+        self._judging = 0.0, -math.inf
+        """How long the model of the host's state took, and when it ended, by ``time.monotonic``."""
+        self._ended: set[Job] = set()
+        """Jobs that had enough processes once. The host's state may open them again."""
         self._settings = settings
         self._last = last
         self._order = random.Random(settings.seed)
@@ -137,7 +165,11 @@ class Rounds:
         ``left_s``: seconds that the run still has. ``simulated``: whether to choose jobs whose time
         is simulated, or all others.
         """
-        unfinished = [job for job in self.unfinished if job.simulated == simulated]
+        self.judge()
+        unfinished = self._unfinished_of(simulated=simulated)
+        if not unfinished and self.judge(AT_ONCE):
+            unfinished = self._unfinished_of(simulated=simulated)
+        self._ended.update(j for j in self._jobs if j.processes and settled(j, self._settings))
         self._shared_s = self._shared_start_s(unfinished)
         left_s -= max(
             (self.start_s.get(job.device.address, 0.0) for job in unfinished), default=0.0
@@ -156,10 +188,38 @@ class Rounds:
         rest = [job for job in unfinished if job.layer == first]
         return self._ordered(self._fitting(_by_cost(rest, self.visit_s), left_s, rounds=1))
 
+    def _unfinished_of(self, *, simulated: bool) -> list[Job]:
+        """Jobs that need more processes, whose time is simulated or not."""
+        return [job for job in self.unfinished if job.simulated == simulated]
+
+    def judge(self, share: float = _STATE_SHARE) -> bool:
+        """Adds the host's state to the intervals of all jobs; returns whether it was computed.
+
+        It is not where nothing is new, or where it would take more than this share of the time.
+        """
+        rows, (took_s, ended) = self._host_rows, self._judging
+        now = time.monotonic()
+        if rows is None or rows.results == self._judged or now < ended + took_s / share:
+            return False
+        slow = rows.slow()
+        for job in self._jobs:
+            job.judge_by(slow)
+        ended = time.monotonic()
+        self._judged, self._judging = rows.results, (ended - now, ended)
+        return True
+
+    def _can_end(self, job: Job) -> bool:
+        """Whether a job is visited until it is precise, before jobs of later layers are.
+
+        A job that the host's state opened again is visited with the rest at the end: its processes
+        are then spread over the run.
+        """
+        return job not in self._ended and not out_of_reach(job, self._settings)
+
     def _of_layer(self, layer: Layer, unfinished: Sequence[Job], left_s: float) -> list[Job]:
         """The jobs of one layer that the next round visits."""
         waiting = [job for job in unfinished if self.turn(job) == layer]
-        begun = [job for job in waiting if job.processes and not out_of_reach(job, self._settings)]
+        begun = [job for job in waiting if job.processes and self._can_end(job)]
         spent_s = self._settings.budget_s - left_s
         if layer == Layer.HEADLINES and spent_s > _HEADLINES_SHARE * self._settings.budget_s:
             begun = [job for job in begun if self._lacks_first_looks(job)]
@@ -218,11 +278,17 @@ class Rounds:
         return by_name(job.study).place == 1 and not ordinary
 
     def _batch(self, jobs: Sequence[Job], left_s: float) -> list[Job]:
-        """The jobs of a curve that the next round visits: those that are done soonest.
+        """The jobs of a curve that the next round visits.
 
-        Few jobs at a time become precise, so that a run whose time ends has whole points.
+        All of them where there is time for all: their processes are then spread over the run, and
+        see how the host's speed varies. Else those that are done soonest. Few jobs at a time become
+        precise, so that a run whose time ends has whole points.
         """
         starts_s = sum(self.start_s.get(one, START_S) for one in {j.device.address for j in jobs})
+        lacking = [needed(job, self._settings) - len(job.processes) for job in jobs]
+        all_s = starts_s * max(lacking, default=0) + sum(map(self._finish_s, jobs))
+        if all_s <= _SPREAD_SHARE * left_s:
+            return list(jobs)
         most_s = max(_ROUND_S, _STARTS * starts_s)
         chosen: list[Job] = []
         ends_s = visits_s = 0.0

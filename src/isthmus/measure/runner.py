@@ -17,12 +17,13 @@ from typing import Literal, NamedTuple, Protocol
 
 import msgspec
 
+from isthmus.host_rows import HostRows
 from isthmus.measure.jobs import Job, answered, looks, may_narrow
 from isthmus.measure.plan import Layer
-from isthmus.measure.rounds import Rounds, Standing
+from isthmus.measure.rounds import ANSWER_SHARE, AT_ONCE, Rounds, Standing
 from isthmus.measure.supervisor import Responder, WorkerDiedError, WorkerRefusedError
 from isthmus.measure.visit import HostSpeed, Visitor
-from isthmus.results.journal import Entry
+from isthmus.results.journal import Entry, PointKey
 from isthmus.results.run_file import Settings
 from isthmus.statistics import Interval, apart
 from isthmus.system.binding import Binding
@@ -38,9 +39,9 @@ _STANDING_EVERY_S = 0.5
 several visits."""
 
 
-Certainty = Literal["precise", "open", "time", "scatter"]
+Certainty = Literal["precise", "open", "time", "scatter", "host"]
 """Whether intervals are as narrow as the run asks for. Else why not: further processes follow, the
-time is up, or processes differ too much."""
+time is up, processes differ too much, or they agree and the host's own speed varies."""
 
 
 class Answer(NamedTuple):
@@ -153,10 +154,12 @@ class Runner:
     goes_on: bool = False
     """Whether the run measures every layer, as far as the time goes."""
     host_speed: HostSpeed = field(default_factory=lambda: HostSpeed(time.monotonic()))
+    host_rows: HostRows[PointKey] | None = None
+    """All results of the run, from which the host's state follows; see ``Rounds.judge``."""
 
     def __post_init__(self) -> None:
         last = Layer.REST if self.goes_on else Layer.CURVE
-        self.rounds = Rounds(self.jobs, self.settings, last)
+        self.rounds = Rounds(self.jobs, self.settings, last, self.host_rows)
         self._visitor = Visitor(self.jobs, self.settings, self.host_speed)
         self.out_of_time = False
         self._until = math.inf
@@ -191,6 +194,7 @@ class Runner:
                 number += not simulated and self.settings.reruns != 1
         finally:
             self._ending_workers.close()
+        self.rounds.judge(AT_ONCE)
         for job in self.rounds.wanted:
             if job.simulated == simulated:
                 self._answer(job, last=True)
@@ -248,9 +252,7 @@ class Runner:
             return
         together = self._same_question(job) if job.device.like else [job]
         together = [one for one in together if one not in self._answered and not one.given_up]
-        known = [
-            one for one in together if one.processes and (last or answered(one, self.settings))
-        ]
+        known = [one for one in together if one.processes and (last or self._is_known(one))]
         if len(known) < len(together) and not last:
             return
         self._answered.update(known)
@@ -261,6 +263,14 @@ class Runner:
         for group in [agree, *([one] for one in known if one not in agree)]:
             if group:
                 self.watcher.answered(self._answer_of(group, last=last))
+
+    def _is_known(self, job: Job) -> bool:
+        """Whether the answer to a headline can be shown.
+
+        The newest processes may change what the host's state adds to it.
+        """
+        known = answered(job, self.settings)
+        return known and (not self.rounds.judge(ANSWER_SHARE) or answered(job, self.settings))
 
     def _same_question(self, job: Job) -> list[Job]:
         """The jobs that answer the headline of ``job``, on all devices that are like its device."""
@@ -279,13 +289,17 @@ class Runner:
         """The answer to the headline of these jobs, which differ in the device."""
         first = jobs[0]
         assert first.task.headline
-        intervals = [job.seconds(self.settings.confidence) for job in jobs]
+        intervals = [job.shown(self.settings.confidence) for job in jobs]
         known = [one for one in intervals if one]
         certainty: Certainty = "scatter"
         if first.simulated or all(one.half_width <= self.settings.precision for one in known):
             certainty = "precise"
         elif any(may_narrow(job, self.settings) for job in jobs):
             certainty = "time" if last else "open"
+        elif all(
+            job.own_half_width(self.settings.confidence) <= self.settings.precision for job in jobs
+        ):
+            certainty = "host"
         return Answer(
             [job.device.address for job in jobs],
             first.task.headline.says,
@@ -359,19 +373,34 @@ class Runner:
                 self._record_end(other)
 
     def _report_missed_precision(self) -> None:
-        """Says which precision is possible where processes differ too much for that requested."""
+        """Says which precision is possible where processes differ too much for that requested.
+
+        And how many points the host's own speed keeps from it.
+        """
         settings = self.settings
         if settings.quick:  # each answer has its own line
             return
         timed = [job for job in self.rounds.wanted if not job.simulated]
-        reached = {
-            job: job.reducible_half_width(settings.confidence)
+        judged = [
+            job
             for job in timed
             if len(job.processes) > 1
             and not job.given_up
             and len(looks(job, settings)) > 1
-            and math.isfinite(job.reducible_half_width(settings.confidence))
-        }
+            and 0 < job.reducible_half_width(settings.confidence) < math.inf
+        ]
+        reached = {job: job.own_half_width(settings.confidence) for job in judged}
+        by_host = [
+            job
+            for job in judged
+            if reached[job] <= settings.precision < job.half_width(settings.confidence)
+        ]
+        if by_host:
+            self.watcher.say(
+                f"{len(by_host)} of {len(timed)} points: their processes agree to "
+                f"{100 * settings.precision:g} %, but the host's own speed varies: a repetition "
+                f"of this run may differ by more"
+            )
         missed = [job for job in reached if reached[job] > settings.precision]
         short = sorted(missed, key=lambda job: reached[job])
         if not short:

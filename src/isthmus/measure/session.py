@@ -17,6 +17,7 @@ import msgspec
 from isthmus import __version__
 from isthmus.backends import by_scheme, run_options
 from isthmus.errors import UsageError
+from isthmus.host_rows import HostRows
 from isthmus.measure.address import Address
 from isthmus.measure.devices import (
     devices_of,
@@ -33,7 +34,7 @@ from isthmus.measure.runner import Runner, Watcher
 from isthmus.measure.selection import Identity
 from isthmus.measure.visit import HostSpeed
 from isthmus.results import journal, run_file
-from isthmus.results.journal import Entry, Journal, assemble
+from isthmus.results.journal import Entry, Journal, PointKey, assemble, key_of
 from isthmus.results.run_file import DeviceRecord, LeftOut, Run, Settings, Software
 from isthmus.studies import by_name
 from isthmus.studies.base import Study
@@ -328,11 +329,19 @@ class _Kept:
     run: Run
     log: Journal
     entries: list[Entry]
+    rows: HostRows[PointKey] = field(init=False)
+    """The results as rows that are judged."""
+
+    def __post_init__(self) -> None:
+        self.rows = HostRows(self.run.settings.confidence)
+        self._simulated = {one.address for one in self.run.devices if one.simulated}
 
     def add(self, entry: Entry) -> None:
         """Keeps a result."""
         self.entries.append(entry)
         self.log.add(entry)
+        if entry.rerun and entry.point.device not in self._simulated:
+            self.rows.add(key_of(entry.point), entry.point, entry.rerun)
 
     def whole(self, status: str, runner: Runner, took_s: float) -> Run:
         """The run as it is now, its devices and the machine read again."""
@@ -375,6 +384,7 @@ def _run_jobs(
         runner = Runner(
             jobs, run.settings, request.binding, watcher, kept.add,
             goes_on=request.budget_s is not None and not run.settings.quick, host_speed=host_speed,
+            host_rows=kept.rows,
         )  # fmt: skip
 
         def save(status: str) -> Run:

@@ -9,7 +9,7 @@ from types import MappingProxyType
 
 from isthmus.analysis import gate, wording
 from isthmus.analysis.change import SHARED_LINK, Change
-from isthmus.analysis.changes import Comparison, frame
+from isthmus.analysis.changes import RAN_OUT, Comparison, Missing, frame
 from isthmus.analysis.quantities import Coverage
 from isthmus.analysis.sentences import shortened
 from isthmus.columns import command_lines, wrapped
@@ -34,11 +34,10 @@ _OWNERS = 24
 _NAME = 38
 _LEAST = 6
 """Characters that a device's name keeps at least."""
-_UNSEEN = 10.0
-"""Ratio beyond which a bound says nothing."""
 _WHY = {
     "wrong data": "whose data did not arrive", "failed": "that failed",
     "no time": "without a time", "absent": "that it was not asked for",
+    RAN_OUT: "for which its time ran out",
 }  # fmt: skip
 _ATTRIBUTES = ("study", "device", "operation", "memory", "sizes")
 
@@ -73,7 +72,8 @@ def _single_runs(result: Comparison) -> bool:
 
 def verdict(result: Comparison) -> list[str]:
     """The answer as a sentence; about the hosts, what is open, points the new side lacks."""
-    lacks = [_missing(result)] if result.missing else []
+    lacking = [*result.missing, *(one for one in result.unknown if one.why == RAN_OUT)]
+    lacks = [_missing(result, lacking)] if lacking else []
     return [_verdict(result), *_host(result), *_open(result), *lacks]
 
 
@@ -161,16 +161,16 @@ def _undecided(result: Comparison) -> str:
     each = counted(min(fewest.samples), what, "processes" if what == "process" else "runs")
     known = [one.ratio for one in undecided]
     worst = max((max(r.high, 1 / r.low if r.low > 0 else math.inf) for r in known), default=1.0)
-    bound = "" if not all(r.known for r in known) or worst > _UNSEEN else (
+    bound = "" if not all(r.known for r in known) or worst > wording.MOST_TOLD else (
         f": a change of up to {wording.percent(worst - 1)} would not have been seen"
     )  # fmt: skip
     return f" {len(undecided)} of {len(result.series)} are undecided ({each}){bound}."
 
 
-def _missing(result: Comparison) -> str:
+def _missing(result: Comparison, lacking: Sequence[Missing]) -> str:
     """Points that only the base has, by reason, and of which devices."""
     parts = []
-    for why, of_why in groupby(sorted(result.missing, key=lambda one: one.why), lambda m: m.why):
+    for why, of_why in groupby(sorted(lacking, key=lambda one: one.why), lambda m: m.why):
         points = list(of_why)
         devices = ", ".join(dict.fromkeys(f"{one.study} {one.device}" for one in points))
         parts.append(f"{len(points)} {_WHY[why]} ({shortened(devices, _NAME)})")

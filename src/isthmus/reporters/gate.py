@@ -95,17 +95,13 @@ def _named(changes: list[Change]) -> str:
         sizes = "" if one.sizes == "0" else f" {one.sizes}"
         if one.verdict == "slower":
             share = f"+{wording.percent(one.ratio.value - 1)}"
-        elif 1 < one.most < _UNSEEN:
+        elif 1 < one.most < wording.MOST_TOLD:
             share = f"up to +{wording.percent(one.most - 1)}"
         else:
             share = "unknown"
         texts.append(f"{one.device} {one.words}{sizes} {share}")
     more = len(changes) - _MOST_NAMED
     return "; ".join(texts) + (f" and {more} more" if more > 0 else "")
-
-
-_UNSEEN = 10.0
-"""Ratio beyond which a bound says nothing."""
 
 
 def _limit(result: Comparison) -> str:
@@ -118,7 +114,7 @@ def _limit(result: Comparison) -> str:
         widest[memory] = max(widest.get(memory, 0.0), one.limit)
     ordered = sorted(widest.items(), key=lambda pair: -pair[1])[:_WIDEST]
     shown = [
-        f"{memory} {wording.percent(limit)}" if limit < _UNSEEN else f"{memory} unknown"
+        f"{memory} {wording.percent(limit)}" if limit < wording.MOST_TOLD else f"{memory} unknown"
         for memory, limit in ordered
     ]
     return f"their own spread (at most {', '.join(shown)})"

@@ -152,7 +152,7 @@ def _uncertain(one: Finding) -> str:
     known = one.interval is not None and one.interval.known
     if not known or one.interval is None or one.interval.half_width <= _CERTAIN:
         return ""
-    return f" It is not certain ({one.certainty}): processes differ too much."
+    return f" It is not certain ({one.certainty}): processes differ, or the host varies."
 
 
 def _all_clear(results: Sequence[Finding]) -> str:
@@ -242,17 +242,7 @@ def unmeasured(run: Run, rows: Frame, results: Sequence[Finding]) -> str:
 def host_varied(run: Run) -> str:
     """In which part of the run the host was slower, and which copies follow it; empty if none."""
     found = variation(run)
-    if found is None:
-        return ""
-    what = wording.HOST_REFERENCES[found.reference]
-    steal = f", {wording.percent(found.steal)} steal" if found.steal >= _LEAST_STEAL else ""
-    slower, share = wording.percent(found.slower), wording.percent(found.share)
-    text = (
-        f"The host was {slower} slower in {share} of this run ({what}{steal}): "
-        f"points of size {wording.sizes(found.followed)} follow it"
-    )
-    unmoved = f", of size {wording.sizes(found.unmoved)} do not" if found.unmoved else ""
-    return f"{text}{unmoved}."
+    return wording.host_varied(found) if found else ""
 
 
 def left_out(run: Run) -> str:
@@ -263,10 +253,6 @@ def left_out(run: Run) -> str:
     seconds = sum(one.seconds for one in run.left_out)
     takes = f"{seconds:.0f} s" if seconds < _MINUTES_FROM_S else f"{seconds / 60:.0f} min"
     return f"{points:,} further points (other operations and sizes) would take {takes}."
-
-
-_LEAST_STEAL = 0.01
-"""Share of processor time below which no steal is named: ``summary`` flags from there, too."""
 
 
 def _state(run: Run, rows: Frame) -> str:

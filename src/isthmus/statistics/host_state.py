@@ -34,11 +34,14 @@ Array = NDArray[np.float64]
 HORIZON = 12.0
 """Time after a run within which a repetition may begin, in lengths of the run.
 
-Chosen with the weights below (``benchmarks/host_state.py``)."""
+Chosen with the weights below. 6 lengths hold 92 %, 24 lengths 94 to 95 % with intervals that are a
+fifth wider (``benchmarks/host_constants.py``)."""
 _FEWEST = 3
 """Processes of a row of which the scatter says anything."""
-_PRIOR_FREE = 4.0
-"""Degrees of freedom that the scatter of a row's kind is worth, beside the row's own."""
+PRIOR_FREE = 4.0
+"""Degrees of freedom that the scatter of a row's kind is worth, beside the row's own.
+
+From 2 to 16, intervals of the stored runs hold 93 to 96 % (``benchmarks/host_constants.py``)."""
 _LEAST_VARIANCE = 1e-24
 """Variance of logarithms of times that is rounding alone: a double has 1e-16 of its value."""
 _STEPS = 50
@@ -46,19 +49,32 @@ _KERNELS = (("white", 0.0, 0.3), ("flicker", 0.5, 0.1), ("walk", 0.9, 0.18), ("w
             ("walk", 0.99, 0.05), ("walk", 0.999, 0.27))  # fmt: skip
 """Name of the slow part, its share of the variance, and the weight before a run is seen.
 
-Chosen with twelve runs of an H100 node and with simulated states: ``benchmarks/host_state.py``."""
+Chosen with twelve runs of each of two H100 nodes and with simulated states. Weights that are chosen
+with half of those runs hold 93.8 % in the other half (``benchmarks/host_constants.py``)."""
 _SEEN = 2.0
-"""Standard errors above which the rows' correlation, or their slope on a reference, counts."""
+"""Standard errors above which the correlation of a run's rows counts: 1 in 40 by chance.
+
+1 and 3 hold 93 to 95 %, too (``benchmarks/host_constants.py``)."""
 _FOLLOWED = 1.0
-"""Standard errors of a pooled slope on a reference from which the references count."""
+"""Standard errors of a pooled slope on a reference from which the references count.
+
+Counting them always holds 96 % instead of 94 %, with intervals that are 1.6 instead of 1.5 times as
+wide as those of the processes, and 99 % where no state is (``benchmarks/host_constants.py``)."""
 _FENCE = 1.5
-"""Interquartile ranges beyond the quartiles: Tukey's."""
+"""Interquartile ranges beyond the quartiles: Tukey's.
+
+Without fences, intervals of the stored runs are 10 to 18 % wider, by
+``benchmarks/host_constants.py``."""
 _SURE = 3.0
-"""The same, from which slopes are more than chance: one of three is in 1 of 250 runs."""
+"""Standard errors from which slopes are more than chance: one of three is in 1 of 250 runs.
+
+2 and 4 change no interval of the stored runs."""
 _UNKNOWN_SENSITIVITY = 0.5
 """Standard deviation of a sensitivity of which a run says nothing: it lies between 0 and 1."""
-_MOST_SENSITIVE = 1.5
-"""Largest sensitivity to a reference: a time that a reference explains whole has 1."""
+MOST_SENSITIVE = 1.2
+"""Largest sensitivity to a reference: a time that a reference explains whole has 1.
+
+A fifth more is left for errors. Stored runs have at most 0.6 (``benchmarks/host_constants.py``)."""
 _RELAXATIONS = 8
 _HORIZON_POINTS = 96
 _BISECTIONS = 40
@@ -194,8 +210,8 @@ class _Fit:
             free = self._free * of_kind
             if free.sum():
                 usual = float((free * own).sum() / free.sum())
-                weighed = _PRIOR_FREE * usual + free * own
-                shrunk = np.where(of_kind, weighed / (_PRIOR_FREE + free), shrunk)
+                weighed = PRIOR_FREE * usual + free * own
+                shrunk = np.where(of_kind, weighed / (PRIOR_FREE + free), shrunk)
         floor: Array = np.maximum(shrunk, 1e-16)
         return floor
 
@@ -231,7 +247,7 @@ class _Fit:
             off = coefficients[enough] - centre
             scatter = (off**2 + np.einsum("pkk->pk", spread)[enough]).mean(axis=0)
             prior = np.diag(np.clip(scatter, 1e-3, 1.0))
-            coefficients = np.clip(coefficients, -_MOST_SENSITIVE, _MOST_SENSITIVE)
+            coefficients = np.clip(coefficients, -MOST_SENSITIVE, MOST_SENSITIVE)
             self._sensitivity, self._spread = coefficients, spread + unknown
             left = logs - np.einsum("prk,pk->pr", about, coefficients)
             unsure = np.einsum("pkl,pkl->p", gram, spread)
@@ -274,7 +290,7 @@ class _Fit:
                 of_state = float((second * covariance).sum())
                 excess = self._excess(mine, weights_state[1], self._seen)
                 deviations.append((weights_state[0], of_state * excess))
-            free = int(count - 1 + _PRIOR_FREE)
+            free = int(count - 1 + PRIOR_FREE)
             widths = [_reach(odds, variances, free, self._confidence)
                       for odds, variances in deviations]  # fmt: skip
             results.append(Slow(math.hypot(*widths), coefficients, common, errors, widths[0]))
@@ -299,7 +315,7 @@ class _Fit:
         each = products / np.maximum(expected, 1e-12)
         weight = np.where(expected > 0, self._free, 0.0)
         shares: Array = np.clip(
-            (weight * each + _PRIOR_FREE * mean) / (weight + _PRIOR_FREE), 0.0, 1.0
+            (weight * each + PRIOR_FREE * mean) / (weight + PRIOR_FREE), 0.0, 1.0
         )
         return shares, series
 

@@ -1,0 +1,98 @@
+"""What the host's state adds to each row of a run, from its results process by process.
+
+The runner adds results as they come, a summary adds those of a run file. So both judge a row by the
+same interval.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Hashable, Mapping
+from dataclasses import dataclass, field
+from statistics import fmean
+from typing import TYPE_CHECKING, Generic, TypeVar
+
+from isthmus.results.run_file import HostReading, Point, Rerun
+from isthmus.statistics import middle
+from isthmus.studies.transfer import LARGE
+
+if TYPE_CHECKING:
+    from isthmus.statistics.host_state import Slow
+
+Key = TypeVar("Key", bound=Hashable)
+"""What names a row."""
+REFERENCES = ("system_call_s", "copy_s", "arithmetic_s")
+"""Names of the references, as fields of a reading."""
+
+
+@dataclass
+class HostRows(Generic[Key]):
+    """Host times of a run's rows, and references of the host's speed, by process."""
+
+    confidence: float
+    results: int = field(default=0, init=False)
+    """Number of results that were added."""
+    _kinds: dict[Key, Hashable] = field(default_factory=dict, init=False)
+    _logs: dict[Key, dict[int, float]] = field(default_factory=dict, init=False)
+    _readings: dict[int, list[list[float]]] = field(default_factory=dict, init=False)
+    _at_s: dict[int, list[float]] = field(default_factory=dict, init=False)
+
+    def add(self, row: Key, point: Point, rerun: Rerun) -> None:
+        """Adds what a process measured of a point, whose host time is the row."""
+        self.results += 1
+        if rerun.at_s is not None:
+            self._at_s.setdefault(rerun.rerun, []).append(rerun.at_s)
+        for reading in rerun.host_speed:
+            if logs := _logs(reading):
+                self._readings.setdefault(rerun.rerun, []).append(logs)
+        if "host" in rerun.clocks and rerun.clocks["host"].ticks:
+            median_s = middle(rerun.seconds("host").tolist())
+            self._kinds.setdefault(row, _kind(point))
+            of_row = self._logs.setdefault(row, {})
+            of_row[rerun.rerun] = math.log(median_s) if median_s > 0 else -math.inf
+
+    @property
+    def readings(self) -> dict[int, tuple[float, ...]]:
+        """Logarithms of the references by process, each the mean over the process's readings."""
+        return {
+            number: tuple(map(fmean, zip(*of, strict=True)))
+            for number, of in self._readings.items()
+        }
+
+    def logs(self, row: Key) -> Mapping[int, float]:
+        """Logarithms of a row's medians by process.
+
+        Empty where a process's clock saw nothing, or fewer than two processes measured the row.
+        """
+        logs = self._logs.get(row, {})
+        return logs if len(logs) > 1 and -math.inf not in logs.values() else {}
+
+    def slow(self) -> Mapping[Key, Slow]:
+        """What the host's state adds to each row that has ``logs``.
+
+        Empty without references: nothing says how the host's speed varied.
+        """
+        # Who only plans a run needs no numpy.
+        from isthmus.statistics.host_state import Row, slow_parts  # noqa: PLC0415
+
+        readings = self.readings
+        if not readings:
+            return {}
+        rows = {row: Row(self._kinds[row], logs) for row in self._logs if (logs := self.logs(row))}
+        at = {number: fmean(of) for number, of in self._at_s.items()}
+        parts = slow_parts(list(rows.values()), readings, at, self.confidence)
+        return dict(zip(rows, parts, strict=True))
+
+
+def _logs(reading: HostReading) -> list[float]:
+    """Logarithms of the references; empty where the clock did not see one of them."""
+    seconds = [getattr(reading, name) for name in REFERENCES]
+    return [math.log(s) for s in seconds] if min(seconds) > 0 else []
+
+
+def _kind(point: Point) -> Hashable:
+    """What a point is alike in scatter: small copies, large ones by memory, and nothing else."""
+    if not point.moved_bytes:
+        return point.study, point.device, point.operation, point.memory, point.bytes
+    large = point.bytes >= LARGE
+    return point.study, point.device, large, point.memory if large else ""
