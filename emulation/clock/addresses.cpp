@@ -71,7 +71,7 @@ ISTHMUS_INTERPOSED void open_device(void* device, const Text* address) {
 }
 
 ISTHMUS_INTERPOSED void* open_device_of_c(const char* address) {
-  const int card = card_at(address);
+  const int card = address == nullptr ? -1 : card_at(address);
   return card >= 0 ? as<void*(unsigned)>(of_xrt("xrtDeviceOpen"))(static_cast<unsigned>(card))
                    : as<void*(const char*)>(of_xrt("xrtDeviceOpenByBDF"))(address);
 }
