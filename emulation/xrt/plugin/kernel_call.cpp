@@ -207,7 +207,7 @@ class Run {
       }
     }
     run_.cycles = cycles();
-    run_.computing = ISTHMUS_COMPUTING_UNKNOWN;  // beside what it reads, writes, sends
+    run_.computing = ISTHMUS_COMPUTING_UNKNOWN;  // cycles are reads, writes and words
   }
 
  private:

@@ -14,9 +14,9 @@
 namespace isthmus::card::process {
 namespace {
 
-/// More words than any formula has that Isthmus writes (its texts have at most 500 letters).
+/// Most words of a formula. Isthmus writes fewer: its formulas have at most 500 letters.
 constexpr std::size_t most_words = 1000;
-/// Behind it a sum of cycles does not fit the integers that hold it: 30 years at 1 GHz.
+/// Most cycles of a run, 30 years at 1 GHz: sums of more may not fit 64-bit integers.
 constexpr double most_cycles = 1e18;
 
 [[noreturn]] void refuse(const std::string& text) {

@@ -17,7 +17,7 @@ from isthmus.errors import UsageError
 from isthmus.xclbin.metadata import tree_of
 
 _MOST_BYTES = 64 << 20
-"""Of a report: those with thousands of ports have 2.5 MB."""
+"""Largest report that is read: reports with thousands of ports have 2.5 MB."""
 _UNKNOWN = ("undef", "?", "-", "")
 _LATENCY = "PerformanceEstimates/SummaryOfOverallLatency/"
 _LOOPS = "PerformanceEstimates/SummaryOfLoopLatency"
@@ -59,7 +59,7 @@ class Report:
 
     kernel: str
     version: str
-    """Of Vitis HLS."""
+    """Version of Vitis HLS."""
     clock_mhz: float | None
     """The clock that it was scheduled for."""
     least: int | None
@@ -71,7 +71,7 @@ class Report:
 
 
 def read(path: Path) -> Report:
-    """Reads a report; raises UsageError, in one line, for a file that is none."""
+    """Reads a report; raises UsageError, in one line, for any other file."""
     try:
         with path.open("rb") as file:
             xml = file.read(_MOST_BYTES + 1)

@@ -63,7 +63,7 @@ def _what(event: Event) -> str:
 
 
 def _computing(event: Event) -> str:
-    """Which of computing and memory a kernel's time is, where that is to be told."""
+    """What bounds a kernel's time, as text; empty if the kernel's own model sets its time."""
     if event.computing is None:
         return ""
     known, memory, most, least = event.computing
@@ -99,7 +99,7 @@ def _summary(events: Sequence[Event]) -> list[str]:
 
 
 def _unknown(events: Iterable[Event]) -> list[str]:
-    """Kernels whose computing nobody knows, each once."""
+    """Kernels whose computing time is unknown, each once."""
     names = (e.name for e in events if e.computing is not None and not e.computing.known)
     return list(dict.fromkeys(names))
 

@@ -18,8 +18,8 @@ class Meter {
   struct Place {
     std::string page;    ///< file; none where empty
     std::string events;  ///< file to be written; none where empty
-    /// File to be continued, of which cards and programs write lines: kernels whose computing is
-    /// not known, or is given. None where empty.
+    /// File to which each device process appends a line for each kernel whose computing time is
+    /// unknown or given by the user. Empty: no file.
     std::string computing{};
     std::string id;  ///< EMULATION_SOCKETID
     std::uint32_t card = 0;
@@ -49,7 +49,7 @@ class Meter {
   /// What one did, or does: known once it is known when it ends.
   void record_kernel(std::uint64_t begin, Time duration, const std::string& name,
                      const KernelOutcome& outcome);
-  /// How it is known what the kernel's computing takes, for the line at the program's end.
+  /// Notes the source of the kernel's computing time, for the line at the program's end.
   void note_computing(const ComputeUnit& unit, const Computing& computing);
   /// When the next kernel ends of those that run.
   void next_end(std::uint64_t time) { slot_->done_fs = time; }
@@ -78,7 +78,7 @@ class Meter {
   CardSlot* slot_ = nullptr;
   std::unique_ptr<std::FILE, CloseFile> events_;
   std::string computing_file_;
-  std::set<std::string> noted_;  ///< kernels
+  std::set<std::string> noted_;  ///< kernels that have a line in that file
 };
 
 }  // namespace isthmus::card::process
