@@ -84,7 +84,12 @@ Formula Formula::parse(const std::string& text) {
   std::size_t depth = 0;
   for (std::string word; words >> word;) {
     const Step next = step(word);
-    const std::size_t takes = next.kind < Kind::negate ? 0 : next.kind == Kind::negate ? 1 : 2;
+    std::size_t takes = 2;
+    if (next.kind < Kind::negate) {
+      takes = 0;
+    } else if (next.kind == Kind::negate) {
+      takes = 1;
+    }
     if (depth < takes || found.steps_.size() >= most_words) {
       refuse(text);
     }
@@ -166,7 +171,7 @@ std::int64_t Formula::of(std::span<const std::byte> registers,
     }
   }
   const double cycles = std::ceil(take());
-  if (!(cycles >= 0 && cycles <= most_cycles)) {
+  if (std::isnan(cycles) || cycles < 0 || cycles > most_cycles) {
     throw std::domain_error(text_of(cycles) + " cycles");
   }
   return static_cast<std::int64_t>(cycles);
