@@ -46,6 +46,13 @@ def test_a_page_without_a_place_and_a_wrong_link_are_errors(tmp_path: Path) -> N
         assert fault in built.stderr
 
 
+def test_the_first_page_links_all_others() -> None:
+    first = (ROOT / "docs" / "README.md").read_text("utf-8")
+    pages = {path.name for path in (ROOT / "docs").glob("*.md")} - {"README.md"}
+    assert not {page for page in pages if not re.search(rf"\({re.escape(page)}[)#]", first)}
+    assert "(docs/judging.md)" in (ROOT / "README.md").read_text("utf-8")
+
+
 def test_the_reference_has_all_that_is_registered(site: Path) -> None:
     for page, registry in (
         ("studies", studies.registry()), ("devices", backends.registry()),

@@ -320,7 +320,7 @@ def test_a_failed_validation_of_rocm_is_the_first_sentence(isthmus: Command) -> 
     assert outcome.message == "wrong data from device 0 to 1, 1 to 0"
     shown = isthmus("judge", str(path))
     assert shown.returncode == 3
-    assert "\nFAILED: the test 'data path validation' failed: wrong data" in shown.stdout
+    assert "\nFAILED: line 16: the test 'data path validation' failed: wrong data" in shown.stdout
     healthy = of(text.replace("FAIL", "PASS"))
     assert (healthy.failed, healthy.problems) == (False, [])
     unclear = of(text.replace("FAIL ", "WEAK "))

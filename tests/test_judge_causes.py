@@ -6,8 +6,10 @@ from pathlib import Path
 
 import pytest
 
-from isthmus.judging import Pasted, judge
+from isthmus.judging import Cause, Pasted, judge
 from isthmus.judging.causes import SOURCES
+from isthmus.judging.judgement import CauseKind
+from isthmus.reporters.judged_causes import cause_blocks, cause_lines
 
 DATA = Path(__file__).parent / "data"
 VALIDATE = """Validate Device           : [0000:65:00.1]
@@ -71,3 +73,27 @@ def test_a_text_that_shows_a_cause_gets_it(kind: str) -> None:
     }
     assert found[kind].command
     assert found[kind].source == SOURCES[kind]
+
+
+def told(*commands: str, of_all: int) -> list[str]:
+    kinds: list[CauseKind] = ["no_p2p", "cold", "interrupts"]
+    causes = [Cause(kind, "", command, "") for kind, command in zip(kinds, commands, strict=False)]
+    return list(cause_lines(cause_blocks(causes), of_all))
+
+
+def test_causes_that_are_left_out_are_counted() -> None:
+    assert told(of_all=0) == []
+    assert told(of_all=1) == ["1 likely cause: --format json"]
+    assert told(of_all=2) == ["2 likely causes: --format json"]
+    one = told("a", of_all=1)
+    assert one[0] == "Likely cause:"
+    assert told("a", of_all=4) == [*one, "   and 3 more (--format json)"]
+    assert told("a", "b", of_all=2)[0] == "Likely causes, and what checks them:"
+
+
+def test_causes_with_one_command_stand_together() -> None:
+    rows = told("a", "b", "a", of_all=3)
+    assert [row[:2] for row in rows if row[0] != " "] == ["Li", "1.", "2.", "3."]
+    assert [row.strip() for row in rows if row[0] == " "] == ["a", "b"]
+    assert rows[2].startswith("2. interrupts")
+    assert rows[3] == "   a"

@@ -28,6 +28,7 @@ Test 1 [0000:65:00.1]     : DMA
 """
 FAST = VALIDATE.format(write=11200.5, read=11800.5)
 SLOW = VALIDATE.format(write=815.5, read=900.5)
+OSU = "# OSU MPI Bandwidth Test v7.4\n# Size      Bandwidth (MB/s)\n4194304 100.5\n"
 OTHER = FAST.replace("u280", "u250").replace("65:00", "b3:00")
 
 
@@ -123,6 +124,96 @@ def test_a_text_that_only_describes_serves_the_others() -> None:
     }
 
 
+def lspci(address: str, what: str = "Processing accelerators: Xilinx", link: str = "8GT/s") -> str:
+    return f"{address} {what} Device\n    LnkSta: Speed {link}, Width x4\n"
+
+
+NIC = "Ethernet controller: Intel"
+SMI = """GPU 00000000:{}:00.0
+    PCIe Generation
+        Max : 4
+        Current : 4
+    Link Width
+        Max : 16x
+        Current : 4x
+"""
+
+
+@pytest.mark.parametrize(
+    ("address", "text", "used"),
+    [
+        ("0000:65:00.1", lspci("65:00.1"), True),
+        ("0000:65:00.1", lspci("65:00.0"), True),
+        ("0001:65:00.1", lspci("65:00.0"), True),
+        ("0001:65:00.1", lspci("0000:65:00.1"), False),
+        ("0000:a5:00.1", lspci("0000:A5:00.1"), True),
+        ("0000:02:00.1", lspci("20:00.1"), False),
+        ("0000:65:00.1", lspci("81:00.0", NIC), False),
+        ("0000:65:00.1", lspci("81:00.0"), False),
+        ("0000:65:00.1", SMI.format("3B"), False),
+        ("0000:65:00.1", SMI.format("65"), True),
+        ("", lspci("81:00.0"), True),
+        ("", lspci("81:00.0", NIC) + lspci("65:00.0", link="16GT/s"), True),
+        ("", lspci("81:00.0", NIC), False),
+        ("", lspci("81:00.0", "Ethernet controller: Xilinx"), True),
+        ("", lspci("81:00.0") + lspci("65:00.0", link="16GT/s"), False),
+        ("", "$ lspci -vv -s 65:00.0\nLnkSta: Speed 8GT/s, Width x4\n", True),
+        ("0000:02:00.1", "$ lspci -vv -s 65:00.0\nLnkSta: Speed 8GT/s, Width x4\n", False),
+    ],
+    ids=[
+        "same", "function 0", "domain missing", "other domain", "case", "zeros", "network card",
+        "other card", "other GPU", "same GPU", "only one", "one beside a network card",
+        "network card alone", "FPGA as network card", "two", "command", "other command",
+    ],
+)  # fmt: skip
+def test_a_link_with_an_address_counts_for_that_card(address: str, text: str, used: bool) -> None:
+    log = FAST.replace("0000:65:00.1", address)
+    log = log if address else "\n".join(FAST.splitlines()[1:])
+    judged = of(log, text)
+    by = {one.limit.by for one in judged.judgements if one.limit}
+    assert by == {"log" if used else "board"}
+    assert bool(judged.unused_links) != used
+    assert judged.verdict == "impossible" or not used
+
+
+def test_a_gpu_does_not_take_the_link_of_another(isthmus: Command, tmp_path: Path) -> None:
+    text = (DATA / "nvbandwidth-42.txt").read_text(encoding="utf-8")  # of 99:00
+    for address, by in (("3B", "board"), ("99", "log")):
+        limit = of(text, SMI.format(address)).judgements[0].limit
+        assert limit
+        assert limit.by == by
+    for name, content in (("log", FAST), ("nic", lspci("81:00.0", NIC))):
+        (tmp_path / name).write_text(content, encoding="utf-8")
+    shown = isthmus("judge", "log", "nic", cwd=tmp_path)
+    assert shown.returncode == 0
+    assert "lspci (nic) shows 81:00.0, not 65:00, whose link it does" in shown.stdout
+
+
+def test_gpus_do_not_take_the_link_of_one_of_them() -> None:
+    rows = "Running host_to_device_memcpy_ce.\nmemcpy CE CPU(row) -> GPU(column) bandwidth (GB/s)\n"
+    devices = "".join(
+        f"Device {i}: NVIDIA A100 (00000000:{at}:00)\n" for i, at in ((0, 18), (1, 38))
+    )
+    log = f"nvbandwidth Version: v0.8\n{devices}{rows} 0 1\n0 25.5 25.6\n"
+    for smi, by, missing in (
+        (SMI.format(18), "board", [["38:00"]]),
+        (SMI.format(18) + SMI.format(38), "log", []),
+    ):
+        judged = of(log, smi)
+        assert {one.limit.by for one in judged.judgements if one.limit} == {by}
+        assert [one.cards for one in judged.unused_links] == missing
+
+
+def test_texts_that_describe_one_card_each_describe_all() -> None:
+    judged = of(FAST, OTHER, lspci("65:00.1"), lspci("b3:00.0"))
+    assert {one.limit.source for one in judged.judgements if one.limit} == {
+        "LnkSta, line 2 of c.txt", "LnkSta, line 2 of d.txt",
+    }  # fmt: skip
+    assert not judged.unused_links
+    (one,) = of(FAST, OTHER, lspci("65:00.1")).unused_links
+    assert (one.shown, one.cards) == (["65:00.1"], ["b3:00"])
+
+
 def test_cards_of_files_are_told_by_their_paths() -> None:
     line = "/dev/xdma{}_h2c_0 ** Average BW = 16777216, {}\n"
     judged = of(line.format(0, "1500.5") + line.format(1, "700.5"))
@@ -152,6 +243,78 @@ def test_a_text_without_a_known_output_is_told(isthmus: Command, tmp_path: Path)
     (tmp_path / "notes").write_text("nothing here\n", encoding="utf-8")
     shown = isthmus("judge", "fast", "notes", cwd=tmp_path)
     assert "notes: no output that Isthmus knows" in " ".join(shown.stdout.split())
+
+
+# Pairs
+
+
+def matrix(gpus: int, slow: dict[tuple[int, int], float], usual: float = 764.5) -> str:
+    cells = [
+        ["N/A" if row == column else str(slow.get((row, column), usual)) for column in range(gpus)]
+        for row in range(gpus)
+    ]
+    return "\n".join([
+        "Running device_to_device_memcpy_read_ce.",
+        "memcpy CE GPU(row) -> GPU(column) bandwidth (GB/s)", " ".join(map(str, range(gpus))),
+        *(f"{row} {' '.join(values)}" for row, values in enumerate(cells)),
+    ])  # fmt: skip
+
+
+def between(low: float, gpus: int, *islands: range) -> dict[tuple[int, int], float]:
+    """Slow pairs between islands of GPUs."""
+    of = {gpu: number for number, island in enumerate(islands) for gpu in island}
+    return {(a, b): low for a in range(gpus) for b in range(gpus) if of[a] != of[b]}
+
+
+@pytest.mark.parametrize(
+    ("gpus", "slow", "named"),
+    [
+        (7, {(1, 5): 45.5}, [("GPU 1 and 5", 5)]),
+        (3, {(2, 0): 45.5}, [("GPU 2 and 0", 6)]),
+        (2, {(1, 0): 45.5}, [("GPU 1 and 0", 5)]),
+        (4, {(1, 2): 60.5, (2, 1): 45.5}, [("GPU 2 and 1", 6), ("GPU 1 and 2", 5)]),
+        (2, {(1, 0): 700.5}, []),
+        (8, between(45.5, 8, range(4), range(4, 8)), []),
+        (8, between(45.5, 8, range(6), range(6, 8)), []),
+        (8, {(gpu, gpu ^ 1): 45.5 for gpu in range(8)}, []),
+    ],
+    ids=[
+        "of seven", "of three", "of two", "both ways", "little", "sockets", "islands", "regular",
+    ],
+)  # fmt: skip
+def test_a_slow_pair_is_named(
+    gpus: int, slow: dict[tuple[int, int], float], named: list[tuple[str, int]]
+) -> None:
+    (one,) = of(matrix(gpus, slow)).judgements
+    reasons = [reason for reason in one.reasons if reason.kind == "differs"]
+    assert [(reason.part, reason.line) for reason in reasons] == named
+    assert one.verdict == ("below" if named else "unknown")
+
+
+def test_the_screen_names_a_slow_pair(isthmus: Command, tmp_path: Path) -> None:
+    for gpus, slow, usual, board, said in (
+        (7, {(1, 5): 45.5}, 764.5, (), "GPU 1 and 5 (line 5) reaches 45.5 GB/s"),
+        (7, {(1, 5): 2.5}, 24.5, ("--board", "a6000"), "GPU 1 and 5 (line 5) reaches 2.50 GB/s"),
+        (2, {(1, 0): 14.5}, 24.5, ("--board", "a6000"), "GPU 1 and 0 (line 5) 14.5 GB/s"),
+    ):
+        (tmp_path / "log").write_text(matrix(gpus, slow, usual), encoding="utf-8")
+        rows = isthmus("judge", "log", *board, cwd=tmp_path).stdout
+        assert "BELOW: between devices" in rows
+        assert said in " ".join(rows.split())
+
+
+# Failed tests
+
+
+def test_a_failed_test_is_named_with_its_own_text_and_line(
+    isthmus: Command, tmp_path: Path
+) -> None:
+    failed = "\n" + SLOW.replace("PASSED", "FAILED").replace(": DMA", ": dma")
+    for name, text in ("m1.txt", FAST), ("m2.txt", failed):
+        (tmp_path / name).write_text(text, encoding="utf-8")
+    shown = isthmus("judge", "m1.txt", "m2.txt", cwd=tmp_path)
+    told = " ".join(shown.stdout.split())
+    assert "FAILED: m2.txt, line 4: the test 'dma' failed. Else normal: m1.txt, line 4" in told
 
 
 # References
@@ -255,6 +418,47 @@ def test_a_board_that_contradicts_the_text_is_said_first(isthmus: Command, tmp_p
     assert "Limits and known runs are the option's." in " ".join(row.strip() for row in rows[1:3])
 
 
+@pytest.mark.parametrize(
+    ("text", "board", "link", "evidence"),
+    [
+        (matrix(7, {}), "h100", None, "the log does not confirm --board h100"),
+        (OSU.replace("100.5", "93100.5"), None, "100", "the log does not confirm --link 100Gb"),
+        (FAST.replace("u280", "x"), None, "gen3x8", "the log does not confirm --link gen3x8"),
+        (FAST.replace("u280", "x_gen3x8"), None, "gen3x8", ""),
+        (FAST.replace("11200", "95000"), "u280", None, ""),
+    ],
+    ids=["GPUs", "port", "PCIe", "confirmed link", "confirmed board"],
+)
+def test_an_option_that_no_text_confirms_is_the_first_cause(
+    text: str, board: str | None, link: str | None, evidence: str
+) -> None:
+    port = float(link) if link and link.isdecimal() else 0.0
+    judged = judge([Pasted(text)], board, None if port else link, port)
+    first = next((one.causes[0] for one in judged.judgements if one.verdict == "impossible"), None)
+    assert first
+    assert (first.kind, first.evidence) == ("other_link", evidence)
+    assert first.command
+
+
+def test_a_known_run_on_another_link_is_said_to_be_scaled(isthmus: Command, tmp_path: Path) -> None:
+    log = VALIDATE.format(write=2990.5, read=3000.5)
+    (tmp_path / "log").write_text(log, encoding="utf-8")
+    told = " ".join(isthmus("judge", "log", "--link", "Gen3 x4", cwd=tmp_path).stdout.split())
+    assert "1 known run of AMD Alveo U280, scaled to this link, reaches" in told
+    assert "(as --link says)" in told
+    assert "scaled" not in isthmus("judge", "log", cwd=tmp_path).stdout
+
+
+def test_a_board_that_the_limit_is_compared_with_has_an_effect() -> None:
+    assert [one.kind for one in of(FAST, board="u280", link="gen4x16").contradictions] == [
+        "at most"
+    ]
+    assert not of(FAST, board="u280", link="gen4x16").without_effect
+    assert not of(FAST, board="u280", link="gen3x1").without_effect
+    bare = FAST.replace("xilinx_u280_xdma_201920_3", "some_platform")
+    assert not of(bare, board="u280", link="gen4x16").without_effect
+
+
 def test_an_option_without_effect_is_said() -> None:
     osu = text_of("osu_bw.txt")
     assert of(osu, board="u50", link="gen3x16").without_effect == [
@@ -325,9 +529,6 @@ def test_perftest_json_without_iterations_is_read() -> None:
     log = importers.by_name("perftest").read(text)
     assert [(list(row.values), row.size, row.batch) for row in log.rows] == [([2229.27], 65536, 1)]
     assert "one iteration, where the output does not say their number" in log.assumed
-
-
-OSU = "# OSU MPI Bandwidth Test v7.4\n# Size      Bandwidth (MB/s)\n4194304 100.5\n"
 
 
 @pytest.mark.parametrize(

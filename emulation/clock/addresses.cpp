@@ -1,5 +1,5 @@
-// A program opens a card by its address on the bus, as XRT tells it. XRT's emulation shim refuses
-// addresses: it takes numbers of cards alone.
+// Lets a program open a card by its PCIe address. XRT's emulation shim takes only the number of a
+// card.
 #include <dlfcn.h>
 
 #include <cstddef>
@@ -11,20 +11,20 @@
 namespace isthmus::card::clock {
 namespace {
 
-/// The beginning of std::string, whose functions are in the C++ library.
+/// The first two fields of libstdc++'s std::string.
 struct Text {
   const char* data;
   std::size_t size;
 };
 
-/// A function of XRT's, which has called us: it is loaded.
+/// Returns a function of XRT's library if the program has loaded the library, else null.
 void* of_xrt(const char* name) {
   void* const library = dlopen("libxrt_coreutil.so.2", RTLD_LAZY | RTLD_NOLOAD);
   return library == nullptr ? nullptr : dlsym(library, name);
 }
 
-/// The number of the card with this address: XRT's emulation calls card N 0000:00:N.0, N in
-/// hexadecimal (`xclemulation::query::device_info`). -1 for another text.
+/// Returns the number of the card with this address, or -1 for any other text. XRT's emulation
+/// gives card N the address 0000:00:N.0, N in hexadecimal (`xclemulation::query::device_info`).
 int card_at(std::string_view address) {
   constexpr std::string_view before = "0000:00:";
   constexpr std::string_view after = ".0";
@@ -71,7 +71,7 @@ ISTHMUS_INTERPOSED void open_device(void* device, const Text* address) {
 }
 
 ISTHMUS_INTERPOSED void* open_device_of_c(const char* address) {
-  const int card = card_at(address);
+  const int card = address == nullptr ? -1 : card_at(address);
   return card >= 0 ? as<void*(unsigned)>(of_xrt("xrtDeviceOpen"))(static_cast<unsigned>(card))
                    : as<void*(const char*)>(of_xrt("xrtDeviceOpenByBDF"))(address);
 }

@@ -1,7 +1,7 @@
-// Memory that XRT gets for a program's buffers. A board's driver pins such a buffer when it is
-// made, and the system puts its pages there meanwhile. Here the device process says what that takes
-// (`offload.pin_ns`), so the pages are put there, too, and what that takes this machine is no time
-// of the program. Else it would pay for them when it touches them first.
+// Populates the memory that XRT allocates for a program's buffers. A board's driver pins a buffer
+// when it is made, and the system allocates its pages then. Here the device process charges the
+// time for that (`offload.pin_ns`). So this library populates the pages outside the program's time.
+// Otherwise the program would pay again, at its first touch of each page.
 #include <fcntl.h>
 #include <sys/mman.h>
 #include <unistd.h>
@@ -26,11 +26,11 @@ constinit Real<int(void**, std::size_t, std::size_t)> real_memalign("posix_memal
 constexpr std::size_t page_bytes = 4096;
 /// MADV_POPULATE_WRITE of Linux 5.14, which older headers lack.
 constexpr int populate_for_writing = 23;
-/// Of the memory that is available a buffer gets so much at most before it is touched: a program
-/// may never touch it.
+/// Buffers of more than this part (1 / largest_share) of the available memory are not populated: a
+/// program may never touch them.
 constexpr std::size_t largest_share = 4;
 
-/// Bytes of memory that the system could give; 0 where it does not say.
+/// Returns MemAvailable of /proc/meminfo in bytes; 0 if it cannot be read.
 std::size_t available_bytes() {
   constexpr const char* name = "MemAvailable:";
   std::array<char, 1024> text{};
@@ -44,7 +44,7 @@ std::size_t available_bytes() {
   return found == nullptr ? 0 : std::strtoull(found + std::strlen(name), nullptr, 10) * 1024;
 }
 
-/// Puts the pages of fresh memory there, at no time of the program's.
+/// Populates the pages of fresh memory, outside the program's time.
 void populate(void* memory, std::size_t bytes) {
   auto* const begin = static_cast<std::byte*>(memory);
   const std::size_t skipped =

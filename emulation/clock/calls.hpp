@@ -15,8 +15,8 @@ namespace isthmus::card::clock {
 /// Whether an address lies in the shim's code; `learn` as well, where it is not known yet.
 bool in_shim(const void* code);
 bool learn_shim(const void* code);
-/// Learns the shim where it is loaded: a program that was linked with it has it before this library
-/// knows that there are cards.
+/// Learns where the shim is, if it is loaded already. A program that is linked with the shim loads
+/// it before this library knows that there are cards.
 void learn_loaded_shim();
 /// Whether it lies in the library that has XRT's software scheduler; known when the shim is.
 bool in_scheduler(const void* code);

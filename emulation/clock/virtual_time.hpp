@@ -83,7 +83,8 @@ class VirtualTime {
   /// It is at least `time`: another thread did something then that this one waited for.
   void raise(Nanoseconds time);
 
-  /// Whether what the calling thread computes from now on advances its time; whether it did.
+  /// Sets whether computing advances the calling thread's time from now on. Returns whether it did
+  /// before.
   bool count(bool counts);
 
   /// A call into a card, or a wait, begins: its time.

@@ -72,7 +72,7 @@ class HostRows(Generic[Key]):
 
         Empty without references: nothing says how the host's speed varied.
         """
-        # Who only plans a run needs no numpy.
+        # Imported here, because planning a run needs no numpy.
         from isthmus.statistics.host_state import Row, slow_parts  # noqa: PLC0415
 
         readings = self.readings
@@ -91,7 +91,7 @@ def _logs(reading: HostReading) -> list[float]:
 
 
 def _kind(point: Point) -> Hashable:
-    """What a point is alike in scatter: small copies, large ones by memory, and nothing else."""
+    """Kind of points that scatter alike: small copies, large ones by memory, else one point."""
     if not point.moved_bytes:
         return point.study, point.device, point.operation, point.memory, point.bytes
     large = point.bytes >= LARGE

@@ -14,13 +14,15 @@ using namespace isthmus::card::process;
 namespace {
 
 /// A buffer, 1000 in 4 bytes, -3 in 2 bytes, 8 bytes of ones, and a stream.
-const std::vector<ArgumentPlace> arguments = {
-    {.buffer = true, .offset = 0x10, .bytes = 8, .name = "in"},
-    {.buffer = false, .offset = 0x1c, .bytes = 4, .name = "n"},
-    {.buffer = false, .offset = 0x24, .bytes = 2, .name = "by"},
-    {.buffer = false, .offset = 0x2c, .bytes = 8, .name = "all"},
-    {.buffer = false, .offset = 0, .bytes = 0, .name = "out"},
-};
+std::vector<ArgumentPlace> arguments() {
+  return {
+      {.buffer = true, .offset = 0x10, .bytes = 8, .name = "in"},
+      {.buffer = false, .offset = 0x1c, .bytes = 4, .name = "n"},
+      {.buffer = false, .offset = 0x24, .bytes = 2, .name = "by"},
+      {.buffer = false, .offset = 0x2c, .bytes = 8, .name = "all"},
+      {.buffer = false, .offset = 0, .bytes = 0, .name = "out"},
+  };
+}
 
 std::array<std::byte, 0x40> registers() {
   std::array<std::byte, 0x40> found{};
@@ -34,8 +36,8 @@ std::array<std::byte, 0x40> registers() {
 
 std::int64_t cycles(const std::string& text) {
   const Formula formula = Formula::parse(text);
-  formula.check(arguments);
-  return formula.of(registers(), arguments);
+  formula.check(arguments());
+  return formula.of(registers(), arguments());
 }
 
 }  // namespace

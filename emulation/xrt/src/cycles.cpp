@@ -14,9 +14,9 @@
 namespace isthmus::card::process {
 namespace {
 
-/// More words than any formula has that Isthmus writes (its texts have at most 500 letters).
+/// Most words of a formula. Isthmus writes fewer: its formulas have at most 500 letters.
 constexpr std::size_t most_words = 1000;
-/// Behind it a sum of cycles does not fit the integers that hold it: 30 years at 1 GHz.
+/// Most cycles of a run, 30 years at 1 GHz: sums of more may not fit 64-bit integers.
 constexpr double most_cycles = 1e18;
 
 [[noreturn]] void refuse(const std::string& text) {
@@ -84,7 +84,12 @@ Formula Formula::parse(const std::string& text) {
   std::size_t depth = 0;
   for (std::string word; words >> word;) {
     const Step next = step(word);
-    const std::size_t takes = next.kind < Kind::negate ? 0 : next.kind == Kind::negate ? 1 : 2;
+    std::size_t takes = 2;
+    if (next.kind < Kind::negate) {
+      takes = 0;
+    } else if (next.kind == Kind::negate) {
+      takes = 1;
+    }
     if (depth < takes || found.steps_.size() >= most_words) {
       refuse(text);
     }
@@ -166,7 +171,7 @@ std::int64_t Formula::of(std::span<const std::byte> registers,
     }
   }
   const double cycles = std::ceil(take());
-  if (!(cycles >= 0 && cycles <= most_cycles)) {
+  if (std::isnan(cycles) || cycles < 0 || cycles > most_cycles) {
     throw std::domain_error(text_of(cycles) + " cycles");
   }
   return static_cast<std::int64_t>(cycles);

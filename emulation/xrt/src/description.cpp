@@ -91,6 +91,54 @@ StreamPlace stream(Words& words, const std::vector<ComputeUnit>& units, const st
   return found;
 }
 
+/// A range of memory: its kind, address, bytes and name.
+MemoryRange memory(Words& words, const std::string& line) {
+  MemoryRange found;
+  const std::string kind = words.word();
+  found.host = kind == "host";
+  found.hbm = kind == "hbm";
+  found.chip = kind == "chip";
+  if (!found.host && !found.hbm && !found.chip && kind != "card") {
+    refuse(line);
+  }
+  found.address = words.number();
+  found.bytes = words.number();
+  found.name = words.rest();
+  return found;
+}
+
+/// A kernel without its arguments: its name, its instance and the range of its registers.
+ComputeUnit kernel(Words& words, const std::string& line) {
+  ComputeUnit found;
+  found.kernel = words.word();
+  found.instance = words.word();
+  found.address = words.number();
+  found.range = words.number();
+  if (found.range > most_range) {
+    refuse(line);
+  }
+  return found;
+}
+
+/// Adds to a kernel what a line below that kernel says of it.
+void describe(ComputeUnit& unit, const std::string& what, Words& words, const std::string& line) {
+  if (what == "free") {
+    unit.controlled = false;
+  } else if (what == "restarts") {
+    unit.auto_restart = true;
+  } else if (what == "cycles") {
+    unit.cycles = Formula::parse(words.rest());
+  } else if (what == "least") {
+    unit.least_cycles = Formula::parse(words.rest());
+  } else if (what == "computing") {
+    unit.computing = words.rest();
+  } else if (what == "argument") {
+    unit.arguments.push_back(argument(words, unit, line));
+  } else {
+    refuse(line);
+  }
+}
+
 }  // namespace
 
 Description Description::parse(std::istream& text) {
@@ -107,39 +155,9 @@ Description Description::parse(std::istream& text) {
     Words words(line);
     const std::string what = words.word();
     if (what == "memory") {
-      MemoryRange& memory = found.memories.emplace_back();
-      const std::string kind = words.word();
-      memory.host = kind == "host";
-      memory.hbm = kind == "hbm";
-      memory.chip = kind == "chip";
-      if (!memory.host && !memory.hbm && !memory.chip && kind != "card") {
-        refuse(line);
-      }
-      memory.address = words.number();
-      memory.bytes = words.number();
-      memory.name = words.rest();
+      found.memories.push_back(memory(words, line));
     } else if (what == "kernel") {
-      ComputeUnit& unit = found.units.emplace_back();
-      unit.kernel = words.word();
-      unit.instance = words.word();
-      unit.address = words.number();
-      unit.range = words.number();
-      if (unit.range > most_range) {
-        refuse(line);
-      }
-    } else if (what == "free" && !found.units.empty()) {
-      found.units.back().controlled = false;
-    } else if (what == "restarts" && !found.units.empty()) {
-      found.units.back().auto_restart = true;
-    } else if (what == "cycles" && !found.units.empty()) {
-      found.units.back().cycles = Formula::parse(words.rest());
-    } else if (what == "least" && !found.units.empty()) {
-      found.units.back().least_cycles = Formula::parse(words.rest());
-    } else if (what == "computing" && !found.units.empty()) {
-      found.units.back().computing = words.rest();
-    } else if (what == "argument" && !found.units.empty()) {
-      ComputeUnit& unit = found.units.back();
-      unit.arguments.push_back(argument(words, unit, line));
+      found.units.push_back(kernel(words, line));
     } else if (what == "stream") {
       found.streams.push_back(stream(words, found.units, line));
     } else if (what == "end") {
@@ -148,8 +166,10 @@ Description Description::parse(std::istream& text) {
         unit.least_cycles.check(unit.arguments);
       }
       return found;
-    } else {
+    } else if (found.units.empty()) {
       refuse(line);
+    } else {
+      describe(found.units.back(), what, words, line);
     }
   }
   refuse("it ends too early");

@@ -23,8 +23,8 @@ constexpr std::uint64_t first_result = 0x80;
 /// Of host memory that is there in part, what is asked for alone.
 constexpr std::size_t least_part = 8;
 
-/// Bytes of the largest piece of a buffer, in whole words. A short run of a kernel, of which a
-/// program may start a million, neither allocates nor computes a whole piece.
+/// Returns the bytes of a buffer's largest piece, in whole words. A short run allocates less than
+/// `piece_bytes`: a program may start a million short runs.
 std::size_t largest_piece(std::uint64_t bytes) {
   const auto whole = static_cast<std::size_t>(std::min<std::uint64_t>(piece_bytes, bytes));
   return (whole + word_bytes - 1) / word_bytes * word_bytes;

@@ -132,9 +132,10 @@ void Meter::note_computing(const ComputeUnit& unit, const Computing& computing) 
       !noted_.insert(unit.kernel).second) {
     return;
   }
-  const char* const how = computing.source == Source::unknown ? "unknown"
-                          : unit.least_cycles.empty()         ? "given"
-                                                              : "range";
+  const char* how = "unknown";
+  if (computing.source != Source::unknown) {
+    how = unit.least_cycles.empty() ? "given" : "range";
+  }
   std::ofstream file(computing_file_, std::ios::app);
   file << unit.kernel + '\t' + how + '\t' + unit.computing + '\n' << std::flush;
 }

@@ -171,7 +171,8 @@ KernelOutcome Device::run(Unit& unit, StreamAccess* streams) {
   if (streams == nullptr && !unit.is_long) {  // one with streams may wait
     long_run.emplace(unit.place.instance);
   }
-  const std::optional<Computing> given = given_computing(unit);  // it may write to its registers
+  // Before the run, because the kernel may write to its registers.
+  const std::optional<Computing> given = given_computing(unit);
   if (given) {
     note_computing(unit, *given);
   }
@@ -196,8 +197,8 @@ KernelOutcome Device::run(Unit& unit, StreamAccess* streams) {
   return outcome;
 }
 
-/// What the xclbin says of a kernel's computing, with the arguments in its registers. Throws
-/// KernelError where that is no time.
+/// Returns the computing time by the xclbin's formula, with the arguments in the kernel's
+/// registers; nothing without a formula. Throws KernelError if the formula gives no time.
 std::optional<Computing> Device::given_computing(const Unit& unit) {
   const ComputeUnit& place = unit.place;
   if (place.cycles.empty()) {
@@ -223,8 +224,8 @@ std::optional<Computing> Device::given_computing(const Unit& unit) {
   }
 }
 
-/// Says how the kernel's computing is known; at once to who reads a program's own figures as a
-/// board's.
+/// Notes the source of the kernel's computing time. A user who runs a program `as_hardware` is
+/// warned at once if that time is unknown.
 void Device::note_computing(const Unit& unit, const Computing& computing) {
   meter_->note_computing(unit.place, computing);
   if (as_hardware_ && computing.source == Source::unknown) {

@@ -79,10 +79,10 @@ class Comparison(NamedTuple):
     own: bool
     """Whether each time is judged by its own spread, see ``Change.limit``."""
     unknown: list[Missing]
-    """Points that cannot be compared, on a side that was asked for them.
+    """Points that were asked for and that cannot be compared, for one of three reasons.
 
-    Of their quantities no point can be: they have no time on either side, or the first side lacks
-    the whole quantity. Or the second side's run ended before they were measured.
+    No point of their quantity has a time on either side. Or the first side lacks the whole
+    quantity. Or the second side's run ended before they were measured.
     """
 
     def of(self, verdict: Judgement) -> list[Change]:

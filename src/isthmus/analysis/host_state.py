@@ -20,7 +20,7 @@ __all__ = ["LEAST_STEAL", "REFERENCES", "UNKNOWN", "Variation", "of_rows", "read
 
 UNKNOWN = Slow(math.nan, (), 0.0)
 LEAST_STEAL = 0.01
-"""Share of processor time below which no steal is named: ``summary`` flags from there, too."""
+"""Share of processor time from which steal is named, and rows of a summary are flagged."""
 _FEWEST = 6
 """Processes with readings of which two parts can be told."""
 

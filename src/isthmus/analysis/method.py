@@ -49,14 +49,14 @@ class Missing:
 
     failed: int
     skipped: int
-    """That the machine or the device does not allow."""
+    """Points that the machine or the device does not allow."""
     not_reached: int
     sizes: tuple[Span, ...]
-    """Sizes of which no point was measured, though some were planned."""
+    """Sizes that were planned and of which no point was measured."""
     sizes_in_part: tuple[Span, ...]
     """Sizes of which some points were measured, and some were not."""
     left_for_longer: int
-    """Further points that the study has, and that the run did not plan."""
+    """Further points of the study that the run did not plan."""
 
     @property
     def points(self) -> int:
@@ -73,7 +73,7 @@ class Clock:
     empty_pair_s: Range
     """Seconds between two readings with nothing between them, taken off each sample."""
     read_beside: int
-    """Samples beside which the empty pair was read anew: of these that reading was taken off."""
+    """Samples with a fresh reading of the empty pair, which is taken off instead."""
 
 
 @dataclass(frozen=True)
@@ -83,7 +83,7 @@ class Rows:
     by_basis: Mapping[Basis, int]
     """Rows by what their figure and interval rest on."""
     processes: Range
-    """Of rows that several processes measured."""
+    """Processes of a row, for rows that several processes measured."""
     without_interval: int
     """Rows of one process that has too few samples for an interval."""
     converged: int
@@ -92,7 +92,7 @@ class Rows:
     with_state: int
     """Rows whose intervals cover what the state of the machine adds to them."""
     state_share: float
-    """Median share of the variance of these rows that is the machine's state's."""
+    """Share of these rows' variance that comes from the machine's state (median)."""
     on_device_clock: int
 
     @property
@@ -114,14 +114,14 @@ class Method:
     """How a run was measured."""
 
     points: int
-    """Of the plan."""
+    """Points of the plan."""
     measured: int
     missing: Missing
     processes: Range
     samples_each: Range
     """Samples of a point in a process."""
     samples: int
-    """All; a repetition that two clocks timed is one sample."""
+    """Number of all samples; a repetition that two clocks timed is one sample."""
     twice_timed: int
     """Samples that a second clock timed, too."""
     batch: Range
@@ -129,13 +129,13 @@ class Method:
     rows: Rows
     clocks: tuple[Clock, ...]
     processes_with_readings: int
-    """Of the host's speed."""
+    """Processes that read the host's speed."""
     steal: float
     """Share of processor time that a hypervisor took while points were measured."""
     verified: int
     wrong: int
     unverified: int
-    """Measured points of which nothing can be or was verified."""
+    """Measured points whose data were not or cannot be verified."""
 
 
 def method(run: Run) -> Method:
@@ -170,7 +170,7 @@ def method(run: Run) -> Method:
 
 
 def _counted(point: Point, run: Run) -> list[ClockName]:
-    """Clocks whose samples count: of an emulated card its own, not the host's beside it."""
+    """Clocks whose samples count: only the simulated clock for an emulated card."""
     found = [clock for clock in CLOCKS if measured_on(point, clock)]
     own = ["simulated"] if point.device in simulated_devices(run) else found
     return [clock for clock in found if clock in own]
@@ -194,7 +194,7 @@ def _missing(run: Run, measured: Set[int]) -> Missing:
 
 
 def _spans(sizes: Set[int], planned: Sequence[int]) -> tuple[Span, ...]:
-    """These sizes, those together that follow one another in the plan."""
+    """Ranges of these sizes: a range holds sizes that follow one another in the plan."""
     runs = groupby(planned, key=sizes.__contains__)
     spans = (list(run) for inside, run in runs if inside)
     return tuple((span[0], span[-1]) for span in spans)
@@ -236,7 +236,7 @@ def _summary(run: Run) -> Frame:
 
 
 def _read_clocks(measured: _Measured) -> Iterator[Clock]:
-    """Clocks of the host: a simulated time is read from none."""
+    """Clocks of the host, with their resolution; simulated times are read from no clock."""
     reruns = [r for point, clocks in measured if "simulated" not in clocks for r in point.reruns]
     for source in dict.fromkeys(rerun.clock.source for rerun in reruns):
         of_source = [rerun for rerun in reruns if rerun.clock.source == source]

@@ -34,7 +34,7 @@ NOT_MEASURED = "not measured"
 _FAR = 0.1
 """Residual beyond which a figure is not reproduced: the precision of quick runs."""
 _BUSY = 0.5
-"""Load average a processor from which other programs decide how long software takes.
+"""Load average per processor from which other programs decide how long software takes.
 
 Two processors can share a core. AMD's OpenCL took 6.0 us a call in some runs and 9.0 us in others,
 on two such processors at loads of 5 to 14 (benchmarks/RESULTS.md, 2026-11-27)."""

@@ -55,7 +55,6 @@ _BOTH_AT_ONCE = (
     ("bidirectional", "read", "write"), ("bandwidth", "read_bandwidth", "write_bandwidth"),
 )  # fmt: skip
 """Operations in both directions, each with those in one."""
-_STEAL_SHARE = 0.01
 _TIMER_SHARE = 0.1
 _MEDIAN_TO_MIN = 1.5
 _DRIFT_CONFIDENCE = 0.999
@@ -170,7 +169,9 @@ def _flags(point: Point, clock: ClockName, run: Run, row: _Row) -> set[str]:
         "reruns_apart": several and row.alone.half_width > precision,
         "host_varies": several and row.alone.half_width <= precision < interval.half_width,
         "median_min_apart": row.lowest * _MEDIAN_TO_MIN < interval.value,
-        "steal": any(r.noise.steal_s > _STEAL_SHARE * r.measured_s * processors for r in measured),
+        "steal": any(
+            r.noise.steal_s > host_state.LEAST_STEAL * r.measured_s * processors for r in measured
+        ),
         "timer_bound": clock == "host" and any(map(is_timer_bound, measured)),
     }
     return flags | {flag for flag, holds in disturbed.items() if holds}

@@ -1,4 +1,4 @@
-"""Tables of a run for other programs: host, device and date in each row, and a type a column.
+"""Tables of a run for other programs: each row has host, device and date, each column a type.
 
 Texts are categories, yes and no are booleans, counts are integers (``Int64`` where some are
 missing), times and rates are floats, dates are timestamps in UTC.
@@ -21,7 +21,7 @@ OF_RUN = ("host", "device_name", "started")
 """Columns that each row has of its run: the machine, the device's own name, when the run began."""
 _DATES = frozenset({"started"})
 _REAL = ("_s", "_Bps", "_share", "seconds")
-"""Ends of names of columns that are floats, though all values be whole."""
+"""Endings of the names of columns that are floats, even if all values are whole."""
 
 
 def with_run(frame: Frame, run: Run) -> Frame:
@@ -63,5 +63,5 @@ def _column(name: str, frame: Frame) -> Any:
 
 
 def _is_real(name: str, frame: Frame) -> bool:
-    """Whether a column of floats is no axis, whose whole numbers frames store as floats."""
+    """Whether a column stays floats. Axes do not: frames store their whole numbers as floats."""
     return frame[name].values.dtype.kind == "f" and (name in COLUMNS or name.endswith(_REAL))

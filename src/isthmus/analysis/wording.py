@@ -11,7 +11,7 @@ from isthmus.results.run_file import Run
 from isthmus.units import format_size
 
 MOST_TOLD = 10.0
-"""Ratio of times beyond which an upper bound is not told: it says that nothing is known."""
+"""Ratio of times beyond which an upper bound is not shown: it would tell nothing."""
 _BINARY = ("", "Ki", "Mi", "Gi", "Ti")
 
 

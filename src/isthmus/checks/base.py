@@ -39,7 +39,7 @@ class Result(msgspec.Struct, frozen=True, kw_only=True):
     command: str = ""
     """Shows what was found, pasted into a shell."""
     lesser: str = ""
-    """The link as it is where the card can have more: ``x8 of x16``; also where that is unknown."""
+    """The trained link where the card can have more: ``x8 of x16``; also of unknown results."""
     changed: bool = False
     """Whether it came or went during the run, so that times of the run differ by it."""
 

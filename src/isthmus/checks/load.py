@@ -5,14 +5,14 @@ from __future__ import annotations
 from isthmus.checks.base import Check, Facts, Result
 
 _BUSY = 0.5
-"""Programs a processor from which a measuring process may wait for one.
+"""Programs per processor from which a measuring process may have to wait.
 
 The load of an idle machine is below 0.1; one other program on two processors has 1.0.
 """
 
 
 def judge(facts: Facts) -> Result | None:
-    """Unknown where others have work for half of the processors: they may end before a run does."""
+    """Unknown if others have work for half of the processors: they may end before a run does."""
     loads = facts.host.get("load_average")
     if not loads:
         return None

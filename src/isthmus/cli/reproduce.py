@@ -298,7 +298,7 @@ def _request(
         reruns=_SOFTWARE_PROCESSES if measurement.hybrid else None,
         budget_s=settings.budget_s,
         options=settings.options,
-        # A runtime that hands work to a thread takes five times as long where that is elsewhere.
+        # A runtime that hands work to a thread on another processor takes five times as long.
         binding=one_processor() if measurement.hybrid else UNBOUND,
     )
 

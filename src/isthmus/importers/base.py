@@ -171,6 +171,8 @@ class LinkFact:
     """Whether the generation may be lower only because the device is idle."""
     file: str = ""
     """Name of the text that says it; empty for the only text."""
+    accelerator: bool = True
+    """Whether the device may be an accelerator; false for a network card, a disk and the like."""
 
     @property
     def place(self) -> str:
@@ -300,10 +302,12 @@ def decoded(text: str, kind: type[_Decoded]) -> _Decoded:
 
 
 def device(
-    address: str, name: str, *, api: str = "", kind: str = "unknown", real: bool = True
-) -> DeviceRecord:
+    address: str, name: str, *, api: str = "", kind: str = "unknown", real: bool = True,
+    pci: str = "",
+) -> DeviceRecord:  # fmt: skip
     """The record of a device that another program measured; ``kind``: cpu, gpu or accelerator.
 
+    ``pci``: its bus address, where the output has it.
     ``real``: False for an emulated one, whose figures are never shown as hardware's.
     """
     return DeviceRecord(
@@ -312,7 +316,7 @@ def device(
         real=real,
         name=name,
         api=api,
-        properties={"type": kind},
+        properties={"type": kind} | ({"pci_address": pci} if pci else {}),
     )
 
 

@@ -15,6 +15,17 @@ _KERNEL = re.compile(r"pci (\S+): ([\d.]+) Gb/s available PCIe bandwidth, limite
 _GENERATIONS = {"2.5": 1, "5": 2, "5.0": 2, "8": 3, "8.0": 3, "16": 4, "16.0": 4, "32": 5,
                 "32.0": 5, "64": 6, "64.0": 6}  # fmt: skip
 _BRIDGE = re.compile(r"PCI bridge|Host bridge|Root Port|Switch", re.IGNORECASE)
+_COMMAND = re.compile(r".*\blspci\b.*? -s ?((?:[\da-f]{4}:)?[\da-f]{2}:[\da-f]{2}(?:\.[\da-f])?)\b",
+                      re.IGNORECASE)  # fmt: skip
+_OTHER = re.compile(
+    r"(?:Ethernet|Network|Infiniband|Fabric|Non-Volatile memory|SATA|SCSI|RAID bus|Serial Attached|"
+    r"USB|Audio|IDE|SD Host|IOMMU|System peripheral|Communication|Wireless|Mass storage|Bridge|"
+    r"Encryption|Non-Essential)[^:]*:|VGA[^:]*: (?:ASPEED|Matrox)",
+    re.IGNORECASE,
+)
+"""Classes of devices that are no accelerators, and displays of service processors."""
+_FPGA = re.compile(r"Xilinx|Altera|Achronix|FPGA", re.IGNORECASE)
+"""Vendors whose designs take any class."""
 _IDLES = re.compile(r"NVIDIA|VGA|3D controller|AMD/ATI", re.IGNORECASE)
 
 
@@ -34,6 +45,8 @@ def read(text: str) -> Log:
     for line, row in enumerate(text.splitlines(), 1):
         if found := _DEVICE.match(row):
             one = _Found(found[1], found[2])
+        elif found := _COMMAND.match(row):
+            one = _Found(found[1])
         elif found := _PAYLOAD.match(row):
             one.payload = int(found[1])
         elif found := _LINK.match(row):
@@ -45,13 +58,18 @@ def read(text: str) -> Log:
                     names[one.name] = None
                 links.append(LinkFact(
                     line, generation, int(found[3]), "LnkSta", one.address, one.capable,
-                    one.payload, bool(_IDLES.search(one.name)),
+                    one.payload, bool(_IDLES.search(one.name)), accelerator=_may_be(one.name),
                 ))  # fmt: skip
         elif found := _KERNEL.search(row):
             generation = _GENERATIONS.get(found[3], 0)
             if generation:
                 links.append(LinkFact(line, generation, int(found[4]), "kernel log", found[1]))
     return Log(tool="lspci", links=links, names=list(names))
+
+
+def _may_be(name: str) -> bool:
+    """Whether a name, which has the class first, may be that of an accelerator."""
+    return not _OTHER.match(name) or _FPGA.search(name) is not None
 
 
 IMPORTER = Importer(

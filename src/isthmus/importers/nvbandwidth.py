@@ -30,8 +30,9 @@ from isthmus.importers.base import (
 from isthmus.importers.base import unit as known_unit
 from isthmus.importers.cleaning import json_objects, without_objects
 from isthmus.importers.commands import Commands
+from isthmus.results.run_file import DeviceRecord
 
-_DEVICE = re.compile(r"(\d+): (.+?)(?: \(|: \(|$)")
+_DEVICE = re.compile(r"(\d+): (.+?)(?::? \((?P<pci>[\da-fA-F]+:[\da-fA-F:.]+)?|$)")
 _PROGRAM = re.compile(r"nvbandwidth")
 _RUNNING = re.compile(r"Running (\w+)\.")
 _VERSION = re.compile(r"nvbandwidth Version: (\S+)")
@@ -156,6 +157,7 @@ def _of_json(text: str, at: int, log: _Parts) -> None:
     for name in body.devices or ():
         if found := _DEVICE.match(name):
             log.names[found[1]] = found[2]
+            log.addresses[found[1]] = found["pci"] or ""
     for test in body.testcases:
         line = at - 1 + lines.of(f'"{test.name}"')
         if test.status not in {"Passed", ""}:
@@ -176,9 +178,16 @@ class _Parts:
     def __init__(self) -> None:
         self.rows: list[Row] = []
         self.names: dict[str, str] = {}
+        self.addresses: dict[str, str] = {}
         self.outcomes: list[Outcome] = []
         self.problems = Problems()
         self.version = self.driver = self.command = ""
+
+    def device(self, address: str) -> DeviceRecord:
+        """The record of a GPU: ``cuda:0``."""
+        number_ = address.partition(":")[2]
+        name, pci = self.names.get(number_, "NVIDIA GPU"), self.addresses.get(number_, "")
+        return device(address, name, api="cuda", kind="gpu", pci=pci)
 
     def told(self, row: str) -> bool:
         """Whether a line is about program, driver or a GPU; if so, notes it."""
@@ -188,6 +197,7 @@ class _Parts:
             self.driver = found[1]
         elif row.startswith("Device ") and (found := _DEVICE.match(row[7:])):
             self.names[found[1]] = found[2].strip()
+            self.addresses[found[1]] = found["pci"] or ""
         else:
             return False
         return True
@@ -276,10 +286,7 @@ def read(text: str) -> Log:
         tool="nvbandwidth",
         version=log.version,
         rows=log.rows,
-        devices=[
-            device(one, log.names.get(one.partition(":")[2], "NVIDIA GPU"), api="cuda", kind="gpu")
-            for one in numbers
-        ],
+        devices=[log.device(one) for one in numbers],
         names=list(dict.fromkeys(log.names.values())),
         outcomes=log.outcomes,
         problems=log.problems,

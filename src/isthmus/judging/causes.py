@@ -12,8 +12,10 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from isthmus.importers.base import Log
-from isthmus.judging import limits
-from isthmus.judging.judgement import Cause, CauseKind, Contradiction, Judgement
+from isthmus.judging import limits, links
+from isthmus.judging.grouping import backend
+from isthmus.judging.judgement import Cause, CauseKind, Contradiction, Judgement, Limit
+from isthmus.judging.options import Given
 from isthmus.judging.rows import rate
 
 MOST = 5
@@ -63,7 +65,8 @@ class _Seen:
     logs: Sequence[Log]
     others: Sequence[Judgement]
     """Of the same text and device."""
-    contradictions: Sequence[Contradiction] = ()
+    contradictions: Sequence[Contradiction]
+    given: Given
 
     @property
     def reasons(self) -> set[str]:
@@ -110,10 +113,11 @@ def explained(
     logs: Sequence[Log],
     others: Sequence[Judgement],
     contradictions: Sequence[Contradiction],
+    given: Given,
 ) -> Judgement:
     """The judgement with its causes, the likeliest first."""
     beside = [one for one in others if one.group.place == judgement.group.place]
-    seen = _Seen(judgement, logs, beside, contradictions)
+    seen = _Seen(judgement, logs, beside, contradictions, given)
     found: dict[str, Cause] = {}
     for finder in _finders(seen):
         for cause in finder(seen):
@@ -148,15 +152,40 @@ def _overflow(seen: _Seen) -> Iterator[Cause]:
 def _other_link(seen: _Seen) -> Iterator[Cause]:
     """The limit is that of another link: an option is wrong, or the board is not on its usual."""
     limit = seen.one.limit
-    if limit is None or not limit.pcie or limit.by not in {"link option", "board"}:
+    if limit is None or limit.by not in {"link option", "board"}:
         return
     option = "--link" if limit.by == "link option" else "--board"
     said = next((one for one in seen.contradictions if one.option == option), None)
     if said:
         evidence = f"{said.option} {said.value}, not {said.said}"
-        yield seen.cause("other_link", seen.shows_link, evidence)
+        yield seen.cause("other_link", _shows_limit(seen), evidence)
     elif seen.one.verdict == "impossible":
-        yield seen.cause("other_link", seen.shows_link)
+        yield seen.cause("other_link", _shows_limit(seen), _unconfirmed(seen, limit))
+
+
+def _unconfirmed(seen: _Seen, limit: Limit) -> str:
+    """The option that the limit comes from, where no text says the same; else empty."""
+    given = seen.given
+    if limit.by == "link option":
+        found = links.under_load(limit.fact) if limit.fact else None
+        same = found is not None and given.link is not None and found.name == given.link.name
+        return "" if same else f"the log does not confirm --link {given.link_option}"
+    names = [name for log in seen.logs for name in log.names]
+    if given.board is None or any(given.board.fits(name) for name in names):
+        return ""
+    return f"the log does not confirm --board {given.board_option}"
+
+
+def _shows_limit(seen: _Seen) -> str:
+    """The command that shows what the limit is of: a port, what joins GPUs, or a PCIe link."""
+    limit, backend_ = seen.one.limit, backend(seen.one.row.device)
+    if limit is None or limit.pcie:
+        return seen.shows_link
+    if limit.by == "link option":
+        return "ibstat; ibv_devinfo -v | grep -E 'active_(width|speed)'"
+    if backend_ == "rocm":
+        return "rocm-smi --showproductname --showtopo"
+    return "nvidia-smi -L; nvidia-smi topo -m; nvidia-smi nvlink --status"
 
 
 def _zero_pages(seen: _Seen) -> Iterator[Cause]:

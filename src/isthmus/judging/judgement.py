@@ -109,6 +109,8 @@ class Reason:
     """A second size."""
     seconds: float = 0.0
     rate: float = 0.0
+    line: int = 0
+    """Of the part's figure; 0 where it has none of its own."""
 
 
 CauseKind = Literal[
@@ -178,6 +180,20 @@ class SameData:
     source: str
 
 
+@dataclass(frozen=True)
+class UnusedLink:
+    """A text that describes links, but not that of a measured card."""
+
+    tool: str
+    file: str
+    shown: Sequence[str]
+    """Bus addresses that the text has: ``81:00.0``."""
+    cards: Sequence[str]
+    """Bus and device of measured cards without a link, ``02:00``; empty: the log names none."""
+    accelerators: bool
+    """Whether ``shown`` are of accelerators, rather than of network cards and disks."""
+
+
 @dataclass(frozen=True, kw_only=True)
 class Judged:
     """Everything that one text says."""
@@ -193,6 +209,7 @@ class Judged:
     without_effect: Sequence[str] = ()
     """Options that no limit and no known run comes from."""
     same: Sequence[SameData] = ()
+    unused_links: Sequence[UnusedLink] = ()
 
     @property
     def verdict(self) -> Verdict:

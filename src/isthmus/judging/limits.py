@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
-from isthmus.importers.base import LinkFact, Log
+from isthmus.importers.base import LinkFact
+from isthmus.judging import links
 from isthmus.judging.judgement import Group, Limit, LimitBy
 from isthmus.models.pcie import Link
 from isthmus.references import Reference, link_of
@@ -17,45 +18,15 @@ _FILLED = (0.75, 0.97)
 """Shares of a raw link that a copy has which fills it."""
 _WITHIN_HOSTS_FIRST = 2
 """Times the rate of its ports that a bus rate between hosts stays below (``of_ports``)."""
-_SAID = ("LnkSta", "xbutil examine", "nvidia-smi", "pcie-link test", "kernel log", "platform name")
-"""Sources of a link within a log, the surest first."""
-
-
-def _address(device: str) -> str:
-    return device.rpartition("xrt:")[2].lower()
-
-
-def fact_of(logs: Sequence[Log], device: str) -> LinkFact | None:
-    """What the logs say of a device's link; None where it is not said, or of which device."""
-    facts = [fact for log in logs for fact in log.links]
-    own = [fact for fact in facts if fact.device and _same(fact.device, _address(device))]
-    if not own:
-        links = {(fact.generation, fact.lanes) for fact in facts}
-        devices = {fact.device for fact in facts}
-        own = facts if len(links) == 1 or len(devices) == 1 else []
-    return min(own, key=lambda fact: _SAID.index(fact.said_by), default=None)
-
-
-def _same(one: str, other: str) -> bool:
-    """Whether two PCI addresses are the same function, with or without a domain."""
-    short = [text.lower().lstrip("0:") or text for text in (one, other)]
-    return bool(other) and short[0] == short[1]
-
-
-def under_load(fact: LinkFact) -> Link | None:
-    """The link under load: a device that saves power raises its generation then."""
-    generation = fact.capable[0] if fact.idle and fact.capable else fact.generation
-    return link_of(generation, fact.lanes)
 
 
 def of_link(
-    logs: Sequence[Log], board: Reference | None, user: Link | None, device: str, ways: int
+    fact: LinkFact | None, board: Reference | None, user: Link | None, ways: int
 ) -> Limit | None:
-    """The limit of a copy between host and device."""
-    fact = fact_of(logs, device)
+    """The limit of a copy between host and device; ``fact``: what the log says of its link."""
     if user:
-        return _pcie(user, "as you say (--link)", ways, fact, "link option")
-    if fact and (found := under_load(fact)):
+        return _pcie(user, "as --link says", ways, fact, "link option")
+    if fact and (found := links.under_load(fact)):
         return _pcie(found, f"{fact.said_by}, {fact.place}", ways, fact, "log")
     if board and board.link.GBps:
         value = ways * board.link.GBps * 1e9
@@ -129,7 +100,7 @@ def of_port(gigabits: float, ways: int) -> Limit:
     """The limit of a network's port, as the user says it."""
     value = ways * gigabits * 1e9 / 8
     name = f"{gigabits:g} Gb/s port"
-    return Limit(value, value, name, "as you say (--link)", by="link option")
+    return Limit(value, value, name, "as --link says", by="link option")
 
 
 def of_ports(gigabits: float) -> Limit:
@@ -142,7 +113,7 @@ def of_ports(gigabits: float) -> Limit:
     value = gigabits * 1e9 / 8
     name = f"{gigabits:g} Gb/s of ports of a host"
     most = _WITHIN_HOSTS_FIRST * value
-    return Limit(value, most, name, "as you say (--link)", by="link option")
+    return Limit(value, most, name, "as --link says", by="link option")
 
 
 def lesser_links(rate: float, limit: Limit) -> list[str]:

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from isthmus.judging import limits
+from isthmus.judging import links
 from isthmus.judging.judgement import Contradiction, Judgement
 from isthmus.models.pcie import Link
-from isthmus.references import Reference
+from isthmus.references import Reference, engine
 from isthmus.references import link as parsed_link
 
 
@@ -53,7 +53,7 @@ def _of_link(
         return
     facts = [one.limit.fact for one in judgements if one.limit and one.limit.fact]
     for fact in facts:
-        link = limits.under_load(fact)
+        link = links.under_load(fact)
         if link and link.name != given.link.name:
             by = f"{fact.said_by}, {fact.place}"
             yield Contradiction("--link", given.link_option, link.name, by)
@@ -65,24 +65,33 @@ def _of_link(
                 yield Contradiction("--link", given.link_option, usual.name, by, "usual")
     boards = [given.board] if given.board else named
     for board in boards if not facts else ():
-        links = [parsed_link(one) for one in (board.link.pcie, *board.link.others) if one]
-        most = max(links, key=lambda one: one.raw, default=None)
+        possible = [parsed_link(one) for one in (board.link.pcie, *board.link.others) if one]
+        most = max(possible, key=lambda one: one.raw, default=None)
         if most and given.link.raw > most.raw:
             by = f"{board.title}: {board.link.source}"
             yield Contradiction("--link", given.link_option, most.name, by, "at most")
 
 
-def without_effect(given: Given, judgements: Sequence[Judgement]) -> list[str]:
-    """Options that no limit and no known run comes from: ``--link gen3x16``."""
+def without_effect(
+    given: Given, judgements: Sequence[Judgement], unlike: Sequence[Contradiction]
+) -> list[str]:
+    """Options that no limit, no known run and no contradiction comes from: ``--link gen3x16``."""
     found = []
     by = {one.limit.by for one in judgements if one.limit}
     if (given.link or given.port_gigabits) and "link option" not in by:
         found.append(f"--link {given.link_option}")
-    if given.board and not any(_by_board(one, given.board) for one in judgements):
+    says_links = any(one.kind in {"usual", "at most"} for one in unlike)
+    used = says_links or any(_by_board(one, given.board) for one in judgements)
+    if given.board and not used:
         found.append(f"--board {given.board_option}")
     return found
 
 
-def _by_board(judgement: Judgement, board: Reference) -> bool:
+def _by_board(judgement: Judgement, board: Reference | None) -> bool:
+    """Whether a limit or a known run is that of the board, or of the engine that it has."""
+    if board is None:
+        return False
+    its_engine = engine(board.engine)
+    titles = {board.title} | ({its_engine.title} if its_engine else set())
     limited = judgement.limit is not None and judgement.limit.by == "board"
-    return limited or (judgement.known is not None and judgement.known.of == board.title)
+    return limited or (judgement.known is not None and judgement.known.of in titles)

@@ -11,9 +11,9 @@ best size of ``LARGE`` or more.
 4. Without: normal from ``GOOD`` of the limit on, below under ``POOR``; between, an engine may not
    reach more.
 5. Where 3 and 4 say normal, a link that is trained below what the device is capable of is "below".
-6. Whatever they say: below where the rate falls with the size, where one object is much slower than
-   the others, or where a copy is much slower than that of the other direction or that of another
-   run (``shapes``).
+6. Whatever they say: below where the rate falls with the size, where one object or pair is much
+   slower than the others, or where a copy is much slower than that of the other direction or that
+   of another run (``shapes``).
 7. Without a limit and a reference nothing is judged: the result says what is missing.
 """
 
@@ -27,7 +27,7 @@ from typing import Literal, NamedTuple
 
 from isthmus.importers.base import Log, Row
 from isthmus.importers.device_names import kind as kind_of
-from isthmus.judging import causes, known, limits, shapes
+from isthmus.judging import causes, known, limits, links, shapes
 from isthmus.judging.grouping import JUDGED, backend, groups
 from isthmus.judging.judgement import (
     Group,
@@ -39,6 +39,7 @@ from isthmus.judging.judgement import (
     Reason,
     ReasonKind,
     SameData,
+    UnusedLink,
     Verdict,
 )
 from isthmus.judging.options import Given, contradictions, without_effect
@@ -100,7 +101,8 @@ def judge(
     unlike = contradictions(given, named, judgements)
     by_file = {log.file: visible(log, logs) for log in logs}
     judgements = [
-        causes.explained(one, by_file[one.group.file], judgements, unlike) for one in judgements
+        causes.explained(one, by_file[one.group.file], judgements, unlike, given)
+        for one in judgements
     ]
     missing = dict.fromkeys(
         what for one in judgements if one.verdict == "unknown" for what in one.missing
@@ -108,8 +110,19 @@ def judge(
     return Judged(
         logs=logs, boards=[given.board] if given.board else named, judgements=judgements,
         shown=shown, problems=[*problems, *_unread(logs)], missing=list(missing),
-        contradictions=unlike, without_effect=without_effect(given, judgements), same=list(same),
+        contradictions=unlike, without_effect=without_effect(given, judgements, unlike),
+        same=list(same), unused_links=list(_unused_links(logs)),
     )  # fmt: skip
+
+
+def _unused_links(logs: Sequence[Log]) -> Iterator[UnusedLink]:
+    """Texts that describe links, but not that of a measured card."""
+    for described in logs:
+        measured = [
+            (log, [row for row in log.rows if row.kind in _TO_HOST and not row.nothing])
+            for log in logs if described in visible(log, logs)
+        ]  # fmt: skip
+        yield from links.unused(described, measured, logs)
 
 
 def _unread(logs: Sequence[Log]) -> Iterator[str]:
@@ -220,8 +233,8 @@ class _Case:
     def _limit(self, fastest: float) -> Limit | None:
         kind, ways = self.group.kind, limits.ways_of(self.group)
         if kind in _TO_HOST:
-            device = self.group.rows[0].device
-            found = limits.of_link(self.logs, self.board, self.given.link, device, ways)
+            fact = links.fact_of(self.logs, links.cards_of(self.log, self.group.rows))
+            found = limits.of_link(fact, self.board, self.given.link, ways)
             return found or limits.only_link(self.engines, self.fastest_copy, ways)
         if kind == "memory":
             return limits.of_memory(self.board)

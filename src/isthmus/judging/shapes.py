@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import re
 import statistics
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
@@ -23,6 +25,10 @@ OTHER_WAY = 0.5
 OTHER_RUN = 0.5
 """Share of another run's rate that each run reaches where nothing is wrong: as between directions,
 since hosts and options may differ."""
+MOST_SLOW_PAIRS = 1 / 3
+"""Share of all pairs up to which slow pairs are told: two groups of GPUs have more between them."""
+_ENDS = 2
+"""Of a pair."""
 _FEWEST = 3
 """Sizes of a curve, and objects that have a median."""
 
@@ -52,15 +58,46 @@ def _falls(group: Group) -> Iterator[Reason]:
 
 
 def _differs(group: Group, objects: Sequence[Row]) -> Iterator[Reason]:
-    """Objects that are much slower than the median one, the slowest first."""
-    if len(objects) < _FEWEST or group.kind in {"on_card", "peer", "memory"}:
-        return  # pairs have ways of their own
+    """Objects that are much slower than the others, the slowest first."""
+    if group.kind == "memory":
+        return  # kernels of several kinds
+    usual, slow = _much_slower(objects)
+    for row in sorted(slow, key=rate):
+        part = row.part or row.name
+        yield Reason("differs", rate(row) / usual, part=part, rate=rate(row), line=row.line)
+
+
+def _much_slower(objects: Sequence[Row]) -> tuple[float, list[Row]]:
+    """The rate of the median object, and the objects that are far below it."""
+    if _are_two_ways(objects):
+        fastest = max(map(rate, objects))
+        return fastest, [row for row in objects if rate(row) < OTHER_WAY * fastest]
     usual = statistics.median(map(rate, objects))
     slow = [row for row in objects if rate(row) < DIFFERS * usual]
-    if len(slow) < len(objects) / 2:
-        for row in sorted(slow, key=rate):
-            part = row.part or row.name
-            yield Reason("differs", rate(row) / usual, part=part, rate=rate(row))
+    few = len(objects) >= _FEWEST and len(slow) < len(objects) / 2
+    return usual, slow if few and not _by_topology(slow, objects) else []
+
+
+def _are_two_ways(objects: Sequence[Row]) -> bool:
+    """Whether two objects are both ways between one pair of devices."""
+    ends = [_ends(row) for row in objects]
+    return len(ends) == _ENDS and bool(ends[0]) and ends[0] == ends[1][::-1]
+
+
+def _ends(row: Row) -> tuple[str, ...]:
+    """The two devices, or banks, of a pair; empty for another object."""
+    found = tuple(re.split(" and | to ", row.part.removeprefix("GPU ")))
+    return found if len(found) == _ENDS else ()
+
+
+def _by_topology(slow: Sequence[Row], objects: Sequence[Row]) -> bool:
+    """Whether slow pairs may be slow by design: many are, or each device has equally many."""
+    if not all(map(_ends, objects)):
+        return False
+    counts = Counter(end for row in slow for end in _ends(row))
+    ends = {end for row in objects for end in _ends(row)}
+    regular = len({counts[end] for end in ends}) == 1
+    return len(slow) > MOST_SLOW_PAIRS * len(objects) or regular
 
 
 def other_runs(judgements: Sequence[Judgement]) -> list[Judgement]:

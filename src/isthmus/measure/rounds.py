@@ -62,9 +62,9 @@ _STATE_SHARE = 0.02
 
 0.03 s for 16 rows of 12 processes, 1.1 s for 1000 rows (2 shared cores, 2026-11-27)."""
 ANSWER_SHARE = 0.1
-"""The same before an answer is shown: a state that is known late would change what was shown."""
+"""The same share before an answer is shown: a later state would change the shown answer."""
 AT_ONCE = math.inf
-"""The same where no round follows."""
+"""The same share if no round follows: the state is computed in any case."""
 
 
 class Standing(NamedTuple):
@@ -195,7 +195,7 @@ class Rounds:
     def judge(self, share: float = _STATE_SHARE) -> bool:
         """Adds the host's state to the intervals of all jobs; returns whether it was computed.
 
-        It is not where nothing is new, or where it would take more than this share of the time.
+        It is not computed if no result is new, or if it would take more than ``share`` of the time.
         """
         rows, (took_s, ended) = self._host_rows, self._judging
         now = time.monotonic()

@@ -1,4 +1,4 @@
-"""A visit: one process measures a job. What its worker is asked, and what the answer tells.
+"""A visit: one process measures a job. The requests to its worker, and the meaning of its answer.
 
 After a visit the worker may time the references of the host's own speed: seldom, so that this costs
 little time.
@@ -37,13 +37,14 @@ from isthmus.results.run_file import (
 from isthmus.studies import by_name
 
 SHARE = 0.015
-"""Largest share of a run's time for readings, but the first reading, which takes the memory.
+"""Largest share of a run's time for readings. The first one, which allocates memory, is extra.
 
 After a reading of c seconds the next reading waits c / SHARE seconds. Measured shares: 0.65 to
 0.95 % of runs of 20 and 30 s, 2.5 % of a run of 1.7 s (``benchmarks/RESULTS.md``)."""
 _MOST_POINT_S = 20.0
 """Cap on the time of one point in one process."""
 _LEAST_VISIT_S = 0.1
+"""Time that every visit to a measured point may take at least."""
 _SIMULATED_MOST_S = 600.0
 """An emulated card that sends nothing for this long is taken to hang."""
 _OFFLOAD_MOST_S = 120.0
@@ -51,10 +52,13 @@ _OFFLOAD_MOST_S = 120.0
 _LEAST_AGAIN = 3
 _MOST_AGAIN = 63
 _AGAIN_BYTES = 4 << 20
-"""The first offload of a process is followed by warm ones of so many bytes of each vector in all,
-within the limits above: small ones take less time than the start of the process."""
+"""Warm offloads that follow the first one of a process: so many bytes of each vector in all.
+
+Their number is within the limits above. Small ones take less time than the start of the process."""
 _DEVICE_TICK_S = 1e-9
+"""Unit in which a run file has the times of devices' clocks."""
 _SIMULATED_TICK_S = 1e-15
+"""Unit in which a run file has simulated times."""
 
 
 @dataclass
@@ -101,7 +105,7 @@ class HostSpeed:
             speed = worker.ask(protocol.ReadHostSpeed())
         took_s = self.clock() - began
         self.spent_s += took_s
-        if not self._is_first:  # which takes the memory, too: up to 0.1 s, once in a run
+        if not self._is_first:  # the first one allocates memory: up to 0.1 s, once in a run
             self._next = began + took_s / SHARE
         self._is_first = False
         if not isinstance(speed, protocol.HostSpeed):
@@ -173,8 +177,8 @@ def _requests(
 ) -> Sequence[protocol.Measure | protocol.Offload]:
     """What to ask a worker, which may take ``most_s`` seconds.
 
-    A request after the first is for a fresh worker, where the request before failed: an offload
-    without its reference, which may be what failed. ``samples`` 0: until the process by itself is
+    An offload has a second request, for a fresh worker, if the first one fails. It leaves out the
+    reference, which may have caused the failure. ``samples`` 0: until the process by itself is
     precise enough.
     """
     if job.task.offload:

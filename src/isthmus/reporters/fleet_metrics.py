@@ -76,7 +76,7 @@ def _metrics(fleet: Fleet) -> Iterator[tuple[str, str, Iterable[_Sample]]]:
 
 
 def _unique(nodes: Iterable[Node]) -> Iterator[Node]:
-    """Machines of which each name is there once; of several kinds of one name, the worst state."""
+    """One node for each name: of several kinds with one name, the node in the worst state."""
     order = get_args(State)
     worst: dict[str, Node] = {}
     for node in nodes:

@@ -10,11 +10,12 @@ from typing import NamedTuple
 from isthmus.analysis.findings.finding import shown
 from isthmus.analysis.wording import percent
 from isthmus.columns import command_lines, fitted, line_width
-from isthmus.importers.base import Log, Row
+from isthmus.importers.base import Log, Outcome, Row
 from isthmus.judging import Cause, Judged, Judgement
 from isthmus.judging.grouping import backend
-from isthmus.judging.judgement import WORST
+from isthmus.judging.judgement import WORST, UnusedLink
 from isthmus.program import invocation
+from isthmus.reporters.judged_causes import COLUMNS, Block, cause_blocks, cause_lines
 from isthmus.reporters.judged_places import Places
 from isthmus.reporters.judged_sentences import (
     KINDS,
@@ -32,7 +33,7 @@ from isthmus.reporters.judged_sentences import (
 from isthmus.text import counted
 from isthmus.units import printable
 
-LINES, COLUMNS = 25, 80
+LINES = 25
 _MOST_ROWS, _MOST_CAUSES = 6, 3
 _SAID = {"log": "the log says", "usual": "its rates need what the board usually has:",
          "at most": "the board has at most"}  # fmt: skip
@@ -45,29 +46,6 @@ _WORDS = {"normal": "NORMAL", "below": "BELOW", "impossible": "IMPOSSIBLE",
           "unknown": "CANNOT TELL"}  # fmt: skip
 _VERDICT = {"normal": "normal", "below": "below", "impossible": "impossible",
             "unknown": "open"}  # fmt: skip
-_CAUSES = {
-    "link_trained_low": "the link is trained below what the device can",
-    "link_fits_less": "a narrower or slower link somewhere on the way",
-    "pageable": "ordinary memory: the driver copies it once more",
-    "unaligned": "the host buffer is not aligned to 64 bytes",
-    "sm_copies": "copies by SMs are slower than copy engines here",
-    "opposite_load": "the opposite direction takes its share",
-    "wrong_socket": "memory or process on the other socket",
-    "iommu_acs": "IOMMU translation, or ACS that sends peers through the processor",
-    "one_queue": "one DMA queue only",
-    "interrupts": "interrupts in place of polling",
-    "above_4gib": "a buffer above 4 GiB",
-    "cold": "the first call is in the figure",
-    "resident": "nothing moved: the buffer was in place",
-    "overflow": "dma_ip_drivers' tool before February 2026 computes it wrongly",
-    "write_slower": "XDMA shells write slower than they read: no fault",
-    "large_sm": "copies by SMs slow down with very large buffers",
-    "protocol": "MPI changes its protocol at that size",
-    "no_p2p": "GPUs reach each other through the processor only",
-    "small_transfers": "small transfers: each costs a call and an interrupt",
-    "zero_pages": "the host buffer was never written: its pages are one page of zeros",
-    "other_link": "measured on another link or board than this limit is of",
-}  # fmt: skip
 _STATUS = {"failed": "Failed:", "warning": "Warning:", "unfinished": "Unended:",
            "skipped": "Skipped:"}  # fmt: skip
 _MISSING = {
@@ -93,18 +71,20 @@ class _Screen(NamedTuple):
     left_out: int
     """Judgements without a block."""
     facts: list[list[str]]
-    causes: list[list[str]]
-    """The title, and a block for each cause."""
+    causes: list[Block]
+    all_causes: int
+    """Causes that were found."""
 
     def lines(self) -> list[str]:
         """All of it."""
         rows = [*self.table, *([[f"  and {self.left_out} more"]] if self.left_out else [])]
-        blocks = [*([[""]] if rows else []), *rows, *self.facts, *self.causes]
+        causes = list(cause_lines(self.causes, self.all_causes))
+        blocks = [*([[""]] if rows else []), *rows, *self.facts, causes]
         return [line for block in blocks for line in block]
 
     def shorter(self) -> _Screen:
         """With one block less: causes, further facts, rows of the table, then all facts."""
-        if len(self.causes) > _FEWEST_BLOCKS:
+        if len(self.causes) > _FEWEST_CAUSES:
             return self._replace(causes=self.causes[:-1])
         if len(self.facts) > _FIRST_FACTS:
             return self._replace(facts=self.facts[:-1])
@@ -118,7 +98,8 @@ class _Screen(NamedTuple):
 _FIRST_FACTS = 4
 """Facts that are dearer than a row of the table: limit, known runs."""
 _FEWEST_BLOCKS = 2
-"""Of a table, and of causes: the title and one more."""
+"""Of a table: its header and a row."""
+_FEWEST_CAUSES = 1
 
 
 def lines(judged: Judged) -> list[str]:
@@ -130,7 +111,9 @@ def lines(judged: Judged) -> list[str]:
     room = LINES * COLUMNS // line_width() - len(top) - len(last) - 1
     more = max(len(ordered) - _MOST_ROWS, 0)
     table, facts = list(_table(ordered, places)), list(_facts(judged, ordered))
-    screen = _Screen(table, more, facts, list(_causes(ordered)))
+    causes = _causes(ordered)
+    blocks = cause_blocks(causes[:_MOST_CAUSES])
+    screen = _Screen(table, more, facts, blocks, len(causes))
     while len(screen.lines()) > room and (screen.facts or screen.causes):
         screen = screen.shorter()
     middle = screen.lines()[: max(room, 0)]
@@ -181,12 +164,11 @@ def _headline(judged: Judged, places: Places) -> list[str]:
     ordered = sorted(judged.judgements, key=_place)
     chosen = [one for one in ordered if one.verdict == judged.verdict]
     words = [f"{_WORDS[judged.verdict]}:"]
-    failed = [o for log in judged.logs for o in log.outcomes if o.status == "failed"]
+    failed = [
+        (log.file, o) for log in judged.logs for o in log.outcomes if o.status == "failed"
+    ]  # fmt: skip
     if failed and judged.verdict in {"unknown", "normal"}:
-        one = failed[0]
-        words = [
-            f"FAILED: the test '{one.test}' failed{f': {one.message}' if one.message else ''}."
-        ]
+        words = [_failed(*failed[0])]
         words += [f"Else {_VERDICT[judged.verdict]}:"] if chosen else []
     if chosen:
         words += [places.full(chosen[0].group), sentence(chosen[0])]
@@ -203,6 +185,13 @@ def _headline(judged: Judged, places: Places) -> list[str]:
     elif not failed:
         words.append(_nothing(judged))
     return _wrapped(" ".join(filter(None, words)), most=4)
+
+
+def _failed(file: str, one: Outcome) -> str:
+    """``FAILED: slow.txt, line 11: the test 'dma' failed: wrong data.``"""
+    place = ", ".join(filter(None, (file, f"line {one.line}" if one.line else "")))
+    message = f": {one.message}" if one.message else ""
+    return f"FAILED: {f'{place}: ' if place else ''}the test '{one.test}' failed{message}."
 
 
 def _nothing(judged: Judged) -> str:
@@ -273,6 +262,7 @@ def _facts(judged: Judged, ordered: Sequence[Judgement]) -> Iterator[list[str]]:
     yield from _labelled("Limit:", limits)
     yield from _labelled("Known:", known)
     yield from _labelled("Same:", same)
+    yield from _labelled("Link:", map(_unused, judged.unused_links))
     yield from _labelled("Missing:", [_MISSING[one] for one in judged.missing])
     outcomes = [o for log in judged.logs for o in log.outcomes]
     for status, label in _STATUS.items():
@@ -288,6 +278,27 @@ def _facts(judged: Judged, ordered: Sequence[Judgement]) -> Iterator[list[str]]:
     yield from _labelled("Others:", _joined(texts, 4))
     assumed = dict.fromkeys(text for log in judged.logs for text in log.assumed)
     yield from _labelled("Assumed:", _joined(list(assumed), len(assumed)))
+
+
+def _unused(one: UnusedLink) -> str:
+    """Why no link of a text is used: ``lspci shows 81:00.0, not 02:00``."""
+    shown_ = " and ".join(map(_address, one.shown[:2]))
+    shown_ += f" and {len(one.shown) - 2} more" if len(one.shown) > len(one.shown[:2]) else ""
+    where = f" ({one.file})" if one.file else ""
+    if one.cards:
+        cards = " or ".join(one.cards[:2])
+        return f"{one.tool}{where} shows {shown_}, not {cards}, whose link it does not tell"
+    if one.accelerators:
+        why = "and the log does not say which it measured"
+    else:
+        why = "which is no accelerator" if len(one.shown) == 1 else "which are no accelerators"
+    return f"{one.tool}{where} shows {shown_}, {why}: not used"
+
+
+def _address(text: str) -> str:
+    """A bus address without a domain of zeros."""
+    domain, _, rest = text.partition(":")
+    return rest if ":" in rest and not domain.strip("0") else text
 
 
 def _beyond(one: Judgement) -> str:
@@ -308,27 +319,9 @@ def _joined(texts: Sequence[str], most: int) -> list[str]:
     return ["; ".join(texts[:most]) + more] if texts else []
 
 
-def _causes(ordered: Sequence[Judgement]) -> Iterator[list[str]]:
+def _causes(ordered: Sequence[Judgement]) -> Sequence[Cause]:
     """Causes of the worst judgement that has any."""
-    found = next((one.causes for one in ordered if one.causes), ())
-    if found:
-        title = "Likely causes, and what checks them:" if len(found) > 1 else "Likely cause:"
-        yield [title]
-    for i, cause in enumerate(found[:_MOST_CAUSES]):
-        yield list(_cause(i + 1, cause))
-
-
-def _cause(number: int, cause: Cause) -> Iterator[str]:
-    text = _CAUSES[cause.kind]
-    text += f": {cause.evidence}" if cause.evidence else ""
-    text += f" ({cause.source.removeprefix('https://github.com/')})" if cause.source else ""
-    yield from textwrap.wrap(
-        f"{number}. {text}", line_width(), subsequent_indent="   ",
-        max_lines=-(-2 * COLUMNS // line_width()), placeholder=" ...",
-        break_on_hyphens=False, break_long_words=False,
-    )  # fmt: skip
-    if cause.command:
-        yield from command_lines(cause.command.split(" "), "  ")
+    return next((one.causes for one in ordered if one.causes), ())
 
 
 def _measure(judged: Judged, ordered: Sequence[Judgement]) -> Iterator[str]:

@@ -33,6 +33,7 @@ def data(judged: Judged) -> dict[str, Any]:
         "problems": list(judged.problems),
         "contradictions": [dataclasses.asdict(one) for one in judged.contradictions],
         "without_effect": list(judged.without_effect),
+        "unused_links": [dataclasses.asdict(one) for one in judged.unused_links],
         "same_data": [dataclasses.asdict(one) for one in judged.same],
     }  # fmt: skip
 

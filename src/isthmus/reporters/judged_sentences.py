@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from typing import NamedTuple
 
@@ -25,6 +26,10 @@ _KERNEL_WAYS = {"h2d": "read", "d2h": "written", "both": "both ways", "": ""}
 _GPUS = ("cuda", "rocm")
 _ALIKE = 0.25
 """Objects that differ more are not alike."""
+_SEVERAL = re.compile(r"links\b", re.IGNORECASE)
+"""In names of limits that are plural: ``18 NVLinks of generation 4``."""
+_PAIR = 2
+"""Ways between two devices."""
 _JUST = 1.01
 """Times the end of a known range, up to which a figure is at the end."""
 _BEYOND_PCIE_BPS = 64e9
@@ -123,8 +128,16 @@ def sentence(one: Judgement) -> str:
     rate = shown(one.rate, "B/s") if one.rate else ""
     for kind, make in _SENTENCES.items():
         if kind in kinds:
-            return make(_Said(one, kinds[kind], what(one), rate))
+            slowest = _slowest(one) if kind in {"below_known", "low_share"} else ""
+            return make(_Said(one, kinds[kind], what(one) + slowest, rate))
     return f"{what(one)} {rate}."
+
+
+def _slowest(one: Judgement) -> str:
+    """The object that a low rate is of; empty where all objects are about as slow."""
+    if not one.row.part or one.rate > (1 - _ALIKE) * one.fastest:
+        return ""
+    return f", {_part(one.row.part, one.row.line)}"
 
 
 def known_range(one: Judgement, unit: str = "B/s") -> str:
@@ -141,7 +154,8 @@ def _above(said: _Said) -> str:
         return f"{said.subject} {fastest} is more than any link carries."
     most, at = shown(limit.raw, "B/s"), said.reason.size
     fastest += f" at {bytes_of(at)}" if at else ""
-    return f"{said.subject} {fastest}; {limit.name} carries at most {most} ({limit.source})."
+    carries = "carry" if _SEVERAL.search(limit.name) else "carries"
+    return f"{said.subject} {fastest}; {limit.name} {carries} at most {most} ({limit.source})."
 
 
 def _above_any(said: _Said) -> str:
@@ -162,10 +176,18 @@ def _falls(said: _Said) -> str:
 
 
 def _differs(said: _Said) -> str:
+    others = [one for one in said.one.reasons if one.kind == "differs" and one != said.reason]
+    more = f"; {counted(len(others), 'more is', 'more are')} slow" if others else ""
+    usual = "the other way" if len(objects(said.one)) == _PAIR else "the median of all"
     return (
-        f"{said.subject}: {said.reason.part} reaches {said.other}, {said.share} of the median of "
-        f"the others{said.of_limit}."
+        f"{said.subject}: {_part(said.reason.part, said.reason.line)} reaches {said.other}, "
+        f"{said.share} of {usual}{said.of_limit}{more}."
     )
+
+
+def _part(name: str, line: int) -> str:
+    """An object with the line of its figure: ``GPU 1 and 5 (line 28)``."""
+    return f"{name} (line {line})" if line else name
 
 
 def _slower_way(said: _Said) -> str:
@@ -181,7 +203,7 @@ def _lesser(said: _Said) -> str:
         return f"{said.subject} {said.rate}."
     generation, lanes = fact.capable
     return (
-        f"the link runs at gen{fact.generation} x{fact.lanes}, the device could gen{generation} "
+        f"the link runs at gen{fact.generation} x{fact.lanes}, the device can do gen{generation} "
         f"x{lanes}. {said.subject} {said.rate}{said.of_limit}."
     )
 
@@ -192,8 +214,9 @@ def _as_known(said: _Said) -> str:
         return _share(said)
     runs = counted(known.runs, "known run", "known runs")
     reach = "reaches" if known.runs == 1 else "reach"
+    reach = f", scaled to this link, {reach}" if known.scaled else f" {reach}"
     return (
-        f"{said.subject} {said.rate}{said.of_limit}; {runs} of {known.of} {reach} "
+        f"{said.subject} {said.rate}{said.of_limit}; {runs} of {known.of}{reach} "
         f"{known_range(said.one)}{_then(outside(said.one))}."
     )
 

@@ -1,4 +1,4 @@
-"""The paragraph on the method: sentences of what ``analysis.method`` counts.
+"""The paragraph on the method: sentences with the numbers of ``analysis.method``.
 
 Each number is checked against the run file by ``tests/test_cite.py``.
 """
@@ -17,7 +17,7 @@ from isthmus.text import counted
 from isthmus.units import format_seconds, format_size, printable
 
 COMMIT_DIGITS = 12
-"""Of a commit, shown."""
+"""Digits of a commit that are shown."""
 _DIGEST = 16
 """Digits of a checksum that are shown."""
 _LEAST_STEAL = 0.0005

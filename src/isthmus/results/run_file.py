@@ -247,7 +247,7 @@ class DeviceRecord(msgspec.Struct, frozen=True, kw_only=True):
     @property
     def kind(self) -> tuple[str, ...]:
         """What alike devices have in common: backend, model, link and memory node."""
-        from isthmus.models.pcie import link_of  # noqa: PLC0415 - most of what reads runs needs none
+        from isthmus.models.pcie import link_of  # noqa: PLC0415 - few readers need it
 
         link = link_of(self.link)
         return self.backend, self.name, link.name if link else "", self.link.get("numa_node", "")

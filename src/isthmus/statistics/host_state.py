@@ -58,8 +58,8 @@ _SEEN = 2.0
 _FOLLOWED = 1.0
 """Standard errors of a pooled slope on a reference from which the references count.
 
-Counting them always holds 96 % instead of 94 %, with intervals that are 1.6 instead of 1.5 times as
-wide as those of the processes, and 99 % where no state is (``benchmarks/host_constants.py``)."""
+If they always count, intervals hold 96 % instead of 94 %, and 99 % where no state is. They are then
+1.6 instead of 1.5 times as wide as those of the processes (``benchmarks/host_constants.py``)."""
 _FENCE = 1.5
 """Interquartile ranges beyond the quartiles: Tukey's.
 

@@ -1,4 +1,4 @@
-"""Values that lie above those that they should be like."""
+"""Finds values that lie above other values of their kind."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ from isthmus.statistics import middle, quantile
 from isthmus.student import student
 
 _FENCE = 1.5
-"""Interquartile ranges below the lower quartile: Tukey's fence, to which low values are drawn."""
+"""Interquartile ranges below the lower quartile: Tukey's fence, to which low values are raised."""
 _NORMAL_TO_MAD = 1.4826
 """Standard deviation over median absolute deviation of a normal distribution."""
 _OF_FEW, _MANY = 1.2, 10
-"""Factor of the median absolute deviation of fewer values than these."""
+"""Factor of the median absolute deviation, for fewer than ``_MANY`` values."""
 _LEAST_GROUP = 3
-"""Values of a group of their own."""
+"""Fewest values of a group."""
 _GROUP_SHARE = 1 / 3
 """Least share of all values that each of two groups has."""
 
@@ -26,7 +26,7 @@ class Above(NamedTuple):
     """Values that lie above the rest."""
 
     places: frozenset[int]
-    """Where they are in the sequence."""
+    """Their indices in the sequence."""
     usual: float
     """Median of the rest."""
     mean: float
@@ -37,16 +37,16 @@ class Above(NamedTuple):
     """Degrees of freedom of ``error``."""
 
     def bound(self, share: float) -> float:
-        """A further value that is like the rest lies below this in such a share of cases."""
+        """The bound below which a further value of the rest's kind lies, in this share of cases."""
         return self.mean + student(self.free, share) * self.error
 
 
 class Scatter(NamedTuple):
-    """How values of this kind scatter, as others of the kind show."""
+    """Scatter of values of one kind, from other values of the kind."""
 
     variance: float
     free: float
-    """Degrees of freedom that it is worth."""
+    """Degrees of freedom of the variance."""
 
 
 UNKNOWN = Scatter(0.0, 0.0)
@@ -55,16 +55,16 @@ UNKNOWN = Scatter(0.0, 0.0)
 def above(values: Sequence[float], false_alarms: float, kind: Scatter = UNKNOWN) -> Above:
     """Which of at least three values lie above the rest.
 
-    Up to half of them, by the generalised extreme Studentised deviate test of the upper side
-    (Rosner, "Percentage points for a generalized ESD many-outlier procedure", Technometrics 25
-    (1983), 165): several high values do not hide one another, as they do where the largest alone is
-    tested. Where that finds less, ``_group``: two groups show more by the scatter of both.
+    Finds up to half of the values, by the generalised extreme Studentised deviate test of the upper
+    side. Several high values do not hide one another, as they do if only the largest is tested.
+    ``_group`` may find more: two groups show by the scatter of both. Source: Rosner, "Percentage
+    points for a generalized ESD many-outlier procedure", Technometrics 25 (1983), 165.
 
     Args:
-        values: such as logarithms of times; those that are alike are about normal.
-        false_alarms: how often one of normal values is above the rest. Of 6 to 12 values it is
-            twice as often (``benchmarks/fleet.py --healthy``).
-        kind: the values' own scatter is shrunk towards it (Smyth, "Linear models and empirical
+        values: Values such as logarithms of times; alike values are about normal.
+        false_alarms: Share of samples of normal values in which any value is found. With 6 to 12
+            values the share is twice as large (``benchmarks/fleet.py --healthy``).
+        kind: The values' own scatter is shrunk towards this (Smyth, "Linear models and empirical
             Bayes methods", Statistical Applications in Genetics and Molecular Biology 3 (2004), 3).
 
     """
@@ -100,7 +100,7 @@ def _shrunk(variance: float, free: float, kind: Scatter) -> tuple[float, float]:
 
 
 def _extreme(ordered: Sequence[float], false_alarms: float, kind: Scatter) -> int:
-    """How many of the highest values lie above the rest: the last one that is far from it."""
+    """Number of the highest values that lie above the rest, by Rosner's test."""
     count, found = len(ordered), 0
     total, squares = math.fsum(ordered), math.fsum(value * value for value in ordered)
     for larger in range(1, count // 2 + 1):
@@ -118,11 +118,11 @@ def _extreme(ordered: Sequence[float], false_alarms: float, kind: Scatter) -> in
 
 
 def _group(ordered: Sequence[float], false_alarms: float) -> int:
-    """How many of the highest values are a group of their own; 0 where there are not two groups.
+    """Number of the highest values that are a group of their own; 0 if there are not two groups.
 
-    The widest gap between two groups, over the standard deviation within them, is compared with a
-    quantile of Student's t of n / 2 degrees of freedom. Of 200 000 samples of 6 to 100 normal
-    values fewer than ``false_alarms`` were beyond it (``benchmarks/fleet.py --healthy``).
+    The widest gap between two groups is divided by the standard deviation within them. The limit is
+    a quantile of Student's t of n / 2 degrees of freedom. In 200 000 samples of 6 to 100 normal
+    values a share below ``false_alarms`` was beyond it (``benchmarks/fleet.py --healthy``).
     """
     count = len(ordered)
     least = max(_LEAST_GROUP, math.ceil(_GROUP_SHARE * count))
@@ -144,7 +144,7 @@ def _scatter(values: Sequence[float]) -> tuple[float, float]:
 
 
 def _fenced(ordered: Sequence[float]) -> list[float]:
-    """The values, low ones drawn in to the fence: one of them would hide all high ones."""
+    """The values, with low ones raised to the fence: a very low value would hide all high ones."""
     low, high = quantile(ordered, 0.25), quantile(ordered, 0.75)
     fence = low - _FENCE * (high - low)
     return [max(value, fence) for value in ordered]

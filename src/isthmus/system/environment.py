@@ -152,9 +152,11 @@ def _distribution() -> str:
 def counters(when: str, root: Path = _ROOT) -> dict[str, float]:
     """Counters of the machine that a run compares, their names ending in ``when``.
 
-    ``busy``: seconds of processors that had work since start. ``steal``: those of them that a
-    hypervisor took. ``throttled``: times that heat lowered a
-    processor's clock since start, summed over processors, of which several count the same event.
+    All count since the start of the machine, summed over processors:
+
+    - ``busy``: seconds in which processors had work
+    - ``steal``: seconds of ``busy`` that a hypervisor took
+    - ``throttled``: times that heat lowered a clock; several processors count the same event
     """
     counts = [
         text(file)

@@ -137,7 +137,7 @@ class Constant(NamedTuple):
 
     @property
     def determined(self) -> bool:
-        """Whether the curves tell the parameter from 0: none can be below."""
+        """Whether the curves tell the parameter from 0; no parameter can be negative."""
         return self.low > 0
 
 

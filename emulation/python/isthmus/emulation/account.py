@@ -28,8 +28,8 @@ def line(
 ) -> str:
     """Simulated time, drivers' costs, wall time, bytes, runs of kernels; marked as no hardware.
 
-    Then how it is known what kernels compute. Without ``times_are_right`` simulated times are left
-    out.
+    Then the source of each kernel's computing time. Simulated times are left out unless
+    ``times_are_right``.
     """
     name = ", ".join(boards)
     if not slots:

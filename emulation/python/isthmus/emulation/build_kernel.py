@@ -44,7 +44,7 @@ class Built:
     libraries: list[Path]
     xclbin: Path
     notes: list[str]
-    """What the user has to know of the schedules."""
+    """Lines for the user about the schedules."""
 
 
 def build(
@@ -142,7 +142,7 @@ def build(
 
 
 def _refuse_cycles_of_modules(design: Design, sources: Mapping[str, Path]) -> None:
-    """A module in Verilog takes the clocks that it takes."""
+    """Raises UsageError for cycles of a kernel in Verilog: its simulation counts them."""
     for kernel in design.kernels:
         if kernel.cycles is not None and kernel.name in sources:
             source = sources[kernel.name]
@@ -268,7 +268,7 @@ def _check_sources(sources: Sequence[Path], defines: Sequence[str]) -> None:
 
 
 def _refuse_others(path: Path) -> None:
-    """Raises UsageError for an xclbin of others: a bitstream takes hours to make."""
+    """Raises UsageError if Isthmus did not make the file: a bitstream takes hours to make."""
     if not path.exists():
         return
     try:

@@ -1,4 +1,4 @@
-"""How it is known what the computing of a program's kernels takes, as the line at its end says it.
+"""Sources of the computing times of a program's kernels, for the line at the program's end.
 
 The cards write a file of lines ``KERNEL<TAB>unknown|given|range<TAB>TEXT`` when a kernel starts,
 and ``KERNEL<TAB>counted`` when its given cycles were first counted
@@ -12,9 +12,10 @@ from pathlib import Path
 from typing import Literal, NamedTuple, get_args
 
 FILE = "computing.tsv"
-"""In the folder of the session, as ``emulation/xrt/src/main.cpp`` has it."""
+"""File in the session's folder, to which ``emulation/xrt/src/main.cpp`` appends."""
 NOT_MODELLED = "not modelled"
 _SHOWN = 4
+"""Most kernels that the line names; of the others it says the number."""
 _Source = Literal["unknown", "given", "range"]
 _SOURCES: tuple[_Source, ...] = get_args(_Source)
 
@@ -26,13 +27,13 @@ class Computing(NamedTuple):
     source: _Source
     """``unknown``: only its memory accesses take time."""
     text: str
-    """The cycles that the user has given, and where from; empty where they are unknown."""
+    """The cycles that the user has given, and their source; empty if they are unknown."""
     is_counted: bool = True
     """Whether given cycles have taken time: they do when the kernel's function returns."""
 
 
 def read(path: Path) -> list[Computing]:
-    """The kernels in that file, each once; none where no kernel has run that is to be told of."""
+    """The kernels in the file, each once; none without a file."""
     try:
         lines = path.read_text("utf-8", "replace").splitlines()
     except FileNotFoundError:
@@ -49,7 +50,7 @@ def read(path: Path) -> list[Computing]:
 
 
 def sentences(kernels: Iterable[Computing], command: str) -> list[str]:
-    """What is said of them; ``command`` builds a kernel."""
+    """Parts of the line about these kernels; ``command`` builds a kernel."""
     told = [
         f"computing of {kernel.kernel}: {kernel.text}" + _counted(kernel)
         for kernel in kernels

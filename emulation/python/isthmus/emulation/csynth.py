@@ -18,7 +18,7 @@ from isthmus.errors import UsageError
 from isthmus.xclbin.metadata import tree_of
 
 _MOST_BYTES = 64 << 20
-"""Of a report: those with thousands of ports have 2.5 MB."""
+"""Largest report that is read: reports with thousands of ports have 2.5 MB."""
 _MOST_DIGITS = len(str(1 << 63))
 """Of a count of cycles: the card's integers hold no more."""
 _DEEPEST_LOOPS = 100
@@ -68,7 +68,7 @@ class Report:
 
     kernel: str
     version: str
-    """Of Vitis HLS; empty where the report has none."""
+    """Version of Vitis HLS; empty if the report has none."""
     clock_mhz: float | None
     """The clock that it was scheduled for."""
     least: int | None
@@ -80,7 +80,7 @@ class Report:
 
 
 def read(path: Path) -> Report:
-    """Reads a report; raises UsageError, in one line, for a file that is none."""
+    """Reads a report; raises UsageError, in one line, for any other file."""
     try:
         with path.open("rb") as file:
             xml = file.read(_MOST_BYTES + 1)

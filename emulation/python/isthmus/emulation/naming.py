@@ -1,4 +1,4 @@
-"""The name of an emulated card: what a program sees as the device's, and an xclbin's platform."""
+"""Names of emulated cards: a program sees them as device names, an xclbin as its platform."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from isthmus.boards import Board
 from isthmus.errors import UsageError
 
 _MOST_BYTES = 63
-"""An xclbin has room for 64 (``m_platformVBNV`` of ``xclbin.h``); the last one ends the text."""
+"""Longest name: an xclbin has 64 bytes (``m_platformVBNV`` of ``xclbin.h``), the last one is 0."""
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.:-]*")
 
 
@@ -19,7 +19,7 @@ def default(board: Board | None) -> str:
 
 
 def checked(name: str) -> str:
-    """The name itself; raises UsageError for one that XRT cannot have."""
+    """The name itself; raises UsageError for a name that XRT cannot have."""
     if len(name) > _MOST_BYTES or not _NAME.fullmatch(name):
         raise UsageError(
             f"device name '{name}': up to {_MOST_BYTES} letters, digits and _ . : - are possible"

@@ -4,13 +4,18 @@ Debian 12's build of the shim (2.13) loses the result of a ``realloc``: it write
 freed as soon as a message is larger than all before. In a private copy two bytes are changed, so
 that the result is stored; the installed file is never touched.
 
-Six more things are eased in the copy, in whatever version allows it. The shim sleeps for 10
-seconds where a simulation would be slow: it calls ``usleep`` with the same number instead. It
-unmaps, in whole pages, buffers that came from the heap, tearing out what lies behind them: the
-last, partial page stays. It has addresses for 21 845 commands: it gets them for 327 680.
-Asked for the UUID of a card's interface, it throws: it gives an empty one. Asked how many cards
-there are, it says 0: it says how many. What it cannot answer it calls a query without a name: it
-says that the emulated card does not model it.
+The copy eases six more things, in each version that allows it:
+
+- The shim sleeps for 10 seconds where a simulation would be slow. The copy calls ``usleep`` with
+  the same number.
+- The shim unmaps buffers that came from the heap in whole pages, and so tears out what lies behind
+  them. The copy keeps the last, partial page.
+- The shim has addresses for 21 845 commands. The copy has addresses for 327 680.
+- The shim throws where it is asked for the UUID of a card's interface. The copy returns an empty
+  UUID.
+- The shim says that there are 0 cards. The copy says how many there are.
+- The shim's error for an unknown query says nothing of the emulation. The copy's error says that
+  the query is not modelled.
 
 A second copy passes for the shim of a board: the one variable that it, and everything else, reads
 to learn the mode has another name there.
@@ -140,9 +145,9 @@ def _answering(shim: bytes, version: str) -> bytes:
 
 
 def _counting(shim: bytes, cards: int) -> bytes:
-    """The shim that says that there are so many cards, all usable; XRT's says 0.
+    """The shim, which then says that there are ``cards`` cards, all usable; XRT's says 0.
 
-    A program that looks through ``xrt::system::enumerate_devices()`` cards for one finds it then.
+    So a program that searches all ``xrt::system::enumerate_devices()`` cards finds its card.
     """
     both = cards << 32 | cards  # a pair of 32 bits each
     answer = b"\x48\xb8" + struct.pack("<Q", both) + b"\xc3"  # movabs rax, both; ret
@@ -150,7 +155,7 @@ def _counting(shim: bytes, cards: int) -> bytes:
 
 
 def _naming_what_lacks(shim: bytes) -> bytes:
-    """The shim whose error for a query that it cannot answer says that it is not modelled.
+    """The shim, whose error for an unknown query then says that the query is not modelled.
 
     Compilers keep the text as it is, or as its first and last 16 bytes.
     """
@@ -210,11 +215,11 @@ def root(installation: xrt.Installation, *, as_hardware: bool, cards: int = 1) -
 def _fill(
     folder: Path, installation: xrt.Installation, files: dict[str, bytes], links: dict[str, str]
 ) -> None:
-    """The installation's libraries, but for ``files``, which are changed, and ``links`` to them.
+    """Fills the folder with changed ``files``, ``links``, and links to all other libraries.
 
-    A program that was linked with a board's shim gets that of the emulated card: a second one
-    beside it would end the program. All have a name without a version, too, by which Python hosts
-    open them, and which elsewhere comes with headers alone.
+    A program that is linked with a board's shim gets the emulated card's shim: two shims would end
+    the program. Each library also has a link without a version in its name, which Python hosts
+    open. Distributions install that name only with the headers.
     """
     folder.mkdir(mode=0o700, exist_ok=True)
     for name, data in files.items():

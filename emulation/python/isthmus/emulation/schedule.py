@@ -1,4 +1,4 @@
-"""What the user says of the time that kernels compute: formulas, and reports of Vitis HLS."""
+"""How long kernels compute, as the user gives it: formulas, and reports of Vitis HLS."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ class Schedule:
     """The clock that the report is for."""
 
     def notes(self, kernel: str, source: str) -> list[str]:
-        """What the user has to know of a report; ``source`` is the kernel's, with its pragmas."""
+        """Lines for the user about a report; ``source`` is the kernel's code, with its pragmas."""
         if self.origin is None:
             return []
         told = []

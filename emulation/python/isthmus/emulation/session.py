@@ -99,7 +99,7 @@ class Session:
 
     @property
     def computing(self) -> list[computings.Computing]:
-        """How it is known what the kernels compute that have run so far."""
+        """Kernels that have run so far, with the sources of their computing times."""
         return computings.read(self.directory / computings.FILE)
 
     def used(self) -> list[pages.Slot]:
@@ -136,7 +136,7 @@ def prepare(
 ) -> Session:
     """Prepares a run with one card for each board, as ``isthmus card boards`` takes them.
 
-    ``names`` are those of the cards that the program sees, one for each board, or none.
+    ``names`` are the cards' names that the program sees, one for each board, or none.
     A program that asks XRT for its mode sees hw_emu, or with ``as_hardware`` a board. With the
     ``clock`` virtual, computing takes a program its processor time; with card, nothing; with wall,
     clocks are left alone. ``kernels`` are folders with plug-ins; ``fail_on_warning`` ends a program
@@ -272,7 +272,7 @@ def _configuration(cards: Sequence[Board], names: Sequence[str]) -> dict[str, ob
 
 
 def _powers_of_two(size: int) -> Iterator[str]:
-    """A size in parts that XRT 2.13 knows: ``8GB`` and ``4GB``. It takes other sizes for 0.
+    """Splits a size into powers of two: ``8GB`` and ``4GB``. XRT 2.13 reads other sizes as 0.
 
     Parts below 4 KiB, which no bank has, are left out.
     """

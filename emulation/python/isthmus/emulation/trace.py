@@ -30,10 +30,10 @@ class Header(msgspec.Struct):
 
 
 class KernelTime(NamedTuple):
-    """What a kernel's run is made of; times in femtoseconds."""
+    """Parts of a kernel's time, in femtoseconds."""
 
     known: bool
-    """Whether the user has given what its computing takes: else only memory takes time."""
+    """Whether the user has given its computing time; else only memory takes time."""
     memory_fs: int
     computing_fs: int
     least_fs: int
@@ -50,7 +50,7 @@ class Event(NamedTuple):
     duration_fs: int
     bytes: int
     computing: KernelTime | None = None
-    """Of a kernel whose computing the user has given, or nobody knows."""
+    """Of a kernel whose computing time is unknown or given by the user; else None."""
 
 
 def events_of(files: Iterable[Path]) -> list[tuple[Header, list[Event]]]:

@@ -70,7 +70,7 @@ def _what(event: Event) -> str:
 
 
 def _computing(event: Event) -> str:
-    """Which of computing and memory a kernel's time is, where that is to be told."""
+    """What bounds a kernel's time, as text; empty if the kernel's own model sets its time."""
     if event.computing is None:
         return ""
     known, memory, most, least = event.computing

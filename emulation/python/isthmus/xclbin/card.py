@@ -7,9 +7,9 @@ This is the section BITSTREAM, which on a board holds the bitstream. Lines of wo
     kernel KERNEL INSTANCE ADDRESS RANGE
     free                                            the kernel above has no control register
     restarts                                        it has a count of how often it is to run
-    cycles FORMULA                                  that it computes, as cycles.py writes them
-    least FORMULA                                   of a range: the lower end
-    computing TEXT                                  the same for the user
+    cycles FORMULA                                  that a run computes, in cycles.py's notation
+    least FORMULA                                   the lower end of a range of cycles
+    computing TEXT                                  the cycles as the user reads them
     argument buffer|value|stream OFFSET BYTES NAME  of the kernel above, in their order
     stream INSTANCE N INSTANCE N DEPTH NAME         from one's argument N (from 0) to another's
     end

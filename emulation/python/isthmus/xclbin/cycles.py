@@ -18,11 +18,11 @@ from isthmus.xclbin.metadata import Argument, Kernel
 from isthmus.xclbin.sizes import is_signed
 
 _LONGEST = 500
-"""Letters of a formula: no schedule needs as many, and the card refuses 1000 words."""
+"""Most letters of a formula: no schedule needs as many, and the card refuses 1000 words."""
 _DEEPEST = 50
-"""Brackets and signs within one another."""
+"""Most brackets and signs within one another: the reader calls itself for each."""
 _LARGEST = 1e18
-"""Cycles that the card counts, and a number in a formula."""
+"""Largest number: the card counts no more cycles (``emulation/xrt/src/cycles.cpp``)."""
 _DECIMAL = r"\d+(?:\.\d+)?(?:[eE][-+]?\d+)?"
 _WORD = re.compile(rf"\s*({_DECIMAL}\b|[A-Za-z_]\w*|//|[-+*/%(),]|[^\s()+\-*/%,]+)", re.ASCII)
 _NUMBER = re.compile(_DECIMAL, re.ASCII)
@@ -41,7 +41,7 @@ class Cycles:
 
     most: str
     least: str | None = None
-    """Of a range, else None."""
+    """The lower end of a range, else None."""
 
 
 def read(kernel: Kernel) -> Cycles | None:

@@ -85,7 +85,7 @@ class Kernel(_Described, frozen=True):
     work_group: WorkGroup | None = None
     """Of a kernel in OpenCL C: the work-items of a group that it requires; 0: any number."""
     cycles: str | None = None
-    """That a run computes, as a formula over values, ``n*4 + 120``, or a range, ``n .. n*4``."""
+    """Cycles of a run: a formula over values, ``n*4 + 120``, or a range, ``n .. n*4``."""
     schedule: str | None = None
     """The report that ``cycles`` come from."""
 

@@ -36,7 +36,7 @@ def size_of(type_name: str, *, opencl: bool = False) -> int | None:
 
 
 def is_signed(type_name: str) -> bool | None:
-    """Whether an integer of that type may be negative; None where the name tells no integer."""
+    """Whether an integer of that type may be negative; None for any other type's name."""
     words = [word for word in type_name.split() if word not in {"const", "volatile"}]
     name = _INT_UNSAID.sub("", " ".join(words))
     if bits := _INTEGER.fullmatch(name):

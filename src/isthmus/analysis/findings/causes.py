@@ -102,7 +102,7 @@ def bad_checks(run: Run, device: DeviceRecord) -> list[tuple[Check, Result]]:
 
 
 def lesser_link(run: Run, device: DeviceRecord) -> str:
-    """The link as it is where the card can have more, by the checks: ``x8 of x16``; else empty."""
+    """The trained link if a check finds it lesser than the card's, ``x8 of x16``; else empty."""
     return ", ".join(one.lesser for _, one in judged(run, device) if one.lesser)
 
 

@@ -206,7 +206,7 @@ def _finding(
     device: DeviceRecord, verdict: Verdict, found: Sequence[Cause],
     low: Any = None, full: Any | None = None, lesser: str = "",
 ) -> Finding:  # fmt: skip
-    """The finding; ``lesser``: the link as it is, where the card can have more."""
+    """The finding; ``lesser``: the trained link, where the card can have more."""
     share = "" if low is None else wording.percent(low.limit_share)
     values = {"who": device.address, "causes": ", ".join(one.name for one in found[: causes.MOST])}
     values["how"] = "; isthmus doctor" if any(one.check for one in found) else ""

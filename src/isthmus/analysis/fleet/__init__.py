@@ -1,4 +1,4 @@
-"""Which of many machines are slower than their like, or than they were before."""
+"""Which of many machines are slower than others of their kind, or than they were before."""
 
 from __future__ import annotations
 
@@ -30,12 +30,15 @@ def inspect(
 ) -> Fleet:
     """Judges machines, each by the median of its runs, against others of its kind.
 
-    A kind is a processor with its devices by name; slots that differ in their link are other kinds.
-    A machine is slow where a time lies so far above those of its kind that of a healthy fleet none
-    would in 99 of 100 cases (``statistics.outliers``), and by more than ``least``. What the host's
-    own speed explains is taken off; a machine that then is not slow has a slow host. With a
-    baseline, each machine is compared with itself of before in the same way, and each kind as a
-    whole, machines being the sample.
+    A kind is a processor with its devices by name. Slots that differ in their link are of different
+    kinds. A machine is slow in a quantity if two conditions hold:
+
+    - The time exceeds the usual time of the kind by more than ``least``.
+    - Chance shows such a time in 1 of 100 healthy fleets (``statistics.outliers``).
+
+    Time that the host's own speed explains is subtracted first. A machine that is slow only before
+    that has a slow host. With a baseline, each machine is compared with its own earlier runs in the
+    same way. Each kind as a whole is compared, too, with machines as the sample.
 
     Args:
         runs: name of the file and run; the machine is the run's host.
@@ -64,9 +67,10 @@ def inspect(
 
 
 def _shifts(judging: Judging, before: Reading | None) -> tuple[list[Outlier], str, list[Coverage]]:
-    """Quantities that are certainly slower than the baseline's; or why none can be compared.
+    """Quantities that are certainly slower than the baseline's, or why none can be compared.
 
-    And how much of the comparison is decided. Machines that are named by themselves are left out.
+    The last value is how much of the comparison is decided. Machines that are already named as slow
+    are left out.
     """
     if before is None:
         return [], "", []
@@ -84,7 +88,7 @@ def _shifts(judging: Judging, before: Reading | None) -> tuple[list[Outlier], st
         paired = own.get(key)
         logs = (rows if paired is None else paired)["score"].tolist()
         if paired is not None and 2 * len(paired) >= len(rows):
-            # Each machine beside itself: how machines differ from one another is no matter.
+            # Each machine is compared with itself, so differences between machines cancel.
             pairs = zip(paired["node"], paired["score"], strict=True)
             rest = [log for name, log in pairs if name not in named]
             interval, count = partial(location, rest), len(rest)

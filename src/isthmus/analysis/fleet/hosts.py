@@ -15,16 +15,17 @@ from isthmus.analysis.host_state import REFERENCES, readings
 from isthmus.statistics.outliers import above
 
 _CONFIDENCE = 0.95
-"""Of what a host's speed explains."""
+"""Confidence of the interval of the time that a host's speed explains."""
 _MOST_LIKE = 16
-"""Machines with which a machine's host is compared: more tell nothing new of how times follow it.
-"""
-_FEWEST = 6
-"""Machines of one kind of which one can be told from the others."""
+"""Most machines with which a machine's host is compared.
+
+More machines tell nothing new of how times follow the host's speed."""
+FEWEST = 6
+"""Fewest machines of a kind among which a slow one can be found."""
 
 
 class HostSpeed(NamedTuple):
-    """A reference of the host's speed that differs from its like."""
+    """A reference of a host's speed, compared with the hosts of other machines of its kind."""
 
     reference: str
     """Name of the field: ``system_call_s``."""
@@ -37,14 +38,15 @@ def apart(
 ) -> tuple[dict[str, list[HostSpeed]], set[str]]:
     """Machines of one kind whose host is slower than the others', and those with a faster one.
 
-    Judged as times are: by more than ``least``, and so far that chance is a ``false_alarms``.
+    A difference counts if it exceeds ``least`` and if the share of healthy fleets that show it by
+    chance is at most ``false_alarms``.
     """
     known = {m.name: _means(m) for m in machines if m.hosts}
     known = {name: logs for name, logs in known.items() if logs}
     slow: dict[str, list[HostSpeed]] = {}
     fast: set[str] = set()
     names = list(known)
-    for i, reference in enumerate(REFERENCES) if len(known) >= _FEWEST else ():
+    for i, reference in enumerate(REFERENCES) if len(known) >= FEWEST else ():
         logs = [known[name][i] for name in names]
         found = above(logs, false_alarms / len(REFERENCES))
         for place in found.places:
@@ -80,14 +82,14 @@ def _means(machine: Machine) -> list[float]:
 def explained(
     machine: Machine, like: Sequence[Machine], keys: Sequence[Key]
 ) -> Mapping[Key, Explained]:
-    """By how much the host's own speed may change a machine's times against its like's.
+    """How much of the difference between a machine's times and others the host's speed may explain.
 
-    Nothing of a machine without references, and of quantities that a host's clock does not time.
+    Empty for a machine without references. Quantities that no host clock times are left out.
 
     Args:
-        machine: whose times are judged.
-        like: other machines of its kind, or the same one of before.
-        keys: quantities.
+        machine: The machine whose times are judged.
+        like: Other machines of its kind, or the earlier runs of the same machine.
+        keys: Quantities.
 
     """
     sides = [[one for one in like if one.hosts][:_MOST_LIKE], [machine]]
@@ -107,5 +109,5 @@ def explained(
 
 
 def taken_off(log: float, host: Explained | None) -> float:
-    """What is left of a difference of logarithms that the host may explain in part or whole."""
+    """The rest of a difference of logarithms that the host does not explain."""
     return log if host is None else log - min(max(log, host.low), host.high)

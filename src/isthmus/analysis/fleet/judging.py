@@ -1,4 +1,4 @@
-"""Judges machines beside their like, and beside themselves of before."""
+"""Judges machines by others of their kind, and by their own earlier runs."""
 
 from __future__ import annotations
 
@@ -13,29 +13,26 @@ from isthmus.analysis.fleet.reading import KEY, Fact, Key, Machine, Reading, fig
 from isthmus.analysis.fleet.states import Node, Outlier, State
 from isthmus.analysis.quantities import identity
 from isthmus.frames import Frame, Series
+from isthmus.statistics.host_state import PRIOR_FREE
 from isthmus.statistics.outliers import UNKNOWN, Scatter, above, robust_variance
 from isthmus.text import counted
 
 _FALSE_ALARMS = 0.01
-"""Of a whole fleet without a slow machine: how often one is named, for errors that are normal.
+"""Share of healthy fleets in which a machine is named as slow, if errors are normal.
 
-Of 6 to 12 machines it is twice as often: see ``statistics.outliers``."""
-_LEAST_NODES = 6
-"""Machines of one kind of which one can be told from the others."""
-_PRIOR_FREE = 4.0
-"""Degrees of freedom that the scatter of a quantity's kind is worth (``statistics.host_state``)."""
+With 6 to 12 machines the share is twice as large: see ``statistics.outliers``."""
 _LEAST_ALIKE = 3
-"""Quantities of a kind that show how its quantities scatter."""
+"""Fewest quantities of a kind from which the scatter of that kind is computed."""
 _LEAST_REST = 3
-"""Machines by which one is judged of which a check finds a lesser link."""
+"""Fewest machines without a lesser link by which a machine with a lesser link is judged."""
 _SUSPECTED = 0.99
-"""Share of healthy machines that would not be slow where a check finds a lesser link."""
+"""Share of healthy machines below the limit that judges a machine with a lesser link."""
 QUANTITY = ["kind", *KEY]
 _SERIES = [*QUANTITY, "bytes"]
 
 
 class Judging:
-    """Times of all machines beside their like, and beside their own of before."""
+    """Compares each machine's times with its kind's, and with its own earlier times."""
 
     def __init__(self, now: Reading, before: Reading, least: float) -> None:
         self._now = now
@@ -50,7 +47,7 @@ class Judging:
         for machine in now.machines.values():
             self._kinds.setdefault(machine.kind, []).append(machine)
         counts = self.scores.groupby(QUANTITY).spread("score", len)
-        self._judged = self.scores[counts >= _LEAST_NODES]
+        self._judged = self.scores[counts >= hosts.FEWEST]
         self.quantities = len(self._judged[QUANTITY].drop_duplicates())
         alarms = _FALSE_ALARMS / max(self.quantities, 1)
         self._hosts = {
@@ -66,7 +63,7 @@ class Judging:
         self._usual_speeds = {kind: hosts.usual(of) for kind, of in self._like.items()}
 
     def named(self, against: str, key: Key) -> set[str]:
-        """Machines that are slower in a quantity, of a kind, than their like or than before."""
+        """Machines that are slower in a quantity than others of their kind, or than before."""
         found = self._found[against]
         return {name for name, bounds in found.items() if bounds.get(key, _NOT).beyond}
 
@@ -108,7 +105,7 @@ class Judging:
         elif not found and not reasons and judged:
             state = "healthy"
         elif state == "unknown":
-            reasons = [f"fewer than {_LEAST_NODES} of its kind"]
+            reasons = [f"fewer than {hosts.FEWEST} of its kind"]
         facts = self._facts(machine)
         return Node(
             machine.name, machine.kind, state, found, reasons, host, by_host, facts,
@@ -118,7 +115,7 @@ class Judging:
     def _outliers(
         self, machine: Machine, own: Sequence[Outlier], base: Sequence[Outlier]
     ) -> tuple[list[Outlier], list[Outlier]]:
-        """What takes longer at equal host speed, and what takes longer for the host alone."""
+        """Quantities that take longer at equal host speed, and those that only the host slows."""
         found, by_host = [], []
         slow, fast = self._hosts[machine.kind]
         differs = machine.name in slow or machine.name in fast
@@ -139,11 +136,10 @@ class Judging:
                     found.append(of[key])
                 elif bound.beyond:
                     by_host.append(of[key])
-        worst = lambda one: -(one.ratio or 0.0)  # noqa: E731 - a sort key
-        return sorted(found, key=worst), sorted(by_host, key=worst)
+        return sorted(found, key=_rank), sorted(by_host, key=_rank)
 
     def _calm(self) -> dict[str, list[Machine]]:
-        """Machines of each kind that are not slow themselves: what others are like."""
+        """Machines of each kind that are not slow: others are compared with these."""
         named = {
             name
             for name, of in self._found["like"].items()
@@ -177,10 +173,10 @@ class Judging:
 
 
 class _Bound(NamedTuple):
-    """Where a machine's time lies beside the others'."""
+    """A machine's time compared with the limit that the others set."""
 
     log: float
-    """Its logarithm over the usual one, or over the machine's own of before."""
+    """Logarithm of the time over the usual time, or over the machine's own earlier time."""
     usual: float
     limit: float
     """From here on ``log`` is slow."""
@@ -195,16 +191,16 @@ def _beyond(
 ) -> dict[str, dict[Key, _Bound]]:
     """Where each machine lies in each quantity, by its name and the quantity.
 
-    ``suspects``: machines of which a check finds less than of their like. They are judged by the
-    others, and by ``_SUSPECTED``: what is expected needs less proof.
-    ``from_zero``: scores are changes, and what counts is the change itself, if the others' is less.
+    ``suspects``: machines with a lesser link than others of their kind. Only the others set their
+    limit, and ``_SUSPECTED`` is its share: an expected fault needs less proof.
+    ``from_zero``: scores are changes. A change must exceed both the others' changes and ``least``.
     """
     bounds: dict[str, dict[Key, _Bound]] = {}
     counts = math.log1p(least)
     scatters = _scatters(scores, suspects)
     for key, rows in scores.groupby(QUANTITY):
         logs = dict(zip(rows["node"], rows["score"].tolist(), strict=True))
-        if len(logs) < _LEAST_NODES:
+        if len(logs) < hosts.FEWEST:
             continue
         rest = [name for name in logs if name not in suspects]
         rest = rest if len(rest) >= _LEAST_REST else list(logs)
@@ -222,9 +218,9 @@ def _beyond(
 
 
 def _scatters(scores: Frame, suspects: set[str]) -> dict[Key, Scatter]:
-    """How quantities of the kind of each one scatter over machines, where there are several.
+    """Scatter over machines of each quantity's kind, for kinds of several quantities.
 
-    Of a kind are small sizes of a study and device, and large sizes of one kind of memory.
+    A kind is the small sizes of a study on a device, or their large sizes in one kind of memory.
     """
     variances: dict[Key, float] = {}
     kinds: dict[tuple[Any, ...], list[Key]] = {}
@@ -238,7 +234,7 @@ def _scatters(scores: Frame, suspects: set[str]) -> dict[Key, Scatter]:
             alike = (of["kind"], of["study"], of["device"], of["clock"], of["sizes"], memory)
             kinds.setdefault(alike, []).append(key)
     return {
-        key: Scatter(median([variances[one] for one in keys]), _PRIOR_FREE)
+        key: Scatter(median([variances[one] for one in keys]), PRIOR_FREE)
         for keys in kinds.values()
         if len(keys) >= _LEAST_ALIKE
         for key in keys
@@ -272,23 +268,28 @@ def outlier(
     )  # fmt: skip
 
 
+def _rank(one: Outlier) -> float:
+    """The key that sorts the largest ratio first."""
+    return -(one.ratio or 0.0)
+
+
 def _alone(one: Outlier) -> Outlier:
-    """The quantity of a machine that has too few like it."""
+    """The quantity without a ratio: too few machines are of its kind."""
     values: dict[str, Any] = {**vars(one), "ratio": None}
     return Outlier(**values)
 
 
 def scores_of(times: Frame, usual: Frame) -> Frame:
-    """Of each machine and quantity the mean, over its sizes, of the logarithm over the usual one.
+    """Mean over sizes of the logarithm of time over usual time, for each machine and quantity.
 
-    A machine that lacks a size is compared by those that it has.
+    Sizes that a machine lacks are left out of its mean.
     """
     medians = figures(usual, _SERIES, log=Series.median).rename({"log": "usual"})
     return _means(times.merge(medians, on=_SERIES))
 
 
 def _own_base(times: Frame, before: Frame) -> Frame:
-    """As ``_scores``, over the same machine's time of before, whatever its kind was then."""
+    """As ``scores_of``, over the same machine's earlier time, whatever its kind was then."""
     own = ["node", *KEY, "bytes"]
     known = figures(before, own, log=Series.median).rename({"log": "usual"})
     return _means(times.merge(known, on=own))

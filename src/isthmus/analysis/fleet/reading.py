@@ -20,7 +20,7 @@ from isthmus.frames import Frame, Series
 from isthmus.results.run_file import DeviceRecord, Point, Run, moment
 
 KEY = [*IDENTITY, "sizes"]
-"""Columns that name what is compared with its like."""
+"""Columns that identify a quantity of a device."""
 Key = tuple[str, ...]
 """Values of ``KEY``."""
 
@@ -79,7 +79,7 @@ def read(runs: Iterable[tuple[str, Run]], oldest: datetime | None = None) -> lis
 
 
 def gather(runs: Sequence[OneRun], names: Mapping[str, str]) -> Reading:
-    """The runs by machine; ``names``: the name of each host that is shown."""
+    """The runs by machine; ``names``: the shown name of each host."""
     machines: dict[tuple[str, str], Machine] = {}
     rows: list[tuple[object, ...]] = []
     young = {names[one.machine.name] for one in runs if not one.machine.old}
@@ -112,10 +112,10 @@ def figures(rows: Frame, keys: Sequence[str], **of: Callable[[Series], float]) -
 
 
 def same_hosts(names: Iterable[str], wanted: Iterable[str] = ()) -> dict[str, str]:
-    """The name that is shown of each host: ``node1`` and ``node1.example.org`` are the same one.
+    """The shown name of each host: ``node1`` and ``node1.example.org`` are the same host.
 
-    Unless several domains have a host of that name. A name that is ``wanted`` is shown as that;
-    else the short one, where any host has one.
+    They are different hosts if several domains have a ``node1``. A ``wanted`` name is shown as it
+    is. Else the short name is shown, if the name of any host has a domain.
     """
     alike: dict[str, dict[str, None]] = {}
     for name in (*wanted, *names):
@@ -197,7 +197,7 @@ def _rows(
 
 
 def _complete(logs: Mapping[int, list[float]]) -> Iterator[tuple[int, float]]:
-    """Means of the processes that measured as many sizes as most did: others are no like."""
+    """Mean of each process that measured as many sizes as most processes; others are left out."""
     usual = Counter(map(len, logs.values())).most_common(1)[0][0]
     for process, values in logs.items():
         if len(values) == usual:
@@ -227,7 +227,7 @@ def facts_of(run: Run) -> Iterator[Fact]:
 
 
 def kind_of(run: Run) -> str:
-    """Processor and devices, with their links: what like is compared with."""
+    """The kind of a run's machine: its processor, and its devices with their links."""
     devices = sorted({_device(d) for d in run.devices})
     return "; ".join([str(run.environment.get("cpu") or "unknown processor"), *devices])
 

@@ -1,4 +1,4 @@
-"""What is found of machines: their states, and what takes longer."""
+"""States of machines, and the quantities that take longer on them."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ from isthmus.analysis.fleet.reading import Fact
 from isthmus.analysis.quantities import Coverage, Outcome, Quantity
 
 _LEAST_GROUP = 3
-"""Slow machines of which it is said that they are a group."""
+"""Fewest slow machines that are called a group."""
 _GROUP = 1 / 3
-"""Share of slow machines of a kind from which they are a group of their own."""
+"""Least share of a kind's machines that slow machines must be to be called a group."""
 State = Literal["slow", "slow_host", "failed", "missing", "old", "unknown", "healthy"]
 BAD: tuple[State, ...] = ("slow", "slow_host", "failed", "missing", "old")
 """States of machines that need somebody's attention."""
@@ -22,19 +22,19 @@ BAD: tuple[State, ...] = ("slow", "slow_host", "failed", "missing", "old")
 
 @dataclass(frozen=True, kw_only=True)
 class Outlier(Quantity):
-    """A quantity of a machine beside its like, or of a kind or a machine beside the baseline."""
+    """A quantity of a machine compared with its kind or the baseline, or of a whole kind."""
 
     node: str
-    """Empty: of several machines."""
+    """Name of the machine; empty for several machines."""
     sizes: str
     seconds: float
     """Geometric mean over its sizes."""
     bytes_per_second: float | None
-    """The same of the rate; None where no data move."""
+    """Geometric mean of the rate over its sizes; None if no data move."""
     ratio: float | None
     """Its time over the usual one; None where no usual one is known."""
     against: Literal["like", "base"] = "like"
-    """What the usual time is of: the machines of its kind, or the same machines before."""
+    """Source of the usual time: machines of its kind, or the same machines before."""
     machines: tuple[int, int] = (1, 1)
     """How many machines take longer by more than what counts, and of how many."""
 
@@ -46,23 +46,23 @@ class Node(NamedTuple):
     kind: str
     state: State
     outliers: Sequence[Outlier]
-    """What takes longer than on its like or than before, at equal host speed; the worst first."""
+    """Quantities that take longer than usual or than before at equal host speed; worst first."""
     reasons: Sequence[str]
     """Why it failed, or cannot be judged."""
     host: Sequence[HostSpeed] = ()
-    """References by which its own host is slower than its like."""
+    """References by which its host is slower than the hosts of its kind."""
     by_host: Sequence[Outlier] = ()
-    """What takes longer, and the host's speed explains it."""
+    """Quantities that take longer only because of the host's speed."""
     facts: Sequence[Fact] = ()
     """What ``isthmus doctor`` finds here, and not on most machines of its kind."""
     started: datetime | None = None
     """When its newest run began."""
     figures: Sequence[Outlier] = ()
-    """All quantities, with the ratio to their like."""
+    """All quantities, with the ratio to the usual time of the kind."""
     base: Sequence[Outlier] = ()
-    """All quantities, with the ratio to the machine's own of before."""
+    """All quantities, with the ratio to the machine's own earlier time."""
     speeds: Sequence[HostSpeed] = ()
-    """All references of the host's speed, over those of its like."""
+    """All references of the host's speed, over the usual ones of the kind."""
 
 
 class Fleet(NamedTuple):
@@ -71,7 +71,7 @@ class Fleet(NamedTuple):
     nodes: Sequence[Node]
     kinds: int
     quantities: int
-    """Compared over all kinds."""
+    """Number of quantities that are compared, over all kinds."""
     shifts: Sequence[Outlier]
     """Quantities that are slower than the baseline's on most machines; ``node`` is empty."""
     baseline: str
@@ -81,7 +81,7 @@ class Fleet(NamedTuple):
     coverage: Sequence[Coverage]
     """How much of the comparison with the baseline is decided."""
     own_base: tuple[int, int] | None
-    """Machines that have a run in the baseline, and all; None without a baseline."""
+    """Number of machines with a run in the baseline, and of all; None without a baseline."""
 
     def of(self, state: State) -> list[Node]:
         """Machines in this state, the worst first."""
@@ -90,7 +90,7 @@ class Fleet(NamedTuple):
 
     @property
     def group(self) -> tuple[int, int] | None:
-        """How many machines are slower than how many others, where that is no exception."""
+        """Numbers of slow machines and of the others, if the slow ones are a group; else None."""
         kinds = {n.kind for n in self.nodes if any(o.against == "like" for o in n.outliers)}
         judged = [n for n in self.nodes if n.kind in kinds and n.figures]
         slow = sum(any(one.against == "like" for one in n.outliers) for n in judged)
@@ -99,7 +99,7 @@ class Fleet(NamedTuple):
 
     @property
     def noted(self) -> list[Node]:
-        """Machines that are not slow though a check finds their link to be less than others'."""
+        """Machines that are not slow, though a check finds a lesser link."""
         return [n for n in self.nodes if n.state == "healthy" and any(f.less for f in n.facts)]
 
     @property
@@ -109,10 +109,10 @@ class Fleet(NamedTuple):
 
     @property
     def outcome(self) -> Outcome:
-        """Whether a machine is bad or most are slower; else whether that is known.
+        """``fail`` if a machine is bad, or if most machines are slower than the baseline.
 
-        It is not known where no machine could be judged, or a baseline was given and nothing is
-        decided of a kind of quantity, or at all.
+        Else ``undecided`` if no machine could be judged, or if the comparison with a baseline
+        decides nothing for a kind of quantity.
         """
         if self.shifts or any(self.of(state) for state in BAD):
             return "fail"
@@ -121,5 +121,5 @@ class Fleet(NamedTuple):
 
     @property
     def passes(self) -> bool:
-        """Whether machines were judged, all are well, and not certainly or perhaps all slower."""
+        """Whether machines were judged, all are well, and most are certainly not slower."""
         return self.outcome == "pass"

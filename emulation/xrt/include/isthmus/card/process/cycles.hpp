@@ -1,4 +1,4 @@
-// How many cycles a kernel computes, as its xclbin says: a formula over the values it is given.
+// The xclbin's formula for the cycles that a kernel computes, over the values of its arguments.
 #pragma once
 
 #include <cstddef>
@@ -13,18 +13,23 @@ struct ArgumentPlace;
 
 /// A formula in reverse Polish notation: "s1 4 * 120 +" is four times argument 1, plus 120.
 ///
-/// Words are decimal numbers; sN and uN, argument N as a signed or unsigned integer; + - * / // %
-/// min max, which take two numbers, and neg, which takes one. // rounds down, and % has the sign of
-/// what it divides by, as in Python, whose side writes it (isthmus/xclbin/cycles.py).
+/// A word is one of:
+/// - a decimal number
+/// - sN or uN: argument N as a signed or unsigned integer
+/// - + - * / // % min max, which take two numbers
+/// - neg, which takes one number
+///
+/// As in Python, // rounds down and % has the sign of its right operand. isthmus/xclbin/cycles.py
+/// writes the formula.
 class Formula {
  public:
-  /// Throws DescriptionError for a text that is none.
+  /// Reads a formula. Throws DescriptionError for any other text.
   static Formula parse(const std::string& text);
 
-  /// Throws DescriptionError where it uses what is no integer in these registers.
+  /// Throws DescriptionError if the formula uses an argument that is no integer.
   void check(const std::vector<ArgumentPlace>& arguments) const;
-  /// The whole cycles that it comes to, rounded up. Throws std::domain_error, whose message says
-  /// what comes out, where that is no count.
+  /// Returns the formula's value in cycles, rounded up. Throws std::domain_error if the value is no
+  /// count of cycles; the message says the value.
   [[nodiscard]] std::int64_t of(std::span<const std::byte> registers,
                                 const std::vector<ArgumentPlace>& arguments) const;
   [[nodiscard]] bool empty() const { return steps_.empty(); }

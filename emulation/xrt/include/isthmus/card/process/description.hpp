@@ -46,9 +46,9 @@ struct ComputeUnit {
   std::vector<ArgumentPlace> arguments;
   bool controlled = true;     ///< by a register at offset 0; else it runs all the time
   bool auto_restart = false;  ///< has a count of restarts, at `restart_counter`
-  Formula cycles{};           ///< that it computes; empty where nobody says it
-  Formula least_cycles{};     ///< the lower end where that is a range, else empty
-  std::string computing{};    ///< the same for the user: "n*4+120 cycles (given)"
+  Formula cycles{};           ///< that a run computes; empty if unknown
+  Formula least_cycles{};     ///< the lower end of a range of cycles, else empty
+  std::string computing{};    ///< the cycles as the user reads them: "n*4+120 cycles (given)"
 };
 
 /// Where XRT writes how often a kernel is to run.

@@ -18,8 +18,9 @@ class Meter {
   struct Place {
     std::string page;    ///< file; none where empty
     std::string events;  ///< file to be written; none where empty
-    /// File to be continued, of which cards and programs write lines: kernels whose computing is
-    /// not known, or is given, and those whose given cycles were counted. None where empty.
+    /// File to which each device process appends a line for each kernel whose computing time is
+    /// unknown or given by the user, and a line when given cycles are first counted. Empty: no
+    /// file.
     std::string computing{};
     std::string id;  ///< EMULATION_SOCKETID
     std::uint32_t card = 0;
@@ -49,7 +50,7 @@ class Meter {
   /// What one did, or does: known once it is known when it ends.
   void record_kernel(std::uint64_t begin, Time duration, const std::string& name,
                      const KernelOutcome& outcome);
-  /// How it is known what the kernel's computing takes, for the line at the program's end.
+  /// Notes the source of the kernel's computing time, for the line at the program's end.
   void note_computing(const ComputeUnit& unit, const Computing& computing);
   /// A run of the kernel has returned: the cycles that are given for it have been counted.
   void note_counted(const ComputeUnit& unit);
@@ -80,8 +81,8 @@ class Meter {
   CardSlot* slot_ = nullptr;
   std::unique_ptr<std::FILE, CloseFile> events_;
   std::string computing_file_;
-  std::set<std::string> noted_;    ///< kernels
-  std::set<std::string> counted_;  ///< the same
+  std::set<std::string> noted_;    ///< kernels that have a line in that file
+  std::set<std::string> counted_;  ///< kernels whose given cycles were counted
 };
 
 }  // namespace isthmus::card::process

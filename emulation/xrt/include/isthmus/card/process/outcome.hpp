@@ -1,4 +1,4 @@
-// What a run of a kernel took, and how that is known.
+// The time that a run of a kernel took, and the source of that time.
 #pragma once
 
 #include <algorithm>
@@ -8,17 +8,17 @@
 
 namespace isthmus::card::process {
 
-/// How it is known what a kernel's computing takes.
+/// Source of a kernel's computing time.
 enum class Source : std::uint8_t {
   by_model,  ///< the kernel says it: a module in Verilog, the card's own, a plug-in with cycles
   by_user,   ///< the xclbin says it: a formula, or a report of Vitis HLS
-  unknown    ///< nobody does: only what the kernel reads and writes takes time
+  unknown    ///< no source: only the kernel's reads and writes take time
 };
 
-/// What a kernel's computing takes.
+/// A kernel's computing time.
 struct Computing {
   Source source = Source::by_model;
-  Time time = 0;   ///< where the user says it
+  Time time = 0;   ///< as the user gives it, else 0
   Time least = 0;  ///< less than `time` where the user gives a range
 };
 
@@ -29,8 +29,8 @@ struct KernelOutcome {
   Time memory = 0;          ///< what its reads and writes take
   Computing computing{};
 
-  /// The kernel computes for so long, while its memory works. `logic` counts where streams have
-  /// paced the run by it.
+  /// Sets the duration to the longer of memory and the given computing time, which overlap. With
+  /// streams `logic` is a lower bound, too: streams have paced the run by it.
   void compute_for(const Computing& given, bool has_streams) {
     computing = given;
     duration = std::max(memory, given.time);
@@ -38,7 +38,7 @@ struct KernelOutcome {
       duration = std::max(duration, logic);
     }
   }
-  /// A run of the same kernel behind this one.
+  /// Adds the next run of the same kernel.
   KernelOutcome& operator+=(const KernelOutcome& next) {
     duration += next.duration;
     bytes += next.bytes;
