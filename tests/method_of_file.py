@@ -9,7 +9,7 @@ import itertools
 import math
 import re
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Set
 from datetime import datetime
 from typing import Any
 
@@ -138,13 +138,18 @@ def sizes(wanted: set[int], planned: list[int]) -> str:
     return " and ".join(filter(None, [", ".join(texts[:-1]), texts[-1]]))
 
 
-def phrases(run: JSON, ends: dict[int, float] | None = None) -> list[str]:
+def phrases(
+    run: JSON, ends: dict[int, float] | None = None, of_state: Set[int] = frozenset()
+) -> list[str]:
     """Every part of the paragraph that has a number, as the file has it.
 
-    ``ends``: half-widths by the row's place, of a run whose intervals include the machine's state.
+    Args:
+        run: The run file.
+        ends: Half-widths by the row's place, of a run whose intervals include the machine's state.
+        of_state: Places of the rows whose intervals include it.
     """
-    return [*_about(run), *_plan(run), *_sampling(run), *_estimators(run, ends), *_noise(run),
-            *_checks(run)]  # fmt: skip
+    return [*_about(run), *_plan(run), *_sampling(run), *_estimators(run, ends),
+            *_noise(run, ends or {}, of_state), *_checks(run)]  # fmt: skip
 
 
 def _about(run: JSON) -> list[str]:
@@ -286,7 +291,16 @@ def _estimators(run: JSON, ends: dict[int, float] | None) -> list[str]:
     return found
 
 
-def _noise(run: JSON) -> list[str]:
+def _varies(reruns: list[JSON], clock: str, precision: float, shown: float | None) -> bool:
+    """Whether the host's state alone keeps a row's shown interval from the precision."""
+    if shown is None or len(reruns) == 1:
+        return False
+    medians = [float(np.median(seconds(rerun, clock))) for rerun in reruns]
+    alone = half_width(medians, max(resolution(rerun, clock) for rerun in reruns))
+    return alone <= precision < shown
+
+
+def _noise(run: JSON, ends: dict[int, float], of_state: Set[int]) -> list[str]:
     found = []
     environment, precision = run["environment"], run["settings"]["precision"]
     processors = environment.get("logical_cpus") or 1
@@ -300,10 +314,14 @@ def _noise(run: JSON) -> list[str]:
     disturbed = sum(
         clock != "simulated"
         and (
-            any(drifts(seconds(rerun, clock), precision) for rerun in reruns)
+            (
+                _varies(reruns, clock, precision, ends.get(place))
+                if place in of_state
+                else any(drifts(seconds(rerun, clock), precision) for rerun in reruns)
+            )
             or any(r["noise"]["steal_s"] > 0.01 * r["measured_s"] * processors for r in reruns)
         )
-        for _, clock, reruns in measured
+        for place, (_, clock, reruns) in enumerate(measured)
     )
     share = percent(disturbed / len(measured))
     found.append(f"disturbed {disturbed} of {rows(len(measured))} ({share}).")

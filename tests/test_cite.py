@@ -53,18 +53,21 @@ def checked(path: Path) -> str:
     """The paragraph on a file, each of whose numbers is what the file has."""
     run = run_file.load(path)
     raw = json.loads(path.read_text("utf-8"))
-    text, ends, states = methods.paragraph(run), None, list[str]()
+    text, ends, states, of_state = methods.paragraph(run), None, list[str](), set[int]()
     if any(one.reruns and any(r.host_speed for r in one.reruns) for one in run.points):
-        ends, states = with_state(run, raw)
-    left = method_of_file.numbers_left(
-        method_of_file.without(text, [*method_of_file.phrases(raw, ends), *states])
-    )
+        ends, states, of_state = with_state(run, raw)
+    phrases = method_of_file.phrases(raw, ends, of_state)
+    left = method_of_file.numbers_left(method_of_file.without(text, [*phrases, *states]))
     assert not left, left
     return text
 
 
-def with_state(run: Run, raw: dict[str, Any]) -> tuple[dict[int, float], list[str]]:
-    """Half-widths with the machine's state, as ``show`` has them, and what is said of it."""
+def with_state(run: Run, raw: dict[str, Any]) -> tuple[dict[int, float], list[str], set[int]]:
+    """The machine's state as ``show`` has it.
+
+    Returns half-widths with the state, by the row's place; what the paragraph says of the state;
+    and the places of the rows whose intervals include the state.
+    """
     shown = summarise(run)
     places = {}
     for place, (one, clock, _) in enumerate(method_of_file.rows_of(raw)):
@@ -92,7 +95,8 @@ def with_state(run: Run, raw: dict[str, Any]) -> tuple[dict[int, float], list[st
                  f"host's speed in {processes}."]  # fmt: skip
     if rest and shares:
         parts.append(f"Intervals of {method_of_file.rows(rest)} do not include")
-    return ends, parts
+    of_state = {place for place, row in places.items() if not math.isnan(row.state_share)}
+    return ends, parts, of_state
 
 
 STORED = sorted(path for path in (ROOT / "tests" / "data" / "runs").glob("*.json")

@@ -231,7 +231,7 @@ def _disturbed(run: Run, found: Method) -> Iterator[str]:
         return
     rows = found.rows
     disturbed = f"{rows.disturbed} of {_rows(rows.all)} ({percent(rows.disturbed / rows.all)})"
-    yield f"Drift within a process, or steal, disturbed {disturbed}."
+    yield f"Drift within a process, the host's own speed, or steal disturbed {disturbed}."
     if found.steal >= _LEAST_STEAL:
         yield f"A hypervisor took {percent(found.steal)} of the processors' time meanwhile."
 
