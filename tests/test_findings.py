@@ -51,7 +51,8 @@ def test_templates_are_short_plain_and_negate_once(name: str) -> None:
     usual = {
         "what": max(WAYS.values(), key=len), "size": "256Mi", "largest": "256Mi", "count": "51",
         "channel": "staged", "width": "8", "lines": "150", "instruction": "movntdqa",
-        "reference": "memcpy", "percent": "an unknown factor",
+        "reference": "memcpy", "percent": "an unknown factor", "operation": "write",
+        "lesser": "; x8 of x16", "share": "100 %",
     }  # fmt: skip
     values = {
         field: usual.get(field, "x" * 60 if field in NAMES else "99.9 GB/s")

@@ -31,10 +31,10 @@ TEMPLATES = MappingProxyType(
         "split": "{what}, {size}: of {time}, {parts} ({who}).",
         "normal": "Normal: copies reach {share} of what the link leaves for data{assumed} "
         "({who}{lesser}).",
-        "normal_best": "Normal: {best} memory, {share} of the link; {usual} is copied once more "
+        "normal_best": "Normal: {best} memory, {share} of link; {usual} is copied twice "
         "({who}{lesser}).",
         "normal_link": "Normal: {other} reaches {share} of this link; {who}{lesser}: {causes}.",
-        "normal_known": "Normal for {family}: {operation} {rate}, known runs {least} to {most} "
+        "normal_known": "Normal for {family}: {operation} {rate}, known {least} to {most} "
         "({who}{lesser}).",
         "open_user": "Undecided: {share} of the link: a slow device or another user? "
         "Compare a later run ({who}).",
