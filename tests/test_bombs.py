@@ -56,10 +56,14 @@ def test_a_bomb_is_refused_in_one_line(isthmus: Command, tmp_path: Path, name: s
     assert not (tmp_path / "run.json").exists()
 
 
-LONG_LINES = {
-    "xbutil": (other_outputs.DATA / "xbutil-u250.txt").read_text("utf-8") + "x" * 1_000_000,
-    "spaces": " " * 2_000_000 + "x",
-}
+def test_a_long_word_costs_no_more_than_its_length(tmp_path: Path) -> None:
+    """The square of this length would exceed the time after which a text is refused."""
+    text = (other_outputs.DATA / "xbutil-u250.txt").read_text("utf-8") + "x" * 1_000_000
+    (tmp_path / "log").write_text(text)
+    assert as_run.imported(tmp_path / "log", "xbutil", None, []).points
+
+
+LONG_LINES = {"spaces": " " * 2_000_000 + "x"}
 """To search these for the patterns of importers takes the square of their length."""
 
 

@@ -38,7 +38,7 @@ _DMA = re.compile(
     r"Host (->|<-) PCIe (?:->|<-) FPGA (?:write|read) bandwidth\s*[=:]\s*(\S+) ?([KMGT]i?B/s\S*)"
 )
 _NO_RATE = re.compile(r"Host (->|<-) PCIe (?:->|<-) FPGA")
-_M2M = re.compile(r"(\S+) -> (\S+) M2M bandwidth: (\S+) ?([KMGT]i?B/s)")
+_M2M = re.compile(r"(?<!\S)(\S+) -> (\S+) M2M bandwidth: (\S+) ?([KMGT]i?B/s)")
 _MEMORY = re.compile(r"Throughput \(Type: (\w+)\) \(Bank count: (\d+)\)\s*: (\S+?) ?([KMGT]i?B/s)")
 _ONLY = re.compile(r"Maximum throughput: ([^\sKMGT]+)\s*([KMGT]i?B/s)")
 _IOPS = re.compile(r"(?:Maximum )?IOPS: (\S+)")
