@@ -53,7 +53,10 @@ class Judged(NamedTuple):
 
 
 def judged(runs: Sequence[Measured], *, alone: bool = False) -> Judged:
-    """The intervals of a set, by the model or by processes alone."""
+    """Judges the intervals of a set of runs.
+
+    ``alone``: take the intervals from the processes alone, without the model of the host's state.
+    """
     pairs = [intervals(run) for run in runs]
     middles = np.median([[one.value for one, _ in run] for run in pairs], axis=0)
     table = np.array([[pair[not alone][1:3] for pair in run] for run in pairs])

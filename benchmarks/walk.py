@@ -27,7 +27,7 @@ from isthmus.__main__ import main as isthmus_main
 ROOT = Path(isthmus.__file__).parent
 USUAL = ("run", "transfer", "--device", "null", "--bytes", "64", "--reruns", "2")
 LAST = ("cli.run", "_close")
-"""The function that is called when the run file is written."""
+"""Module and function at which the walk ends: it runs when the run file is written."""
 LONGEST = 60
 """Lines of a function, at most: a rule of this project."""
 
@@ -56,7 +56,7 @@ class Walk:
         self.ended = False
 
     def note(self, frame: FrameType, event: str, _: object) -> None:
-        """Notes a call: what ``sys.setprofile`` takes."""
+        """Counts a call. ``sys.setprofile`` gets this function."""
         if event != "call" or self.ended or not (module := module_of(frame)):
             return
         name = frame.f_code.co_qualname

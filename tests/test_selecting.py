@@ -355,7 +355,7 @@ def test_a_pci_device_that_was_not_named_is_never_meant() -> None:
 def test_an_emulator_is_no_accelerator(
     platform: str, name: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A run that names no device leaves it out; where it is named, it is said to be no hardware."""
+    """A run leaves an emulator out unless named by ``--device``, and says "no hardware"."""
     backend = registry()["opencl"]
 
     def found(address: str, of: str, called: str, kind: str) -> FoundDevice:

@@ -79,10 +79,11 @@ class Comparison(NamedTuple):
     own: bool
     """Whether each time is judged by its own spread, see ``Change.limit``."""
     unknown: list[Missing]
-    """Points that were asked for and that cannot be compared, for one of three reasons.
+    """Points that were asked for and that cannot be compared, for one of three reasons:
 
-    No point of their quantity has a time on either side. Or the first side lacks the whole
-    quantity. Or the second side's run ended before they were measured.
+    - neither side has a time for any point of the quantity;
+    - the first side has no point of the quantity;
+    - the second side's run ended before it measured the point.
     """
 
     def of(self, verdict: Judgement) -> list[Change]:

@@ -6,7 +6,7 @@ A run file without references reads as before: nothing says how its machine's sp
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping, Set
+from collections.abc import Iterable, Iterator, Mapping, Set
 from dataclasses import dataclass
 
 import numpy as np
@@ -67,6 +67,15 @@ class Variation:
     """Sizes of points that were the same: their change lies within the precision."""
 
 
+def steal_share(run: Run, points: Iterable[Point]) -> float:
+    """Share of processor time that a hypervisor took while these points were measured."""
+    reruns = [rerun for point in points for rerun in point.reruns]
+    seconds = math.fsum(rerun.measured_s for rerun in reruns)
+    processors = int(run.environment.get("logical_cpus") or 1)
+    stolen = math.fsum(rerun.noise.steal_s for rerun in reruns)
+    return stolen / (seconds * processors) if seconds else 0.0
+
+
 def variation(run: Run) -> Variation | None:
     """The part of a run in which a reference was slowest; None where no row followed it.
 
@@ -90,11 +99,8 @@ def variation(run: Run) -> Variation | None:
             for verdict in ("slower", "same")
         }
         if sizes["slower"]:
-            seconds = math.fsum(one.measured_s for p in points.values() for one in p.reruns)
-            stolen = math.fsum(one.noise.steal_s for p in points.values() for one in p.reruns)
-            processors = int(run.environment.get("logical_cpus") or 1)
             share = len(slow) / len(logs)
-            steal = stolen / (seconds * processors) if seconds else 0.0
+            steal = steal_share(run, points.values())
             found.append(
                 Variation(name, math.expm1(slower), share, steal, sizes["slower"], sizes["same"])
             )

@@ -162,7 +162,7 @@ def method(run: Run) -> Method:
         rows=_rows(run, measured),
         clocks=tuple(_read_clocks(measured)),
         processes_with_readings=len(host_state.readings(run)),
-        steal=_steal(run),
+        steal=host_state.steal_share(run, run.points),
         verified=right,
         wrong=wrong,
         unverified=len(measured) - right - wrong,
@@ -248,12 +248,3 @@ def _read_clocks(measured: _Measured) -> Iterator[Clock]:
                 len(samples.empty_ticks) for r in of_source for samples in r.clocks.values()
             ),
         )
-
-
-def _steal(run: Run) -> float:
-    """Share of processor time that a hypervisor took, of the time that points were measured."""
-    reruns = [rerun for point in run.points for rerun in point.reruns]
-    seconds = math.fsum(rerun.measured_s for rerun in reruns)
-    processors = int(run.environment.get("logical_cpus") or 1)
-    stolen = math.fsum(rerun.noise.steal_s for rerun in reruns)
-    return stolen / (seconds * processors) if seconds else 0.0

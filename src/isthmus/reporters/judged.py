@@ -141,7 +141,7 @@ def _title(judged: Judged) -> list[str]:
 
 
 def _options(judged: Judged) -> Iterator[str]:
-    """Options that contradict a log, or have no effect."""
+    """Yields a line for each option that contradicts the log or has no effect."""
     for one in judged.contradictions:
         if one.option == "--board":
             text = f"which names {one.said}. Limits and known runs are the option's."

@@ -16,9 +16,9 @@ _NORMAL_TO_MAD = 1.4826
 """Standard deviation over median absolute deviation of a normal distribution."""
 _OF_FEW, _MANY = 1.2, 10
 """Factor of the median absolute deviation, for fewer than ``_MANY`` values."""
-_LEAST_GROUP = 3
+LEAST_GROUP = 3
 """Fewest values of a group."""
-_GROUP_SHARE = 1 / 3
+GROUP_SHARE = 1 / 3
 """Least share of all values that each of two groups has."""
 
 
@@ -125,7 +125,7 @@ def _group(ordered: Sequence[float], false_alarms: float) -> int:
     values a share below ``false_alarms`` was beyond it (``benchmarks/fleet.py --healthy``).
     """
     count = len(ordered)
-    least = max(_LEAST_GROUP, math.ceil(_GROUP_SHARE * count))
+    least = max(LEAST_GROUP, math.ceil(GROUP_SHARE * count))
     sizes = range(least, count - least + 1)
     if not sizes:
         return 0

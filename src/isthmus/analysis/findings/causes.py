@@ -102,7 +102,7 @@ def bad_checks(run: Run, device: DeviceRecord) -> list[tuple[Check, Result]]:
 
 
 def lesser_link(run: Run, device: DeviceRecord) -> str:
-    """The trained link if a check finds it lesser than the card's, ``x8 of x16``; else empty."""
+    """``x8 of x16`` if a check finds fewer lanes or a lower speed than the card has; else empty."""
     return ", ".join(one.lesser for _, one in judged(run, device) if one.lesser)
 
 

@@ -1,4 +1,4 @@
-"""Which of many machines are slower than others of their kind, or than they were before."""
+"""Finds machines that are slower than machines of the same kind, or than in earlier runs."""
 
 from __future__ import annotations
 
@@ -18,7 +18,8 @@ from isthmus.statistics import Judgement, judge, location, shift, simultaneous
 _WITHIN = 0.9
 """Confidence by which a change is within the limit: 95 % on each side.
 
-All are within where each is, so each bound has the whole confidence (see ``analysis.change``)."""
+A set of quantities is within the limit only if each quantity is. So no correction for many tests is
+needed, and each bound has the whole confidence (see ``analysis.change``)."""
 
 
 def inspect(

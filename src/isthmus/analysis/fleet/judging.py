@@ -11,10 +11,11 @@ from typing import Any, Literal, NamedTuple
 from isthmus.analysis.fleet import hosts
 from isthmus.analysis.fleet.reading import KEY, Fact, Key, Machine, Reading, figures
 from isthmus.analysis.fleet.states import Node, Outlier, State
-from isthmus.analysis.quantities import identity
+from isthmus.analysis.quantities import identity, size_class
 from isthmus.frames import Frame, Series
 from isthmus.statistics.host_state import PRIOR_FREE
 from isthmus.statistics.outliers import UNKNOWN, Scatter, above, robust_variance
+from isthmus.studies.transfer import LARGE
 from isthmus.text import counted
 
 _FALSE_ALARMS = 0.01
@@ -230,7 +231,7 @@ def _scatters(scores: Frame, suspects: set[str]) -> dict[Key, Scatter]:
         if len(logs) >= _LEAST_REST:
             variances[key] = robust_variance(logs)
             of = dict(zip(QUANTITY, key, strict=True))
-            memory = of["memory"] if of["sizes"].startswith("from") else ""
+            memory = of["memory"] if of["sizes"] == size_class(LARGE) else ""
             alike = (of["kind"], of["study"], of["device"], of["clock"], of["sizes"], memory)
             kinds.setdefault(alike, []).append(key)
     return {

@@ -10,11 +10,8 @@ from typing import Literal, NamedTuple
 from isthmus.analysis.fleet.hosts import HostSpeed
 from isthmus.analysis.fleet.reading import Fact
 from isthmus.analysis.quantities import Coverage, Outcome, Quantity
+from isthmus.statistics.outliers import GROUP_SHARE, LEAST_GROUP
 
-_LEAST_GROUP = 3
-"""Fewest slow machines that are called a group."""
-_GROUP = 1 / 3
-"""Least share of a kind's machines that slow machines must be to be called a group."""
 State = Literal["slow", "slow_host", "failed", "missing", "old", "unknown", "healthy"]
 BAD: tuple[State, ...] = ("slow", "slow_host", "failed", "missing", "old")
 """States of machines that need somebody's attention."""
@@ -94,7 +91,7 @@ class Fleet(NamedTuple):
         kinds = {n.kind for n in self.nodes if any(o.against == "like" for o in n.outliers)}
         judged = [n for n in self.nodes if n.kind in kinds and n.figures]
         slow = sum(any(one.against == "like" for one in n.outliers) for n in judged)
-        several = slow >= max(_LEAST_GROUP, _GROUP * len(judged))
+        several = slow >= max(LEAST_GROUP, GROUP_SHARE * len(judged))
         return (slow, len(judged) - slow) if several else None
 
     @property
