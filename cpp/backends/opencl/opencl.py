@@ -14,7 +14,13 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from types import MappingProxyType
 
-from isthmus.backends import BackendDescription, Candidate, Described, Problem
+from isthmus.backends import (
+    BackendDescription,
+    Candidate,
+    CardSoftware,
+    Described,
+    Problem,
+)
 from isthmus.errors import IsthmusError
 from isthmus.measure.address import Address
 from isthmus.measure.protocol import DeviceDescription
@@ -171,6 +177,15 @@ class Opencl(BackendDescription):
     schemes = ("opencl", XOCL)
     own_api = False
     code_template = "opencl_advice.cpp.j2"
+    job_template = "opencl_job.cpp.j2"
+    card_software = CardSoftware(
+        scheme=XOCL,
+        name="AMD's OpenCL",
+        transfer_s=(25e-6, 10e-6, 45e-6),
+        kernel_s=(10e-6, 7.5e-6, 15e-6),
+        mapped_call="map",
+    )
+    copied_memory = frozenset({"pageable", "aligned", "hugepage", "alloc_host"})
     memory_calls = MappingProxyType(
         {
             "aligned": "posix_memalign(4096) + CL_MEM_USE_HOST_PTR",

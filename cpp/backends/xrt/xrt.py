@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from types import MappingProxyType
 
-from isthmus.backends import BackendDescription, Candidate, Problem
+from isthmus.backends import BackendDescription, Candidate, CardSoftware, Problem
 from isthmus.measure.address import Address
 from isthmus.measure.protocol import DeviceDescription
 from isthmus.run_options import BITSTREAM, REGISTERS
@@ -22,6 +22,14 @@ class Xrt(BackendDescription):
     summary = "AMD's cards through XRT's native C++ API"
     schemes = ("xrt",)
     code_template = "xrt_advice.cpp.j2"
+    job_template = "xrt_job.cpp.j2"
+    card_software = CardSoftware(
+        scheme="xrt",
+        name="XRT native",
+        transfer_s=(4e-6, 2e-6, 13e-6),
+        kernel_s=(1e-6, 1e-6, 2e-6),
+    )
+    copied_memory = frozenset({"pageable", "aligned", "hugepage"})
     memory_calls = MappingProxyType(
         {
             "aligned": "posix_memalign(4096)",

@@ -20,8 +20,8 @@ struct Bench {
     return timing.transfer(direction, bytes, 0, 0).total();
   }
   /// When a transfer ends that begins at `begin`.
-  Time add(Time begin, Direction direction, std::int64_t bytes) {
-    const Cost cost = queue.add(wraps + static_cast<std::uint64_t>(begin), direction, bytes,
+  Time add(Time begin, Direction direction, std::int64_t bytes, std::size_t bank = 0) {
+    const Cost cost = queue.add(wraps + static_cast<std::uint64_t>(begin), direction, bytes, bank,
                                 timing.transfer(direction, bytes, 0, 0), false);
     return begin + cost.total();
   }
@@ -50,10 +50,11 @@ TEST_CASE("transfers one after another take what each takes alone", "[card][proc
 
 TEST_CASE("both directions at once take as long as on the card", "[card][process]") {
   const auto bytes = GENERATE(1 * MiB, 2 * MiB, 8 * MiB, 64 * MiB);
+  const std::size_t bank = GENERATE(0U, 1U);
   Bench bench;
   const Time first = bench.add(0, Direction::h2d, bytes);
   CHECK(first == bench.alone(Direction::h2d, bytes));
-  const Time second = bench.add(0, Direction::d2h, bytes);
+  const Time second = bench.add(0, Direction::d2h, bytes, bank);
   Machine machine(u250_with(), 1);
   DmaEngine engine(machine);
   const auto residence = [&](std::int64_t cache) { return Residence(cache, bytes); };
@@ -61,6 +62,7 @@ TEST_CASE("both directions at once take as long as on the card", "[card][process
   const std::array jobs = {DmaJob{.bytes = bytes, .residence = residence(host.cache_read_bytes)},
                            DmaJob{.direction = Direction::d2h,
                                   .bytes = bytes,
+                                  .bank = bank,
                                   .residence = residence(host.cache_write_bytes)}};
   CHECK(ratio(std::max(first, second), engine.run(jobs)) == Approx(1).epsilon(0.03));
 }

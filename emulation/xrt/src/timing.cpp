@@ -49,23 +49,25 @@ Time Timing::simulate(std::span<const DmaJob> jobs) {
   return dma_->run(jobs);
 }
 
-double Timing::beyond_first(std::span<const Direction> directions, std::int64_t bytes) {
+double Timing::beyond_first(std::span<const Direction> directions, std::int64_t bytes,
+                            std::size_t last_bank) {
   const auto all = [&](std::int64_t each) {
     std::vector<DmaJob> jobs;
     for (const Direction direction : directions) {
       jobs.push_back(job(direction, each));
     }
+    jobs.back().bank = last_bank;
     return simulate(jobs);
   };
   return static_cast<double>(all(bytes) - all(1));
 }
 
-double Timing::share_beside_other(Direction direction, std::int64_t bytes) {
-  const auto [found, fresh] = shares_.try_emplace({direction, bytes}, 1);
+double Timing::share_beside_other(Direction direction, std::int64_t bytes, bool one_bank) {
+  const auto [found, fresh] = shares_.try_emplace({direction, bytes, one_bank}, 1);
   if (fresh && bytes > 1) {
     const Direction other = direction == Direction::h2d ? Direction::d2h : Direction::h2d;
     const double first = beyond_first(std::array{other}, bytes);
-    const double both = beyond_first(std::array{Direction::h2d, Direction::d2h}, bytes);
+    const double both = beyond_first(std::array{Direction::h2d, Direction::d2h}, bytes, one_bank ? 0 : 1);
     if (first > 0) {
       const double alone = beyond_first(std::array{direction}, bytes);
       found->second = std::clamp((first + alone - both) / first, -1.0, 1.0);

@@ -20,7 +20,7 @@ TransferQueue::TransferQueue(Timing& timing) : timing_(&timing) {
 }
 
 Cost TransferQueue::add(std::uint64_t now, Direction direction, std::int64_t bytes,
-                        const Cost& alone, bool continues) {
+                        std::size_t bank, const Cost& alone, bool continues) {
   if (bytes == 0) {
     return alone;
   }
@@ -53,7 +53,7 @@ Cost TransferQueue::add(std::uint64_t now, Direction direction, std::int64_t byt
   const Time beside = until(now, other.link) - served;
   Time took = data;
   if (beside > 0 && data > 0) {
-    const double share = timing_->share_beside_other(direction, bytes);
+    const double share = timing_->share_beside_other(direction, bytes, bank == other.bank);
     const auto meanwhile = static_cast<Time>(share * static_cast<double>(beside));
     took = meanwhile < data ? beside + data - meanwhile
                             : static_cast<Time>(static_cast<double>(data) / share);
@@ -63,6 +63,7 @@ Cost TransferQueue::add(std::uint64_t now, Direction direction, std::int64_t byt
   const Time link_end = served + static_cast<Time>(used * static_cast<double>(took));
   const Time end = std::max(begin + took, link_end);
   way.link = now + static_cast<std::uint64_t>(link_end);
+  way.bank = bank;
   *channel = now + static_cast<std::uint64_t>(end);
   return {.simulated = end - submit, .driver = alone.driver};
 }

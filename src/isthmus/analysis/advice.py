@@ -8,9 +8,10 @@ from __future__ import annotations
 
 import math
 from bisect import bisect_left
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
+from types import MappingProxyType
 from typing import Literal, NamedTuple
 
 from isthmus.analysis.context import each, time_of
@@ -176,6 +177,10 @@ class Advice:
     """Measured sizes between which ``best`` is estimated; None where it was measured itself."""
     within: bool
     """Whether intervals are of one process each: another may differ by more."""
+    copied: Sequence[str] = ()
+    """Kinds of memory that a simulated time leaves uncounted: the API copies from them first."""
+    with_copies: bool = False
+    """Whether the host's copies were added to the simulated times of such memory."""
 
 
 @dataclass(frozen=True)
@@ -194,6 +199,8 @@ class Ways:
     within: bool
     counted: bool = False
     unknown: Sequence[str] = ()
+    copied: Sequence[str] = ()
+    with_copies: bool = False
 
     @classmethod
     def of(
@@ -204,19 +211,23 @@ class Ways:
         *,
         confidence: float = 0.95,
         once: int = 0,
+        copied: Mapping[str, Collection[str]] = MappingProxyType({}),
+        host_copy: Callable[[int], Interval] | None = None,
     ) -> Ways:
         """Ways from rows of studies ``transfer`` and ``allocation`` (``analysis.summary``).
 
         ``kinds``: of each device, its kinds of memory from the one that a program has without
         asking on; others are less simple. ``once``: bytes of memory that is used once, so that
-        its first use counts; 0 for memory that is reused. Raises UsageError where nothing was
-        measured, and where times are of several clocks.
+        its first use counts; 0 for memory that is reused. ``copied``: of each device whose time is
+        simulated, the kinds of memory from which its API copies first: ``host_copy``, seconds in
+        which the host copies so many bytes, is added; without it they are left out. Raises
+        UsageError where nothing was measured, and where times are of several clocks.
         """
         rows = resolved(rows)
         rows = rows[(rows["clock"] != "device") & ~rows["flags"].str.contains(_UNTRUSTED)]
         rows = rows[rows["ci_low_s"].notna()]
         moved = rows[(rows["study"] == "transfer") & (rows["verified"] == "true")]
-        found = {**_copies(moved, direction, confidence), **_maps(moved, confidence)}
+        found = {**copies(moved, direction, confidence), **maps(moved, confidence)}
         clocks = set(moved[moved["operation"] == COPIES[direction]]["clock"])
         if not found:
             tried = rows[(rows["study"] == "transfer") & rows["operation"].eq(COPIES[direction])]
@@ -243,7 +254,34 @@ class Ways:
         curves = {way: Curve(found[way].figures, within) for way in sorted(found, key=complexity)}
         naive = {device: next(iter(kinds.get(device, ())), "") for device in devices}
         ways = cls(curves, naive, clocks.pop(), confidence, within)
+        ways = ways._with_copies(copied, host_copy)
         return ways._with_first_use(first_use(rows, confidence), once) if once else ways
+
+    def _with_copies(
+        self,
+        copied: Mapping[str, Collection[str]],
+        host_copy: Callable[[int], Interval] | None,
+    ) -> Ways:
+        """Times with the copy that an API makes from a program's memory to its buffer's."""
+        if self.clock != "simulated":
+            return self
+        kept: dict[Way, Curve] = {}
+        for way, curve in self.curves.items():
+            if way.call == "map" or way.memory not in copied.get(way.device, ()):
+                kept[way] = curve
+            elif host_copy:
+                sums = {at: _sum(time, host_copy(at)) for at, time in curve.figures.items()}
+                kept[way] = Curve(sums, curve.within)
+        left_out = dict.fromkeys(way.memory for way in self.curves if way not in kept)
+        if not kept:
+            raise UsageError(
+                f"copies in {', '.join(left_out)} memory are simulated without the copy that the "
+                "API makes first: isthmus advise SIZE --device counts it"
+            )
+        counts = host_copy is not None and any(
+            way.memory in copied.get(way.device, ()) for way in kept
+        )
+        return replace(self, curves=kept, copied=list(left_out), with_copies=counts)
 
     def _with_first_use(self, costs: Mapping[tuple[str, str], Curve], size: int) -> Ways:
         """Times with the first use of memory; ways whose cost is not known at a size are left out.
@@ -342,6 +380,8 @@ class Ways:
             unknown=self.unknown,
             between=self.curves[best.way].around(size),
             within=self.within,
+            copied=self.copied,
+            with_copies=self.with_copies,
         )
 
     def crossovers(self) -> Iterator[tuple[int, Option]]:
@@ -357,7 +397,8 @@ class Ways:
                 yield size, known[0]
 
 
-def _copies(rows: Frame, direction: str, confidence: float) -> dict[Way, Curve]:
+def copies(rows: Frame, direction: str, confidence: float) -> dict[Way, Curve]:
+    """Times of copies in one direction, over sizes."""
     figures: dict[Way, dict[int, Interval]] = {}
     for row in each(first_bank(rows[rows["operation"] == COPIES[direction]])):
         way = Way(str(row.device), "copy", str(row.memory), int(row.depth))
@@ -365,7 +406,7 @@ def _copies(rows: Frame, direction: str, confidence: float) -> dict[Way, Curve]:
     return {way: Curve(of) for way, of in figures.items()}
 
 
-def _maps(rows: Frame, confidence: float) -> dict[Way, Curve]:
+def maps(rows: Frame, confidence: float) -> dict[Way, Curve]:
     """Both halves of a map, added."""
     halves: list[dict[Way, dict[int, Interval]]] = []
     for operation in MAPS:

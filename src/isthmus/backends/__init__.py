@@ -63,6 +63,31 @@ class Problem:
     """The mode of addresses that have the problem; None: all modes."""
 
 
+@dataclass(frozen=True)
+class CardSoftware:
+    """What an API computes for a program on an emulated card; seconds: usual, least, most.
+
+    Measured by programs of ``isthmus advise --job --code`` of 64 B, 64 KiB and 4 MiB an item under
+    ``isthmus card exec``: time with the program's computing less ``--clock card``. They depend on
+    the machine, and on what else it does (benchmarks/RESULTS.md, 2026-11-27).
+    """
+
+    scheme: str
+    """Of the API's address: SCHEME:0@card=BOARD."""
+    name: str
+    """How people write the API."""
+    transfer_s: tuple[float, float, float]
+    """Of a transfer from mapped memory."""
+    kernel_s: tuple[float, float, float]
+    """Of a kernel's start and the wait for its end."""
+    copied: str = "pageable"
+    """Memory of the program, from which the API copies first."""
+    mapped: str = "alloc_host"
+    """Memory of the API's buffers, from which it need not copy."""
+    mapped_call: str = "copy"
+    """``call`` of ways with mapped memory: what the API's template takes."""
+
+
 class Described(Protocol):
     """A device that is here, or a run file's record of one."""
 
@@ -89,6 +114,13 @@ class BackendDescription(ABC):
     code_template = ""
     """File beside the description, for Jinja2: a program that moves data as ``isthmus advise``
     says (``cli.advise.program``)."""
+    job_template = ""
+    """The same for a program that runs a job (``isthmus advise --job --code``)."""
+    card_software: CardSoftware | None = None
+    """What its API adds on an emulated card; None where it drives none."""
+    copied_memory: frozenset[str] = frozenset()
+    """Kinds of memory from which the API copies first where the clock is simulated: the simulated
+    time lacks that copy, which the program makes."""
     fastest_memory = ""
     """Kind of memory that the copy engines of its devices reach without a bounce copy."""
     map_advice = "map in place of a copy"

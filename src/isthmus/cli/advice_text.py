@@ -27,7 +27,7 @@ def named(way: Way, size: int) -> str:
     return f"{way.memory} memory, {pieces if way.depth > 1 else whole}"
 
 
-def _timed(time: Interval) -> str:
+def timed(time: Interval) -> str:
     """A time with its interval: ``8.10 ms (7.94 to 8.31)``."""
     value, low, high = map(format_seconds, time[:3])
     if not time.known:
@@ -47,7 +47,7 @@ def sentence(option: Option, size: int, direction: str) -> str:
     rate = _rated(option, size) or "nothing is copied"
     return (
         f"{format_size(size)} {DIRECTIONS[direction]}: {named(option.way, size)}, on "
-        f"{option.way.device}: {_timed(option.time)}, {rate}."
+        f"{option.way.device}: {timed(option.time)}, {rate}."
     )
 
 
@@ -117,6 +117,10 @@ def _notes(found: Advice, record: DeviceRecord) -> Iterator[str]:
         yield f"Not compared, for they were measured at other sizes only: {names}."
     if found.clock == "simulated":
         yield "Simulated: link and card, without the software of an API."
+        if found.with_copies:
+            yield "The copy that the API makes from ordinary memory is added, as timed here."
+        elif found.copied:
+            yield f"Left out, for the API copies from it first: {', '.join(found.copied)} memory."
     elif not record.real:
         yield "No hardware was measured."
     if found.within:

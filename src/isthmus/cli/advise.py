@@ -17,6 +17,7 @@ from isthmus.output import put
 
 if TYPE_CHECKING:
     from isthmus.analysis.advice import Advice
+    from isthmus.backends import BackendDescription
     from isthmus.measure.plan import Layer, Task
     from isthmus.results.run_file import DeviceRecord, Run
 
@@ -42,7 +43,9 @@ def add_to(app: typer.Typer) -> None:
 
 def advise(
     context: typer.Context,
-    size: Annotated[str, typer.Argument(help="bytes to move: 4Ki, 64Mi")],
+    size: Annotated[
+        str, typer.Argument(help="bytes to move: 4Ki, 64Mi; not with --job", show_default=False)
+    ] = "",
     runs: Annotated[list[Path] | None, typer.Argument(help="run files; none: measure")] = None,
     device: Annotated[
         list[str] | None, typer.Option(help="as isthmus run has it; of run files: these only")
@@ -53,6 +56,10 @@ def advise(
     once: Annotated[
         bool, typer.Option("--once", help="memory is used once: count what allocating it costs")
     ] = False,
+    job: Annotated[
+        str | None, typer.Option(help="bytes in, kernel's time, bytes out: 4Mi,kernel=232us,4Mi")
+    ] = None,
+    times: Annotated[int, typer.Option(min=1, help="how often a job is run")] = 1000,
     code: Annotated[bool, typer.Option("--code", help="print a program that does it")] = False,
     as_json: Annotated[bool, typer.Option("--json", help="for programs")] = False,
     budget: Annotated[float, typer.Option(help="seconds to measure")] = 60.0,
@@ -66,6 +73,16 @@ def advise(
     from isthmus.cli.run import positive
     from isthmus.units import parse_seconds, parse_size, printable
 
+    if job is not None:
+        given.refuse(context, {"direction", "rate", "deadline", "once"}, "with --job")
+        positive(budget, "--budget")
+        return _job(
+            context, job, times, [Path(size)] * bool(size) + (runs or []), device or [],
+            code=code, as_json=as_json, budget=budget, out=out, no_wait=no_wait,
+        )  # fmt: skip
+    given.refuse(context, {"times"}, "without --job")
+    if not size:
+        raise UsageError("name the bytes to move (4Ki, 64Mi), or a job: --job 4Mi,kernel=232us,4Mi")
     wanted_bytes, direction = parse_size(size), _ALIASES.get(direction, direction)
     if direction not in {"h2d", "d2h"}:
         raise UsageError(f"no direction '{direction}': h2d or d2h")
@@ -98,7 +115,9 @@ def advise(
     from isthmus.cli import advice_text
 
     with analysing(", ".join(map(str, runs or device or []))):
-        found, records = _advice(loaded, device or [], wanted_bytes, direction, wanted_s, once=once)
+        found, records = _advice(
+            loaded, device or [], wanted_bytes, direction, wanted_s, once=once, here=not runs
+        )
     record = records[found.best.way.device]
     if code:
         put(program(found, record, wanted_bytes, direction), end="")
@@ -108,6 +127,58 @@ def advise(
         lines = advice_text.lines(found, record, wanted_bytes, direction, wanted_s)
         put("\n".join(map(printable, lines)))
     return 0 if found.met in {"", "yes"} else GATE_FAILED
+
+
+def _job(
+    context: typer.Context,
+    text: str,
+    times: int,
+    runs: Sequence[Path],
+    addresses: Sequence[str],
+    *,
+    code: bool,
+    as_json: bool,
+    budget: float,
+    out: Path | None,
+    no_wait: bool,
+) -> int:
+    """Prints how to run a job."""
+    from isthmus.analysis.job import Job
+    from isthmus.cli import given, job, job_text
+    from isthmus.results import run_file
+    from isthmus.units import printable
+
+    if code:
+        given.refuse(context, {"as_json"}, "with --code")
+    wanted = Job.parse(text, times)
+    board, apis = job.apis_on_card(addresses) if addresses else ("", [])
+    if runs or board:
+        measuring = {"budget", "out", "no_wait", *context.obj}
+        given.refuse(context, measuring, "here: nothing is measured")
+    if runs:
+        loaded = [run_file.load(path) for path in runs]
+    elif not addresses:
+        raise UsageError("name a run file, or --device: isthmus devices lists them")
+    elif not board:
+        options, axes = separated(context.obj)
+        for axis in axes:
+            raise UsageError(f"--{axis} {axes[axis]}: advise itself varies the {axis}")
+        loaded = job.measured_runs(
+            wanted, addresses, budget_s=budget, options=options, out=out, no_wait=no_wait
+        )
+    with analysing(", ".join(map(str, runs or addresses))):
+        answer = (
+            job.on_card(wanted, board, apis)
+            if board and not runs
+            else job.from_runs(wanted, loaded, addresses)
+        )
+    if code:
+        put(job.program(answer), end="")
+    elif as_json:
+        put(job_text.as_json(answer), end="")
+    else:
+        put("\n".join(map(printable, job_text.lines(answer))))
+    return 0
 
 
 def kinds_of(devices: Sequence[DeviceRecord]) -> dict[str, list[str]]:
@@ -129,12 +200,18 @@ def _advice(
     wanted_s: float | None,
     *,
     once: bool,
+    here: bool,
 ) -> tuple[Advice, dict[str, DeviceRecord]]:
-    """Advice from runs, and the records of their devices by address."""
+    """Advice from runs, and the records of their devices by address.
+
+    ``here``: they were measured for it, so that this host's copies count.
+    """
+    from isthmus import backends
     from isthmus.analysis.advice import Ways
     from isthmus.analysis.limits import memory_copies
     from isthmus.analysis.summary import summarise
     from isthmus.frames import concat
+    from isthmus.measure.host_copy import copy_s
     from isthmus.text import nearest
 
     records = {device.address: device for run in runs for device in run.devices}
@@ -151,6 +228,8 @@ def _advice(
         kinds_of(list(records.values())),
         confidence=runs[0].settings.confidence,
         once=size if once else 0,
+        copied={one: backends.of(records[one].backend).copied_memory for one in used},
+        host_copy=copy_s if here else None,
     )
     return ways.advise(size, wanted_s), records
 
@@ -232,20 +311,39 @@ def _power(number: int) -> int:
 
 def program(found: Advice, record: DeviceRecord, size: int, direction: str) -> str:
     """A program that moves the data in the advised way, from the template of the backend."""
-    import inspect
-
-    from jinja2 import Environment, StrictUndefined
-
     from isthmus import backends
     from isthmus.cli.advice_text import sentence
-    from isthmus.units import printable
 
     backend, way = backends.of(record.backend), found.best.way
     if not backend.code_template:
         raise UsageError(f"no code for {record.address}: its backend has no API to call")
+    return rendered(
+        backend, backend.code_template, record.address, way.memory,
+        note=sentence(found.best, size, direction), size=size, direction=direction,
+        chunk=way.chunk(size), call=way.call, depth=way.depth, device=record.name,
+        platform=record.platform, properties=record.properties,
+    )  # fmt: skip
+
+
+def rendered(
+    backend: BackendDescription | type[BackendDescription],
+    template: str,
+    address: str,
+    memory: str,
+    **values: object,
+) -> str:
+    """A template beside a backend's description, with these values and a kind of host memory.
+
+    Raises UsageError where the template knows no calls for that memory.
+    """
+    import inspect
+
+    from jinja2 import Environment, FileSystemLoader, StrictUndefined
+
+    from isthmus.units import printable
 
     def unknown(memory: str) -> None:
-        raise UsageError(f"no code for {memory} memory on {record.address}")
+        raise UsageError(f"no code for {memory} memory on {address}")
 
     def literal(text: str) -> str:
         """A string literal of C++: octal for all but letters, digits and blanks."""
@@ -256,14 +354,10 @@ def program(found: Advice, record: DeviceRecord, size: int, direction: str) -> s
         """Text that ends with its line: no backslash, and no trigraph that stands for one."""
         return printable(text).replace("\\", "/").replace("?", ".")
 
-    environment = Environment(
-        undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True, keep_trailing_newline=True
-    )
-    environment.filters.update(literal=literal, comment=comment)
     source = Path(inspect.getfile(backend if isinstance(backend, type) else type(backend)))
-    text = source.with_name(backend.code_template).read_text(encoding="utf-8")
-    return environment.from_string(text).render(
-        note=sentence(found.best, size, direction), size=size, direction=direction,
-        chunk=way.chunk(size), **way._asdict() | {"device": record.name},
-        platform=record.platform, properties=record.properties, unknown=unknown,
+    environment = Environment(
+        undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True,
+        keep_trailing_newline=True, loader=FileSystemLoader(source.parent),
     )  # fmt: skip
+    environment.filters.update(literal=literal, comment=comment)
+    return environment.get_template(template).render(memory=memory, unknown=unknown, **values)

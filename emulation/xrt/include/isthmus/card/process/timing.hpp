@@ -38,8 +38,8 @@ class Timing {
                 std::size_t bank);
   /// Of a transfer that begins while one of the other direction runs at full rate: the share of its
   /// own rate that it gets until then, so that two of `bytes` take as long as begun at once. Below
-  /// 0 where both at once take longer than one after the other.
-  double share_beside_other(Direction direction, std::int64_t bytes);
+  /// 0 where both at once take longer than one after the other. In `one_bank` they share its rate.
+  double share_beside_other(Direction direction, std::int64_t bytes, bool one_bank);
   /// What a channel's bytes take where all channels of the direction are busy, over what they take
   /// it alone: 1 where a single one fills the link.
   double share_of_channel(Direction direction, std::int64_t bytes);
@@ -62,7 +62,9 @@ class Timing {
   [[nodiscard]] DmaJob job(Direction direction, std::int64_t bytes) const;
   Time simulate(std::span<const DmaJob> jobs);
   /// Of transfers of `bytes` that are begun together: what the bytes beyond the first of each take.
-  double beyond_first(std::span<const Direction> directions, std::int64_t bytes);
+  /// The one that is listed last uses `last_bank`, the others bank 0.
+  double beyond_first(std::span<const Direction> directions, std::int64_t bytes,
+                      std::size_t last_bank = 0);
 
   Board board_;
   Machine machine_;
@@ -72,7 +74,8 @@ class Timing {
   bool launched_ = false;
   std::uint64_t samples_ = 0;
   std::map<std::tuple<Direction, std::int64_t, std::int64_t, std::size_t>, Time> transfers_;
-  std::map<std::pair<Direction, std::int64_t>, double> shares_;  ///< beside the other direction
+  /// Beside the other direction, by whether both use one bank.
+  std::map<std::tuple<Direction, std::int64_t, bool>, double> shares_;
   std::map<std::pair<Direction, std::int64_t>, double> channels_;
 };
 

@@ -1,0 +1,111 @@
+"""Costs of a job on an emulated card: simulated copies, the board's launches, an API's software.
+
+The card itself is simulated by ``card:BOARD`` (study ``transfer``). A second card, whose bank is
+twice as fast, stands for two banks: equal streams to two banks take what they take to a bank of
+twice the rate, and at least what each takes alone (``isthmus.analysis.job.apart``).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import NamedTuple
+
+from isthmus.analysis.job import Cost, Job, Measured, Place, apart
+from isthmus.backends import CardSoftware
+from isthmus.boards.board import Board
+from isthmus.statistics import Interval, combined, exact
+
+MEMORY = "pinned"
+"""Host memory of the simulated copies: the card reaches it directly."""
+BANK_RATE = "memory.bandwidth_Bps"
+
+
+class Api(NamedTuple):
+    """An API on an emulated card."""
+
+    address: str
+    backend: str
+    software: CardSoftware
+
+
+def with_two_banks(address: str, board: Board) -> str:
+    """Address of the same card with a bank that is twice as fast; empty where it has one bank."""
+    if not board.has("memory") or board.whole("memory.banks") < 2:
+        return ""
+    others = ",".join(one for one in address.split(",") if not one.startswith(f"{BANK_RATE}="))
+    return f"{others},{BANK_RATE}={2 * board.number(BANK_RATE):.0f}"
+
+
+def costs(
+    job: Job,
+    known: Measured,
+    card: str,
+    board: Board,
+    apis: Sequence[Api],
+    host_copy: Callable[[int], Interval],
+) -> dict[Place, Cost]:
+    """Costs of a job at each place, the simplest first: mapped memory, then copies; one bank first.
+
+    Args:
+        job: what is to be run.
+        known: simulated copies of ``card`` and of ``with_two_banks``.
+        card: address of the emulated card.
+        board: its board.
+        apis: those that drive it.
+        host_copy: seconds in which the host copies so many bytes.
+
+    """
+    found: dict[Place, Cost] = {}
+    for banks in (1, 2):
+        base = _simulated(job, known, card, board, banks)
+        if base is None:
+            continue
+        for copied in (False, True):
+            for api in apis:
+                of = api.software
+                call, memory = ("copy", of.copied) if copied else (of.mapped_call, of.mapped)
+                place = Place(api.address, api.backend, call, memory, banks)
+                found[place] = _with_software(job, base, of, host_copy if copied else None)
+    return found
+
+
+def _simulated(job: Job, known: Measured, card: str, board: Board, banks: int) -> Cost | None:
+    """Link, card and driver; None where two banks cannot be, or change nothing."""
+    into = known.copy(card, "copy", MEMORY, "h2d", job.into)
+    out = known.copy(card, "copy", MEMORY, "d2h", job.out)
+    if banks == 2:
+        other = with_two_banks(card, board)
+        if not (other and into and out):
+            return None
+        beside = known.copy(other, "copy", MEMORY, "h2d", job.into)
+        behind = known.copy(other, "copy", MEMORY, "d2h", job.out)
+        into = apart(into, beside and beside.both)
+        out = apart(out, behind and behind.both)
+    nothing = exact(0.0)
+    own = board.seconds("driver.launch_ns")
+    return Cost(
+        into=into,
+        out=out,
+        launch=exact(own or board.seconds("kernel.launch_ns")),
+        relaunch=exact(min(own, board.seconds("driver.launch_interval_ns"))),
+        host_before=nothing,
+        host_after=nothing,
+        channels=board.whole("dma.engines"),
+    )
+
+
+def _with_software(
+    job: Job, base: Cost, of: CardSoftware, host_copy: Callable[[int], Interval] | None
+) -> Cost:
+    """The same with an API's software, and with copies by the host."""
+    transfer, kernel = Interval(*of.transfer_s), Interval(*of.kernel_s)
+
+    def host(size: int) -> Interval:
+        parts = [transfer] if size else []
+        parts += [host_copy(size)] if size and host_copy else []
+        return combined([1.0] * len(parts), parts) if parts else exact(0.0)
+
+    launch = combined((1.0, 1.0), (base.launch, kernel))
+    return Cost(
+        base.into, base.out, launch, base.relaunch, host(job.into), host(job.out), base.channels
+    )

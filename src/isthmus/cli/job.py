@@ -1,0 +1,269 @@
+"""``isthmus advise --job``: how to run a job, from run files, a measurement or a simulated card."""
+
+from __future__ import annotations
+
+import sys
+import tempfile
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from isthmus.errors import UsageError
+
+if TYPE_CHECKING:
+    from isthmus.analysis.job import Job, JobAdvice, Place
+    from isthmus.analysis.job_on_card import Api
+    from isthmus.boards.board import Board
+    from isthmus.results.run_file import DeviceRecord, Run
+
+_CARD = "card"
+"""Scheme of emulated cards, and mode of an API's address on one."""
+_SMALL = 64 << 10
+"""Bytes of an item up to which several items in a transfer are tried."""
+_TOGETHER = 16
+"""Items in a transfer where items are small."""
+_LEAST_GROUPS = 4
+"""Transfers that are left at least where items are sent together."""
+_OPERATIONS = ("write", "read", "bidirectional", "launch")
+
+
+class Answer:
+    """Advice on a job, with what supports it."""
+
+    def __init__(self, found: JobAdvice, records: Mapping[str, DeviceRecord], how: str) -> None:
+        self.found = found
+        self.records = records
+        """Of the devices whose places were compared; empty for emulated cards."""
+        self.how = how
+        """How times were obtained."""
+        self.board: Board | None = None
+        """Of an emulated card."""
+        self.board_name = ""
+
+    @property
+    def emulated(self) -> bool:
+        """Whether the device is an emulated card."""
+        return self.board is not None
+
+
+def sizes_of(job: Job, group: int) -> list[int]:
+    """Sizes of the copies that tell what a job costs."""
+    from isthmus.analysis.job import START_BYTES
+
+    used = job.grouped(group)
+    return sorted({START_BYTES, *filter(None, (job.into, job.out, used.into, used.out))})
+
+
+def group_of(job: Job) -> int:
+    """Items in a transfer to try; 1: none but whole items."""
+    small = max(job.into, job.out) <= _SMALL
+    return max(1, min(_TOGETHER, job.times // _LEAST_GROUPS)) if small else 1
+
+
+def from_runs(job: Job, runs: Sequence[Run], chosen: Sequence[str]) -> Answer:
+    """Advice from the times that runs have of real devices.
+
+    Raises UsageError where they lack a size that the job needs.
+    """
+    from isthmus.analysis.job import advise, costs_of_rows, measured
+    from isthmus.analysis.limits import memory_copies
+    from isthmus.analysis.summary import summarise
+    from isthmus.frames import concat
+
+    records = {device.address: device for run in runs for device in run.devices}
+    for address in chosen:
+        if address not in records:
+            raise UsageError(f"no device '{address}' in these runs; here: {', '.join(records)}")
+    copies = frozenset[str]().union(*map(memory_copies, runs))
+    used = chosen or [one for one in records if one not in copies]
+    if any(records[one].simulated for one in used):
+        raise UsageError(
+            "a job on an emulated card is simulated, not taken from a run: --device card:BOARD"
+        )
+    rows = concat([summarise(run) for run in runs])
+    known = measured(rows[rows["device"].isin(used)], runs[0].settings.confidence)
+    costs = costs_of_rows(
+        job,
+        known,
+        {one: records[one].backend for one in used},
+        {one: _computes_on_host(records[one]) for one in used},
+    )
+    simplest = sorted(costs, key=lambda place: _complexity(place, used))
+    found = advise(job, {1: {place: costs[place] for place in simplest}})
+    return Answer(found, records, "measured copies and launches, scheduled by a model")
+
+
+def _computes_on_host(record: DeviceRecord) -> bool:
+    """Whether kernels and copies of a device run on the host's own processors."""
+    return record.properties.get("type") == "cpu"
+
+
+def _complexity(place: Place, devices: Sequence[str]) -> tuple[object, ...]:
+    """Key by which the simpler place comes first: a copy, kinds as the backend names them."""
+    from isthmus import backends
+
+    of = backends.of(place.backend)
+    kinds = [of.naive_memory, *of.memory_calls]
+    rank = kinds.index(place.memory) if place.memory in kinds else len(kinds)
+    return place.call == "map", rank, devices.index(place.device)
+
+
+def measured_runs(
+    job: Job,
+    addresses: Sequence[str],
+    *,
+    budget_s: float,
+    options: Mapping[str, str],
+    out: Path | None,
+    no_wait: bool,
+) -> list[Run]:
+    """A short run of study ``transfer`` with the sizes that the job needs."""
+    from rich.console import Console
+
+    from isthmus.analysis.advice import MAPS
+    from isthmus.cli.progress import Progress
+    from isthmus.measure import session
+    from isthmus.measure.devices import devices_of
+    from isthmus.measure.plan import Layer, has_memory, offered
+    from isthmus.studies import by_name
+
+    study = by_name("transfer")
+    with tempfile.TemporaryDirectory() as folder, Progress(Console(stderr=True)) as progress:
+        with session.lock_for_hardware(addresses, progress, no_wait=no_wait):
+            found, _ = devices_of(addresses, options, progress)
+        operations = [
+            name
+            for name in (*_OPERATIONS, *MAPS)
+            if any(offered(study, one.description, name) for one in found)
+        ]
+        kinds = dict.fromkeys(
+            kind
+            for one in found
+            for kind in (one.backend.naive_memory, *one.backend.memory_calls)
+            if has_memory(study, one.description, kind)
+        )
+        axes = {
+            "bytes": ",".join(map(str, sizes_of(job, 1))),
+            "operation": ",".join(operations),
+            "memory": ",".join(kinds),
+        }
+        request = session.Request(
+            studies=[study], devices=addresses, axes=axes, out=out or Path(folder, "job.json"),
+            command=["isthmus", *sys.argv[1:]], precision=_PRECISION, budget_s=budget_s,
+            options=options, no_wait=no_wait, layer_of=lambda _: Layer.HEADLINES,
+        )  # fmt: skip
+        return [session.measure(request, progress)]
+
+
+_PRECISION = 0.05
+
+
+def apis_on_card(addresses: Sequence[str]) -> tuple[str, list[Api]]:
+    """The board of emulated cards, as ``card:BOARD`` names it, and the APIs to compare on it.
+
+    An empty name where the addresses are of other devices. Raises UsageError for several boards,
+    or where emulated cards and others are mixed.
+    """
+    from isthmus import backends
+    from isthmus.analysis.job_on_card import Api
+    from isthmus.measure.address import Address
+
+    boards: dict[str, list[str]] = {}
+    for text in addresses:
+        address = Address.parse(text)
+        if address.scheme == _CARD:
+            boards.setdefault(text.removeprefix(f"{_CARD}:"), [])
+        elif address.mode.startswith(f"{_CARD}="):
+            boards.setdefault(address.mode.removeprefix(f"{_CARD}="), []).append(text)
+        else:
+            boards.setdefault("", [])
+    if len(boards) > 1:
+        names = ", ".join(one or "other devices" for one in boards)
+        raise UsageError(f"one board at a time: --device names {names}")
+    board, given = next(iter(boards.items()))
+    every = {
+        of.scheme: (name, of)
+        for name, backend in backends.registry().items()
+        if (of := backend.card_software) is not None
+    }
+    if not given:
+        own = sorted(every, key=lambda one: not backends.by_scheme(one).own_api)
+        given = [f"{scheme}:0@{_CARD}={board}" for scheme in own]
+    schemes = [(text, Address.parse(text).scheme) for text in given]
+    return board, [Api(text, *every[scheme]) for text, scheme in schemes if scheme in every]
+
+
+def on_card(job: Job, board_name: str, apis: Sequence[Api]) -> Answer:
+    """Advice for an emulated card: simulated copies, and the software of each API."""
+    from isthmus import boards
+    from isthmus.analysis import job_on_card
+    from isthmus.analysis.job import advise, measured
+    from isthmus.analysis.summary import summarise
+    from isthmus.measure.host_copy import copy_s
+
+    board = boards.named(board_name)
+    card, group = f"{_CARD}:{board_name}", group_of(job)
+    devices = [one for one in (card, job_on_card.with_two_banks(card, board)) if one]
+    run = _simulated(devices, sizes_of(job, group))
+    known = measured(summarise(run), run.settings.confidence)
+
+    costs = {
+        count: job_on_card.costs(job.grouped(count), known, card, board, apis, copy_s)
+        for count in sorted({1, group})
+    }
+    found = advise(job, costs)
+    answer = Answer(found, {}, "simulated link and card, scheduled by a model")
+    answer.board, answer.board_name = board, board_name
+    return answer
+
+
+def _simulated(devices: Sequence[str], sizes: Sequence[int]) -> Run:
+    """Copies on emulated cards in this process's workers; no hardware, no lock."""
+    from rich.console import Console
+
+    from isthmus.analysis.job_on_card import MEMORY
+    from isthmus.cli.progress import Progress
+    from isthmus.measure import session
+    from isthmus.studies import by_name
+
+    axes = {
+        "bytes": ",".join(map(str, sizes)),
+        "operation": ",".join(_OPERATIONS[:3]),
+        "memory": MEMORY,
+    }
+    with (
+        tempfile.TemporaryDirectory() as folder,
+        Progress(Console(stderr=True, quiet=True)) as progress,
+    ):
+        request = session.Request(
+            studies=[by_name("transfer")], devices=devices, axes=axes,
+            out=Path(folder, "job.json"), command=["isthmus", *sys.argv[1:]],
+        )  # fmt: skip
+        return session.measure(request, progress)
+
+
+def program(answer: Answer) -> str:
+    """A program that runs the job in the advised way, from the template of the backend."""
+    from isthmus import backends
+    from isthmus.cli.advise import rendered
+    from isthmus.cli.job_text import sentence
+
+    found = answer.found
+    place, job = found.best.place, found.job.grouped(found.best.group)
+    backend = backends.of(place.backend)
+    if not backend.job_template:
+        raise UsageError(f"no code for a job on {place.device}: its backend has no template")
+    record = answer.records.get(place.device)
+    hertz = answer.board.hertz("kernel.clock_MHz") if answer.board else _USUAL_HERTZ
+    return rendered(
+        backend, backend.job_template, place.device, place.memory,
+        note=sentence(answer), board=answer.board_name or "u250", banks=place.banks,
+        cycles=round(job.kernel_s * hertz), into=job.into, out=job.out, call=place.call,
+        sets=found.best.sets, times=found.job.times, group=found.best.group, kernel_s=job.kernel_s,
+        platform=record.platform if record else "Xilinx",
+        device=record.name if record else place.device,
+    )  # fmt: skip
+
+
+_USUAL_HERTZ = 300e6
+"""Clock of kernels on AMD's platforms, where no board says another."""

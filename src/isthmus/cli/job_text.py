@@ -1,0 +1,190 @@
+"""Advice on a job as text on one screen, and as JSON."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING
+
+from isthmus.analysis.wording import percent
+from isthmus.cli.advice_text import timed
+from isthmus.columns import wrapped
+from isthmus.units import format_seconds, format_size
+from isthmus.written import json_text
+
+if TYPE_CHECKING:
+    from isthmus.analysis.job import Job, Place, Plan
+    from isthmus.cli.job import Answer
+
+_REACHED = 1.1
+"""Time over the limit up to which the limit is reached."""
+_BESIDE = 1.01
+"""Time of both directions over that of the longer one, up to which the link is full duplex."""
+_LIMITS = {
+    "link in": "the link to the device",
+    "link out": "the link to the host",
+    "kernel": "the kernel",
+    "both directions": "both directions of the link together",
+    "host": "the host's processors, which copy and compute one after the other",
+}
+
+
+def api_of(place: Place) -> str:
+    """How people write the API of a place."""
+    from isthmus import backends
+
+    of = backends.of(place.backend)
+    software = of.card_software
+    if software is not None and place.device.startswith(f"{software.scheme}:"):
+        return software.name
+    return next(iter(of.api_names.values()), "") or {"opencl": "OpenCL"}.get(
+        place.backend, place.backend
+    )
+
+
+def memory_of(place: Place) -> str:
+    """Host memory of a place in words."""
+    from isthmus import backends
+
+    software = backends.of(place.backend).card_software
+    on_card = software is not None and place.banks > 0
+    if place.call == "map" or (on_card and software and place.memory == software.mapped):
+        return "mapped buffers"
+    return f"{place.memory} memory, copied first" if on_card else f"{place.memory} memory"
+
+
+def _banks(place: Place) -> str:
+    return {1: "one bank", 2: "in and out in two banks"}.get(place.banks, "")
+
+
+def _chunk(best: Plan, job: Job) -> str:
+    if best.group == 1:
+        return "each item whole"
+    size = format_size(best.group * max(job.into, job.out))
+    return f"{best.group} items in a transfer and a kernel's run ({size})"
+
+
+def sentence(answer: Answer) -> str:
+    """The answer in one sentence."""
+    found = answer.found
+    job, best = found.job, found.best
+    workers = "queue and thread" if best.place.backend == "opencl" else "thread"
+    sets = (
+        f"{best.sets} buffer sets, each with a {workers}"
+        if best.sets > 1
+        else "one buffer set (serial)"
+    )
+    moved = f"{format_size(job.into)} in, {format_seconds(job.kernel_s)} kernel, "
+    moved += f"{format_size(job.out)} out, {job.times} times on {best.place.device}"
+    parts = [sets, api_of(best.place), memory_of(best.place), _banks(best.place), _chunk(best, job)]
+    way = ", ".join(filter(None, parts))
+    return f"{moved}: {way}: {timed(best.per_item)} an item, {timed(best.total)} in all."
+
+
+def lines(answer: Answer) -> Iterator[str]:
+    """The advice on one screen, the answer first."""
+    found = answer.found
+    for said in (sentence(answer), _limit(answer), _parts(answer), _how(answer)):
+        yield from wrapped(said)
+    yield ""
+    yield from _table(found.best, found.others)
+    yield ""
+    yield "Program: the same command with --code"
+
+
+def _limit(answer: Answer) -> str:
+    found, stages = answer.found, answer.found.stages
+    best = found.best
+    resource, seconds = best.limit
+    name = _LIMITS[resource]
+    duplex = stages.into.data > 0 and stages.out.data > 0
+    if (
+        resource.startswith("link")
+        and duplex
+        and stages.both <= _BESIDE * max(stages.into.data, stages.out.data)
+    ):
+        name += ", full duplex"
+    if resource == "both directions":
+        wider = [one for one in found.others if one.place.banks == 2]
+        shares = best.place.banks == 1 and any(one.limit.seconds < seconds for one in wider)
+        name = (
+            "one memory bank of the card, which both directions share"
+            if shares
+            else "both directions of the link together, which share the host's memory or the link"
+        )
+    reached = best.per_item.value / seconds
+    said = f"Limit: {format_seconds(seconds)} an item: {name}; "
+    if reached <= _REACHED:
+        return f"{said}reached to {percent(1 / reached)}."
+    idle = "start-up of transfers and launches" if best.sets > 1 else "nothing overlaps"
+    return f"{said}{percent(1 / reached)} of it: {idle}."
+
+
+def _parts(answer: Answer) -> str:
+    """What one item costs at each stage."""
+    of = answer.found.stages
+    parts = {
+        "host": of.host_before + of.host_after,
+        "in": of.into.fixed + of.into.data,
+        "launch": of.launch,
+        "kernel": of.kernel,
+        "out": of.out.fixed + of.out.data,
+    }
+    named = ", ".join(f"{name} {format_seconds(s)}" for name, s in parts.items() if s)
+    what = "One item alone" if answer.found.best.group == 1 else "One transfer of items alone"
+    return f"{what}: {named}."
+
+
+def _how(answer: Answer) -> str:
+    if answer.emulated:
+        return (
+            f"How: {answer.how}; the software of the API and the host's copies as measured on "
+            "processors like these. No hardware was used."
+        )
+    real = answer.records[answer.found.best.place.device].real
+    return f"How: {answer.how}.{'' if real else ' No hardware was measured.'}"
+
+
+def _table(best: Plan, others: Sequence[Plan]) -> Iterator[str]:
+    yield f"{'sets':>4}  {'an item':>8}  {'in all':>8}  way"
+    for one in sorted([best, *others], key=lambda plan: plan.total.value):
+        place = one.place
+        way = [api_of(place), memory_of(place), _banks(place)]
+        way += [f"{one.group} items a transfer"] if one.group > 1 else []
+        mark = " <-" if one is best else ""
+        item, total = format_seconds(one.per_item.value), format_seconds(one.total.value)
+        yield f"{one.sets:>4}  {item:>8}  {total:>8}  {', '.join(filter(None, way))}{mark}"
+
+
+def as_json(answer: Answer) -> str:
+    """The same for programs."""
+    found = answer.found
+
+    def plain(one: Plan) -> Mapping[str, object]:
+        return {
+            "sets": one.sets,
+            "device": one.place.device,
+            "api": api_of(one.place),
+            "call": one.place.call,
+            "memory": one.place.memory,
+            "banks": one.place.banks,
+            "items_in_a_transfer": one.group,
+            "per_item_s": one.per_item._asdict(),
+            "total_s": one.total._asdict(),
+            "limit": one.limit._asdict(),
+        }
+
+    job = found.job
+    return json_text(
+        {
+            "job": {
+                "in_bytes": job.into,
+                "kernel_s": job.kernel_s,
+                "out_bytes": job.out,
+                "times": job.times,
+            },
+            "how": answer.how,
+            "hardware": not answer.emulated and answer.records[found.best.place.device].real,
+            "best": plain(found.best),
+            "alternatives": [plain(one) for one in found.others],
+        }
+    )

@@ -1,0 +1,166 @@
+"""Schedule of a job: items that pass in, through a kernel, and out, with several buffer sets.
+
+Each buffer set has a thread of the host, which takes the next item once its last one is done. An
+item occupies, one after the other:
+
+    host       copies into the buffer, and the software of an API: each thread has its own
+    link in    start-up, beside other transfers; then the data, one transfer after the other
+    kernel     launch, then the kernel; the next one starts ``relaunch`` after its end
+    link out   as in
+    host       copies out of the buffer
+
+Where both directions are busy, the transfer that begins later gets ``beside`` of its own rate
+until the other direction is free: 1 on a full-duplex link between separate memories, less where
+both directions share a bank of card memory or the host's memory.
+Times in seconds. A transfer under way keeps its end when one of the other direction begins.
+"""
+
+from __future__ import annotations
+
+import heapq
+from dataclasses import dataclass
+from typing import NamedTuple
+
+_SIMULATED = 240
+"""Items after which the schedule repeats: the time of further ones is their average."""
+
+
+@dataclass(frozen=True)
+class Transfer:
+    """What the transfer of an item costs in one direction; all 0 where nothing is moved."""
+
+    fixed: float = 0.0
+    """Start-up: driver, doorbell, interrupt. Overlaps with other transfers."""
+    data: float = 0.0
+    """The link's direction is busy for so long."""
+    beside: float = 1.0
+    """Share of its own rate while the other direction is busy."""
+
+
+@dataclass(frozen=True)
+class Stages:
+    """What one item costs at each stage."""
+
+    into: Transfer
+    kernel: float
+    out: Transfer
+    launch: float = 0.0
+    relaunch: float = 0.0
+    """Between two kernels, where the second one waits in the queue."""
+    host_before: float = 0.0
+    host_after: float = 0.0
+    channels: int = 0
+    """Transfers of one direction that may be under way; 0: any number."""
+    overlaps: bool = True
+    """Whether stages of several items overlap: not on a device that computes and copies with the
+    host's own processors."""
+
+    @property
+    def serial(self) -> float:
+        """One item alone, from its begin to its end."""
+        moved = self.into.fixed + self.into.data + self.out.fixed + self.out.data
+        return self.host_before + moved + self.launch + self.kernel + self.host_after
+
+    @property
+    def both(self) -> float:
+        """Both directions' data of an item, where the link moves nothing else for long.
+
+        With period P and both directions always busy, each transfer has lost 1 - beside of the
+        time beside the other direction, together (1 - beside) P: 2 P = in + out + (1 - beside) P.
+        """
+        beside = (self.into.beside + self.out.beside) / 2
+        apart = max(self.into.data, self.out.data)
+        return max(apart, (self.into.data + self.out.data) / (1 + beside))
+
+
+class Limit(NamedTuple):
+    """What an item costs at the least, however many buffer sets there are."""
+
+    resource: str
+    """``kernel``, ``link in``, ``link out``, ``both directions`` or ``host``."""
+    seconds: float
+
+
+def limit(stages: Stages) -> Limit:
+    """The resource that is busy longest for each item."""
+    if not stages.overlaps:
+        return Limit("host", stages.serial)
+    alone = [
+        Limit("link in", stages.into.data),
+        Limit("link out", stages.out.data),
+        Limit("kernel", stages.kernel + stages.relaunch),
+    ]
+    longest = max(alone, key=lambda one: one.seconds)
+    together = Limit("both directions", stages.both)
+    return together if together.seconds > _MORE * longest.seconds else longest
+
+
+_MORE = 1.03
+"""Factor beyond which both directions together, not the slower one, limit a job: less is what the
+acknowledgements of the other direction cost."""
+
+
+def total_s(stages: Stages, items: int, sets: int) -> float:
+    """Seconds of ``items`` with ``sets`` buffer sets."""
+    if sets == 1 or not stages.overlaps:
+        return items * stages.serial
+    if items <= _SIMULATED:
+        return _scheduled(stages, items, sets)
+    whole = _scheduled(stages, _SIMULATED, sets)
+    rate = (whole - _scheduled(stages, _SIMULATED // 2, sets)) / (_SIMULATED - _SIMULATED // 2)
+    return whole + (items - _SIMULATED) * rate
+
+
+class _Direction:
+    """One direction of the link."""
+
+    def __init__(self, transfer: Transfer, channels: int) -> None:
+        self.transfer = transfer
+        self.channels = [0.0] * channels
+        self.free = 0.0
+
+    def end_of(self, now: float, other: _Direction) -> float:
+        """End of a transfer that begins now, behind those that began before."""
+        cost = self.transfer
+        if not cost.fixed and not cost.data:
+            return now
+        begun = max(now, heapq.heappop(self.channels)) if self.channels else now
+        served = max(begun + cost.fixed, self.free)
+        meanwhile = max(0.0, other.free - served)  # the other direction is busy for so long
+        if cost.beside * meanwhile < cost.data:
+            end = served + cost.data + (1 - cost.beside) * meanwhile
+        else:
+            end = served + cost.data / cost.beside
+        self.free = end
+        if self.channels or begun > now:
+            heapq.heappush(self.channels, end)
+        return end
+
+
+def _scheduled(stages: Stages, items: int, sets: int) -> float:
+    """The same, each stage begun in the order in which its thread comes to it."""
+    into = _Direction(stages.into, stages.channels)
+    out = _Direction(stages.out, stages.channels)
+    kernel_free = 0.0
+    waiting = [(0.0, thread, 0) for thread in range(min(sets, items))]
+    left = items - len(waiting)
+    last = 0.0
+    while waiting:
+        now, thread, stage = heapq.heappop(waiting)
+        if stage == 0:
+            now += stages.host_before
+        elif stage == 1:
+            now = into.end_of(now, out)
+        elif stage == 2:
+            begin = max(now + stages.launch, kernel_free + stages.relaunch)
+            now = kernel_free = begin + stages.kernel
+        elif stage == 3:
+            now = out.end_of(now, into)
+        else:
+            now += stages.host_after
+            last = max(last, now)
+            if not left:
+                continue
+            left -= 1
+        heapq.heappush(waiting, (now, thread, (stage + 1) % 5))
+    return last
