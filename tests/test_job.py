@@ -12,7 +12,7 @@ from conftest import Command
 from isthmus.analysis.job import Copy, Cost, Job, Place, advise
 from isthmus.errors import UsageError
 from isthmus.results import run_file
-from isthmus.statistics import exact
+from isthmus.statistics import Interval, exact
 from test_advise import FAST, SLOW, points, run
 
 QUESTION = ("advise", "--job", "4Mi,kernel=232us,4Mi", "--times", "1000", "--device")
@@ -53,6 +53,15 @@ def test_small_items_go_together_where_that_is_faster() -> None:
     found = advise(job, {1: {place: cost(0, 0)}, 16: {place: cost(1e-9, 1e-9)}})
     assert found.best.group == 16
     assert found.best.limit.seconds == pytest.approx(19e-6 / 16), "a kernel's run and its launch"
+
+
+def test_a_copy_may_take_no_longer_than_its_start() -> None:
+    flat = Copy(exact(10e-6), Interval(10e-6, 9e-6, 14e-6), exact(25e-6))
+    nothing = exact(0.0)
+    of = Cost(flat, flat, exact(5e-6), nothing, nothing, nothing)
+    place = Place("opencl:pocl", "opencl", "copy", "pageable", 0)
+    best = advise(Job(64, 1e-6, 64, 100), {1: {place: of}}).best
+    assert best.total.low <= best.total.value <= best.total.high
 
 
 def test_the_engineers_question_is_answered_on_one_screen(isthmus: Command) -> None:

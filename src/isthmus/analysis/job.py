@@ -122,10 +122,10 @@ def _transfer(copy: Copy | None, end: int) -> Transfer:
     data = whole - start
     if copy.both is None:  # full duplex, or nothing beside the other direction
         return Transfer(start, data, 0.0 if end == 2 else 1.0)
-    if data <= 0:
-        return Transfer(start, 0.0)
-    exceeds = copy.both[0] - copy.whole[0]
-    share = 1 - exceeds / (copy.whole[0] - min(copy.start[0], copy.whole[0]))
+    alone = copy.whole[0] - copy.start[0]
+    if data <= 0 or alone <= 0:
+        return Transfer(start, data)
+    share = 1 - (copy.both[0] - copy.whole[0]) / alone
     return Transfer(start, data, min(max(share, 0.0), 1.0))
 
 
