@@ -376,6 +376,34 @@ def test_a_device_is_measured_for_its_size(isthmus: Command) -> None:
     assert "out" not in isthmus("advise", "1000000", "kept.json").stderr
 
 
+def test_a_simulated_copy_counts_what_the_api_copies_first() -> None:
+    """``bo.write`` copies into its buffer before the card's own transfer, which alone is simulated.
+
+    A run file does not know how fast the host copied: such memory is left out then.
+    """
+    laws = {("pageable", 1): FAST, ("pinned", 1): FAST}
+    moved = [
+        point("null:a", "write", size, [[law(size)]], memory=memory,
+              axes={"depth": 1, "bank": 0}, rerun_changes={"clock": "simulated"})
+        for (memory, _), law in laws.items() for size in SIZES[5:]
+    ]  # fmt: skip
+    rows, copied = summarise(run(moved)), {"null:a": {"pageable"}}
+    size = SIZES[-1]
+    assert Ways.of(rows, "h2d", KINDS).advise(size).best.way == PLAIN, "as it is without a copy"
+
+    def copy(count: int) -> Interval:
+        return exact(count / 6e9)
+
+    found = Ways.of(rows, "h2d", KINDS, copied=copied, host_copy=copy).advise(size)
+    assert (found.best.way, found.with_copies) == (PINNED, True)
+    assert found.gain
+    assert found.gain.value == pytest.approx(1 + copy(size).value / FAST(size), rel=1e-3)
+    alone = Ways.of(rows, "h2d", KINDS, copied=copied).advise(size)
+    assert (alone.best.way, alone.copied) == (PINNED, ["pageable"])
+    with pytest.raises(UsageError, match="without the copy that the API makes first"):
+        Ways.of(rows, "h2d", KINDS, copied={"null:a": {"pageable", "pinned"}})
+
+
 def test_simulated_first_use_is_counted(isthmus: Command) -> None:
     ended = isthmus("advise", "1Mi", "--device", "card:u200", "--once", "--json")
     assert ended.returncode == 0, ended.stderr

@@ -48,6 +48,17 @@ def test_a_copy_stands_beside_what_its_link_leaves_for_data(operation: str, ways
     assert (row.limit, row.limit_source) == ("link", "PCIe gen3 x8, MPS 128")
 
 
+@pytest.mark.parametrize(("operation", "through"), [("bidirectional", 1), ("stream", 2)])
+def test_a_bank_of_an_emulated_card_limits_both_directions(operation: str, through: int) -> None:
+    """Both directions meet in the bank; a stream's kernel reads and writes it as well."""
+    board = boards.load("u250")
+    card = DeviceRecord(address="a", backend="card", real=False, properties=board.flat())
+    row = at(5e9, operation, card, direction="both")
+    assert row.limit == "device memory"
+    assert row.limit_Bps == pytest.approx(board.bank_rate() / through)
+    assert at(5e9, "write", card).limit == "link"
+
+
 def test_a_payload_size_that_is_not_known_is_named_as_assumed() -> None:
     row = only(measured({"write": 1e9}, LINK | {"max_payload_bytes": ""}))
     assert row.limit_source == "PCIe gen3 x8, MPS 256 assumed"

@@ -69,6 +69,14 @@ def test_no_rate_beats_the_raw_link(
         assert dma.rate(board, direction) <= path.link.raw
 
 
+def test_the_parts_of_a_transfer_add_up() -> None:
+    board = boards.load("u250")
+    for direction in dma.DIRECTIONS:
+        parts = {one.quantity: one.value for one in dma.predict(board, {"bytes": 4 << 20})}
+        fixed, rate = parts[f"{direction} fixed cost"], parts[f"{direction} rate"]
+        assert parts[f"{direction} time"] == pytest.approx(fixed + (4 << 20) / rate)
+
+
 def test_more_never_costs_less() -> None:
     board = boards.load("u250")
     for direction in dma.DIRECTIONS:

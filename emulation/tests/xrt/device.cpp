@@ -138,6 +138,23 @@ TEST_CASE("A transfer takes what the card takes for it", "[card][process]") {
   CHECK(bench.meter.slot().driver_fs > 0);
 }
 
+TEST_CASE("What calls of several threads have in common counts once", "[card][process]") {
+  Meter meter{Meter::Place{}};
+  const auto waited = [&] { return meter.slot().simulated_fs + meter.slot().driver_fs; };
+  meter.spend({.simulated = 800, .driver = 200});
+  CHECK(waited() == 1000);
+  meter.slot().offset_fs -= 400;  // another thread's call begins before the first one ends
+  meter.spend({.simulated = 480, .driver = 120});
+  CHECK(waited() == 1200);
+  CHECK(meter.slot().driver_fs == 240);
+  meter.slot().offset_fs -= 600;
+  meter.spend({.simulated = 500, .driver = 0});  // within what was counted
+  CHECK(waited() == 1200);
+  meter.slot().offset_fs += 1000;  // later
+  meter.spend({.simulated = 100, .driver = 0});
+  CHECK(waited() == 1300);
+}
+
 TEST_CASE("A transfer in pieces takes as long as in one", "[card][process]") {
   constexpr std::uint64_t rest = 4096;
   Bench bench;

@@ -187,8 +187,9 @@ Cost Device::cost_of(Direction direction, std::uint64_t address, std::uint64_t b
   const std::uint64_t all = bytes + (continued ? pieces_.bytes : 0);
   const std::uint64_t first = address + bytes - all;
   const std::size_t bank = description_.bank_of(first);
-  const Cost cost = timing_->transfer(direction, static_cast<std::int64_t>(all),
-                                      static_cast<std::int64_t>(first % residence_page_bytes), bank);
+  const Cost cost =
+      timing_->transfer(direction, static_cast<std::int64_t>(all),
+                        static_cast<std::int64_t>(first % residence_page_bytes), bank);
   pieces_ = {.direction = direction, .next = address + bytes, .bytes = all, .cost = cost};
   const Cost alone = {.simulated = cost.simulated - before.simulated,
                       .driver = cost.driver - before.driver};

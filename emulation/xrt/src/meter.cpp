@@ -97,8 +97,23 @@ void Meter::take_slot(const Place& place) {
 }
 
 void Meter::spend(const Cost& cost) {
-  slot_->simulated_fs += static_cast<std::uint64_t>(cost.simulated);
-  slot_->driver_fs += static_cast<std::uint64_t>(cost.driver);
+  const Time total = cost.total();
+  const std::uint64_t begin = now();
+  const std::uint64_t end = begin + static_cast<std::uint64_t>(total);
+  // A call of another thread may have counted a part of this one. Times wrap: a difference is told.
+  const auto counted =
+      spent_any_ ? std::clamp<Time>(static_cast<Time>(spent_until_ - begin), 0, total) : 0;
+  if (!spent_any_ || static_cast<Time>(end - spent_until_) > 0) {
+    spent_until_ = end;
+  }
+  spent_any_ = true;
+  Time driver = cost.driver;
+  if (counted > 0) {
+    const double fresh = static_cast<double>(total - counted) / static_cast<double>(total);
+    driver = static_cast<Time>(fresh * static_cast<double>(cost.driver));
+  }
+  slot_->driver_fs += static_cast<std::uint64_t>(driver);
+  slot_->simulated_fs += static_cast<std::uint64_t>(total - counted - driver);
   slot_->elapsed_fs += static_cast<std::uint64_t>(cost.total());
 }
 

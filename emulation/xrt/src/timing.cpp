@@ -67,7 +67,8 @@ double Timing::share_beside_other(Direction direction, std::int64_t bytes, bool 
   if (fresh && bytes > 1) {
     const Direction other = direction == Direction::h2d ? Direction::d2h : Direction::h2d;
     const double first = beyond_first(std::array{other}, bytes);
-    const double both = beyond_first(std::array{Direction::h2d, Direction::d2h}, bytes, one_bank ? 0 : 1);
+    const double both =
+        beyond_first(std::array{Direction::h2d, Direction::d2h}, bytes, one_bank ? 0 : 1);
     if (first > 0) {
       const double alone = beyond_first(std::array{direction}, bytes);
       found->second = std::clamp((first + alone - both) / first, -1.0, 1.0);

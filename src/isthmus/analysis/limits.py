@@ -58,6 +58,11 @@ class Limit(NamedTuple):
     """Bytes a second above which a rate cannot be true; infinite where a cache may be faster."""
 
 
+_TIMES_THROUGH_BANK = {"stream": 2}
+"""How often a moved byte passes a bank of card memory, where more than once: a stream's kernel
+reads what came in, and writes what goes out."""
+
+
 class Limits:
     """Limits of the points of one run. Boards and links are looked up once."""
 
@@ -131,6 +136,10 @@ def _of_link(device: DeviceRecord, board: Board | None, point: Point) -> Limit |
         asked = device.link.get("max_read_request_bytes", "")
         payload, link = int(said) if said.isdecimal() else _USUAL_PAYLOAD, known
         value, guess, by = link.payload(payload), "" if said.isdecimal() else " assumed", ""
+    if board is not None and board.has("memory"):
+        bank = board.bank_rate() / _TIMES_THROUGH_BANK.get(point.operation, 1)
+        if bank < ways * value:
+            return Limit(bank, "device memory", f"one bank, board {board.name}", ways * link.raw)
     facts = [f"PCIe {link.name}", f"MPS {payload}{guess}", f"MRRS {asked}" if asked else "", by]
     return Limit(ways * value, "link", ", ".join(filter(None, facts)), ways * link.raw)
 

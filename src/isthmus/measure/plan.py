@@ -23,6 +23,7 @@ from isthmus.errors import UsageError
 from isthmus.measure.discovery import FoundDevice
 from isthmus.measure.protocol import DeviceDescription, OperationDescription, PartDescription
 from isthmus.results.run_file import Point
+from isthmus.run_options import flag
 from isthmus.studies.base import Axis, Headline, Size, Study, Value
 from isthmus.studies.transfer import LARGE, LATENCY_BYTES
 from isthmus.system.memory import available_bytes
@@ -459,6 +460,10 @@ def plan_run(
     sizes_given = any(study.size_axis.name in given for study, given in questions)
     if not any(task.bytes for _, task in placed) and (sizes_given or not placed):
         studies = [study for study, _ in questions]
+        if placed:
+            names = ", ".join(sorted({task.operation for _, task in placed}))
+            axes = ", ".join(flag(s.size_axis.name) for s, g in questions if s.size_axis.name in g)
+            raise UsageError(f"{axes} has no effect on {names}, which moves no bytes: leave it out")
         able = any(known_to(study, one.description) for study in studies for one in devices)
         reasons = "; ".join(left_out) if able else ""
         raise UsageError(f"nothing to measure: {reasons or _unmet_needs(studies, devices)}")

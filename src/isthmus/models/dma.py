@@ -98,12 +98,15 @@ def together_s(board: Board, direction: str, size: float, count: int) -> float:
 
 
 def predict(board: Board, inputs: Mapping[str, float]) -> list[Figure]:
-    """Time and bandwidth by size, fixed cost and long-transfer rate of each direction."""
-    sizes = [int(inputs["bytes"])] if inputs.get("bytes") else _SIZES
+    """Time and bandwidth by size, fixed cost and rate of each direction."""
+    given = inputs.get("bytes")
+    sizes = [int(given)] if given else _SIZES
     figures = []
     for direction in DIRECTIONS:
         figures.append(Figure(f"{direction} fixed cost", fixed_s(board, direction), "s"))
-        figures.append(Figure(f"{direction} rate", rate(board, direction), "B/s"))
+        # Of a size, what its bytes take beside the fixed cost; else of long transfers.
+        long = rate(board, direction, given or math.inf)
+        figures.append(Figure(f"{direction} rate", long, "B/s", given))
         for size in sizes:
             seconds = transfer_s(board, direction, size)
             figures.append(Figure(f"{direction} time", seconds, "s", size))

@@ -148,6 +148,7 @@ def _render(
         not_compared=change if isinstance(change, str) else "",
         first=renderer.drawing(first, first=True) if first else None,
         advice=_advice(results),
+        unexplained=[one.subject for _, one in results if one.verdict == "poor" and not one.action],
         imported=any(source.run.origin for source in sources),
         missing=[
             text

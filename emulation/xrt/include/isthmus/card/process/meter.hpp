@@ -40,7 +40,8 @@ class Meter {
   }
   /// Whether the program's clocks show that time.
   [[nodiscard]] bool has_clock() const { return page_ != nullptr && page_->clock != 0; }
-  /// Time that the program spends in a call.
+  /// Time that the program spends in a call. What calls of several threads have in common counts
+  /// once in the slot's `simulated_fs` and `driver_fs`.
   void spend(const Cost& cost);
   /// The same for one that is told of in the list.
   void spend(const Cost& cost, const char* kind, const std::string& name, std::uint64_t bytes);
@@ -79,6 +80,8 @@ class Meter {
   std::unique_ptr<CardSlot> own_;  ///< where there is no page
   Page* page_ = nullptr;
   CardSlot* slot_ = nullptr;
+  std::uint64_t spent_until_ = 0;  ///< latest end of a call, once there was one
+  bool spent_any_ = false;
   std::unique_ptr<std::FILE, CloseFile> events_;
   std::string computing_file_;
   std::set<std::string> noted_;    ///< kernels that have a line in that file

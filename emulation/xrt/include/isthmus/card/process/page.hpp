@@ -42,7 +42,7 @@ struct alignas(64) CardSlot {
   // Written by the device process.
   Count elapsed_fs;  ///< what calls took, waits for kernels included: a program's clock goes by it
   Count simulated_fs;  ///< link, card and kernels at work, as far as calls took it
-  Count driver_fs;     ///< software that the board assumes; elapsed = simulated + driver
+  Count driver_fs;     ///< software that the board assumes; both count calls that overlap once
   Count kernel_fs;     ///< kernels at work, whoever waited for them
   Count done_fs;       ///< on the line offset + elapsed: when the next kernel ends, while busy
   Count bytes_to_card;
