@@ -25,6 +25,8 @@ bool in_scheduler(const void* code);
 /// program that has read the first and starts the command again finds it in use: waits until it is
 /// marked. Called by a thread that is about to lock a mutex of the scheduler's library.
 void await_completion();
+/// Whether the calling thread waits for a command to end.
+bool waits_for_command();
 /// A thread has locked, or unlocked, a mutex of that library.
 void on_scheduler_locked(const pthread_mutex_t* mutex);
 void on_scheduler_unlocked();

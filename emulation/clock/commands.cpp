@@ -11,7 +11,9 @@
 #include <utility>
 
 #include "calls.hpp"
+#include "library.hpp"
 #include "lock.hpp"
+#include "scheduler.hpp"
 
 namespace isthmus::card::clock {
 
@@ -102,6 +104,9 @@ void drop_command(const void* command) {
 
 bool release_completed() {
   Kept* const kept = take([](const Command& command) { return command.is_completed(); });
+  if (kept != nullptr) {
+    stamps.put(kept->command.get(), xrt_scheduler.last_end);
+  }
   release(kept);
   return kept != nullptr;
 }

@@ -31,6 +31,8 @@ thread_local constinit const pthread_mutex_t* last_locked = nullptr;
 /// A card's queue is made anew, or a command is kept, so that none is.
 constinit std::atomic<bool> making_queue = false;
 
+/// This thread waits for a command, whose end is told by itself.
+thread_local constinit bool awaits_command = false;
 /// The command that this thread is giving it.
 thread_local constinit const void* gives = nullptr;
 /// This thread is starting it.
@@ -53,6 +55,7 @@ void start_command(const void* command) {
     const Locked lock(making_queue);
     keep_command(command);
   }
+  stamps.put(command, 0);
   gives = command;
   program_time.count(false);
   isthmus_call(as<Function>(original_start), command, [] {
@@ -65,9 +68,14 @@ void start_command(const void* command) {
 
 void wait_for_command(const void* command) {
   program_time.count(false);
-  isthmus_call(as<Function>(original_wait), command, [] { program_time.count(true); });
+  awaits_command = true;
+  isthmus_call(as<Function>(original_wait), command, [] {
+    awaits_command = false;
+    program_time.count(true);
+  });
   if (has_card()) {  // it may have found the command done, without having to wait
-    program_time.raise(xrt_scheduler.last_end);
+    const Nanoseconds end = stamps.at(command);
+    program_time.raise(end != 0 ? end : xrt_scheduler.last_end.load());
   }
 }
 
@@ -165,6 +173,8 @@ bool end_kernels(void* handle, unsigned card) {
   }
   return ended;
 }
+
+bool waits_for_command() { return awaits_command; }
 
 /// Where XRT's start of its scheduler was not found, each thread of that library that begins since.
 bool starts_scheduler() { return starts || (looked_for && original_begin == nullptr); }

@@ -158,7 +158,10 @@ ISTHMUS_INTERPOSED void wait_for_condition_variable(pthread_cond_t* condition,
   const bool woken = real_clock_wait(condition, *lock, CLOCK_MONOTONIC, &time) == 0;
   program_time.end_slice(woken);
   on_parked(false);
-  follow_others(condition);
+  // Several commands may share a condition: who is slow to wake would follow a later one's end.
+  if (!waits_for_command()) {
+    follow_others(condition);
+  }
 }
 
 ISTHMUS_INTERPOSED void notify_condition_variable(pthread_cond_t* condition) {
