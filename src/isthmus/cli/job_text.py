@@ -19,6 +19,8 @@ _REACHED = 1.1
 """Time over the limit up to which the limit is reached."""
 _BESIDE = 1.01
 """Time of both directions over that of the longer one, up to which the link is full duplex."""
+_WHOLE_BANK = 0.95
+"""Share of a bank's rate from which the bank is the limit."""
 _LIMITS = {
     "link in": "the link to the device",
     "link out": "the link to the host",
@@ -53,7 +55,7 @@ def memory_of(place: Place) -> str:
 
 
 def _banks(place: Place) -> str:
-    return {1: "one bank", 2: "in and out in two banks"}.get(place.banks, "")
+    return {1: "one bank", 2: "two banks"}.get(place.banks, "")
 
 
 def _chunk(best: Plan, job: Job) -> str:
@@ -75,7 +77,13 @@ def sentence(answer: Answer) -> str:
     )
     moved = f"{format_size(job.into)} in, {format_seconds(job.kernel_s)} kernel, "
     moved += f"{format_size(job.out)} out, {job.times} times on {best.place.device}"
-    parts = [sets, api_of(best.place), memory_of(best.place), _banks(best.place), _chunk(best, job)]
+    parts = [
+        sets,
+        api_of(best.place),
+        memory_of(best.place),
+        f"in and out in {_banks(best.place)}" if best.place.banks else "",
+        _chunk(best, job),
+    ]
     way = ", ".join(filter(None, parts))
     return f"{moved}: {way}: {timed(best.per_item)} an item, {timed(best.total)} in all."
 
@@ -104,11 +112,9 @@ def _limit(answer: Answer) -> str:
     ):
         name += ", full duplex"
     if resource == "both directions":
-        wider = [one for one in found.others if one.place.banks == 2]
-        shares = best.place.banks == 1 and any(one.limit.seconds < seconds for one in wider)
         name = (
             "one memory bank of the card, which both directions share"
-            if shares
+            if _fills_a_bank(answer)
             else "both directions of the link together, which share the host's memory or the link"
         )
     reached = best.per_item.value / seconds
@@ -117,6 +123,14 @@ def _limit(answer: Answer) -> str:
         return f"{said}reached to {percent(1 / reached)}."
     idle = "start-up of transfers and launches" if best.sets > 1 else "nothing overlaps"
     return f"{said}{percent(1 / reached)} of it: {idle}."
+
+
+def _fills_a_bank(answer: Answer) -> bool:
+    """Whether what both directions move in the limit's time is a bank's whole rate."""
+    board, best, job = answer.board, answer.found.best, answer.found.job
+    if board is None or best.place.banks != 1:
+        return False
+    return (job.into + job.out) / board.bank_rate() > _WHOLE_BANK * best.limit.seconds
 
 
 def _parts(answer: Answer) -> str:
