@@ -91,6 +91,7 @@ def _load() -> None:
     """Loads all that commands load when they are asked for it."""
     import isthmus
     from isthmus import cli, published
+    from isthmus.reporters.html import page
     from isthmus.system import built
 
     for name in ("pandas", "scipy.optimize", "rich.console", "rich.table"):
@@ -103,6 +104,7 @@ def _load() -> None:
             if name not in _STARTED_AS_PROGRAMS:
                 importlib.import_module(name)
     published.sources()  # all of its files are this package's
+    page.template()
     # Libraries load parts of themselves when they are first used.
     importlib.import_module("tomllib" if sys.version_info >= (3, 11) else "tomli")
     with contextlib.redirect_stderr(io.StringIO()), contextlib.suppress(SystemExit):

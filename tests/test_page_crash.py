@@ -84,6 +84,7 @@ def test_a_crash_costs_one_plot_and_the_page_says_so(
         return [dataclasses.replace(first, draw=draw, title="Breaks"), *others]
 
     monkeypatch.setattr(page, "figures", crashing)
+    monkeypatch.setattr(page, "Vega", Vega)
     text = write_page([("run.json", hostile())], tmp_path).read_text("utf-8")
     missing = re.findall(r"This plot is missing: (.*)\.</p>", text)
     assert missing == ["the library that draws crashed (SIGABRT)"]
