@@ -28,7 +28,7 @@ from prepared import Prepared
 
 IN_CI = "CI" in os.environ
 settings.register_profile(
-    "isthmus", deadline=None, derandomize=IN_CI, max_examples=100 if IN_CI else 30
+    "isthmus", deadline=None, derandomize=IN_CI, max_examples=50 if IN_CI else 30
 )
 settings.load_profile("isthmus")
 """No example has a time limit: machines are shared. CI tries more, and the same every time."""
