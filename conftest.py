@@ -37,7 +37,8 @@ Command = Callable[..., CompletedProcess[str]]
 LIMIT_S = 600.0
 """Far beyond what anything takes, on a loaded machine too: only what hangs gets there."""
 TOGETHER = {
-    "test_emulation.py", "test_hostile_files.py", "test_mmio_guest.py", "test_nccl.py",
+    "test_emulation.py", "test_hostile_files.py", "test_import_directions.py",
+    "test_mmio_guest.py", "test_nccl.py",
     "test_page.py", "test_recipes.py", "test_run_file.py", "test_terminal.py",
     "test_validation.py", "test_vitis_kernels.py", "test_vitis_serial.py",
 }  # fmt: skip
