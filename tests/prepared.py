@@ -26,6 +26,7 @@ from pathlib import Path
 from typing import NoReturn
 
 _LONGEST_REQUEST = 1 << 20
+_RUN = Path(__file__).parent / "data" / "runs" / "2026-11-22-transfer.json"
 _STARTED_AS_PROGRAMS = ("isthmus.__main__", "isthmus.measure.worker", "isthmus.measure.rank")
 _PROGRAM = """#!{python} -IS
 import _socket, array, marshal, os, sys
@@ -107,8 +108,14 @@ def _load() -> None:
     page.template()
     # Libraries load parts of themselves when they are first used.
     importlib.import_module("tomllib" if sys.version_info >= (3, 11) else "tomli")
-    with contextlib.redirect_stderr(io.StringIO()), contextlib.suppress(SystemExit):
-        cli.app(["show", "--nonsense"])
+    for words in (["show", "--nonsense"], ["run", "transfer", "--help"], ["show", str(_RUN)],
+                  ["compare", str(_RUN), str(_RUN)]):  # fmt: skip
+        with (
+            contextlib.redirect_stdout(io.StringIO()),
+            contextlib.redirect_stderr(io.StringIO()),
+            contextlib.suppress(SystemExit),
+        ):
+            cli.app(words)
 
 
 def _run(request: bytes, files: Sequence[int]) -> None:
