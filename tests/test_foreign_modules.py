@@ -6,7 +6,7 @@ import os
 import shutil
 import subprocess
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from importlib.metadata import packages_distributions
 from pathlib import Path
 
@@ -55,55 +55,37 @@ def _loaded(*names: str) -> set[str]:
     return {name.partition(".")[0] for name in told.split()}
 
 
-def _foreign_modules() -> set[str]:
-    """Names of modules that a command could import."""
-    names = {*sys.stdlib_module_names, *packages_distributions(), "sitecustomize"} - {"sys"}
-    return set(filter(str.isidentifier, names))  # files of some packages are listed by path
-
-
-def _write_module(folder: Path, name: str) -> None:
-    """A module that leaves a mark where it runs."""
-    mark = str(folder / "marks" / name)
-    (folder / f"{name}.py").write_text(f"open({mark!r}, 'w').close()\n", encoding="utf-8")
-
-
-@pytest.fixture(scope="module")
-def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A folder with a run and a foreign module of each name, for all tests of a process."""
-    made = tmp_path_factory.mktemp("foreign")
-    subprocess.run([ISTHMUS, *RUN, "--out", "run.json"], cwd=made, check=True, capture_output=True)
-    (made / "marks").mkdir()
-    for name in _foreign_modules():
-        _write_module(made, name)
-    return made
-
-
 @pytest.fixture
-def foreign(folder: Path) -> Iterator[Foreign]:
-    """Runs commands in that folder; returns the names of the modules that ran."""
+def foreign(tmp_path: Path) -> Foreign:
+    """Runs commands in a folder of foreign modules; returns the names of those that ran."""
+    subprocess.run(
+        [ISTHMUS, *RUN, "--out", "run.json"], cwd=tmp_path, check=True, capture_output=True
+    )
+    marks = tmp_path / "marks"
+    marks.mkdir()
+    names = {*sys.stdlib_module_names, *packages_distributions(), "sitecustomize"} - {"sys"}
+    for name in filter(str.isidentifier, names):  # files of some packages are listed by path
+        (tmp_path / f"{name}.py").write_text(
+            f"open({str(marks)!r} + '/{name}', 'w').close()\n", encoding="utf-8"
+        )
 
     def run(
         *words: str,
         must_work: bool = False,
         unless: set[str] | None = None,
-        where: Path = folder,
+        where: Path = tmp_path,
         **environment: str,
     ) -> list[str]:
         for name in unless or ():
-            (folder / f"{name}.py").unlink(missing_ok=True)
+            (tmp_path / f"{name}.py").unlink(missing_ok=True)
         done = subprocess.run(
             words, cwd=where, env={**os.environ, **environment}, capture_output=True, text=True,
             check=False, timeout=LIMIT_S,
         )  # fmt: skip
         assert not must_work or done.returncode == 0, done.stderr
-        return sorted(mark.name for mark in (folder / "marks").iterdir())
+        return sorted(mark.name for mark in marks.iterdir())
 
-    yield run
-    for mark in (folder / "marks").iterdir():
-        mark.unlink()
-    for name in _foreign_modules():
-        if not (folder / f"{name}.py").exists():
-            _write_module(folder, name)
+    return run
 
 
 def test_every_command_is_tried() -> None:
@@ -128,31 +110,31 @@ def test_python_m_runs_no_module_of_the_working_folder(foreign: Foreign) -> None
     assert foreign(sys.executable, "-m", "isthmus", "devices", must_work=True, unless=before) == []
 
 
-def test_a_command_runs_no_module_of_python_path(foreign: Foreign, folder: Path) -> None:
+def test_a_command_runs_no_module_of_python_path(foreign: Foreign, tmp_path: Path) -> None:
     """But those that Python itself and the console script import before any module of Isthmus."""
     before = _loaded("re", "runpy") | {"sitecustomize", "usercustomize"}
-    elsewhere = {"where": Path("/"), "PYTHONPATH": str(folder)}
+    elsewhere = {"where": Path("/"), "PYTHONPATH": str(tmp_path)}
     assert foreign(ISTHMUS, "devices", must_work=True, unless=before, **elsewhere) == []
 
 
 def test_the_module_path_has_isthmus_and_not_the_working_folder_beside_it(
-    foreign: Foreign, folder: Path
+    foreign: Foreign, tmp_path: Path
 ) -> None:
     """An empty name in PYTHONPATH stands for the working folder."""
     before = _loaded("re", "runpy") | {"sitecustomize", "usercustomize"}
-    (folder / "kept").mkdir(exist_ok=True)
+    (tmp_path / "kept").mkdir()
     path = f"{SOURCES}{os.pathsep}kept{os.pathsep}"
     for words in (ISTHMUS,), (sys.executable, "-m", "isthmus"):
         marks = foreign(*words, "devices", must_work=True, unless=before, PYTHONPATH=path)
         assert marks == []
     told = subprocess.run(
         [sys.executable, "-c", "import isthmus.__main__, sys; print(*sys.path, sep='\\n')"],
-        cwd=folder, env={**os.environ, "PYTHONPATH": path}, check=True, capture_output=True,
+        cwd=tmp_path, env={**os.environ, "PYTHONPATH": path}, check=True, capture_output=True,
         text=True,
     ).stdout.splitlines()  # fmt: skip
     assert str(SOURCES) in told
-    assert str(folder / "kept") in told
-    assert str(folder) not in told
+    assert str(tmp_path / "kept") in told
+    assert str(tmp_path) not in told
 
 
 def test_what_is_installed_from_the_working_folder_stays(
@@ -182,24 +164,24 @@ def test_a_module_of_a_stranger_that_python_loaded_is_loaded_anew(
     assert not hasattr(secrets, "foreign")
 
 
-def test_a_worker_runs_no_module_of_python_path(foreign: Foreign, folder: Path) -> None:
+def test_a_worker_runs_no_module_of_python_path(foreign: Foreign, tmp_path: Path) -> None:
     """The command itself is a Python program that its user starts; it reads PYTHONPATH.
 
     A Python that reads such a PYTHONPATH does not even start: its ``encodings`` is foreign.
     """
     start = (
         "import os; from isthmus.measure import discovery; "
-        f"os.environ['PYTHONPATH'] = {str(folder)!r}; discovery.resolve('null')"
+        f"os.environ['PYTHONPATH'] = {str(tmp_path)!r}; discovery.resolve('null')"
     )
     assert foreign(sys.executable, *WITHOUT_FOLDER, "-c", start, must_work=True) == []
 
 
 def test_the_process_that_draws_runs_no_module_of_python_path(
-    foreign: Foreign, folder: Path
+    foreign: Foreign, tmp_path: Path
 ) -> None:
     start = (
         "import os; from isthmus.reporters.html.vega import Vega; "
-        f"os.environ['PYTHONPATH'] = {str(folder)!r}; "
+        f"os.environ['PYTHONPATH'] = {str(tmp_path)!r}; "
         "vega = Vega(); vega.svg({'data': {'values': [{}]}, 'mark': 'point'}, {})"
     )
     assert foreign(sys.executable, *WITHOUT_FOLDER, "-c", start, must_work=True) == []
