@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from isthmus.analysis.fits import curve
+from isthmus.statistics.fits import curve
 from isthmus.studies.transfer import SIZES, every_eighth
 
 LEAST_JUMP = 0.2

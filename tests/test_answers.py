@@ -13,11 +13,11 @@ from hypothesis import strategies as st
 
 from isthmus.analysis.context import AnalysisContext, answers
 from isthmus.analysis.findings import findings
-from isthmus.analysis.fits import NO_LAW, alpha_beta, curve, half_bandwidth
 from isthmus.analysis.ratios import Pair, by_size, medians, pairs, ratio
 from isthmus.analysis.summary import summarise
 from isthmus.results.run_file import DeviceRecord, Run
 from isthmus.statistics import simultaneous
+from isthmus.statistics.fits import NO_LAW, alpha_beta, curve, half_bandwidth
 from synthetic import Law, answer, point, rerun, run, transfer_run
 
 SIZES = [1 << power for power in range(0, 31, 3)]

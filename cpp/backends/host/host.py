@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from isthmus.backends import BackendDescription, Candidate
-from isthmus.measure.protocol import DeviceDescription
+from isthmus.backends import BackendDescription
+from isthmus.descriptions import Candidate, DeviceDescription
 
 
 class Host(BackendDescription):

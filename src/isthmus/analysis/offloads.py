@@ -9,7 +9,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from isthmus.measure.protocol import Noise
+from isthmus.results.noise import Noise
 from isthmus.results.run_file import ClockName, Point, Run
 from isthmus.statistics import (
     Interval,

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from isthmus import _core, studies
-from isthmus.analysis import fits, host_state, limits
+from isthmus.analysis import host_state, limits
 from isthmus.analysis.limits import Limits
 from isthmus.frames import Frame, Series
 from isthmus.results.run_file import IMPORTED, NO_LINK_BPS, ClockName, Point, Rerun, Run
@@ -20,6 +20,7 @@ from isthmus.statistics import (
     Interval,
     basis_over_processes,
     exact,
+    fits,
     middle,
     over_processes,
     quantile,

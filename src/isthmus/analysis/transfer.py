@@ -10,7 +10,6 @@ import numpy as np
 from isthmus import backends
 from isthmus.analysis import hybrid, reproduction, wording
 from isthmus.analysis.context import SERIES, AnalysisContext, Rows, each, question, rate_of
-from isthmus.analysis.fits import Curve, curve_of, half_bandwidth
 from isthmus.analysis.hybrid import estimated
 from isthmus.analysis.ratios import (
     SMALL,
@@ -26,6 +25,7 @@ from isthmus.analysis.ratios import (
 from isthmus.boards import Board
 from isthmus.frames import Frame, Series
 from isthmus.statistics import Interval
+from isthmus.statistics.fits import Curve, curve_of, half_bandwidth
 from isthmus.studies.transfer import LARGE
 from isthmus.units import format_size
 

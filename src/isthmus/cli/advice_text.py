@@ -7,10 +7,10 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from isthmus.analysis.advice import Advice, Option, Way
+from isthmus.analysis.commands import is_address, study_command
 from isthmus.analysis.wording import number, percent
 from isthmus.columns import wrapped
 from isthmus.program import invocation, option_words
-from isthmus.results.commands import is_address, study_command
 from isthmus.results.run_file import NO_LINK_BPS, DeviceRecord
 from isthmus.statistics import Interval
 from isthmus.units import format_rate, format_seconds, format_size

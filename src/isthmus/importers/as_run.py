@@ -21,8 +21,8 @@ from isthmus import importers
 from isthmus.errors import UsageError
 from isthmus.importers.base import Importer, Log, Row
 from isthmus.importers.cleaning import cleaned
-from isthmus.measure.protocol import Noise
 from isthmus.patience import limited
+from isthmus.results.noise import Noise
 from isthmus.results.run_file import (
     IMPORTED,
     NO_LINK_BPS,

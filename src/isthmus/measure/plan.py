@@ -19,9 +19,9 @@ from itertools import product
 from math import prod
 
 from isthmus import _core
+from isthmus.descriptions import DeviceDescription, OperationDescription, PartDescription
 from isthmus.errors import UsageError
 from isthmus.measure.discovery import FoundDevice
-from isthmus.measure.protocol import DeviceDescription, OperationDescription, PartDescription
 from isthmus.results.run_file import Point
 from isthmus.studies.base import Axis, Headline, Size, Study, Value
 from isthmus.studies.transfer import LARGE, LATENCY_BYTES

@@ -6,10 +6,10 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
 
-from isthmus.backends import BackendDescription, Candidate
+from isthmus.address import Address
+from isthmus.backends import BackendDescription
+from isthmus.descriptions import Candidate, DeviceDescription, place_of
 from isthmus.errors import UsageError
-from isthmus.measure.address import Address
-from isthmus.measure.protocol import DeviceDescription, place_of
 
 
 class _Described(Protocol):
@@ -30,7 +30,7 @@ class Identity:
     name: str
     platform: str
     place: str
-    """See ``protocol.place_of``."""
+    """See ``place_of``."""
 
     @classmethod
     def of(cls, device: _Described) -> Identity:

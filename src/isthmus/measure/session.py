@@ -15,10 +15,10 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from isthmus import __version__
+from isthmus.address import Address
 from isthmus.backends import by_scheme, run_options
 from isthmus.errors import UsageError
 from isthmus.host_rows import HostRows
-from isthmus.measure.address import Address
 from isthmus.measure.devices import (
     devices_of,
     joint_device,

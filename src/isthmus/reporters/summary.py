@@ -8,6 +8,7 @@ from pathlib import Path
 
 from isthmus import backends, studies
 from isthmus.analysis import wording
+from isthmus.analysis.commands import is_address, ranks_of, resumed
 from isthmus.analysis.context import studies_in
 from isthmus.analysis.findings import Finding, findings
 from isthmus.analysis.findings.devices import beside
@@ -21,7 +22,6 @@ from isthmus.frames import Frame
 from isthmus.models.pcie import link_of
 from isthmus.program import Invocation, invocation, option_words, shorter
 from isthmus.reporters.base import Reporter
-from isthmus.results.commands import is_address, ranks_of, resumed
 from isthmus.results.run_file import QUICK_PROCESSES, DeviceRecord, Run
 from isthmus.units import printable
 

@@ -19,8 +19,8 @@ from msgspec.structs import force_setattr
 
 from isthmus import saving
 from isthmus.errors import UsageError
-from isthmus.measure.protocol import Noise
 from isthmus.program import quoted
+from isthmus.results.noise import Noise
 from isthmus.system.pci import Function
 from isthmus.text import shortened
 

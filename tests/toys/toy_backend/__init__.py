@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from pathlib import Path
 from types import MappingProxyType
 
-from isthmus.backends import BackendDescription, Candidate
-from isthmus.measure.protocol import DeviceDescription
+from isthmus.backends import BackendDescription
+from isthmus.descriptions import Candidate, DeviceDescription
 
 
 class Toy(BackendDescription):

@@ -13,12 +13,12 @@ from isthmus.analysis import beff
 from isthmus.analysis.context import AnalysisContext, each, interval_of
 from isthmus.analysis.findings import common
 from isthmus.analysis.findings.finding import MOST_HEADLINES, Finding, Reference, shown
-from isthmus.analysis.fits import NO_LAW
 from isthmus.analysis.ratios import groups
 from isthmus.analysis.sentences import say
 from isthmus.analysis.wording import number
 from isthmus.program import quoted
 from isthmus.statistics import Interval
+from isthmus.statistics.fits import NO_LAW
 from isthmus.studies.base import Analysis
 
 _MESSAGES = {

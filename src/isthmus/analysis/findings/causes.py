@@ -25,6 +25,7 @@ import numpy as np
 
 from isthmus import backends, checks
 from isthmus.analysis import wording
+from isthmus.analysis.commands import again
 from isthmus.analysis.context import each
 from isthmus.analysis.findings.common import FAIR, GOOD, pick
 from isthmus.analysis.findings.finding import Cause, shown
@@ -34,7 +35,6 @@ from isthmus.checks import Check, Facts, Result
 from isthmus.checks.base import as_root
 from isthmus.frames import Frame, Series
 from isthmus.program import Invocation
-from isthmus.results.commands import again
 from isthmus.results.run_file import DeviceRecord, Point, Run
 from isthmus.studies.transfer import LARGE, LATENCY_BYTES
 from isthmus.units import format_size

@@ -11,6 +11,7 @@ import msgspec
 import numpy as np
 
 from isthmus import backends
+from isthmus.analysis.commands import again
 from isthmus.analysis.context import AnalysisContext, each
 from isthmus.analysis.findings.finding import (
     MOST_HEADLINES,
@@ -24,7 +25,6 @@ from isthmus.analysis.sentences import say
 from isthmus.backends import BackendDescription
 from isthmus.frames import Frame, Series
 from isthmus.program import Invocation, quoted
-from isthmus.results.commands import again
 from isthmus.results.run_file import DeviceRecord
 from isthmus.statistics import Interval
 from isthmus.studies.transfer import LATENCY_BYTES

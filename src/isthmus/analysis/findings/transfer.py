@@ -8,6 +8,7 @@ from typing import Any
 
 from isthmus import backends
 from isthmus.analysis import hybrid, transfer, wording
+from isthmus.analysis.commands import again
 from isthmus.analysis.context import AnalysisContext, each, rate_of, time_of
 from isthmus.analysis.findings import common
 from isthmus.analysis.findings.curves import of_curves, of_splits
@@ -17,7 +18,6 @@ from isthmus.analysis.hybrid import Share
 from isthmus.analysis.ratios import SMALL, groups
 from isthmus.frames import Frame, Row
 from isthmus.program import Invocation
-from isthmus.results.commands import again
 from isthmus.statistics import Interval, relevant
 from isthmus.studies.base import Analysis
 from isthmus.studies.transfer import LARGE

@@ -32,6 +32,7 @@ import msgspec
 import numpy as np
 
 from isthmus.analysis import wording
+from isthmus.analysis.commands import again, is_address, points_of
 from isthmus.analysis.findings import causes
 from isthmus.analysis.findings.common import FAIR, GOOD, reference_of
 from isthmus.analysis.findings.finding import Cause, Finding, Verdict, shown
@@ -39,7 +40,6 @@ from isthmus.analysis.findings.reached import known_of
 from isthmus.analysis.sentences import say
 from isthmus.frames import Frame
 from isthmus.program import Invocation, invocation
-from isthmus.results.commands import again, is_address, points_of
 from isthmus.results.run_file import DeviceRecord, Run
 from isthmus.text import counted
 

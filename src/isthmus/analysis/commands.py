@@ -13,8 +13,8 @@ from types import MappingProxyType
 from typing import Any
 
 from isthmus import backends, studies
+from isthmus.address import Address
 from isthmus.errors import UsageError
-from isthmus.measure.address import Address
 from isthmus.program import Invocation, invocation, option_words, shorter
 from isthmus.results.run_file import Run
 from isthmus.run_options import RunOption, flag
