@@ -127,12 +127,25 @@ def _of_link(device: DeviceRecord, board: Board | None, point: Point) -> Limit |
         known = link_of(device.link)
         if known is None:
             return None
-        said = device.link.get("max_payload_bytes", "")
+        said = _payload(device)
         asked = device.link.get("max_read_request_bytes", "")
-        payload, link = int(said) if said.isdecimal() else _USUAL_PAYLOAD, known
-        value, guess, by = link.payload(payload), "" if said.isdecimal() else " assumed", ""
+        payload, link = said or _USUAL_PAYLOAD, known
+        value, guess, by = link.payload(payload), "" if said else " assumed", ""
     facts = [f"PCIe {link.name}", f"MPS {payload}{guess}", f"MRRS {asked}" if asked else "", by]
     return Limit(ways * value, "link", ", ".join(filter(None, facts)), ways * link.raw)
+
+
+def _payload(device: DeviceRecord) -> int:
+    """Most bytes of data in a packet of the device's link; 0 where it is not known."""
+    said = device.link.get("max_payload_bytes", "")
+    return int(said) if said.isdecimal() else 0
+
+
+def assumed(device: DeviceRecord) -> str:
+    """What the limit of a device's link assumes: ``MPS 256``; empty where all of it is known."""
+    board = boards.of_device(device.properties)
+    known = (board is not None and board.has("link")) or _payload(device) > 0
+    return "" if known else f"MPS {_USUAL_PAYLOAD}"
 
 
 def _of_memory(device: DeviceRecord, board: Board | None, point: Point) -> Limit | None:

@@ -2,13 +2,13 @@
 
 Causes come in this order:
 
-0. ``less``: a device whose name is known, slower than any known run of such devices, which nothing
-   of 1 to 3 explains;
+0. ``below_known``: a device whose name is known, slower than any known run of such devices, which
+   nothing of 1 to 3 explains;
 1. bad checks of what was read of the device and the machine (``isthmus.checks``), likeliest first;
 2. ``falling``: the last processes are all slower than all before them, ``UNSTEADY`` times or more;
-3. ``unsteady``: the best sample reaches the median rate ``UNSTEADY`` times or more, where the host
+3. ``other_user``: the best sample reaches the median rate ``UNSTEADY`` times or more, where the host
    was not disturbed and small copies are steady: something else used the link meanwhile;
-4. ``bounced``: ordinary memory has less than ``BOUNCED`` of the best kind's rate: copied once more.
+4. ``bounce``: ordinary memory has less than ``BOUNCED`` of the best kind's rate: copied once more.
 
 2 and 3 are judged without ordinary memory, whose copy by the host scatters by itself, and not where
 a bad check tells of a change during the run: that is what the times show.
@@ -48,12 +48,6 @@ START_UP = 0.1
 ORDINARY = ("pageable", "aligned", "hugepage")
 """Kinds of memory that a driver may have to copy before the device reaches them."""
 COPIES = ("write", "read", "read_bandwidth", "write_bandwidth")
-OTHER_USER = "another user of the link"
-FALLING = "a rate that falls during the run (heat or another user)"
-ANY = "a slow device, or another user of the link"
-LESS = "another user of the link, or a fault that no check sees"
-"""Of a device whose name is known, and that is slower than any known run of its family."""
-_API = "the API or its driver"
 MOST = 2
 """Causes in one sentence."""
 _BY_HOST = r"\b(?:steal|timer_bound)\b"
@@ -108,7 +102,10 @@ def lesser_link(run: Run, device: DeviceRecord) -> str:
 
 def by_check(check: Check, result: Result) -> Cause:
     """What a check found, as a cause."""
-    return Cause(name=check.fault, evidence=result.found, command=result.command, check=check.name)
+    return Cause(
+        kind="check", of=check.fault, evidence=result.found, command=result.command,
+        check=check.name,
+    )  # fmt: skip
 
 
 def causes_of(
@@ -150,7 +147,7 @@ def _less(run: Run, device: DeviceRecord, best: Sequence[Any]) -> Iterator[Cause
     row = furthest_below(device, best)
     if row is not None and (runs := known_of(device, row)):
         yield Cause(
-            name=LESS,
+            kind="below_known",
             evidence=f"{row.operation} {shown(row.bandwidth_Bps, 'B/s')}; {runs.runs} known runs "
             f"of {runs.family}, scaled to this link: {shown(runs.least, 'B/s')} or more "
             f"(least: {runs.source})",
@@ -204,7 +201,7 @@ def _unsteady(rows: Frame) -> Iterator[Cause]:
                 shown(rate, "B/s") for rate in (ratio * row.bandwidth_Bps, row.bandwidth_Bps)
             )
             yield Cause(
-                name=OTHER_USER,
+                kind="other_user",
                 evidence=f"best sample {top}, median {usual} at {format_size(int(row.bytes))}",
                 command="lspci -tv; ps aux",
             )
@@ -243,7 +240,7 @@ def _falling(run: Run, device: DeviceRecord, rows: Frame) -> Iterator[Cause]:
             which = f"process {first + 1}" + (" on" if len(of) > first + 1 else "")
             if late < GOOD * float(direct["limit_Bps"].iloc[0]):
                 yield Cause(
-                    name=FALLING,
+                    kind="falling",
                     evidence=f"{shown(early, 'B/s')} at {format_size(point.bytes)}, "
                     f"{shown(late, 'B/s')} from {which} of {len(of)}",
                     command="sensors; lspci -tv; ps aux",
@@ -272,7 +269,7 @@ def _bounced(run: Run, device: DeviceRecord, rows: Frame, best: Sequence[Any]) -
 
 def _bounce(run: Run, device: DeviceRecord, memory: str, other: str, evidence: str) -> Cause:
     command = again(run, "transfer", [device.address], {"memory": f"{memory},{other}"}) or ""
-    return Cause(name=f"a bounce copy of {memory} memory", evidence=evidence, command=command)
+    return Cause(kind="bounce", of=memory, evidence=evidence, command=command)
 
 
 def _unexplained(
@@ -283,19 +280,19 @@ def _unexplained(
     if full is not None:
         command = again(run, "transfer", [device.address, str(full.device)]) or ""
         filled = f"{full.device} reaches {wording.percent(full.limit_share)} of the same link"
-        yield Cause(name=_API, evidence=filled, command=command)
+        yield Cause(kind="api", evidence=filled, command=command)
         return
     hidden = [(check, one) for check, one in results if one.state == "unknown" and check.fault]
     for check, result in hidden[:MOST]:
         cause = by_check(check, result)
         yield msgspec.structs.replace(
             cause,
-            name=f"perhaps {check.fault}",
+            kind="hidden_check",
             command=result.command or as_root(device.address),
         )
     if not hidden:
         yield Cause(
-            name=ANY,
+            kind="device_or_user",
             evidence=f"a steady {wording.percent(row.limit_share)} of the link; no check is bad. "
             "Run again at another time (isthmus compare), or on an equal node (isthmus fleet)",
             command=_again(run, device),

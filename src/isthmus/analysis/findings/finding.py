@@ -6,6 +6,7 @@ from typing import Any, Literal
 
 import msgspec
 
+from isthmus.analysis.sentences import CAUSES
 from isthmus.analysis.wording import number
 from isthmus.program import Invocation
 from isthmus.statistics import Interval
@@ -15,6 +16,12 @@ _WIDE = 10.0
 MOST_HEADLINES = 4
 """Headlines of one study."""
 ReferenceKind = Literal["limit", "published", "modelled", "memcpy", "other"]
+CauseKind = Literal[
+    "check", "hidden_check", "below_known", "falling", "other_user", "bounce", "api",
+    "device_or_user", "above_limit", "above_sum", "not_arrived", "not_copied", "moved_nothing",
+    "not_run", "unverified", "no_large_copy", "hidden_link",
+]  # fmt: skip
+"""``analysis.sentences.CAUSES`` says each in words."""
 Verdict = Literal[
     "good", "fair", "poor", "same", "faster", "slower", "undecided", "none",
     "normal", "below", "impossible", "unknown",
@@ -37,14 +44,20 @@ class Reference(msgspec.Struct, frozen=True):
 class Cause(msgspec.Struct, frozen=True, kw_only=True):
     """Why a figure is what it is, or why it cannot be true."""
 
-    name: str
-    """In a few words: "small packets"."""
+    kind: CauseKind
+    of: str = ""
+    """What the kind is of: the fault that a check looks for, or a kind of memory."""
     evidence: str
     """What was read or measured that says so."""
     command: Invocation | str
     """Shows it, or decides it: a command of Isthmus, or a line for a shell."""
     check: str = ""
     """Check of ``isthmus doctor`` that found it; empty: measured."""
+
+    @property
+    def name(self) -> str:
+        """In a few words: "small packets"."""
+        return CAUSES[self.kind].format(of=self.of)
 
 
 class Finding(msgspec.Struct, frozen=True, kw_only=True):
@@ -143,7 +156,8 @@ def plain(finding: Finding) -> dict[str, Any]:
         data["interval"] = {name: end if abs(end) < float("inf") else None for name, end in ends}
     data["action"] = str(finding.action)
     data["causes"] = [
-        {**msgspec.structs.asdict(cause), "command": str(cause.command)} for cause in finding.causes
+        {"name": cause.name, **msgspec.structs.asdict(cause), "command": str(cause.command)}
+        for cause in finding.causes
     ]
     data["reference"] = finding.reference and msgspec.structs.asdict(finding.reference)
     return data
