@@ -8,10 +8,12 @@ from types import MappingProxyType
 
 from isthmus.analysis.host_state import LEAST_STEAL, Variation
 from isthmus.results.run_file import Run
-from isthmus.units import format_size
+from isthmus.units import Amount, format_size, size_amount
 
 MOST_TOLD = 10.0
 """Ratio of times beyond which an upper bound is not shown: it would tell nothing."""
+_DIGITS = 4
+"""Most digits of a size that is shown exactly."""
 _BINARY = ("", "Ki", "Mi", "Gi", "Ti")
 
 
@@ -31,7 +33,12 @@ HOST_REFERENCES = MappingProxyType(
 
 def percent(share: float) -> str:
     """``4.2 %``: two digits below ten per cent, whole numbers above."""
-    return f"{100 * share:.1f} %" if abs(share) < 0.1 else f"{100 * share:.0f} %"
+    return str(percent_amount(share))
+
+
+def percent_amount(share: float) -> Amount:
+    """See ``percent``."""
+    return Amount(f"{100 * share:.{1 if abs(share) < 0.1 else 0}f}", "%")
 
 
 def host_varied(found: Variation) -> str:
@@ -48,12 +55,22 @@ def host_varied(found: Variation) -> str:
 
 def size(value: float) -> str:
     """Any size, rounded: ``12.3Ki``."""
+    return "".join(_size(value))
+
+
+def size_in_bytes(value: float) -> str:
+    """Any size, rounded, with its unit: ``12.3 KiB``."""
+    number_, unit = _size(value)
+    return f"{number_} {unit}B"
+
+
+def _size(value: float) -> Amount:
     if value <= 0 or not math.isfinite(value):
-        return "0" if value == 0 else "unknown"
-    if float(value).is_integer() and len((exact := format_size(int(value))).rstrip("KMGTi")) <= 4:
+        return Amount("0" if value == 0 else "unknown", "")
+    if float(value).is_integer() and len((exact := size_amount(int(value))).number) <= _DIGITS:
         return exact
     power = min(int(math.log2(value)) // 10 if value >= 1 else 0, len(_BINARY) - 1)
-    return f"{number(value / 1024**power)}{_BINARY[power]}"
+    return Amount(number(value / 1024**power), _BINARY[power])
 
 
 def sizes(values: Sequence[int]) -> str:

@@ -6,7 +6,8 @@ from isthmus.checks.base import NOT_RECORDED, Check, Facts, Result
 
 _NOTICEABLE = 0.05
 """Share of the busy time; less widens intervals, but lowers no rate that a table shows."""
-_NOW = "vmstat 1 5  # column st: now"
+_VMSTAT = "vmstat 1 5"
+_NOW = f"{_VMSTAT}  # column st: now"
 _SINCE_START = "head -1 /proc/stat  # 8th number: ticks of steal"
 
 
@@ -42,7 +43,7 @@ def judge(facts: Facts) -> Result | None:
     return Result(
         state="unknown",
         found=f"others took {100 * share:.0f} % of {whole} since start; now is not known",
-        cure=f"see what they take now: {_NOW.partition('  ')[0]}",
+        cure=f"see what they take now: {_VMSTAT}",
         command=command,
     )
 

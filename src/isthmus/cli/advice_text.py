@@ -13,7 +13,7 @@ from isthmus.columns import wrapped
 from isthmus.program import invocation, option_words
 from isthmus.results.run_file import NO_LINK_BPS, DeviceRecord
 from isthmus.statistics import Interval
-from isthmus.units import format_rate, format_seconds, format_size
+from isthmus.units import format_rate, format_seconds, format_size, seconds_amount
 from isthmus.written import json_text
 
 DIRECTIONS = {"h2d": "to the device", "d2h": "to the host"}
@@ -29,11 +29,10 @@ def named(way: Way, size: int) -> str:
 
 def _timed(time: Interval) -> str:
     """A time with its interval: ``8.10 ms (7.94 to 8.31)``."""
-    value, low, high = map(format_seconds, time[:3])
+    value, low, high = map(seconds_amount, time[:3])
     if not time.known:
         return f"{value} (interval unknown)"
-    short = low.removesuffix(value[-3:]) if high.endswith(value[-3:]) else low
-    return value if low == high else f"{value} ({short} to {high})"
+    return str(value) if low == high else f"{value} ({low.and_to(high)})"
 
 
 def _rated(option: Option, size: int) -> str:

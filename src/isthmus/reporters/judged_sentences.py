@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from isthmus.analysis.findings.finding import shown
-from isthmus.analysis.wording import percent, size
+from isthmus.analysis.wording import percent, size_in_bytes
 from isthmus.importers.base import Row
 from isthmus.judging import Judgement, Reason
 from isthmus.judging.grouping import backend
@@ -87,13 +87,6 @@ def spread(rows: Sequence[Row]) -> str:
     return f"{low.values[0]:.6g}-{high.values[0]:.6g} {low.printed_unit or low.unit}"
 
 
-def bytes_of(number: float) -> str:
-    """A size with its unit: ``4 KiB``."""
-    text = size(number)
-    digits = text.rstrip("KMGTi")
-    return f"{digits} {text[len(digits) :]}B"
-
-
 class _Said(NamedTuple):
     """What a sentence is made of."""
 
@@ -153,7 +146,7 @@ def _above(said: _Said) -> str:
     if limit is None:
         return f"{said.subject} {fastest} is more than any link carries."
     most, at = shown(limit.raw, "B/s"), said.reason.size
-    fastest += f" at {bytes_of(at)}" if at else ""
+    fastest += f" at {size_in_bytes(at)}" if at else ""
     carries = "carry" if _SEVERAL.search(limit.name) else "carries"
     return f"{said.subject} {fastest}; {limit.name} {carries} at most {most} ({limit.source})."
 
@@ -170,8 +163,8 @@ def _falls(said: _Said) -> str:
     reason = said.reason
     last = shown(reason.rate * reason.share, "B/s")
     return (
-        f"{said.subject} falls from {said.other} at {bytes_of(reason.size)} to {last} at "
-        f"{bytes_of(reason.at)}."
+        f"{said.subject} falls from {said.other} at {size_in_bytes(reason.size)} to {last} at "
+        f"{size_in_bytes(reason.at)}."
     )
 
 
@@ -260,8 +253,9 @@ def _slower_run(said: _Said) -> str:
 def _start_up(said: _Said) -> str:
     seconds = shown(said.one.row.seconds()[0] / said.one.row.times, "s")
     return (
-        f"{said.subject}: {bytes_of(said.reason.size)} in {seconds} a call, of which a small call "
-        f"takes up to {shown(said.reason.seconds, 's')}: {said.rate}{said.of_limit} says little."
+        f"{said.subject}: {size_in_bytes(said.reason.size)} in {seconds} a call, of which a small "
+        f"call takes up to {shown(said.reason.seconds, 's')}: {said.rate}{said.of_limit} says "
+        "little."
     )
 
 
@@ -281,7 +275,7 @@ def _middle(said: _Said) -> str:
 
 
 def _latency(said: _Said) -> str:
-    size_, seconds = bytes_of(said.reason.size), shown(said.reason.seconds, "s")
+    size_, seconds = size_in_bytes(said.reason.size), shown(said.reason.seconds, "s")
     each = f"{said.subject}: {size_} in {seconds} each: latency, no share of a link"
     if said.one.known is None:
         return f"{each}, and no known time to compare it with."
@@ -289,7 +283,8 @@ def _latency(said: _Said) -> str:
 
 
 def _too_small(said: _Said) -> str:
-    return f"{said.subject} {said.rate} with {bytes_of(said.one.row.size or 0)} each: too small."
+    each = size_in_bytes(said.one.row.size or 0)
+    return f"{said.subject} {said.rate} with {each} each: too small."
 
 
 def _no_limit(said: _Said) -> str:

@@ -14,7 +14,7 @@ from isthmus.analysis.wording import percent
 from isthmus.models.pcie import link_of
 from isthmus.results.run_file import DeviceRecord, Origin, Run, moment
 from isthmus.text import counted
-from isthmus.units import format_seconds, format_size, printable
+from isthmus.units import format_bytes, format_seconds, printable
 
 COMMIT_DIGITS = 12
 """Digits of a commit that are shown."""
@@ -269,14 +269,7 @@ def _is(count: int) -> str:
 
 
 def _sizes(spans: Iterable[Span]) -> str:
-    return _listed(_range(_size(low), _size(high)) for low, high in spans)
-
-
-def _size(size: int) -> str:
-    """``4 KiB``, as papers write it."""
-    text = format_size(size)
-    number = text.rstrip("KMGTi")
-    return f"{number} {text[len(number) :]}B"
+    return _listed(_range(format_bytes(low), format_bytes(high)) for low, high in spans)
 
 
 def _times(seconds: Range) -> str:

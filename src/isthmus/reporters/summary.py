@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import textwrap
-from collections.abc import Container, Iterator, Sequence
+from collections.abc import Container, Iterable, Iterator, Sequence
 from pathlib import Path
 
 from isthmus import backends, studies
@@ -54,7 +54,7 @@ def lines(
     results = findings(run, rows)
     sentences = dict.fromkeys((_title(run), main_sentence(results), _all_clear(results)))
     top = [line for sentence in sentences for line in _wrapped(sentence, 2)]
-    bottom = ["", *_wrapped(unmeasured(run, rows, results), 2), *_wrapped(_state(run, rows), 2)]
+    bottom = ["", *_not_measured(run, rows, results), *_wrapped(_state(run, rows), 2)]
     bottom += _wrapped(host_varied(run), 2)
     bottom += _wrapped(left_out(run), 1)
     if any(one.clock == "hybrid" for one in results):
@@ -207,8 +207,13 @@ def _whose(one: Finding, of_study: Sequence[Finding]) -> str:
     return f", {rest}" if rest else ""
 
 
+def _not_measured(run: Run, rows: Frame, results: Sequence[Finding]) -> Iterable[str]:
+    missing = unmeasured(run, rows, results)
+    return _wrapped(f"Not measured: {missing}", 2) if missing else ()
+
+
 def unmeasured(run: Run, rows: Frame, results: Sequence[Finding]) -> str:
-    """Requested measurements that are missing, each reason once."""
+    """Requested measurements that are missing, each with its reason; empty where none is."""
     texts = []
     if run.origin:
         texts += [*run.origin.not_measured, *run.origin.left_out]
@@ -236,7 +241,7 @@ def unmeasured(run: Run, rows: Frame, results: Sequence[Finding]) -> str:
     texts += [f"{device} (all times below the clock's resolution)" for device in short]
     wrong = sum(any(r.verified == "false" for r in point.reruns) for point in run.points)
     texts += [f"{wrong} points (their data did not arrive)"] if wrong else []
-    return f"Not measured: {'; '.join(texts)}" if texts else ""
+    return "; ".join(texts)
 
 
 def host_varied(run: Run) -> str:

@@ -6,8 +6,8 @@ Causes come in this order:
    nothing of 1 to 3 explains;
 1. bad checks of what was read of the device and the machine (``isthmus.checks``), likeliest first;
 2. ``falling``: the last processes are all slower than all before them, ``UNSTEADY`` times or more;
-3. ``other_user``: the best sample reaches the median rate ``UNSTEADY`` times or more, where the host
-   was not disturbed and small copies are steady: something else used the link meanwhile;
+3. ``other_user``: the best sample reaches the median rate ``UNSTEADY`` times or more, where the
+   host was not disturbed and small copies are steady: something else used the link meanwhile;
 4. ``bounce``: ordinary memory has less than ``BOUNCED`` of the best kind's rate: copied once more.
 
 2 and 3 are judged without ordinary memory, whose copy by the host scatters by itself, and not where

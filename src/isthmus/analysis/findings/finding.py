@@ -10,6 +10,7 @@ from isthmus.analysis.sentences import CAUSES
 from isthmus.analysis.wording import number
 from isthmus.program import Invocation
 from isthmus.statistics import Interval
+from isthmus.units import Amount
 
 _WIDE = 10.0
 """Intervals with a larger ratio of their ends are shown as a factor."""
@@ -97,9 +98,14 @@ class Finding(msgspec.Struct, frozen=True, kw_only=True):
     clock: str = ""
 
     @property
+    def amount(self) -> Amount:
+        """The value and its unit; empty without one."""
+        return Amount("", "") if self.interval is None else _amount(self.interval.value, self.unit)
+
+    @property
     def figure(self) -> str:
         """The value with its unit: ``54.7 GB/s``, ``7.24 us``, ``1.3 x``; empty without one."""
-        return "" if self.interval is None else shown(self.interval.value, self.unit)
+        return str(self.amount)
 
     @property
     def span(self) -> str:
@@ -132,10 +138,14 @@ def _scale(value: float, unit: str) -> tuple[float, str]:
     return next(((s, u) for s, u in scales if abs(value) >= s * 0.9995), scales[-1])
 
 
+def _amount(value: float, unit: str) -> Amount:
+    scale, name = _scale(value, unit)
+    return Amount(number(value / scale), name)
+
+
 def shown(value: float, unit: str) -> str:
     """A value with three digits and the unit that suits it; ``unit`` as of a finding."""
-    scale, name = _scale(value, unit)
-    return f"{number(value / scale)} {name}"
+    return str(_amount(value, unit))
 
 
 def span(interval: Interval, unit: str) -> str:
@@ -145,6 +155,12 @@ def span(interval: Interval, unit: str) -> str:
     scale, _ = _scale(interval.value, unit)
     low, high = number(interval.low / scale), number(interval.high / scale)
     return f"{low} to {high}" if low != high else ""
+
+
+def shown_range(interval: Interval, unit: str) -> str:
+    """The ends with their unit, ``55.0 to 55.1 GB/s``; the value where they are shown alike."""
+    ends = span(interval, unit)
+    return f"{ends} {_scale(interval.value, unit)[1]}" if ends else shown(interval.value, unit)
 
 
 def plain(finding: Finding) -> dict[str, Any]:
