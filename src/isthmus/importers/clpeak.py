@@ -257,6 +257,7 @@ class _Parts:
             kind=metric.kind if metric.memory or call or metric.direction else "other",
             device=address,
             part=entry.device,
+            called=entry.metric.removeprefix("enqueue") if entry.test == _TRANSFER else "",
             size=0 if call else None,
             values=(value,),
             unit=meant,

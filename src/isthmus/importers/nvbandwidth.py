@@ -53,6 +53,11 @@ class _Test(NamedTuple):
     direction: Literal["h2d", "d2h", "both", ""] = ""
     memory: str = ""
     opposite: bool = False
+    engine: Literal["ce", "sm", ""] = ""
+
+
+def _engine(name: str) -> Literal["ce", "sm", ""]:
+    return "ce" if name.endswith("_ce") else "sm" if name.endswith("_sm") else ""
 
 
 def _test(name: str) -> _Test:
@@ -67,7 +72,7 @@ def _test(name: str) -> _Test:
             "device_to_device_memcpy_read_ce": "peer_read",
             "device_to_device_memcpy_write_ce": "peer_write",
         }.get(name, "")
-        return _Test("peer", operation, "", "device", opposite)
+        return _Test("peer", operation, "", "device", opposite, _engine(name))
     way: Literal["h2d", "d2h", ""] = (
         "h2d" if name.startswith("host_to_device") else
         "d2h" if name.startswith("device_to_host") else ""
@@ -76,7 +81,7 @@ def _test(name: str) -> _Test:
         return _Test("other")
     operation = "write" if way == "h2d" else "read"
     operation = operation if name.endswith("_ce") else f"copy_sm_{operation}"
-    return _Test("copy", "" if opposite else operation, way, "pinned", opposite)
+    return _Test("copy", "" if opposite else operation, way, "pinned", opposite, _engine(name))
 
 
 class _TestCase(msgspec.Struct):
@@ -123,6 +128,9 @@ def _rows(
                 kind=test.kind,
                 device=f"cuda:{gpu}",
                 part=f"GPU {row} and {column}" if peers else f"GPU {column}",
+                ends=(str(row), str(column)) if peers else (),
+                engine=test.engine,
+                called=name if peers else "",
                 run=run,
                 values=(number(cell, line),),
                 unit=unit,

@@ -182,6 +182,7 @@ def _row(found: re.Match[str], row: str, line: int, part: _Part) -> Row:
         name=name,
         kind=kind,  # type: ignore[arg-type]
         part=f"{part.pairs} pairs" if part.pairs > 1 else buffers,
+        ends=() if part.pairs > 1 else tuple(filter(None, part.buffers)),
         run=part.run,
         study="beff" if operation else "",
         operation=operation,

@@ -182,6 +182,7 @@ def _row(line: int, source: str, target: str, cell: str, parts: _Parts) -> Row:
         line=line, name=f"{parts.title} copy", kind=kind, study="transfer" if operation else "",
         operation=operation, device=f"rocm:{gpu}",
         part=f"GPU {gpu}{node}" if kind == "copy" else f"GPU {source} and {target}",
+        ends=() if kind == "copy" else (source, target),
         values=(number(cell, line),), unit=unit(parts.printed, line), statistic="best",
         memory="pinned" if kind == "copy" else "device", direction=way, initiator="dma",
         axes={"depth": 1, "bank": 0} | ({"host": source if way == "h2d" else target}
@@ -204,6 +205,7 @@ def _of_size(
         line=line, name="copy", kind=kind, study="transfer" if operation else "",
         operation=operation, device=f"rocm:{gpu}",
         part=f"GPU {gpu}" if kind == "copy" else f"GPU {source} and {target}",
+        ends=() if kind == "copy" else (source, target),
         size=size(found[1], line, found[2]), values=(number(found[3].split()[1], line),),
         unit=unit(printed, line), printed_unit=printed, statistic="mean",
         memory="pinned" if kind == "copy" else "device", direction=way, initiator="dma",

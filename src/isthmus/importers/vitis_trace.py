@@ -89,7 +89,7 @@ def read(text: str) -> Log:
         devices=[device(address, name, api="xrt" if native else "opencl", kind="accelerator")],
         names=[name] if platform else [],
         problems=parts.problems,
-        facts={"engine": "vitis"},
+        engines=("vitis",),
     )
 
 

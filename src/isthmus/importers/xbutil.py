@@ -204,7 +204,8 @@ def _rows(test: _Test, address: str, problems: Problems) -> Iterator[Row]:
                 known_unit(between[4], line)
                 yield Row(
                     line=line, name="M2M bandwidth", kind="on_card", device=address,
-                    part=f"{between[1]} to {between[2]}", values=(number(between[3], line),),
+                    part=f"{between[1]} to {between[2]}", ends=(between[1], between[2]),
+                    values=(number(between[3], line),),
                     unit=_meant(between[4]), printed_unit=between[4], statistic="mean", api="xrt",
                     memory="device", initiator="dma",
                 )  # fmt: skip
@@ -330,8 +331,8 @@ def read(text: str) -> Log:
         links=list(_links(text, found)),
         outcomes=outcomes,
         problems=problems,
-        facts={"engine": "xdma,xrt" if any("xdma" in one.platform for one in found) else "xrt"}
-        | ({"threads": threads[1]} if threads else {}),
+        engines=("xdma", "xrt") if any("xdma" in one.platform for one in found) else ("xrt",),
+        facts={"threads": threads[1]} if threads else {},
         left_out=left_out,
     )
 

@@ -61,7 +61,7 @@ def read(text: str) -> Log:
         devices=[device(one, engine.upper(), kind="accelerator") for one in names],
         outcomes=outcomes,
         problems=problems,
-        facts={"engine": "qdma" if engine == "qdma" else "xdma,xdma-tools"},
+        engines=("qdma",) if engine == "qdma" else ("xdma", "xdma-tools"),
     )
 
 

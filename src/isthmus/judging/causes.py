@@ -74,7 +74,7 @@ class _Seen:
 
     @property
     def engines(self) -> set[str]:
-        return {name for log in self.logs for name in log.facts.get("engine", "").split(",")}
+        return {name for log in self.logs for name in log.engines}
 
     @property
     def address(self) -> str:

@@ -160,8 +160,7 @@ class _Case:
     ) -> None:
         self.logs, self.log, self.group, self.given = logs, log, group, given
         self.board = _board_of(log, group, boards)
-        names = [name for name in log.facts.get("engine", "").split(",") if name]
-        names = names or ([self.board.engine] if self.board and self.board.engine else [])
+        names = log.engines or ([self.board.engine] if self.board and self.board.engine else [])
         self.engines = [one for one in map(engine, names) if one]
         references = [one for one in (self.board, *self.engines) if one]
         self.own = known.own_sources(log, references)
@@ -170,7 +169,7 @@ class _Case:
 
     def judged(self) -> Judgement:
         """The verdict, without causes."""
-        if self.log.facts.get("emulated"):
+        if self.log.emulated:
             return self._unjudged("emulated")
         if any(row.fault for row in self.group.rows):
             return replace(self._unjudged("faulty"), verdict="impossible")
@@ -260,7 +259,7 @@ class _Case:
         return self.log.facts.get("hosts", "1") != "1"
 
     def _between_devices(self) -> bool:
-        return all(row.part == "D to D" for row in self.group.rows)
+        return all(row.ends == ("D", "D") for row in self.group.rows)
 
     def _impossible(self, fastest: float, limit: Limit | None) -> _Found | None:
         """Whether a rate cannot be true."""

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 import statistics
 from collections import Counter
 from collections.abc import Iterator, Sequence
@@ -27,8 +26,8 @@ OTHER_RUN = 0.5
 since hosts and options may differ."""
 MOST_SLOW_PAIRS = 1 / 3
 """Share of all pairs up to which slow pairs are told: two groups of GPUs have more between them."""
-_ENDS = 2
-"""Of a pair."""
+_WAYS = 2
+"""Ways between two devices."""
 _FEWEST = 3
 """Sizes of a curve, and objects that have a median."""
 
@@ -40,12 +39,12 @@ def shape(group: Group, objects: Sequence[Row]) -> list[Reason]:
 
 def _falls(group: Group) -> Iterator[Reason]:
     """A rate that is much lower at the largest size than at its best size."""
-    for part in dict.fromkeys(row.part for row in group.rows):
+    for part, ends in dict.fromkeys((row.part, row.ends) for row in group.rows):
         curve: dict[int, float] = {}
         for row in group.rows:
             if row.part == part and row.size and row.rates():
                 curve[row.size] = max(curve.get(row.size, 0.0), rate(row))
-        within_caches = group.kind == "network" and "D" not in part.replace(",", " ").split()
+        within_caches = group.kind == "network" and "D" not in ends
         if len(curve) < _FEWEST or within_caches:
             continue  # between buffers of processors, rates fall beyond the caches
         largest, best = max(curve), max(curve, key=lambda size: curve[size])
@@ -80,22 +79,16 @@ def _much_slower(objects: Sequence[Row]) -> tuple[float, list[Row]]:
 
 def _are_two_ways(objects: Sequence[Row]) -> bool:
     """Whether two objects are both ways between one pair of devices."""
-    ends = [_ends(row) for row in objects]
-    return len(ends) == _ENDS and bool(ends[0]) and ends[0] == ends[1][::-1]
-
-
-def _ends(row: Row) -> tuple[str, ...]:
-    """The two devices, or banks, of a pair; empty for another object."""
-    found = tuple(re.split(" and | to ", row.part.removeprefix("GPU ")))
-    return found if len(found) == _ENDS else ()
+    ends = [row.ends for row in objects]
+    return len(ends) == _WAYS and bool(ends[0]) and ends[0] == ends[1][::-1]
 
 
 def _by_topology(slow: Sequence[Row], objects: Sequence[Row]) -> bool:
     """Whether slow pairs may be slow by design: many are, or each device has equally many."""
-    if not all(map(_ends, objects)):
+    if not all(row.ends for row in objects):
         return False
-    counts = Counter(end for row in slow for end in _ends(row))
-    ends = {end for row in objects for end in _ends(row)}
+    counts = Counter(end for row in slow for end in row.ends)
+    ends = {end for row in objects for end in row.ends}
     regular = len({counts[end] for end in ends}) == 1
     return len(slow) > MOST_SLOW_PAIRS * len(objects) or regular
 

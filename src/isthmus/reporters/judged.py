@@ -197,7 +197,7 @@ def _nothing(judged: Judged) -> str:
     links = [link for log in judged.logs for link in log.links]
     if judged.shown:
         return "the log has no transfer that is judged."
-    if any(log.facts.get("emulated") for log in judged.logs):
+    if any(log.emulated for log in judged.logs):
         return "hardware emulation is no hardware, and no time of a transfer is in the log."
     if links and not any(log.rows for log in judged.logs):
         one = links[0]

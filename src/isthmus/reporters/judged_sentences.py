@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
 from typing import NamedTuple
 
@@ -26,8 +25,6 @@ _KERNEL_WAYS = {"h2d": "read", "d2h": "written", "both": "both ways", "": ""}
 _GPUS = ("cuda", "rocm")
 _ALIKE = 0.25
 """Objects that differ more are not alike."""
-_SEVERAL = re.compile(r"links\b", re.IGNORECASE)
-"""In names of limits that are plural: ``18 NVLinks of generation 4``."""
 _PAIR = 2
 """Ways between two devices."""
 _JUST = 1.01
@@ -44,12 +41,8 @@ def what(judgement: Judgement) -> str:
     if group.kind in {"network", "collective", "peer", "on_card"}:
         words = f"{group.name}" if group.kind in {"network", "collective"} else words
         words += f", {judgement.row.part}" if group.kind == "network" and judgement.row.part else ""
-        words += (
-            f", {group.name}" if group.kind == "peer" and group.name.startswith("device") else ""
-        )
     words += {"ce": ", copy engine", "sm": ", SM"}.get(group.engine, "")
-    if group.kind == "copy" and group.name.startswith("transfer_bandwidth"):
-        words += f", {group.name.removeprefix('transfer_bandwidth ').removeprefix('enqueue')}"
+    words += f", {judgement.row.called}" if judgement.row.called else ""
     words += {"opposite": ", both ways at once"}.get(group.beside, "")
     return words
 
@@ -147,8 +140,7 @@ def _above(said: _Said) -> str:
         return f"{said.subject} {fastest} is more than any link carries."
     most, at = shown(limit.raw, "B/s"), said.reason.size
     fastest += f" at {size_in_bytes(at)}" if at else ""
-    carries = "carry" if _SEVERAL.search(limit.name) else "carries"
-    return f"{said.subject} {fastest}; {limit.name} {carries} at most {most} ({limit.source})."
+    return f"{said.subject} {fastest}; {limit.name} can carry {most} at most ({limit.source})."
 
 
 def _above_any(said: _Said) -> str:
