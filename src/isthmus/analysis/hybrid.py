@@ -19,7 +19,6 @@ import numpy as np
 from isthmus.analysis import wording
 from isthmus.analysis.context import AnalysisContext, Rows, each, interval_of, question
 from isthmus.analysis.ratios import (
-    SMALL,
     Memories,
     by_memory,
     groups,
@@ -30,7 +29,7 @@ from isthmus.analysis.ratios import (
 )
 from isthmus.analysis.summary import simulated_devices
 from isthmus.statistics import Interval
-from isthmus.studies.transfer import LARGE
+from isthmus.thresholds import LARGE, SMALL
 
 _SPANS = ((0, SMALL), (LARGE, np.inf))
 _ONE = ("device", "operation", "memory", "axes")

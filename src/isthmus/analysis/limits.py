@@ -22,6 +22,7 @@ from isthmus.frames import Frame
 from isthmus.models import serial
 from isthmus.models.pcie import link_of, path_of
 from isthmus.results.run_file import DeviceRecord, Point, Run
+from isthmus.thresholds import PLATEAU, SETTLED
 
 Name = Literal["link", "links", "device memory", "memcpy"]
 COLUMNS = ("limit_Bps", "limit_share", "limit", "limit_source", "plateau")
@@ -30,18 +31,9 @@ whether a larger size is hardly faster."""
 _USUAL_PAYLOAD = 256
 _KNOWN = 2.0
 """Rates whose interval is wider than this factor are compared with no memory copy."""
-PLATEAU = 0.05
-"""Most gain over the next larger sizes of a rate that is called a plateau.
-
-On H100 and H200 (gen5 x16), pinned copies of 16 MiB have 0.97 to 0.99 of the rate of the largest,
-those of 1 MiB 0.58 to 0.73, those of 256 KiB 0.31 to 0.39 (runs stored in ``benchmarks/results``).
-"""
 _STEP = 8
 """Largest factor between two sizes of which the larger shows whether the smaller is on the plateau.
 Sizes of a run lie this far apart, or less."""
-ALONE = 16 << 20
-"""Bytes from which a rate without a neighbouring size is on the plateau: a start-up time of 10 us
-is 3 % of such a copy on PCIe gen5 x16."""
 _NO_LINKS = ("mpi", "staged")
 """Channels between devices that do not use the links between them."""
 
@@ -229,7 +221,7 @@ def _settled(rates: Sequence[tuple[int, float]]) -> range:
         if near and rate >= (1 - PLATEAU) * highest:
             return range(i, last + 1)
     before = [size for size, _ in rates[:-1] if _STEP * size >= rates[last][0]]
-    alone = not before and rates[last][0] >= ALONE
+    alone = not before and rates[last][0] >= SETTLED
     return range(last, last + 1) if alone else range(0)
 
 

@@ -24,8 +24,6 @@ from isthmus.frames import Frame, missing
 from isthmus.results.run_file import Point, Rerun, Run, Verified
 from isthmus.statistics import LOOKS, Interval, over_processes
 
-SMALL = 4096
-"""Bytes: up to this size the time of a transfer is mostly overhead."""
 _MEDIANS = ("device", "api", "operation", "memory", "bytes", "rerun", "log", "log_low", "log_high")
 
 

@@ -12,7 +12,6 @@ from isthmus.analysis import hybrid, reproduction, wording
 from isthmus.analysis.context import SERIES, AnalysisContext, Rows, each, question, rate_of
 from isthmus.analysis.hybrid import estimated
 from isthmus.analysis.ratios import (
-    SMALL,
     Ratio,
     by_size,
     complete,
@@ -26,7 +25,7 @@ from isthmus.boards import Board
 from isthmus.frames import Frame, Series
 from isthmus.statistics import Interval
 from isthmus.statistics.fits import Curve, curve_of, half_bandwidth
-from isthmus.studies.transfer import LARGE
+from isthmus.thresholds import LARGE, SMALL
 from isthmus.units import format_size
 
 

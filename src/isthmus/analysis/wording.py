@@ -6,8 +6,9 @@ import math
 from collections.abc import Iterator, Mapping, Sequence
 from types import MappingProxyType
 
-from isthmus.analysis.host_state import LEAST_STEAL, Variation
+from isthmus.analysis.host_state import Variation
 from isthmus.results.run_file import Run
+from isthmus.thresholds import STEAL_SEEN
 from isthmus.units import Amount, format_size, size_amount
 
 MOST_TOLD = 10.0
@@ -44,7 +45,7 @@ def percent_amount(share: float) -> Amount:
 def host_varied(found: Variation) -> str:
     """In which part of a run the host was slower, and which points follow it, as a sentence."""
     what = HOST_REFERENCES[found.reference]
-    steal = f", {percent(found.steal)} steal" if found.steal >= LEAST_STEAL else ""
+    steal = f", {percent(found.steal)} steal" if found.steal >= STEAL_SEEN else ""
     text = (
         f"The host was {percent(found.slower)} slower in {percent(found.share)} of this run "
         f"({what}{steal}): points of size {sizes(found.followed)} follow it"

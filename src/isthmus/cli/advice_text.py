@@ -11,8 +11,9 @@ from isthmus.analysis.commands import is_address, study_command
 from isthmus.analysis.wording import number, percent
 from isthmus.columns import wrapped
 from isthmus.program import invocation, option_words
-from isthmus.results.run_file import NO_LINK_BPS, DeviceRecord
+from isthmus.results.run_file import DeviceRecord
 from isthmus.statistics import Interval
+from isthmus.thresholds import NOTHING_BPS
 from isthmus.units import format_rate, format_seconds, format_size, seconds_amount
 from isthmus.written import json_text
 
@@ -38,7 +39,7 @@ def _timed(time: Interval) -> str:
 def _rated(option: Option, size: int) -> str:
     """The rate; empty where it is so high that nothing was copied."""
     rate = size / option.time.value
-    return format_rate(rate) if rate < NO_LINK_BPS else ""
+    return format_rate(rate) if rate < NOTHING_BPS else ""
 
 
 def sentence(option: Option, size: int, direction: str) -> str:

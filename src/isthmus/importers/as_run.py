@@ -25,7 +25,6 @@ from isthmus.patience import limited
 from isthmus.results.noise import Noise
 from isthmus.results.run_file import (
     IMPORTED,
-    NO_LINK_BPS,
     ClockRecord,
     Origin,
     Point,
@@ -36,6 +35,7 @@ from isthmus.results.run_file import (
     Software,
 )
 from isthmus.text import shortened
+from isthmus.thresholds import NOTHING_BPS
 
 MOST_BYTES = 16 << 20
 """Of a file: outputs have some kilobytes."""
@@ -181,7 +181,7 @@ def _point(figure: Row) -> Point:
 
 
 def _moves_nothing(figure: Row) -> bool:
-    return bool(figure.direction) and figure.moved > NO_LINK_BPS * min(figure.seconds())
+    return bool(figure.direction) and figure.moved > NOTHING_BPS * min(figure.seconds())
 
 
 def _rerun(figure: Row, number: int) -> Rerun:

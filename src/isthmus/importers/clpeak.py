@@ -26,13 +26,12 @@ from isthmus.importers.base import (
     unit,
 )
 from isthmus.importers.cleaning import json_objects, without_objects
+from isthmus.thresholds import NOTHING_BPS
 
 _FORMAT = "format_version"
 _TRANSFER, _MEMORY_TEST, _LAUNCH = (
     "transfer_bandwidth", "global_memory_bandwidth", "kernel_launch_latency",
 )  # fmt: skip
-_NOTHING_BPS = 1e12
-"""Rate of a copy from which nothing was moved: no link and no memory copy is as fast."""
 
 
 class _Entry(msgspec.Struct):
@@ -250,7 +249,7 @@ class _Parts:
         axes: dict[str, int | str] = {"depth": 1, "bank": 0}
         axes |= {"vector": entry.metric} if entry.test == _MEMORY_TEST else {}
         value = number(entry.value if entry.value is not None else "", line)
-        moved_nothing = metric.kind == "copy" and meant == "GB/s" and value * 1e9 > _NOTHING_BPS
+        moved_nothing = metric.kind == "copy" and meant == "GB/s" and value * 1e9 > NOTHING_BPS
         return Row(
             line=line,
             name=f"{entry.test} {entry.metric}" if entry.metric != entry.test else entry.test,

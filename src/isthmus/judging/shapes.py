@@ -10,20 +10,8 @@ from dataclasses import replace
 from isthmus.importers.base import Row
 from isthmus.judging.judgement import Group, Judgement, Reason
 from isthmus.judging.rows import rate
-from isthmus.studies.transfer import LARGE
+from isthmus.thresholds import FALLS, LARGE, LOWER, MUCH_LOWER
 
-FALLS = 0.6
-"""Share of the peak that a rate at larger sizes keeps where nothing is wrong."""
-FALLS_COPY = 0.8
-"""The same for copies between host and device of ``LARGE`` bytes or more: NVIDIA/nvbandwidth
-issue 42 reports 0.66 as a fault."""
-DIFFERS = 0.8
-"""Share of the median object that every object reaches where nothing is wrong."""
-OTHER_WAY = 0.5
-"""Share of the other direction's rate that each direction reaches where nothing is wrong."""
-OTHER_RUN = 0.5
-"""Share of another run's rate that each run reaches where nothing is wrong: as between directions,
-since hosts and options may differ."""
 MOST_SLOW_PAIRS = 1 / 3
 """Share of all pairs up to which slow pairs are told: two groups of GPUs have more between them."""
 _WAYS = 2
@@ -49,7 +37,7 @@ def _falls(group: Group) -> Iterator[Reason]:
             continue  # between buffers of processors, rates fall beyond the caches
         largest, best = max(curve), max(curve, key=lambda size: curve[size])
         steady = group.kind == "copy" and best >= LARGE
-        if curve[largest] < (FALLS_COPY if steady else FALLS) * curve[best]:
+        if curve[largest] < (LOWER if steady else FALLS) * curve[best]:
             yield Reason(
                 "falls", curve[largest] / curve[best], part=part, size=best, at=largest,
                 rate=curve[best],
@@ -70,9 +58,9 @@ def _much_slower(objects: Sequence[Row]) -> tuple[float, list[Row]]:
     """The rate of the median object, and the objects that are far below it."""
     if _are_two_ways(objects):
         fastest = max(map(rate, objects))
-        return fastest, [row for row in objects if rate(row) < OTHER_WAY * fastest]
+        return fastest, [row for row in objects if rate(row) < MUCH_LOWER * fastest]
     usual = statistics.median(map(rate, objects))
-    slow = [row for row in objects if rate(row) < DIFFERS * usual]
+    slow = [row for row in objects if rate(row) < LOWER * usual]
     few = len(objects) >= _FEWEST and len(slow) < len(objects) / 2
     return usual, slow if few and not _by_topology(slow, objects) else []
 
@@ -109,7 +97,7 @@ def _beside_other_runs(one: Judgement, judgements: Sequence[Judgement]) -> Judge
         and _same_card(one, other)
     ]  # fmt: skip
     fastest = max(others, key=lambda other: other.rate, default=None)
-    if fastest is None or one.rate >= OTHER_RUN * fastest.rate:
+    if fastest is None or one.rate >= MUCH_LOWER * fastest.rate:
         return one
     reason = Reason(
         "slower_run", one.rate / fastest.rate, part=fastest.group.file, at=fastest.group.run,
@@ -140,7 +128,7 @@ def _beside_other_way(one: Judgement, judgements: Sequence[Judgement]) -> Judgem
         and _alike(one.group) == _alike(other.group) and other.verdict != "impossible"
     ]  # fmt: skip
     fastest = max(others, key=lambda other: other.rate, default=None)
-    if fastest is None or one.rate >= OTHER_WAY * fastest.rate:
+    if fastest is None or one.rate >= MUCH_LOWER * fastest.rate:
         return one
     reason = Reason(
         "slower_way", one.rate / fastest.rate, part=fastest.group.direction, rate=fastest.rate

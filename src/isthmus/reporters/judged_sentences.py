@@ -11,9 +11,9 @@ from isthmus.importers.base import Row
 from isthmus.judging import Judgement, Reason
 from isthmus.judging.grouping import backend
 from isthmus.judging.rows import best_of_each
-from isthmus.judging.rules import NEAR, SLOW_CALL
 from isthmus.references import link_of
 from isthmus.text import counted
+from isthmus.thresholds import LOWER, SLOW_CALL
 
 KINDS = {
     "copy": "copy", "peer": "between devices", "on_card": "within the card",
@@ -218,7 +218,7 @@ def outside(one: Judgement) -> str:
     if one.seconds:
         return "faster than all of them" if one.seconds < one.known.least / _JUST else ""
     if one.rate < one.known.least / _JUST:
-        return f"less, but from {percent(NEAR)} of the slowest on is normal"
+        return f"less, but from {percent(LOWER)} of the slowest on is normal"
     if one.rate > one.known.most * _JUST:
         return "more than all of them" + (", and below the limit" if one.limit else "")
     return ""

@@ -23,6 +23,7 @@ from isthmus.models.pcie import link_of
 from isthmus.program import Invocation, invocation, option_words, shorter
 from isthmus.reporters.base import Reporter
 from isthmus.results.run_file import QUICK_PROCESSES, DeviceRecord, Run
+from isthmus.thresholds import QUICK
 from isthmus.units import printable
 
 LINES, COLUMNS = 25, 80
@@ -131,11 +132,6 @@ def _name(device: DeviceRecord) -> str:
     return f"{name}, PCIe {link.name}"
 
 
-_CERTAIN = 0.1
-"""Relative half-width up to which the most important figure stands alone: the precision of a quick
-run."""
-
-
 def main_sentence(results: Sequence[Finding]) -> str:
     """The most important sentence: a significant gain, else the first headline."""
     heads = [one for one in results if one.headline]
@@ -150,7 +146,7 @@ def main_sentence(results: Sequence[Finding]) -> str:
 def _uncertain(one: Finding) -> str:
     """How far a figure may be off, as a sentence; empty where it is certain."""
     known = one.interval is not None and one.interval.known
-    if not known or one.interval is None or one.interval.half_width <= _CERTAIN:
+    if not known or one.interval is None or one.interval.half_width <= QUICK:
         return ""
     return f" It is not certain ({one.certainty}): processes differ, or the host varies."
 

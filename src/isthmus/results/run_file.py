@@ -57,8 +57,6 @@ Whole = Annotated[int, msgspec.Meta(ge=-(1 << 62), le=1 << 62)]
 Count = Annotated[int, msgspec.Meta(ge=0, le=1 << 62)]
 IMPORTED = "imported"
 """Remark on every figure of another program; it becomes a flag."""
-NO_LINK_BPS = 1e12
-"""Bytes a second that no link carries; what seems faster was not copied."""
 Seconds = Annotated[float, msgspec.Meta(ge=0, le=1e12)]
 FINAL_STATES: frozenset[State] = frozenset({"precision", "samples", "time", "once", "visit"})
 """A process that ended in one of these has a complete result."""

@@ -8,7 +8,7 @@ Causes come in this order:
 2. ``falling``: the last processes are all slower than all before them, ``UNSTEADY`` times or more;
 3. ``other_user``: the best sample reaches the median rate ``UNSTEADY`` times or more, where the
    host was not disturbed and small copies are steady: something else used the link meanwhile;
-4. ``bounce``: ordinary memory has less than ``BOUNCED`` of the best kind's rate: copied once more.
+4. ``bounce``: ordinary memory has less than ``LOWER`` of the best kind's rate: copied once more.
 
 2 and 3 are judged without ordinary memory, whose copy by the host scatters by itself, and not where
 a bad check tells of a change during the run: that is what the times show.
@@ -27,24 +27,18 @@ from isthmus import backends, checks
 from isthmus.analysis import wording
 from isthmus.analysis.commands import again
 from isthmus.analysis.context import each
-from isthmus.analysis.findings.common import FAIR, GOOD, pick
+from isthmus.analysis.findings.common import pick
 from isthmus.analysis.findings.finding import Cause, shown
-from isthmus.analysis.findings.reached import TOLERANCE, known_of
+from isthmus.analysis.findings.reached import known_of
 from isthmus.analysis.summary import measured_on
 from isthmus.checks import Check, Facts, Result
 from isthmus.checks.base import as_root
 from isthmus.frames import Frame, Series
 from isthmus.program import Invocation
 from isthmus.results.run_file import DeviceRecord, Point, Run
-from isthmus.studies.transfer import LARGE, LATENCY_BYTES
+from isthmus.thresholds import AS_FAST, FAIR, GOOD, LARGE, LOWER, SMALL, START_UP, UNSTEADY
 from isthmus.units import format_size
 
-UNSTEADY = 1.15
-"""Least ratio of the best sample's rate to the median's that another user of the link explains."""
-BOUNCED = 0.8
-"""Most share of the best memory's rate that ordinary memory has where it is copied once more."""
-START_UP = 0.1
-"""Least share of a copy's time for the processor's part of it to be worth a verdict."""
 ORDINARY = ("pageable", "aligned", "hugepage")
 """Kinds of memory that a driver may have to copy before the device reaches them."""
 COPIES = ("write", "read", "read_bandwidth", "write_bandwidth")
@@ -138,8 +132,8 @@ def furthest_below(device: DeviceRecord, best: Sequence[Any]) -> Any | None:
     """The copy that is furthest below every known run of such devices; None where none is."""
     known = [(row, runs) for row in best if (runs := known_of(device, row))]
     below = {float(row.bandwidth_Bps) / runs.least: row for row, runs in known}
-    least = min(below, default=TOLERANCE)
-    return below[least] if least < TOLERANCE else None
+    least = min(below, default=AS_FAST)
+    return below[least] if least < AS_FAST else None
 
 
 def _less(run: Run, device: DeviceRecord, best: Sequence[Any]) -> Iterator[Cause]:
@@ -158,7 +152,7 @@ def _less(run: Run, device: DeviceRecord, best: Sequence[Any]) -> Iterator[Cause
 def as_known(device: DeviceRecord, best: Sequence[Any]) -> bool:
     """Whether each direction is as fast as a known run of a device of this name."""
     known = [(row, known_of(device, row)) for row in best]
-    return all(runs and row.bandwidth_Bps >= TOLERANCE * runs.own for row, runs in known)
+    return all(runs and row.bandwidth_Bps >= AS_FAST * runs.own for row, runs in known)
 
 
 def _again(run: Run, device: DeviceRecord) -> Invocation | str:
@@ -177,7 +171,7 @@ def explains(check: Check, rows: Frame, low: Any) -> bool:
     if check.of != "machine" or alike["memory"].isin(ORDINARY).all():
         return True
     same = alike[alike["memory"] == low.memory]
-    small = same[same["bytes"].between(1, LATENCY_BYTES)]["median_s"]
+    small = same[same["bytes"].between(1, SMALL)]["median_s"]
     return small.empty or float(small.median()) >= START_UP * float(low.median_s)
 
 
@@ -193,7 +187,7 @@ def _unsteady(rows: Frame) -> Iterator[Cause]:
     direct = large_of(copies_of(rows[~rows["memory"].isin(ORDINARY)]))
     for row in sorted(best_of(direct), key=lambda row: float(row.limit_share)):
         same = rows[(rows["operation"] == row.operation) & (rows["memory"] == row.memory)]
-        small = same[same["bytes"].between(1, LATENCY_BYTES)]
+        small = same[same["bytes"].between(1, SMALL)]
         calm = small.empty or float((small["median_s"] / small["p10_s"]).median()) < UNSTEADY
         ratio = row.median_s / row.min_s if row.min_s > 0 else 0.0
         if ratio >= UNSTEADY and calm and not re.search(_BY_HOST, row.flags):
@@ -258,7 +252,7 @@ def _bounced(run: Run, device: DeviceRecord, rows: Frame, best: Sequence[Any]) -
     """Ordinary memory that is much slower than the best kind, in the same direction and size."""
     for row in best:
         same = rows[rows["operation"].eq(row.operation) & rows["bytes"].eq(row.bytes)]
-        slow = same[BOUNCED * same["min_s"] > row.min_s]  # another user comes and goes
+        slow = same[LOWER * same["min_s"] > row.min_s]  # another user comes and goes
         for other in each(slow[slow["memory"].isin(ORDINARY)][:1]):
             rates = [
                 f"{one.memory} memory {shown(one.bandwidth_Bps, 'B/s')}" for one in (other, row)

@@ -18,7 +18,7 @@ from isthmus.analysis.findings.finding import Finding, shown, shown_range
 from isthmus.frames import Frame
 from isthmus.results.run_file import DeviceRecord, Run
 from isthmus.statistics import APART, Interval, apart
-from isthmus.studies.transfer import LATENCY_BYTES
+from isthmus.thresholds import SMALL
 
 
 def beside(run: Run) -> dict[str, str]:
@@ -146,7 +146,7 @@ def _latency(context: AnalysisContext, own: Frame, rows: Frame) -> Interval | No
     """By how much a small write takes longer than by the card's own API, each at its best."""
     times = []
     for part in (own, rows):
-        small = part[(part["operation"] == "write") & (part["bytes"] == LATENCY_BYTES)]
+        small = part[(part["operation"] == "write") & (part["bytes"] == SMALL)]
         if small.empty:
             return None
         times.append(

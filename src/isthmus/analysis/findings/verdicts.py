@@ -34,7 +34,7 @@ import numpy as np
 from isthmus.analysis import limits, wording
 from isthmus.analysis.commands import again, is_address, points_of
 from isthmus.analysis.findings import causes
-from isthmus.analysis.findings.common import FAIR, GOOD, reference_of
+from isthmus.analysis.findings.common import reference_of
 from isthmus.analysis.findings.finding import Cause, CauseKind, Finding, Verdict, shown
 from isthmus.analysis.findings.reached import known_of
 from isthmus.analysis.sentences import say
@@ -42,11 +42,10 @@ from isthmus.frames import Frame, Series
 from isthmus.program import Invocation, invocation
 from isthmus.results.run_file import DeviceRecord, Run
 from isthmus.text import counted
+from isthmus.thresholds import FAIR, GOOD, LAUNCH_S
 
 _WORST = ("impossible", "below", "unknown", "normal")
 _NOT_TRUE = "above_link_limit|zero_copy"
-_LEAST_LAUNCH_S = 100e-9
-"""No command reaches a device behind a link, and no answer comes back, in less."""
 
 
 def verdicts(run: Run, summary: Frame) -> Iterator[Finding]:
@@ -169,7 +168,7 @@ def _wrong(rows: Frame, device: DeviceRecord) -> Iterator[Cause]:
     crosses = device.simulated or bool(device.link or device.pci)
     flags, kernels = rows["flags"].str, rows["initiator"] == "kernel"
     empty = flags.contains("zero_copy") & bool(device.link)
-    launched = rows["operation"].eq("launch") & (rows["median_s"] < _LEAST_LAUNCH_S)
+    launched = rows["operation"].eq("launch") & (rows["median_s"] < LAUNCH_S)
     untrue: dict[CauseKind, Series] = {
         # Where a link is crossed: the caches of a processor can.
         "above_limit": flags.contains(r"\babove_link_limit\b") & crosses,
