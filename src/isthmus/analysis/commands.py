@@ -23,6 +23,7 @@ from isthmus.studies import Study
 MOST_RANKS = 4096
 """Most ranks that a command starts: more than any run of Isthmus had."""
 _LEAST_BUDGET_S = 60
+"""Seconds that a command gives a run to go on: as a quick run has. A choice."""
 _OF_ONE_COMMAND = ("--resume", "--no-wait", "--verbose", "--per-node")
 """Switches that say nothing about what is measured."""
 _LAUNCHER = ("mpirun", "-n")

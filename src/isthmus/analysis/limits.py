@@ -29,6 +29,8 @@ COLUMNS = ("limit_Bps", "limit_share", "limit", "limit_source", "plateau")
 """Columns of the summary: bytes a second, rate over limit, ``Limit.name``, ``Limit.source``, and
 whether a larger size is hardly faster."""
 _USUAL_PAYLOAD = 256
+"""Bytes of data in a packet where the system does not say it. A choice: the limit is 8 % lower with
+128 bytes and 4 % higher with 512; sentences call it assumed."""
 _KNOWN = 2.0
 """Rates whose interval is wider than this factor are compared with no memory copy."""
 _STEP = 8

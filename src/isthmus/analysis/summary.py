@@ -67,7 +67,10 @@ _BOTH_AT_ONCE = (
 )  # fmt: skip
 """Operations in both directions, each with those in one."""
 _DRIFT_CONFIDENCE = 0.999
+"""Confidence of the intervals that do not meet where a process drifts. A choice: of a thousand
+steady processes few are flagged."""
 _DRIFT_LEAST_SAMPLES = 24
+"""Samples of a process from which on drift is looked for: eight in each third. A choice."""
 
 
 def estimate(

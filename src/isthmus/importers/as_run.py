@@ -113,18 +113,10 @@ def _text(data: bytes) -> str:
 def _log(chosen: Importer | None, text: str) -> tuple[Importer, Log]:
     """The importer, and what it reads; of several that match, the first that finds rows."""
     if chosen:
-        return chosen, _read_by(chosen, text)
+        return chosen, chosen.log(text)
     found = [importers.recognised(text), *importers.all_recognised(text)[1:]]
-    logs = [(one, _read_by(one, text)) for one in found]
+    logs = [(one, one.log(text)) for one in found]
     return next((one for one in logs if any(row.operation for row in one[1].rows)), logs[0])
-
-
-def _read_by(chosen: Importer, text: str) -> Log:
-    """What an importer reads; Python refuses to read a whole number of more than 4300 digits."""
-    try:
-        return chosen.read(text)
-    except ValueError as error:
-        raise UsageError(f"not a number: {shortened(str(error))}") from error
 
 
 def _usable(log: Log, bytes_each: int | None) -> tuple[list[Row], list[str]]:

@@ -18,6 +18,7 @@ import msgspec
 from isthmus.errors import UsageError
 from isthmus.published.source import UNITS as _PUBLISHED_UNITS
 from isthmus.results.run_file import ClockName, DeviceRecord
+from isthmus.text import shortened
 
 Statistic = Literal["mean", "median", "best", "each"]
 """What a printed value is, over the program's repetitions; ``each``: all of them are printed."""
@@ -229,6 +230,13 @@ class Importer:
     """Raises UsageError where nothing of it can be read; a row that cannot be read is a problem."""
     has_rates: bool = True
     """Whether the format has rates or times; false where it only describes links."""
+
+    def log(self, text: str) -> Log:
+        """What it reads; Python refuses a whole number of more than 4300 digits."""
+        try:
+            return self.read(text)
+        except ValueError as error:
+            raise UsageError(f"not a number: {shortened(str(error))}") from error
 
 
 class Problems(list[Problem]):
