@@ -279,7 +279,7 @@ def _of(context: AnalysisContext, group: Sequence[Case]) -> Iterator[Finding]:
 def _kind(case: Case, group: Sequence[Case]) -> str:
     """The kind of memory, with "(copied)" where cases differ in that."""
     both = len({one.handover for one in group if one.memory == case.memory}) > 1
-    return case.name if both else case.name.removesuffix(" (copied)")
+    return case.name if both else case.place
 
 
 def _finding(
