@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Container, Iterator, Mapping, Sequence
 from types import MappingProxyType
 
 from isthmus.analysis.host_state import Variation
@@ -80,12 +80,19 @@ def sizes(values: Sequence[int]) -> str:
     return format_size(low) if low == high else f"{format_size(low)} to {format_size(high)}"
 
 
-def facts(known: Mapping[str, object], of: str = "") -> Iterator[tuple[str, str]]:
-    """Names and values of nested facts as text, without empty ones: ``link: speed, 16 GT/s``."""
+def facts(
+    known: Mapping[str, object], of: str = "", without: Container[str] = ()
+) -> Iterator[tuple[str, str]]:
+    """Names and values of nested facts as text, without empty ones: ``link: speed, 16 GT/s``.
+
+    ``without``: names that are left out, at every depth.
+    """
     for name, value in known.items():
+        if name in without:
+            continue
         title = f"{of}{name}".replace("_", " ")
         if isinstance(value, Mapping):
-            yield from facts(value, f"{title}: ")
+            yield from facts(value, f"{title}: ", without)
         elif isinstance(value, (list, tuple)):
             yield title, ", ".join(map(str, value))
         elif value not in ("", None):
