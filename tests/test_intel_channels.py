@@ -13,7 +13,8 @@ import pytest
 import launchers
 from conftest import Command
 from isthmus.backends import by_scheme
-from isthmus.descriptions import Candidate, DeviceDescription
+from isthmus.candidates import Candidate
+from isthmus.descriptions import DeviceDescription
 from isthmus.errors import IsthmusError
 from isthmus.measure import discovery
 

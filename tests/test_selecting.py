@@ -16,7 +16,8 @@ import launchers
 from conftest import Command
 from isthmus.address import Address
 from isthmus.backends import BackendDescription, registry
-from isthmus.descriptions import Candidate, DeviceDescription
+from isthmus.candidates import Candidate
+from isthmus.descriptions import DeviceDescription
 from isthmus.errors import NoDeviceError, NoSuchDeviceError, UsageError
 from isthmus.measure import discovery, selection
 from isthmus.measure.devices import record_of

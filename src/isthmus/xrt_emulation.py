@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     import typer
 
     from isthmus.address import Address
-    from isthmus.descriptions import Candidate
+    from isthmus.candidates import Candidate
 
 ABSENT = (
     "this Isthmus was built without the emulation of XRT; "

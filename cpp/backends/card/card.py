@@ -8,7 +8,8 @@ from types import MappingProxyType
 from isthmus import boards
 from isthmus.address import Address
 from isthmus.backends import BackendDescription
-from isthmus.descriptions import Candidate, DeviceDescription
+from isthmus.candidates import Candidate
+from isthmus.descriptions import DeviceDescription
 from isthmus.errors import UsageError
 
 

@@ -9,8 +9,8 @@ from pathlib import Path
 from types import MappingProxyType
 
 from isthmus.backends import BackendDescription
+from isthmus.candidates import Candidate, Problem
 from isthmus.checks.base import FEW_REPLAYS, Check, Facts, Result
-from isthmus.descriptions import Candidate, Problem
 from isthmus.system.files import has_library, is_there
 
 _NAME = "libcuda.so.1"

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from isthmus.backends import BackendDescription
-from isthmus.descriptions import Candidate, DeviceDescription
+from isthmus.candidates import Candidate
+from isthmus.descriptions import DeviceDescription
 
 
 class Host(BackendDescription):

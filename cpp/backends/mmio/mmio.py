@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from types import MappingProxyType
 
 from isthmus.backends import BackendDescription
-from isthmus.descriptions import Candidate, Problem
+from isthmus.candidates import Candidate, Problem
 from isthmus.run_options import REGISTERS
 
 

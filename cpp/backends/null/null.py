@@ -6,7 +6,8 @@ from collections.abc import Sequence
 
 from isthmus.address import Address
 from isthmus.backends import BackendDescription
-from isthmus.descriptions import Candidate, DeviceDescription
+from isthmus.candidates import Candidate
+from isthmus.descriptions import DeviceDescription
 
 
 class Null(BackendDescription):

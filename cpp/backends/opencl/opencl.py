@@ -17,7 +17,8 @@ from types import MappingProxyType
 from isthmus import xrt_emulation
 from isthmus.address import Address
 from isthmus.backends import BackendDescription, Described
-from isthmus.descriptions import Candidate, DeviceDescription, Problem
+from isthmus.candidates import Candidate, Problem
+from isthmus.descriptions import DeviceDescription
 from isthmus.errors import IsthmusError
 from isthmus.run_options import BITSTREAM, RunOption
 from isthmus.system import private, xrt

@@ -8,7 +8,8 @@ from types import MappingProxyType
 from isthmus import xrt_emulation
 from isthmus.address import Address
 from isthmus.backends import BackendDescription
-from isthmus.descriptions import Candidate, DeviceDescription, Problem
+from isthmus.candidates import Candidate, Problem
+from isthmus.descriptions import DeviceDescription
 from isthmus.run_options import BITSTREAM, REGISTERS
 from isthmus.system import xrt
 

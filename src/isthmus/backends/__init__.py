@@ -18,8 +18,9 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Protocol
 
 from isthmus import built
+from isthmus.candidates import Candidate, Problem
 from isthmus.checks.base import Check
-from isthmus.descriptions import Candidate, DeviceDescription, Problem
+from isthmus.descriptions import DeviceDescription
 from isthmus.errors import UsageError
 from isthmus.registration import Registry
 from isthmus.run_options import RunOption

@@ -14,7 +14,8 @@ from threading import Lock
 
 from isthmus.address import Address
 from isthmus.backends import BackendDescription, by_scheme, registry
-from isthmus.descriptions import Candidate, DeviceDescription, Problem, place_of
+from isthmus.candidates import Candidate, Problem
+from isthmus.descriptions import DeviceDescription, place_of
 from isthmus.errors import IsthmusError, NoDeviceError, NoSuchDeviceError, UsageError
 from isthmus.measure import protocol, selection
 from isthmus.measure.selection import Identity, Probed

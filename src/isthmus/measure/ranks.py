@@ -27,7 +27,8 @@ from typing import NoReturn
 import msgspec
 import psutil
 
-from isthmus.descriptions import Candidate, DeviceDescription
+from isthmus.candidates import Candidate
+from isthmus.descriptions import DeviceDescription
 from isthmus.errors import IsthmusError, UsageError
 from isthmus.measure import protocol
 from isthmus.measure.supervisor import SILENCE_S, WorkerDiedError

@@ -8,7 +8,8 @@ from typing import Any, Protocol
 
 from isthmus.address import Address
 from isthmus.backends import BackendDescription
-from isthmus.descriptions import Candidate, DeviceDescription, place_of
+from isthmus.candidates import Candidate
+from isthmus.descriptions import DeviceDescription, place_of
 from isthmus.errors import UsageError
 
 

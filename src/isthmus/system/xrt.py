@@ -17,7 +17,7 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import TYPE_CHECKING, NamedTuple
 
-from isthmus.descriptions import Candidate, Problem
+from isthmus.candidates import Candidate, Problem
 from isthmus.errors import IsthmusError
 from isthmus.system import private
 from isthmus.system.files import is_there, text

@@ -7,7 +7,8 @@ from pathlib import Path
 from types import MappingProxyType
 
 from isthmus.backends import BackendDescription
-from isthmus.descriptions import Candidate, DeviceDescription
+from isthmus.candidates import Candidate
+from isthmus.descriptions import DeviceDescription
 
 
 class Toy(BackendDescription):

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from isthmus import boards, xclbin
-from isthmus.descriptions import Candidate
+from isthmus.candidates import Candidate
 from isthmus.emulation import kernels
 from isthmus.emulation.session import Session, prepare
 from isthmus.errors import UsageError
