@@ -22,7 +22,7 @@ import psutil
 import pytest
 from hypothesis import settings
 
-from isthmus.system import emulation
+from isthmus import xrt_emulation
 from isthmus.system.memory import available_bytes
 from prepared import Prepared
 
@@ -37,8 +37,7 @@ Command = Callable[..., CompletedProcess[str]]
 LIMIT_S = 600.0
 """Far beyond what anything takes, on a loaded machine too: only what hangs gets there."""
 TOGETHER = {
-    "test_emulation.py", "test_hostile_files.py", "test_import_directions.py",
-    "test_mmio_guest.py", "test_nccl.py",
+    "test_emulation.py", "test_hostile_files.py", "test_mmio_guest.py", "test_nccl.py",
     "test_page.py", "test_recipes.py", "test_run_file.py", "test_terminal.py",
     "test_validation.py", "test_vitis_kernels.py", "test_vitis_serial.py",
 }  # fmt: skip
@@ -56,12 +55,12 @@ class WithoutEmulation(pytest.Module):
 
     def collect(self) -> list[pytest.Item]:
         """Says why."""
-        pytest.skip(emulation.ABSENT)
+        pytest.skip(xrt_emulation.ABSENT)
 
 
 def pytest_pycollect_makemodule(module_path: Path, parent: pytest.Collector) -> object:
     """Leaves the emulation's tests out where it is not built."""
-    if OF_EMULATION not in module_path.parents or emulation.is_built():
+    if OF_EMULATION not in module_path.parents or xrt_emulation.is_built():
         return None
     return WithoutEmulation.from_parent(parent, path=module_path)
 
@@ -76,8 +75,8 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     for item in items:
         if OF_EMULATION in item.path.parents:
             item.add_marker(pytest.mark.emulation)
-        if item.get_closest_marker("emulation") and not emulation.is_built():
-            item.add_marker(pytest.mark.skip(reason=emulation.ABSENT))
+        if item.get_closest_marker("emulation") and not xrt_emulation.is_built():
+            item.add_marker(pytest.mark.skip(reason=xrt_emulation.ABSENT))
 
 
 def _scratch() -> str:

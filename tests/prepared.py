@@ -91,9 +91,8 @@ class Prepared:
 def _load() -> None:
     """Loads all that commands load when they are asked for it."""
     import isthmus
-    from isthmus import cli, published
+    from isthmus import built, cli, published
     from isthmus.reporters.html import page
-    from isthmus.system import built
 
     for name in ("pandas", "scipy.optimize", "rich.console", "rich.table"):
         importlib.import_module(name)

@@ -18,9 +18,7 @@ MOST_LINES = 25
 
 def screen(isthmus: Command, *words: str) -> list[str]:
     """The lines that a run prints at its end."""
-    done = isthmus(
-        "run", "all", "--quick", "--budget", "30", "--precision", "0.9", "--out", "run.json", *words
-    )
+    done = isthmus("run", "all", "--quick", "--budget", "30", "--out", "run.json", *words)
     assert done.returncode in {0, 1}, done.stderr  # 1: the stand-ins run no kernels
     return done.stdout.splitlines()
 
