@@ -10,7 +10,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import NamedTuple
 
-from isthmus.analysis.advice import AS_FAST, copies, maps
+from isthmus.analysis.advice import AS_FAST_WAY, copies, maps
 from isthmus.analysis.context import each, time_of
 from isthmus.analysis.ratios import first_bank
 from isthmus.analysis.summary import THROUGH_EMULATION, resolved
@@ -148,7 +148,7 @@ class JobAdvice:
 
     job: Job
     best: Plan
-    """The simplest of those within ``AS_FAST`` of the fastest."""
+    """The simplest of those within ``AS_FAST_WAY`` of the fastest."""
     others: Sequence[Plan]
     """Each differs from ``best`` in one respect: sets, banks, memory, API, items in a transfer."""
     stages: Stages
@@ -183,7 +183,7 @@ def advise(job: Job, costs: Mapping[int, Mapping[Place, Cost]]) -> JobAdvice:
         if sets == 1 or cost.overlaps
     }
     least = min(one.total.value for one in found.values())
-    best = next(one for one in found.values() if one.total.value <= AS_FAST * least)
+    best = next(one for one in found.values() if one.total.value <= AS_FAST_WAY * least)
     keys = [(best.group, n, best.place) for n in range(1, 5)]
     keys += [(best.group, best.sets, one) for one in costs[1] if _differs_once(one, best.place)]
     keys += [(group, best.sets, best.place) for group in costs]

@@ -165,8 +165,8 @@ def apis_on_card(addresses: Sequence[str]) -> tuple[str, list[Api]]:
     or where emulated cards and others are mixed.
     """
     from isthmus import backends
+    from isthmus.address import Address
     from isthmus.analysis.job_on_card import Api
-    from isthmus.measure.address import Address
 
     boards: dict[str, list[str]] = {}
     for text in addresses:
