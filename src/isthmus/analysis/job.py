@@ -10,7 +10,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import NamedTuple
 
-from isthmus.analysis.advice import AS_FAST_WAY, copies, maps
+from isthmus.analysis.advice import copies, maps
 from isthmus.analysis.context import each, time_of
 from isthmus.analysis.ratios import first_bank
 from isthmus.analysis.summary import THROUGH_EMULATION, resolved
@@ -19,6 +19,7 @@ from isthmus.frames import Frame
 from isthmus.models import pipeline
 from isthmus.models.pipeline import Limit, Stages, Transfer
 from isthmus.statistics import Interval, combined, exact
+from isthmus.thresholds import AS_FAST_WAY
 from isthmus.units import format_size, parse_seconds, parse_size
 
 MOST_SETS = 6

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 import sys
 import tempfile
 from collections.abc import Mapping, Sequence
@@ -17,7 +16,6 @@ from isthmus.output import put
 
 if TYPE_CHECKING:
     from isthmus.analysis.advice import Advice
-    from isthmus.backends import BackendDescription
     from isthmus.measure.plan import Layer, Task
     from isthmus.results.run_file import DeviceRecord, Run
 
@@ -313,6 +311,7 @@ def program(found: Advice, record: DeviceRecord, size: int, direction: str) -> s
     """A program that moves the data in the advised way, from the template of the backend."""
     from isthmus import backends
     from isthmus.cli.advice_text import sentence
+    from isthmus.cli.templates import rendered
 
     backend, way = backends.of(record.backend), found.best.way
     if not backend.code_template:
@@ -323,41 +322,3 @@ def program(found: Advice, record: DeviceRecord, size: int, direction: str) -> s
         chunk=way.chunk(size), call=way.call, depth=way.depth, device=record.name,
         platform=record.platform, properties=record.properties,
     )  # fmt: skip
-
-
-def rendered(
-    backend: BackendDescription | type[BackendDescription],
-    template: str,
-    address: str,
-    memory: str,
-    **values: object,
-) -> str:
-    """A template beside a backend's description, with these values and a kind of host memory.
-
-    Raises UsageError where the template knows no calls for that memory.
-    """
-    import inspect
-
-    from jinja2 import Environment, FileSystemLoader, StrictUndefined
-
-    from isthmus.units import printable
-
-    def unknown(memory: str) -> None:
-        raise UsageError(f"no code for {memory} memory on {address}")
-
-    def literal(text: str) -> str:
-        """A string literal of C++: octal for all but letters, digits and blanks."""
-        kept = re.compile(rb"[^A-Za-z0-9 ]").sub(lambda b: b"\\%03o" % ord(b[0]), text.encode())
-        return f'"{kept.decode()}"'
-
-    def comment(text: str) -> str:
-        """Text that ends with its line: no backslash, and no trigraph that stands for one."""
-        return printable(text).replace("\\", "/").replace("?", ".")
-
-    source = Path(inspect.getfile(backend if isinstance(backend, type) else type(backend)))
-    environment = Environment(
-        undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True,
-        keep_trailing_newline=True, loader=FileSystemLoader(source.parent),
-    )  # fmt: skip
-    environment.filters.update(literal=literal, comment=comment)
-    return environment.get_template(template).render(memory=memory, unknown=unknown, **values)

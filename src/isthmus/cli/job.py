@@ -8,12 +8,12 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from isthmus.cli.job_text import Answer, sentence
 from isthmus.errors import UsageError
 
 if TYPE_CHECKING:
-    from isthmus.analysis.job import Job, JobAdvice, Place
+    from isthmus.analysis.job import Job, Place
     from isthmus.analysis.job_on_card import Api
-    from isthmus.boards.board import Board
     from isthmus.results.run_file import DeviceRecord, Run
 
 _CARD = "card"
@@ -25,25 +25,6 @@ _TOGETHER = 16
 _LEAST_GROUPS = 4
 """Transfers that are left at least where items are sent together."""
 _OPERATIONS = ("write", "read", "bidirectional", "launch")
-
-
-class Answer:
-    """Advice on a job, with what supports it."""
-
-    def __init__(self, found: JobAdvice, records: Mapping[str, DeviceRecord], how: str) -> None:
-        self.found = found
-        self.records = records
-        """Of the devices whose places were compared; empty for emulated cards."""
-        self.how = how
-        """How times were obtained."""
-        self.board: Board | None = None
-        """Of an emulated card."""
-        self.board_name = ""
-
-    @property
-    def emulated(self) -> bool:
-        """Whether the device is an emulated card."""
-        return self.board is not None
 
 
 def sizes_of(job: Job, group: int) -> list[int]:
@@ -245,8 +226,7 @@ def _simulated(devices: Sequence[str], sizes: Sequence[int]) -> Run:
 def program(answer: Answer) -> str:
     """A program that runs the job in the advised way, from the template of the backend."""
     from isthmus import backends
-    from isthmus.cli.advise import rendered
-    from isthmus.cli.job_text import sentence
+    from isthmus.cli.templates import rendered
 
     found = answer.found
     place, job = found.best.place, found.job.grouped(found.best.group)

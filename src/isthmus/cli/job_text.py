@@ -12,8 +12,9 @@ from isthmus.units import format_seconds, format_size
 from isthmus.written import json_text
 
 if TYPE_CHECKING:
-    from isthmus.analysis.job import Job, Place, Plan
-    from isthmus.cli.job import Answer
+    from isthmus.analysis.job import Job, JobAdvice, Place, Plan
+    from isthmus.boards.board import Board
+    from isthmus.results.run_file import DeviceRecord
 
 _REACHED = 1.1
 """Time over the limit up to which the limit is reached."""
@@ -28,6 +29,25 @@ _LIMITS = {
     "both directions": "both directions of the link together",
     "host": "the host's processors, which copy and compute one after the other",
 }
+
+
+class Answer:
+    """Advice on a job, with what supports it."""
+
+    def __init__(self, found: JobAdvice, records: Mapping[str, DeviceRecord], how: str) -> None:
+        self.found = found
+        self.records = records
+        """Of the devices whose places were compared; empty for emulated cards."""
+        self.how = how
+        """How times were obtained."""
+        self.board: Board | None = None
+        """Of an emulated card."""
+        self.board_name = ""
+
+    @property
+    def emulated(self) -> bool:
+        """Whether the device is an emulated card."""
+        return self.board is not None
 
 
 def api_of(place: Place) -> str:
