@@ -148,7 +148,10 @@ def _about(run: JSON) -> list[str]:
     if bound := run["settings"].get("cpus"):
         found.append(f"bound to processors {', '.join(map(str, bound))}")
     began, took = datetime.fromisoformat(run["started"]), _took_s(run)
-    found.append(f"began on {began:%Y-%m-%d} at {began:%H:%M} UTC and took {time(took)}.")
+    load, processors = environment.get("load_average"), environment.get("logical_cpus")
+    on = f" on {processors} processors" if processors else ""
+    before = f" after a load average of {load[0]:.2f}{on}" if load else ""
+    found.append(f"began on {began:%Y-%m-%d} at {began:%H:%M} UTC{before} and took {time(took)}.")
     linked = [_device(one) for one in run["devices"] if _link(one)]
     for one in dict.fromkeys(map(_device, run["devices"])):
         if one in linked or not linked:
@@ -286,23 +289,23 @@ def _estimators(run: JSON, ends: dict[int, float] | None) -> list[str]:
         listed = " and ".join(filter(None, [", ".join(parts[:-1]), parts[-1]]))
         have = "has" if len(several) == 1 else "have"
         figure = (
-            "the Hodges-Lehmann estimate over the logarithms of the medians of the processes "
+            "Hodges-Lehmann estimates over logarithms of the processes' medians "
             "(Hodges and Lehmann 1963)"
             if kinds["ranked"] + kinds["few"]
-            else "the median of the medians of the processes"
+            else "medians of the processes' medians"
         )
         found += [
             f"Of {rows(len(measured))} (a point on a clock), {len(several)} {have} "
-            f"{span(several)} {word}, the level of repetition (Kalibera and Jones 2013): the "
-            f"figure is {figure}, with the {level} interval of each row by itself by {listed}; "
+            f"{span(several)} {word}, the level of repetition (Kalibera and Jones 2013): "
+            f"{figure} with {level} intervals, each row by itself, by {listed}. "
             f"{reached} reached the wanted precision of {percent(settings['precision'])}.",
         ]
     if kinds["one"]:
         less = f" ({without} lack samples for it)" if without else ""
         have = "has" if kinds["one"] == 1 else "have"
         found.append(
-            f"{rows(kinds['one'])} of one process {have} the median of the samples, with their "
-            f"{level} interval of order statistics{less}, which does not speak for other processes."
+            f"{rows(kinds['one'])} {have} one process: the median of its samples with the {level} "
+            f"interval of order statistics{less}, which does not speak for other processes."
         )
     if kinds["exact"]:
         found.append(f"Times of {rows(kinds['exact'])} are simulated")
@@ -325,10 +328,6 @@ def _noise(run: JSON, ends: dict[int, float], of_state: Set[int]) -> list[str]:
     found = []
     environment, precision = run["environment"], run["settings"]["precision"]
     processors = environment.get("logical_cpus") or 1
-    if environment.get("load_average"):
-        on = f" on {processors} processors" if environment.get("logical_cpus") else ""
-        load = environment["load_average"][0]
-        found.append(f"The load average of the minute before was {load:.2f}{on}.")
     if all(device.get("simulated") for device in run["devices"]):
         return found
     measured = rows_of(run)

@@ -35,9 +35,7 @@ def run(tmp_path: Path) -> Path:
     return path
 
 
-def test_a_hyphen_is_stdout_and_never_a_file(
-    run: Path, isthmus: Command, tmp_path: Path
-) -> None:
+def test_a_hyphen_is_stdout_and_never_a_file(run: Path, isthmus: Command, tmp_path: Path) -> None:
     told = isthmus("export", str(run), "--out", "-", "--format", "json")
     assert told.returncode == 0, told.stderr
     assert json.loads(told.stdout)[0]["study"] == "beff"

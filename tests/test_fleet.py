@@ -18,6 +18,7 @@ from conftest import Command
 from exposition import problems
 from host_states import planted_fleet
 from isthmus.analysis.fleet import Fleet, Node, inspect
+from isthmus.analysis.quantities import size_class
 from isthmus.cli.fleet import fleet as command
 from isthmus.errors import UsageError
 from isthmus.measure.devices import link_attributes
@@ -157,6 +158,12 @@ def test_a_fleet_of_few_is_said_to_be_unjudged() -> None:
     fleet = inspect(machines(5, {0: 10.0}))
     assert FORMATS["summary"](fleet).startswith("None of 5 machines could be judged")
     assert not fleet.passes
+
+
+def test_classes_of_sizes_say_what_they_hold() -> None:
+    sizes = (4096, 4097, (1 << 20) - 1, 1 << 20, 0)
+    names = ["up to 4Ki", "between 4Ki and 1Mi", "between 4Ki and 1Mi", "from 1Mi", ""]
+    assert list(map(size_class, sizes)) == names
 
 
 def test_a_missing_size_hides_no_slow_machine() -> None:

@@ -160,7 +160,7 @@ def faulty(fault: str, folder: Path) -> dict[str, str]:
         ("no file", "is missing"),
         ("empty file", "is missing"),
         ("old file", "is older than 24 hours"),
-        ("cut file", "not in the answer"),
+        ("cut file", "failed"),
         ("future file", "failed"),
         ("no device", f"{DEAD} is not there"),
         ("killed fleet", "not in the answer"),

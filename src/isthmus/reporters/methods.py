@@ -95,14 +95,15 @@ def _machine(run: Run) -> str:
 def _time(run: Run) -> Iterator[str]:
     """When the run began, how long it took, and what else the machine had to do."""
     began = moment(run.started)
+    load, processors = run.environment.get("load_average"), run.environment.get("logical_cpus")
+    before = ""
+    if load:
+        on = f" on {counted(processors, 'processor', 'processors')}" if processors else ""
+        before = f" after a load average of {load[0]:.2f}{on}"
     if began:
         began = began.astimezone(timezone.utc) if began.tzinfo else began
         took = f" and took {format_seconds(run.took_s)}" if run.took_s else ""
-        yield f"The run began on {began:%Y-%m-%d} at {began:%H:%M} UTC{took}."
-    load, processors = run.environment.get("load_average"), run.environment.get("logical_cpus")
-    if load:
-        on = f" on {counted(processors, 'processor', 'processors')}" if processors else ""
-        yield f"The load average of the minute before was {load[0]:.2f}{on}."
+        yield f"The run began on {began:%Y-%m-%d} at {began:%H:%M} UTC{before}{took}."
 
 
 def _devices(devices: Sequence[DeviceRecord]) -> Iterator[str]:
@@ -218,7 +219,7 @@ def _estimates(run: Run, rows: Rows) -> Iterator[str]:
     if single := rows.by_basis.get("one process", 0):
         less = f" ({rows.without_interval} lack samples for it)" if rows.without_interval else ""
         yield (
-            f"{_rows(single)} of one process {_have(single)} the median of the samples, with their "
+            f"{_rows(single)} {_have(single)} one process: the median of its samples with the "
             f"{level} interval of order statistics{less}, which does not speak for other processes."
         )
     if exact := rows.by_basis.get("exact", 0):
@@ -237,14 +238,14 @@ def _over_processes(run: Run, rows: Rows, level: str) -> Iterator[str]:
     parts = [f"{kind} ({count})" for kind, count in kinds.items() if count]
     processes = _of_many(rows.processes, "process", "processes")
     figure = (
-        "the Hodges-Lehmann estimate over the logarithms of the medians of the processes (Hodges "
-        "and Lehmann 1963)" if ranked + few else "the median of the medians of the processes"
+        "Hodges-Lehmann estimates over logarithms of the processes' medians (Hodges and Lehmann "
+        "1963)" if ranked + few else "medians of the processes' medians"
     )  # fmt: skip
     yield (
         f"Of {_rows(rows.all)} (a point on a clock), {rows.several} {_have(rows.several)} "
-        f"{processes}, the level of repetition (Kalibera and Jones 2013): the figure is {figure}, "
-        f"with the {level} interval of each row by itself by {_listed(parts)}; "
-        f"{rows.converged} reached the wanted precision of {percent(run.settings.precision)}."
+        f"{processes}, the level of repetition (Kalibera and Jones 2013): {figure} with {level} "
+        f"intervals, each row by itself, by {_listed(parts)}. {rows.converged} reached the wanted "
+        f"precision of {percent(run.settings.precision)}."
     )
 
 
