@@ -72,12 +72,15 @@ def repeat(
     target = out or fresh_name(run.stem)
     allowed = [flag(name) for name, given in context.obj.items() if given]
     switches = [*allowed, *(["--no-wait"] if no_wait else [])]
-    switches += [] if reruns is None else option_words("--reruns", reruns)
-    switches += [] if budget is None else option_words("--budget", f"{budget:g}")
+    changed = {
+        name: f"{value:g}"
+        for name, value in (("--reruns", reruns), ("--budget", budget))
+        if value is not None
+    }
     base = run_file.load(run)
     if base.origin:
         raise UsageError(f"{run} was imported from {base.origin.tool}: run that program again")
-    arguments = [*repeating(base), *switches, *option_words("--out", target)]
+    arguments = [*repeating(base, changed), *switches, *option_words("--out", target)]
     ranks = ranks_of(base)
     if not ranks:
         given.refuse(context, {"launcher"}, "on a run without ranks")
