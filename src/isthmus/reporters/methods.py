@@ -5,7 +5,7 @@ Each number is checked against the run file by ``tests/test_cite.py``.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from datetime import timezone
 from types import MappingProxyType
 
@@ -14,8 +14,8 @@ from isthmus.analysis.method import Method, Range, Rows, method
 from isthmus.analysis.wording import percent
 from isthmus.models.pcie import link_of
 from isthmus.results.run_file import DeviceRecord, Origin, Run, moment
-from isthmus.text import counted
-from isthmus.units import format_seconds, format_size, printable
+from isthmus.text import counted, listed
+from isthmus.units import format_bytes, format_seconds, printable
 
 COMMIT_DIGITS = 12
 """Digits of a commit that are shown."""
@@ -49,7 +49,7 @@ def _of_import(run: Run, origin: Origin) -> Iterator[str]:
     yield from _devices(run.devices)
     kinds = ["single repetitions" if one == "each" else f"{one} values"
              for one in origin.statistics]  # fmt: skip
-    yield f"{counted(len(run.points), 'point', 'points')}: {_listed(kinds)} of that program."
+    yield f"{counted(len(run.points), 'point', 'points')}: {listed(kinds)} of that program."
     if origin.not_measured:
         yield f"Not in that output: {'; '.join(origin.not_measured)}."
     if origin.assumed:
@@ -60,7 +60,7 @@ def _sentences(run: Run) -> Iterator[str]:
     software = run.software
     commit = f" (commit {software.commit[:COMMIT_DIGITS]})" if software.commit else ""
     version = f"{software.version}{commit}"
-    yield f"We measured {_listed(studies_in(run))} with Isthmus {version}{_machine(run)}."
+    yield f"We measured {listed(studies_in(run))} with Isthmus {version}{_machine(run)}."
     found = method(run)
     yield from _time(run)
     yield from _devices(run.devices)
@@ -117,9 +117,9 @@ def _devices(devices: Sequence[DeviceRecord]) -> Iterator[str]:
         if linked and text not in linked:
             beside += addresses
         else:
-            yield f"{_listed(addresses)} {_is(len(addresses))} {text}."
+            yield f"{listed(addresses)} {_is(len(addresses))} {text}."
     if beside:
-        yield f"{_listed(beside)} {'was' if len(beside) == 1 else 'were'} measured beside."
+        yield f"{listed(beside)} {'was' if len(beside) == 1 else 'were'} measured beside."
 
 
 def _device(device: DeviceRecord) -> str:
@@ -147,7 +147,7 @@ def _operations(found: Method) -> str:
         texts.append(f"{_some(names, _MOST_NAMED)}{f' ({way})' if way else ''}")
     kinds = _some(found.memories, _MOST_MEMORIES)
     memory = f"; memory: {kinds}" if found.memories else ""
-    sizes = _range(_size(int(found.sizes.least)), _size(int(found.sizes.most)))
+    sizes = _range(format_bytes(int(found.sizes.least)), format_bytes(int(found.sizes.most)))
     moved = f"; sizes: {sizes} (rates in GB/s are {_GIGA} bytes a second)"
     return f"Operations: {'; '.join(texts)}{memory}{moved if found.sizes.most else ''}."
 
@@ -165,7 +165,7 @@ def _samples(run: Run, found: Method) -> Iterator[str]:
         ]
         yield (
             "A sample is the time from submission to completion of an operation on the host's "
-            f"clock {_listed(clocks)}{mean}."
+            f"clock {listed(clocks)}{mean}."
         )
     if found.rows.on_device_clock:
         timed = counted(found.twice_timed, "sample", "samples")
@@ -175,7 +175,7 @@ def _samples(run: Run, found: Method) -> Iterator[str]:
             f"operation on the device: it timed {timed} as well, each counted once."
         )
     if simulated := sorted({device.address for device in run.devices if device.simulated}):
-        yield f"Times of {_listed(simulated)} are those of the model's clock."
+        yield f"Times of {listed(simulated)} are those of the model's clock."
 
 
 def _points(run: Run, found: Method) -> Iterator[str]:
@@ -244,7 +244,7 @@ def _over_processes(run: Run, rows: Rows, level: str) -> Iterator[str]:
     yield (
         f"Of {_rows(rows.all)} (a point on a clock), {rows.several} {_have(rows.several)} "
         f"{processes}, the level of repetition (Kalibera and Jones 2013): {figure} with {level} "
-        f"intervals, each row by itself, by {_listed(parts)}. {rows.converged} reached the wanted "
+        f"intervals, each row by itself, by {listed(parts)}. {rows.converged} reached the wanted "
         f"precision of {percent(run.settings.precision)}."
     )
 
@@ -300,13 +300,6 @@ def _is(count: int) -> str:
     return "is" if count == 1 else "are"
 
 
-def _size(size: int) -> str:
-    """``4 KiB``, as papers write it."""
-    text = format_size(size)
-    number = text.rstrip("KMGTi")
-    return f"{number} {text[len(number) :]}B"
-
-
 def _times(seconds: Range) -> str:
     return _range(format_seconds(seconds.least), format_seconds(seconds.most))
 
@@ -320,12 +313,7 @@ def _of_many(numbers: Range, one: str, many: str) -> str:
 def _some(names: Sequence[str], most: int) -> str:
     """The first names, and how many more there are."""
     more = len(names) - most
-    return _listed([*names[:most], f"{more} more"] if more > 1 else names)
-
-
-def _listed(names: Iterable[str]) -> str:
-    *first, last = [*names] or ["nothing"]
-    return f"{', '.join(first)} and {last}" if first else last
+    return listed([*names[:most], f"{more} more"] if more > 1 else names)
 
 
 def _range(low: str, high: str) -> str:
