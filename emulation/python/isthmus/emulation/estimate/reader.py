@@ -445,6 +445,8 @@ class _Reader:
         if test is None or step is None:
             return None, None
         test, step = _inner(test), _inner(step)
+        while step.kind.name == "BINARY_OPERATOR" and len(list(step.get_children())) == 2:  # noqa: PLR2004: a comma
+            step = _inner(next(iter(step.get_children())))
         sides = list(test.get_children())
         stepped = list(step.get_children())
         if len(sides) != 2 or not stepped:  # noqa: PLR2004: a comparison

@@ -308,10 +308,17 @@ class _Rules:
     def _ports(self, result: Result, fast: frozenset[str]) -> tuple[Span, str]:
         """Cycles that the accesses of an iteration take at the busiest port."""
         counts: dict[tuple[str, str], tuple[int, int]] = {}
+        known: set[tuple[str, bool, int, tuple[tuple[tuple[str, int], ...], ...]]] = set()
         for access in result.accesses:
             storage = self._scheduler.storage(access.array)
             if storage.kind == "registers":
                 continue
+            if access.indices and all(index.linear is not None for index in access.indices):
+                places = tuple(_place(index.linear or {}) for index in access.indices)
+                same = (access.array, access.writes, access.copies, places)
+                if same in known:
+                    continue  # the same element twice
+                known.add(same)
             if storage.kind != "stream" and not _varies(access, fast) and not access.writes:
                 continue  # the same element in each iteration: HLS reads it once
             way = ("write" if access.writes else "read") if storage.kind != "ram" else ""
@@ -441,6 +448,10 @@ def _distance(read: Access, write: Access, variables: tuple[str, ...]) -> _Dista
             return None
         iterations = apart // step
     return _Distance(iterations or 1, True, same)
+
+
+def _place(linear: Mapping[str, int]) -> tuple[tuple[str, int], ...]:
+    return tuple(sorted((name, times) for name, times in linear.items() if times))
 
 
 def _varies(access: Access, fast: frozenset[str]) -> bool:
