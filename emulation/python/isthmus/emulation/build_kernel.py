@@ -59,6 +59,7 @@ def build(
     defines: Sequence[str] = (),
     schedules: Sequence[Path] = (),
     cycles: Sequence[str] = (),
+    estimated: bool = True,
     mode: ModeName,
 ) -> Built:
     """Makes a NAME.so beside the source of each kernel and one xclbin, in place of older ones.
@@ -69,7 +70,8 @@ def build(
     ``configs`` are AMD's linker's, and say what is connected. The xclbin is ``out``, else it is
     named as the description, the first of ``configs`` or the source. ``folders`` hold headers or
     modules, ``defines`` are macros of C++ and OpenCL C, ``NAME`` or ``NAME=VALUE``. ``schedules``
-    are reports of Vitis HLS, ``cycles`` formulas: how long kernels compute. Raises UsageError where
+    are reports of Vitis HLS, ``cycles`` formulas: how long kernels compute; where neither says
+    it, and ``estimated``, it is estimated. Raises UsageError where
     these do not fit, IsthmusError with the compiler's words.
     """
     _check_sources(sources, defines)
@@ -131,7 +133,11 @@ def build(
             sides |= model.sides
         built = design.build(sides=sides, unconnected=unconnected)
         made = _compiled(
-            Path(folder), kernel_sources, _Cpp(parts, in_opencl, code, notes), kernels, models
+            Path(folder),
+            kernel_sources,
+            _Cpp(parts, in_opencl, code, estimated, notes),
+            kernels,
+            models,
         )
         for name, source in kernel_sources.items():
             library = source.with_name(f"{name}.so")
@@ -139,7 +145,9 @@ def build(
             saving.save(made[name].read_bytes(), library, replace=True)
             libraries.append(library)
     save(built, described_by, replace=True)
-    notes = sorted(set(notes)) + [note for name in said for note in said[name].notes(name, texts[kernel_sources[name]])]
+    notes = sorted(set(notes)) + [
+        note for name in said for note in said[name].notes(name, texts[kernel_sources[name]])
+    ]
     return Built(libraries, described_by, notes)
 
 
@@ -420,6 +428,8 @@ class _Cpp:
     """Sources without a kernel."""
     in_opencl: Mapping[Path, opencl_c.Translation]
     code: _Code
+    estimated: bool
+    """Whether computing is estimated where nobody says its cycles."""
     notes: list[str]
     """Lines for the user, which compiling adds to."""
 
@@ -432,10 +442,12 @@ def _compile_kernel(source: Path, cpp: _Cpp, kernel: Kernel, options: list[objec
     """Compiles the kernel's own code, with counters of its loops where nobody says its cycles."""
     *flags, _, call, _, made = options
     call, preprocessed = Path(str(call)), Path(str(call)).with_suffix(".ii")
-    if kernel.cycles is None:
+    if kernel.cycles is None and cpp.estimated:
         compiler.run([*flags, "-E", call, "-o", preprocessed], source)
         macros = compiler.run([*flags, "-E", "-dM", call], source)
-        found = estimate.counted(preprocessed, kernel.name, macros, PARTS)
+        found = estimate.counted(
+            preprocessed, kernel.name, macros, PARTS, in_opencl=source in cpp.in_opencl
+        )
         if found.text is not None:
             preprocessed.write_bytes(found.text)
             if not compiler.ended([*flags, "-c", preprocessed, "-o", made]).returncode:

@@ -28,11 +28,11 @@ class Counted(NamedTuple):
     """Why there is none, for the user; else empty."""
 
 
-def counted(path: Path, name: str, macros: str, ours: Path) -> Counted:
+def counted(path: Path, name: str, macros: str, ours: Path, *, in_opencl: bool = False) -> Counted:
     """Reads a preprocessed source, whose kernel has that name.
 
     ``macros`` are the definitions of macros in force, which pragmas may name; ``ours`` is the
-    folder of Isthmus's own headers.
+    folder of Isthmus's own headers. ``in_opencl`` says that each work-item is a call of it.
     """
     clang = libclang.cindex()
     if clang is None:
@@ -40,7 +40,7 @@ def counted(path: Path, name: str, macros: str, ours: Path) -> Counted:
     source = Preprocessed(path.read_bytes(), ours)
     constants = {found[1]: int(found[2]) for found in _MACRO.finditer(macros)}
     try:
-        found = reader.read(clang, path, source, name, constants=constants)
+        found = reader.read(clang, path, source, name, constants=constants, in_opencl=in_opencl)
     except reader.UnknownFunctionError as error:
         return Counted(None, f"kernel {name}: not estimated, it calls {error} of another source")
     if found is None:

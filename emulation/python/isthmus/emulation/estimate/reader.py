@@ -6,8 +6,9 @@ import math
 import re
 from collections.abc import Iterable, Sequence
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, Literal, NamedTuple
 
+from isthmus.emulation import opencl_c
 from isthmus.emulation.estimate import libclang
 from isthmus.emulation.estimate.preprocessed import Preprocessed, pragma
 from isthmus.emulation.estimate.structure import (
@@ -97,7 +98,7 @@ class Read(NamedTuple):
 
 def read(
     clang: Any, path: Path, source: Preprocessed, top: str, *, kernel_flow: bool = True,
-    constants: dict[str, int] | None = None,
+    constants: dict[str, int] | None = None, in_opencl: bool = False,
 ) -> Read | None:  # fmt: skip
     """Reads the function ``top`` and those that it calls; None where libclang finds no such.
 
@@ -111,7 +112,9 @@ def read(
     users = [one for one in found if source.is_users(one.extent.start.offset)]
     if not users:
         return None
-    return _Reader(clang, source, kernel_flow, constants or {}).all(unit.cursor, users[-1])
+    return _Reader(clang, source, kernel_flow, constants or {}).all(
+        unit.cursor, users[-1], in_opencl
+    )
 
 
 def _declared(cursor: Any, which: str) -> Iterable[Any]:
@@ -139,7 +142,7 @@ class _Reader:
         self._streamed: set[int] = set()
         self._pragmas: list[tuple[int, str]] = []
 
-    def all(self, unit: Any, top: Any) -> Read:
+    def all(self, unit: Any, top: Any, in_opencl: bool) -> Read:
         for declared in _declared(unit, "VAR_DECL"):
             if self._source.is_users(declared.extent.start.offset):
                 self._declare(declared)
@@ -148,11 +151,12 @@ class _Reader:
         begin, end = top.extent.start.offset, top.extent.end.offset
         block = self._body_of(top)
         self._counters[0] = Counter(0, begin, block.extent.start.offset + 1, end)
-        before = [t for _, t in self._source.pragmas_in(max(0, begin - 400), begin)]
-        work = "none"
-        if any(text.upper().startswith("ISTHMUS_WORK_ITEMS") for text in before):
-            work = "pipelined" if "PIPELINE" in before[-1].upper() else "sequential"
-        code = Code(name, self._functions, self._storage, frozenset(self._streamed), work)  # type: ignore[arg-type]
+        work: Literal["none", "sequential", "pipelined"] = "none"
+        if in_opencl:
+            before = self._source.text.rfind(b"}", 0, begin)  # of another function
+            said = [text for _, text in self._source.pragmas_in(max(before, 0), end)]
+            work = "pipelined" if opencl_c.WORK_ITEMS in said else "sequential"
+        code = Code(name, self._functions, self._storage, frozenset(self._streamed), work)
         return Read(code, tuple(self._counters[n] for n in sorted(self._counters)))
 
     def _number(self, kind: str, offset: int) -> int:
@@ -411,10 +415,11 @@ class _Reader:
 
     def _stands_before(self, at: int, text: str, begin: int) -> bool:
         """Whether an attribute of OpenCL C, as a pragma, stands before the loop."""
-        if not text.upper().startswith("ISTHMUS_BEFORE") or at >= begin:
+        if not text.startswith(opencl_c.BEFORE_LOOP) or at >= begin:
             return False
         between = self._source.text[at:begin].split(b"\n")
-        return all(not line.strip() or line.strip().startswith(b"#") for line in between)
+        left = b" ".join(line for line in between if not line.strip().startswith(b"#"))
+        return re.fullmatch(rb"\s*(?:\w+\s*:)?\s*", left) is not None
 
     def _parts(self, kind: str, cursor: Any, parts: list[Any]) -> tuple[Any, Any, Any, Any]:
         """Beginning, test, step and body of a loop; None for those that it has not."""

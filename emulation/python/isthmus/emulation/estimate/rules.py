@@ -80,8 +80,8 @@ class _Rules:
         if pipelined or self._code.work_items == "pipelined":
             wanted = _wanted(top.pragma("pipeline"))
             found = self._pipeline(top.body, (), names, wanted)
-            spread = _spread(found)
-            self._note(0, top.line, found.interval, spread, found.why)
+            each = found.interval if self._code.work_items == "pipelined" else found.depth
+            self._note(0, top.line, each, _NONE, found.why)
         else:
             self._note(0, top.line, self._sequence(top.body, names), _NONE, "")
         costs = tuple(self._costs[number] for number in sorted(self._costs))
@@ -253,9 +253,7 @@ class _Rules:
             else:
                 self._note(loop.number, loop.line, iteration, _NONE, "")
 
-    def _pipelined(
-        self, loop: Loop, nest: tuple[Loop, ...], names: Mapping[str, str]
-    ) -> _Pipeline:
+    def _pipelined(self, loop: Loop, nest: tuple[Loop, ...], names: Mapping[str, str]) -> _Pipeline:
         """Notes a pipelined loop; ``nest`` are the loops that become one with it."""
         variables = [one.variable for one in nest if one.variable]
         factor = _factor(loop)
@@ -288,7 +286,8 @@ class _Rules:
         reasons.append(self._ports(result, fast))
         reasons += self._through_memory(result, variables)
         interval = Span(
-            max(1, *(span.least for span, _ in reasons)), max(1, *(span.most for span, _ in reasons))
+            max(1, *(span.least for span, _ in reasons)),
+            max(1, *(span.most for span, _ in reasons)),
         )
         most, why = max(reasons, key=lambda reason: reason[0].most)
         text = f"II {_shown(interval)}" + (f": {why}" if most.most > 1 and why else "")
@@ -340,14 +339,15 @@ class _Rules:
                 most, why = needs, f"{way or 'port'}s of {name.split('@')[0]}"
         return Span(least, max(least, most)), why
 
-    def _through_memory(
-        self, result: Result, variables: tuple[str, ...]
-    ) -> list[tuple[Span, str]]:
+    def _through_memory(self, result: Result, variables: tuple[str, ...]) -> list[tuple[Span, str]]:
         """Dependences of an iteration on words that iterations before it have written."""
         found = []
         free = self._independent()
         for write in (a for a in result.accesses if a.writes):
-            if write.array.split("@")[0] in free or self._scheduler.storage(write.array).kind == "stream":
+            if (
+                write.array.split("@")[0] in free
+                or self._scheduler.storage(write.array).kind == "stream"
+            ):
                 continue
             for read in result.accesses:
                 if read.writes or read.array != write.array:

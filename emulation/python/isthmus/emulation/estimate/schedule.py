@@ -273,8 +273,7 @@ class _Scope:
             known = expression.value
             return Value(linear=None if known is None else {"": known})
         if isinstance(expression, Variable):
-            name = self._name(expression.name)
-            return self.values.get(name) or self._old(name)
+            return self._variable(self._name(expression.name))
         if isinstance(expression, Element):
             return self._loaded(expression)
         if isinstance(expression, Operation):
@@ -282,6 +281,13 @@ class _Scope:
         if isinstance(expression, Call):
             return self._called(expression)
         return Value()
+
+    def _variable(self, name: str) -> Value:
+        """A variable's value; of a member that of the structure, where that was assigned whole."""
+        whole = name
+        while whole not in self.values and "." in whole:
+            whole = whole.rpartition(".")[0]
+        return self.values.get(whole) or self._old(name)
 
     def _loaded(self, element: Element) -> Value:
         array = self._name(element.array)
@@ -402,4 +408,3 @@ def _alternatives(branches: list[list[Access]]) -> list[Access]:
             if counts[most] is count:
                 kept.append(access)
     return kept
-
