@@ -35,7 +35,8 @@ from isthmus.emulation.estimate.structure import (
 
 __all__ = ["card_exec", "emulated"]  # fixtures
 NEEDS_LIBCLANG = pytest.mark.skipif(libclang.cindex() is None, reason="no libclang")
-I = Variable("i")
+AT = Variable("i")
+ONE = Constant(1)
 
 
 def costs(*body: Statement, **storage: Storage) -> dict[int, Cost]:
@@ -52,7 +53,7 @@ def interval(cost: Cost) -> tuple[float, float]:
     return cost.iteration.least, cost.iteration.most
 
 
-def added(target: Variable | Element, number: str, by: Expression = Constant()) -> Assign:
+def added(target: Variable | Element, number: str, by: Expression = ONE) -> Assign:
     return Assign(target, Operation("add", number, 32, (target, by)))  # type: ignore[arg-type]
 
 
@@ -70,14 +71,14 @@ SUM = Variable("sum")
         ([Assign(SUM, Operation("divide", "integer", 32, (SUM, Variable("by"))))], (36, 36),
          "II 36: integer division"),
         # Another iteration may have written the element that this one reads.
-        ([added(Element("ram", (Element("in", (I,)),)), "integer")], (2, 2),
+        ([added(Element("ram", (Element("in", (AT,)),)), "integer")], (2, 2),
          "II 2: dependence through ram, integer sum"),
-        ([added(Element("ram", (I,)), "float")], (1, 1), "II 1"),
-        ([Assign(Element("ram", (I,)), Operation("add", "float", 32, (
-            Element("ram", (Operation("subtract", operands=(I, Constant(2))),)), Constant())))],
+        ([added(Element("ram", (AT,)), "float")], (1, 1), "II 1"),
+        ([Assign(Element("ram", (AT,)), Operation("add", "float", 32, (
+            Element("ram", (Operation("subtract", operands=(AT, Constant(2))),)), Constant())))],
          (4, 4), "II 4: dependence through ram, floating-point sum"),
         ([Evaluate(Operation("add", operands=tuple(
-            Element("ram", (Operation("add", operands=(I, Constant(n))),)) for n in range(5))))],
+            Element("ram", (Operation("add", operands=(AT, Constant(n))),)) for n in range(5))))],
          (3, 3), "II 3: ports of ram"),
     ],
     ids=["integer", "float", "double", "product", "division", "histogram", "elements", "distance",
@@ -92,7 +93,7 @@ def test_an_innermost_loop_begins_iterations_as_often_as_it_can(
 
 
 def test_pragmas_decide() -> None:
-    body = added(Element("ram", (Element("in", (I,)),)), "integer")
+    body = added(Element("ram", (Element("in", (AT,)),)), "integer")
     there = {"ram": Storage("ram"), "in": Storage("registers")}
     slow = costs(loop(body, pragmas=(Pragma("pipeline", {"ii": "5"}),)), **there)[1]
     assert (interval(slow), slow.why) == ((5, 5), "II 5: as its pragma says")
@@ -101,7 +102,7 @@ def test_pragmas_decide() -> None:
     off = costs(loop(body, pragmas=(Pragma("pipeline", {"off": ""}),)), **there)[1]
     assert (off.is_pipelined, off.why, off.iteration.least) == (False, "not pipelined", 2)
     unrolled = loop(
-        Assign(Element("ram", (I,)), Constant(0)), pragmas=(Pragma("unroll", {"factor": "8"}),)
+        Assign(Element("ram", (AT,)), Constant(0)), pragmas=(Pragma("unroll", {"factor": "8"}),)
     )
     assert interval(costs(unrolled, ram=Storage("ram", 4, True))[1]) == (1 / 8, 1 / 8)
     assert interval(costs(unrolled, ram=Storage("ram", 1, True))[1]) == (4 / 8, 4 / 8)
@@ -125,7 +126,7 @@ def test_a_loop_without_a_known_length_cannot_be_unrolled_into_a_pipeline() -> N
 
 def test_processes_and_functions_are_counted_apart() -> None:
     fill = Function("fill", 9, ("to",), (
-        Loop(3, 10, (Assign(Element("to", (I,)), Constant(0)),), "i", 100),))  # fmt: skip
+        Loop(3, 10, (Assign(Element("to", (AT,)), Constant(0)),), "i", 100),))  # fmt: skip
     body = (Process(1, 7, 5, (Evaluate(Call("fill", (Array("a"),))),)),)
     code = Code("k", {"k": Function("k", 1, (), body), "fill": fill}, {"a": Storage("ram")})
     found = rules.estimate(code, 300)
@@ -164,7 +165,8 @@ extern "C" void k(const float* in, float* out, int n) {
   int left = n;
   while (left > 0) left -= 3;
   do { left++; } while (left < 9);
-  for (int i = 0; i < n; ++i) if (i % 2) for (int j = 0; j < 70; ++j) { b[j] = left; if (j > n) break; }
+  for (int i = 0; i < n; ++i)
+    if (i % 2) for (int j = 0; j < 70; ++j) { b[j] = left; if (j > n) break; }
   out[0] = dot<64>(a, b);
 }
 """

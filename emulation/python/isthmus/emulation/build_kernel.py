@@ -118,8 +118,7 @@ def build(
     _refuse_others(described_by)
     kernels = {name: completed(there[name]) for name in kernel_sources}
     parts = [s for s in texts if s not in kernel_sources.values() and s not in in_opencl]
-    libraries = []
-    notes: list[str] = []
+    libraries, notes = [], list[str]()
     with tempfile.TemporaryDirectory(prefix="isthmus-kernel-") as folder:
         places = {name: Path(folder) / name for name in kernels}
         for place in places.values():

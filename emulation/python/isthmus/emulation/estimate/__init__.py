@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Final, NamedTuple
 
 from isthmus.emulation.estimate import libclang, reader, rewriter, rules, table
+from isthmus.emulation.estimate.expressions import UnknownFunctionError
 from isthmus.emulation.estimate.preprocessed import Preprocessed
 
 CLOCK_MHZ: Final = 300
@@ -41,7 +42,7 @@ def counted(path: Path, name: str, macros: str, ours: Path, *, in_opencl: bool =
     constants = {found[1]: int(found[2]) for found in _MACRO.finditer(macros)}
     try:
         found = reader.read(clang, path, source, name, constants=constants, in_opencl=in_opencl)
-    except reader.UnknownFunctionError as error:
+    except UnknownFunctionError as error:
         return Counted(None, f"kernel {name}: not estimated, it calls {error} of another source")
     if found is None:
         return Counted(None, f"kernel {name}: not estimated, libclang finds no such function")

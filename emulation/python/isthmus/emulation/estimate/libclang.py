@@ -15,13 +15,13 @@ BINARY = (
     "logic", "logic", "assign", "multiply", "divide", "divide", "add", "subtract", "shift",
     "shift", "logic", "logic", "logic", "comma",
 )  # fmt: skip
-"""Operators by the number of ``CXBinaryOperatorKind``; from multiply behind assign on they assign."""
+"""Operators by the number of ``CXBinaryOperatorKind``; those behind ``assign`` assign, too."""
 
 
 def cindex() -> Any | None:
     """The package, with its library; None where it is not installed, or too old."""
     try:
-        from clang import cindex as found  # noqa: PLC0415: an optional package
+        from clang import cindex as found  # noqa: PLC0415
 
         library = found.conf.lib
         library.clang_getCursorBinaryOperatorKind.argtypes = [found.Cursor]
@@ -34,8 +34,8 @@ def cindex() -> Any | None:
         library.clang_EvalResult_dispose.argtypes = [ctypes.c_void_p]
     except (ImportError, AttributeError, OSError):
         return None
-    except Exception as error:  # noqa: BLE001: its own error for a missing library
-        if type(error).__name__ != "LibclangError":
+    except Exception as error:  # noqa: BLE001
+        if type(error).__name__ != "LibclangError":  # the package's own, for a missing library
             raise
         return None
     return found

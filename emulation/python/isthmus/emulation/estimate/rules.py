@@ -29,6 +29,7 @@ from isthmus.emulation.estimate.structure import (
     Function,
     Loop,
     Operation,
+    Pragma,
     Process,
     Return,
     Span,
@@ -72,11 +73,14 @@ class _Rules:
         self._costs: dict[int, Cost] = {}
         self._processes: dict[int, int] = {}
         self._called: list[str] = []
+        self._is_automatic = True
+        """Whether loops without a pragma are pipelined in the function that is read."""
 
     def all(self) -> Estimate:
         top = self._code.functions[self._code.top]
         names: dict[str, str] = {}
-        pipelined = top.pragma("pipeline") is not None and "off" not in _words(top, "pipeline")
+        self._is_automatic = "off" not in _words(top, "pipeline")
+        pipelined = top.pragma("pipeline") is not None and self._is_automatic
         if pipelined or self._code.work_items == "pipelined":
             wanted = _wanted(top.pragma("pipeline"))
             found = self._pipeline(top.body, (), names, wanted)
@@ -162,7 +166,8 @@ class _Rules:
                 inner[parameter] = names.get(argument.name, argument.name)
             else:
                 inner.pop(parameter, None)
-        self._called.append(function.name)
+        self._called.append(call.function)
+        outer, self._is_automatic = self._is_automatic, "off" not in _words(function, "pipeline")
         pragma = function.pragma("pipeline")
         if pragma is not None and "off" not in pragma.options:
             found = self._pipeline(function.body, (), inner, _wanted(pragma))
@@ -170,6 +175,7 @@ class _Rules:
         else:
             cycles = self._sequence(function.body, inner)
         self._called.pop()
+        self._is_automatic = outer
         inlined = function.pragma("inline")
         return cycles if inlined and "off" not in inlined.options else cycles + Span(0, CALL_CYCLES)
 
@@ -201,6 +207,8 @@ class _Rules:
         pragma = loop.pragma("pipeline")
         if pragma is not None:
             return "off" not in pragma.options
+        if not self._is_automatic:
+            return False
         inner = [one for one in self._loops(loop.body) if not _is_unrolled(one)]
         if not inner:
             return True
@@ -474,9 +482,8 @@ def _shown(span: Span) -> str:
     return f"{span.least:g}" if span.least == span.most else f"{span.least:g} to {span.most:g}"
 
 
-def _wanted(pragma: object) -> int:
-    number = getattr(pragma, "number", None)
-    return (number("ii") if number else None) or 1
+def _wanted(pragma: Pragma | None) -> int:
+    return (pragma.number("ii") if pragma else None) or 1
 
 
 def _factor(loop: Loop) -> int:
@@ -496,7 +503,7 @@ def _words(of: Loop | Function, name: str) -> Mapping[str, str]:
     return pragma.options if pragma is not None else {}
 
 
-def _pragmas(body: tuple[Statement, ...], own: tuple[object, ...]) -> list[object]:
+def _pragmas(body: tuple[Statement, ...], own: tuple[Pragma, ...]) -> list[Pragma]:
     found = list(own)
     for statement in body:
         if isinstance(statement, Loop):

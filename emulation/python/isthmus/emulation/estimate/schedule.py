@@ -323,7 +323,7 @@ class _Scope:
     def _called(self, call: Call) -> Value:
         arguments = [self.value(a) for a in call.arguments if not isinstance(a, Array)]
         function = self.scheduler.function(call.function)
-        if function is None or self._depth > 20:  # noqa: PLR2004: deeper than any kernel
+        if function is None or self._depth > 20:
             return _joined(arguments)
         outer = self.names
         inner = dict(outer)
@@ -378,7 +378,7 @@ def _joined(values: Iterable[Value]) -> Value:
 
 def _linear(operation: Operation, operands: list[Value]) -> dict[str, int] | None:
     """The sum or product as coefficients."""
-    if len(operands) != 2 or any(o.linear is None for o in operands):  # noqa: PLR2004: a pair
+    if len(operands) != 2 or any(o.linear is None for o in operands):
         return None
     left, right = (dict(o.linear or {}) for o in operands)
     if operation.kind == "add":
@@ -394,7 +394,7 @@ def _linear(operation: Operation, operands: list[Value]) -> dict[str, int] | Non
 
 def _alternatives(branches: list[list[Access]]) -> list[Access]:
     """Accesses of branches: of each array as many as the branch has that needs most ports."""
-    if len(branches) < 2:  # noqa: PLR2004: no alternative
+    if len(branches) < 2:
         return branches[0] if branches else []
     counts = [Counter[tuple[str, bool]]() for _ in branches]
     for count, branch in zip(counts, branches, strict=True):

@@ -10,30 +10,26 @@ Number = Literal["integer", "half", "float", "double"]
 """Kinds of arithmetic, which differ in latency. ``ap_int`` and ``ap_fixed`` are integers."""
 
 
-class _Node(msgspec.Struct, frozen=True):
-    pass
-
-
-class Constant(_Node):
+class Constant(msgspec.Struct, frozen=True):
     """A number; None where only the type is known."""
 
     value: int | None = None
 
 
-class Variable(_Node):
+class Variable(msgspec.Struct, frozen=True):
     """A scalar variable."""
 
     name: str
 
 
-class Element(_Node):
+class Element(msgspec.Struct, frozen=True):
     """An element of an array, or a word of a stream (without indices)."""
 
     array: str
     indices: tuple[Expression, ...] = ()
 
 
-class Operation(_Node):
+class Operation(msgspec.Struct, frozen=True):
     """Arithmetic on one or more values."""
 
     kind: str
@@ -44,14 +40,14 @@ class Operation(_Node):
     operands: tuple[Expression, ...] = ()
 
 
-class Call(_Node):
+class Call(msgspec.Struct, frozen=True):
     """A call of a function of the kernel's source."""
 
     function: str
     arguments: tuple[Expression, ...] = ()
 
 
-class Array(_Node):
+class Array(msgspec.Struct, frozen=True):
     """A name of an array or stream, as an argument of a call."""
 
     name: str
@@ -60,40 +56,40 @@ class Array(_Node):
 Expression: TypeAlias = Constant | Variable | Element | Operation | Call | Array
 
 
-class Assign(_Node):
+class Assign(msgspec.Struct, frozen=True):
     """A value is stored."""
 
     target: Variable | Element
     value: Expression
 
 
-class Evaluate(_Node):
+class Evaluate(msgspec.Struct, frozen=True):
     """An expression without a target."""
 
     value: Expression
 
 
-class Return(_Node):
+class Return(msgspec.Struct, frozen=True):
     """The function's value."""
 
     value: Expression
 
 
-class Clear(_Node):
+class Clear(msgspec.Struct, frozen=True):
     """An array gets its first values, which HLS writes one a cycle."""
 
     array: str
     elements: int
 
 
-class Choice(_Node):
+class Choice(msgspec.Struct, frozen=True):
     """``if``, ``switch`` and ``?``."""
 
     condition: Expression
     branches: tuple[tuple[Statement, ...], ...]
 
 
-class Pragma(_Node):
+class Pragma(msgspec.Struct, frozen=True):
     """``#pragma HLS NAME options``, names in lower case."""
 
     name: str
@@ -105,7 +101,7 @@ class Pragma(_Node):
         return int(text) if text.isdigit() else None
 
 
-class Loop(_Node):
+class Loop(msgspec.Struct, frozen=True):
     """A loop; ``number`` is that of its counter."""
 
     number: int
@@ -123,7 +119,7 @@ class Loop(_Node):
         return next((one for one in self.pragmas if one.name == name), None)
 
 
-class Process(_Node):
+class Process(msgspec.Struct, frozen=True):
     """A statement of a DATAFLOW region, which runs beside the others of its region.
 
     ``number`` is that of its counter.
@@ -138,7 +134,7 @@ class Process(_Node):
 Statement: TypeAlias = Assign | Clear | Evaluate | Return | Choice | Loop | Process
 
 
-class Function(_Node):
+class Function(msgspec.Struct, frozen=True):
     """A function of the source, with constants in place of template arguments."""
 
     name: str
@@ -154,7 +150,7 @@ class Function(_Node):
         return next((one for one in self.pragmas if one.name == name), None)
 
 
-class Storage(_Node):
+class Storage(msgspec.Struct, frozen=True):
     """Where an array lies."""
 
     kind: Literal["ram", "registers", "memory", "stream"]
@@ -167,7 +163,7 @@ class Storage(_Node):
     """What several arguments in ``memory`` share."""
 
 
-class Code(_Node):
+class Code(msgspec.Struct, frozen=True):
     """A kernel."""
 
     top: str
@@ -179,7 +175,7 @@ class Code(_Node):
     """How the calls of a kernel in OpenCL C, one a work-item, follow each other."""
 
 
-class Span(_Node):
+class Span(msgspec.Struct, frozen=True):
     """From least to most cycles."""
 
     least: float
@@ -197,7 +193,7 @@ class Span(_Node):
         return Span(min(self.least, other.least), max(self.most, other.most))
 
 
-class Cost(_Node):
+class Cost(msgspec.Struct, frozen=True):
     """Cycles of a loop, without those of loops within it."""
 
     number: int
@@ -211,7 +207,7 @@ class Cost(_Node):
     is_pipelined: bool = False
 
 
-class Estimate(_Node):
+class Estimate(msgspec.Struct, frozen=True):
     """What the plug-in multiplies with the counters of loops."""
 
     costs: tuple[Cost, ...]
