@@ -34,7 +34,7 @@ def cindex() -> Any | None:
         library.clang_EvalResult_dispose.argtypes = [ctypes.c_void_p]
     except (ImportError, AttributeError, OSError):
         return None
-    except Exception as error:  # noqa: BLE001
+    except Exception as error:
         if type(error).__name__ != "LibclangError":  # the package's own, for a missing library
             raise
         return None
