@@ -9,7 +9,7 @@ import pytest
 from on_cards import SOURCES, Run, card_exec, compiled, emulated
 
 from conftest import Command
-from isthmus.emulation import compiler, estimate
+from isthmus.emulation import compiler, computing, estimate, watch
 from isthmus.emulation.estimate import libclang, operators, reader, rules
 from isthmus.emulation.estimate.preprocessed import Preprocessed
 from isthmus.emulation.estimate.structure import (
@@ -32,6 +32,7 @@ from isthmus.emulation.estimate.structure import (
     Storage,
     Variable,
 )
+from isthmus.emulation.trace import Event, KernelTime, events_of
 
 __all__ = ["card_exec", "emulated"]  # fixtures
 NEEDS_LIBCLANG = pytest.mark.skipif(libclang.cindex() is None, reason="no libclang")
@@ -231,6 +232,36 @@ def test_without_libclang_a_line_says_what_to_install(
     monkeypatch.setattr(libclang, "cindex", lambda: None)
     found = estimate.counted(tmp_path / "k.ii", "k", "", tmp_path)
     assert found == (None, f"kernel k: computing not modelled; {libclang.INSTALL}")
+
+
+# What is said
+
+
+def test_an_estimate_is_called_so(tmp_path: Path) -> None:
+    file = tmp_path / "computing.tsv"
+    file.write_text("fir\testimate\t\nfir\testimate\t70 to 90 cycles in its first run\n"
+                    "ever\testimate\t\n")  # fmt: skip
+    ever, fir = computing.read(file)
+    assert computing.sentences([ever, fir], "build") == [
+        "computing of ever: estimate of its source, not counted: its function has not returned",
+        "computing of fir: estimate of its source, 70 to 90 cycles in its first run",
+    ]
+    memory_ms, computed_ms = 5, 2
+    time = KernelTime(
+        True, memory_ms * 10**12, computed_ms * 10**12, 10**12, 3 * 10**12, "its loop at line 4",
+        is_estimate=True,
+    )  # fmt: skip
+    event = Event("kernel", "fir_1", 0, memory_ms * 10**12, 0, time)
+    (tmp_path / "card.tsv").write_text(
+        "# card 0 board u250 program 1\n"
+        f"kernel\tfir_1\t0\t{5 * 10**12}\t0\testimate\t{5 * 10**12}\t{2 * 10**12}\t{10**12}"
+        f"\t{3 * 10**12}\tits loop at line 4\n"
+    )
+    ((_, events),) = events_of([tmp_path / "card.tsv"])
+    assert events == [event]
+    row = watch.lines([tmp_path / "card.tsv"])[1]
+    assert row.endswith("bound by memory; memory 5.00 ms, waits 0 %; computes 1.00 ms to 3.00 ms "
+                        "(estimate)")  # fmt: skip
 
 
 # Kernels that run

@@ -140,7 +140,7 @@ def test_what_is_not_here_is_said_when_a_kernel_is_built(
         ),
         ("__attribute__((opencl_unroll_hint)) ;", '_Pragma("HLS ISTHMUS_BEFORE UNROLL") ;'),
         (
-            "int a[2][3] __attribute__((xcl_array_partition(cyclic, 4, 1)));",
+            "int a[2][3] __attribute__((xcl_array_partition(cyclic,4,1)));",
             'int a[2][3] _Pragma("HLS ARRAY_PARTITION variable=a cyclic factor=4 dim=1");',
         ),
         ("convert_short8_sat(a) + 1.0f", "convert<short8, true, 'z'>(a) + 1.0f"),

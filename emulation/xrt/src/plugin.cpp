@@ -158,7 +158,9 @@ int done(void* card, std::uint64_t cycles) {
 /// Computing and memory overlap within a phase; phases follow each other.
 void add_phase(Bridge& bridge, double least, double cycles, double most) {
   const double period_fs = 1e15 / bridge.run->timing->kernel_hertz();
-  const auto time = [&](double count) { return static_cast<Time>(std::llround(count * period_fs)); };
+  const auto time = [&](double count) {
+    return static_cast<Time>(std::llround(count * period_fs));
+  };
   const KernelOutcome moved = outcome_of(*bridge.run, 1);
   bridge.reach->forget();
   KernelOutcome& all = bridge.estimated;

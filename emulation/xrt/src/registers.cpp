@@ -234,9 +234,9 @@ void Device::note_computing(const Unit& unit, const Computing& computing) {
                        ": computing not modelled, so its times are those of its memory accesses "
                        "alone, no board's");
   } else if (as_hardware_ && computing.source == Source::estimated) {
-    warnings_.note("computing " + unit.place.kernel,
-                   "kernel " + unit.place.instance +
-                       ": computing is an estimate from its source, no board's");
+    warnings_.note(
+        "computing " + unit.place.kernel,
+        "kernel " + unit.place.instance + ": computing is an estimate from its source, no board's");
   }
 }
 

@@ -13,8 +13,8 @@ struct isthmus_loop_cost {
   double entry_least, entry_most;
   const char* why;  ///< "II 7: floating-point sum"; or empty
   bool pipelined;
-  int region;       ///< of a process in a DATAFLOW region; -1: a loop
-  bool streamed;    ///< the region's processes pass words of streams, so that they overlap
+  int region;     ///< of a process in a DATAFLOW region; -1: a loop
+  bool streamed;  ///< the region's processes pass words of streams, so that they overlap
 };
 
 struct isthmus_estimated_type {
