@@ -158,11 +158,19 @@ static void load(const float* from, float to[64]) {
     to[i] = from[i];
   }
 }
+struct Sum {
+  int value = 0;
+  void add(int times) { for (int i = 0; i < times; ++i) value += i; }
+};
 extern "C" void k(const float* in, float* out, int n) {
 #pragma HLS INTERFACE m_axi port = in bundle = gmem0
   float a[64], b[64];
 #pragma HLS ARRAY_PARTITION variable = a cyclic factor = FACTOR
   load(in, a);
+  Sum sum;
+  sum.add(33);
+  const auto fill = [&](int times) { for (int i = 0; i < times; ++i) b[i] = sum.value; };
+  fill(5);
   int left = n;
   while (left > 0) left -= 3;
   do { left++; } while (left < 9);
@@ -212,7 +220,7 @@ int main() { float in[64] = {}, out[1]; k(in, out, 10); }
     compiler.run([made, main, "-w", "-o", program], main)
     times = subprocess.run([program], capture_output=True, text=True, check=True).stdout.split()
     lengths = sorted(int(one.split(":")[1]) for one in times)
-    assert lengths == [1, 4, 10, 11, 12, 12, 12, 12, 12, 64, 64]
+    assert lengths == [1, 4, 5, 10, 11, 12, 12, 12, 12, 12, 33, 64, 64]
     lines = {cost.line: cost.why for cost in rules.estimate(read.code, 300).costs}
     assert lines[12] == "II 2: as its pragma says"
     assert lines[6] == "II 7: floating-point sum"
@@ -222,6 +230,10 @@ int main() { float in[64] = {}, out[1]; k(in, out, 10); }
 def test_what_cannot_be_estimated_is_said(tmp_path: Path) -> None:
     _, found = counted(tmp_path, "void other(int*);\nvoid k(int* out) { other(out); }")
     assert found == (None, "kernel k: not estimated, it calls other of another source")
+    tasks = "#include <hls_task.h>\nvoid t(hls::stream<int>& a) { a.write(a.read()); }\n"
+    tasks += "void k(hls::stream<int>& a) { hls_thread_local hls::task one(t, a); }"
+    _, found = counted(tmp_path, tasks)
+    assert found == (None, "kernel k: not estimated, it has tasks (hls::task)")
     _, found = counted(tmp_path, "void k(int* out) { *out = 1; }", "j")
     assert found == (None, "kernel j: not estimated, libclang finds no such function")
 

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Final, NamedTuple
 
 from isthmus.emulation.estimate import libclang, reader, rewriter, rules, table
-from isthmus.emulation.estimate.expressions import UnknownFunctionError
+from isthmus.emulation.estimate.arrays import NotReadError
 from isthmus.emulation.estimate.preprocessed import Preprocessed
 
 CLOCK_MHZ: Final = 300
@@ -42,8 +42,8 @@ def counted(path: Path, name: str, macros: str, ours: Path, *, in_opencl: bool =
     constants = {found[1]: int(found[2]) for found in _MACRO.finditer(macros)}
     try:
         found = reader.read(clang, path, source, name, constants=constants, in_opencl=in_opencl)
-    except UnknownFunctionError as error:
-        return Counted(None, f"kernel {name}: not estimated, it calls {error} of another source")
+    except NotReadError as error:
+        return Counted(None, f"kernel {name}: not estimated, {error}")
     if found is None:
         return Counted(None, f"kernel {name}: not estimated, libclang finds no such function")
     estimate = rules.estimate(found.code, CLOCK_MHZ)

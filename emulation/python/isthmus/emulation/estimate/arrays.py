@@ -16,6 +16,10 @@ _SMALL_TABLE = 256
 """Elements up to which a constant array is taken for logic, not for a RAM with ports."""
 
 
+class NotReadError(Exception):
+    """The kernel has what cannot be estimated; the text says what: ``it has tasks``."""
+
+
 class Arrays:
     """Arrays, streams and constants by their declarations, and what pragmas say of them."""
 
@@ -42,6 +46,8 @@ class Arrays:
         spelled = cursor.type.get_canonical().spelling
         name = self._name(cursor)
         is_array = cursor.type.get_canonical().kind.name in {"CONSTANTARRAY", "INCOMPLETEARRAY"}
+        if "hls::task" in spelled:
+            raise NotReadError("it has tasks (hls::task)")
         if "hls::stream" in spelled or "ap_shift_reg" in spelled:
             self._storage[name] = Storage("stream" if "hls::stream" in spelled else "registers")
         elif "burst_maxi" in spelled:

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from isthmus.emulation.estimate import libclang
-from isthmus.emulation.estimate.arrays import Arrays
+from isthmus.emulation.estimate.arrays import Arrays, NotReadError
 from isthmus.emulation.estimate.cursors import WRAPPING, bits_of, dimensions, inner, number_of
 from isthmus.emulation.estimate.structure import (
     Array,
@@ -38,10 +38,6 @@ OVERLOADED = {
 }  # fmt: skip
 _DEREFERENCE, _ADDRESS = 6, 5
 """Numbers of CXUnaryOperatorKind."""
-
-
-class UnknownFunctionError(Exception):
-    """The kernel calls a function whose code is not in its source."""
 
 
 class Expressions(Arrays):
@@ -165,14 +161,14 @@ class Expressions(Arrays):
             stream = self._base(parts[0])
             if stream is not None and self._is_stream(stream):
                 return Element(stream)
-        if name.startswith("operator") and len(parts) >= 2:
-            return self._overloaded(name.removeprefix("operator"), cursor, parts)
         declared = cursor.referenced
         arguments = [p for p in cursor.get_arguments() if p is not None]
         if declared is not None and declared.kind.name in {"FUNCTION_DECL", "CXX_METHOD"}:
             called = declared.get_definition() or declared
             if self._source.is_users(called.extent.start.offset):
                 return self._users_call(called, arguments)
+        if name.startswith("operator") and len(parts) >= 2:
+            return self._overloaded(name.removeprefix("operator"), cursor, parts)
         operands = tuple(map(self._expression, arguments))
         number, bits = number_of(cursor.type)
         if name in _MATH:
@@ -185,10 +181,8 @@ class Expressions(Arrays):
 
     def _users_call(self, called: Any, arguments: list[Any]) -> Expression:
         has_body = any(c.kind.name == "COMPOUND_STMT" for c in called.get_children())
-        if called.kind.name != "FUNCTION_DECL":
-            return Operation("free", operands=tuple(map(self._expression, arguments)))
         if not has_body:
-            raise UnknownFunctionError(called.spelling)
+            raise NotReadError(f"it calls {called.spelling} of another source")
         name = self._function(called)
         return Call(name, tuple(map(self._argument, arguments)))
 

@@ -69,7 +69,7 @@ def read(
     """Reads the function ``top`` and those that it calls; None where libclang finds no such.
 
     Without ``kernel_flow`` an argument that no INTERFACE names lies in a RAM, as in the vendor's
-    IP flow. Raises UnknownFunctionError.
+    IP flow. Raises NotReadError.
     """
     options = ["-x", "c++", "-std=c++17", "-ferror-limit=0", "-w"]
     unit = clang.Index.create().parse(str(path), args=options)
