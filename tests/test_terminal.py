@@ -239,3 +239,19 @@ def test_a_device_that_the_clock_cannot_time_is_named() -> None:
     points = [point(device, "read", 64, [[t] * 30] * 3) for device, t in times.items()]
     text = " ".join(" ".join(summary.lines(run(points))).split())
     assert "Not measured: quick (all times below the clock's resolution)" in text
+
+
+def test_commands_make_room_for_the_headlines() -> None:
+    """A screen has a row of each direction and study before it has the less useful commands."""
+    path = Path("a folder with a long name", "and another one below it", "run of today.json")
+    (stored,) = (Path(__file__).parents[1] / "benchmarks" / "results").glob("*h100-quick.json.gz")
+    run_of_all = run_file.load(stored)
+    heads = sum(one.headline for one in findings(run_of_all))
+    lines = summary.lines(run_of_all, path)
+    assert heads >= 6
+    assert len(lines) < summary.LINES
+    rows = lines[lines.index("") + 1 :]
+    assert rows[1].split()[:3] == ["copy", "to", "host,"]
+    assert rows.index("") >= 5
+    assert any(line.startswith("Page:") for line in lines)
+    assert not any(line.startswith("Points:") for line in lines)
