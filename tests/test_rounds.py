@@ -31,7 +31,7 @@ from isthmus.measure.runner import Answer, Runner
 from isthmus.results.journal import PointKey, key_of
 from isthmus.results.run_file import HostReading, Rerun, Settings
 from isthmus.statistics import LOOKS, over_processes
-from isthmus.statistics.host_state import Slow
+from isthmus.statistics.host_state import UNKNOWN, Slow
 from isthmus.studies.base import Headline
 from isthmus.system.binding import Binding
 
@@ -546,6 +546,42 @@ def test_an_answer_is_shown_at_the_first_look_and_measured_on() -> None:
     visit(wide, 1.0, 1.1, 0.9)
     assert answered(wide, of), "the interval of six processes is shown as it is"
     assert may_narrow(wide, of), "and so far only"
+
+
+def test_no_answer_is_certain_before_the_host_s_state_is_known() -> None:
+    """Three processes agree. What the screen shows last decides, with the host's state."""
+    head, curve = at_size(SMALL, layer=Layer.HEADLINES), job(LARGE, "other")
+    quick, noted = settings(quick=True, precision=0.1), Noted()
+    visit(head, 1.0, 1.001, 0.999)
+    runner = Runner([head, curve], quick, Binding(), noted, lambda _: None)
+    assert settled(head, quick), "a run without references judges by the processes"
+    key = key_of(head.task.points[0])
+    for unknown in ({key: UNKNOWN}, {key_of(curve.task.points[0]): Slow(0.0, (), 0.0)}):
+        head.judge_by(unknown)
+        assert not settled(head, quick)
+        assert not answered(head, quick)
+        assert runner.rounds.next_round(50.0) == [head]
+    state(0.001, head)
+    assert settled(head, quick)
+    runner._answer(head)
+    state(0.12, head)
+    assert runner.rounds.next_round(50.0) == [head], "it is measured on, before the curve"
+    runner.run(until=0.0)
+    widths = [one.seconds[0].half_width for one in noted.answers]
+    assert [one.certainty for one in noted.answers] == ["precise", "time"]
+    assert widths == [pytest.approx(0.003, abs=0.002), pytest.approx(0.127, abs=0.01)], (
+        "the last line is what the screen shows"
+    )
+
+
+def test_two_readings_do_not_tell_the_host_s_state() -> None:
+    rows = HostRows[str](0.95)
+    for number in range(4):
+        rerun = host_varies(number, 1e-3)
+        if number > 1:
+            rerun = msgspec.structs.replace(rerun, host_speed=[])
+        rows.add("row", synthetic.point("host", "read", SMALL, []), rerun)
+    assert rows.slow() == {"row": UNKNOWN}
 
 
 @pytest.mark.parametrize(("apart", "goes_on"), [(0.2, True), (0.9, False)])

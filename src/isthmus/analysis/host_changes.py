@@ -12,12 +12,10 @@ from isthmus.analysis.host_state import readings
 from isthmus.frames import Frame
 from isthmus.host_rows import REFERENCES
 from isthmus.results.run_file import Run
-from isthmus.statistics import Interval, judge, shift
+from isthmus.statistics import FEWEST, Interval, judge, shift
 from isthmus.statistics.host_state import MOST_SENSITIVE, Row, slow_parts
 from isthmus.student import student
 
-_FEWEST = 3
-"""Processes with readings that a run needs."""
 Process = tuple[int, int, int]
 """Side, number of the run on that side, number of the process."""
 
@@ -54,7 +52,7 @@ class Hosts:
         for side, runs in enumerate(sides):
             for number, run in enumerate(runs):
                 known = readings(run)
-                if len(known) < _FEWEST:
+                if len(known) < FEWEST:
                     raise LookupError("a run without references of the host's speed")
                 for process, logs in known.items():
                     self._logs[side, number, process] = logs
