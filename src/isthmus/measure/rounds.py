@@ -43,7 +43,7 @@ _STEP_SHARE = 0.02
 _OTHER_STEP_SHARE = 0.005
 """The same for other memory and for kernels: 0.3 s of a quick run, 64 MiB on that machine."""
 _HEADLINES_SHARE = 0.6
-"""Share of a quick run's time after which the curve begins, precise headlines or not."""
+"""Share of the run's time after which the curve begins, precise headlines or not."""
 _CHEAP_S = 0.05
 """Most seconds of a visit to a headline in a round of a later layer. On an H100 a visit to copies
 of 4 KiB takes 0.01 s."""
@@ -214,13 +214,15 @@ class Rounds:
     def _of_layer(self, layer: Layer, unfinished: Sequence[Job], left_s: float) -> list[Job]:
         """The jobs of one layer that the next round visits."""
         waiting = [job for job in unfinished if self.turn(job) == layer]
-        begun = [job for job in waiting if job.processes and not out_of_reach(job, self._settings)]
-        spent_s = self._settings.budget_s - left_s
-        if layer == Layer.HEADLINES and spent_s > _HEADLINES_SHARE * self._settings.budget_s:
-            begun = [job for job in begun if self._lacks_first_looks(job)]
+        visited = [job for job in waiting if job.processes]
+        begun = [job for job in visited if not out_of_reach(job, self._settings)]
         fresh = [job for job in waiting if not job.processes]
         if layer > Layer.HEADLINES:
             return self._batch([*begun, *fresh], left_s)
+        if self._settings.budget_s - left_s > _HEADLINES_SHARE * self._settings.budget_s:
+            begun = [job for job in begun if self._lacks_first_looks(job)]
+        elif not begun and not fresh:
+            begun = visited  # none becomes precise, as it seems, but each is known better
         if any(map(self._lacks_first_looks, begun)):
             fresh = []
         first = min(map(self._place, fresh), default=())

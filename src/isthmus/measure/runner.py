@@ -248,8 +248,8 @@ class Runner:
         """Passes a headline to the watcher once it is known.
 
         Devices that are like an earlier one wait for each other, and are answered together.
-        ``last``: the run is over, so that no further process makes a headline more precise. What
-        was precise, and is not now that more is known of the host's state, is answered again.
+        ``last``: the run is over, so that no further process makes a headline more precise. An
+        answer whose certainty has changed is given again: see ``_is_open``.
         """
         if job.task.headline is None or job.layer > Layer.HEADLINES:
             return
@@ -269,11 +269,14 @@ class Runner:
                 self.watcher.answered(answer)
 
     def _is_open(self, job: Job, *, last: bool) -> bool:
-        """Whether a headline is to be answered: for the first time, or since it is not precise."""
+        """Whether a headline is to be answered: for the first time, or since that has changed.
+
+        It has become precise, or ``last`` it is no longer: more is known of the host's state.
+        """
         if job not in self._answered:
             return True
-        shown = self._answered[job] == "precise" and not job.simulated
-        return last and shown and self._half_width(job) > self.settings.precision
+        precise = job.simulated or self._half_width(job) <= self.settings.precision
+        return precise != (self._answered[job] == "precise") and (precise or last)
 
     def _half_width(self, job: Job) -> float:
         """Relative half-width of an answer as a summary shows it; infinite where unknown."""
