@@ -271,12 +271,14 @@ class Runner:
     def _is_open(self, job: Job, *, last: bool) -> bool:
         """Whether a headline is to be answered: for the first time, or since that has changed.
 
-        It has become precise, or ``last`` it is no longer: more is known of the host's state.
+        It has become precise, or ``last`` it is no longer: more is known of the host's state. An
+        answer "so far" has its last word in any case.
         """
-        if job not in self._answered:
+        before = self._answered.get(job)
+        if before is None or (last and before == "open"):
             return True
         precise = job.simulated or self._half_width(job) <= self.settings.precision
-        return precise != (self._answered[job] == "precise") and (precise or last)
+        return precise != (before == "precise") and (precise or last)
 
     def _half_width(self, job: Job) -> float:
         """Relative half-width of an answer as a summary shows it; infinite where unknown."""
