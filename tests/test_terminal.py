@@ -228,9 +228,7 @@ def test_a_wide_interval_says_how_wide_it_is() -> None:
         (line,) = (line for line in summary.lines(run([one])) if line.startswith("transfer"))
         return line
 
-    wide = re.search(r"within a factor of ([0-9]+)$", headline(1, 30, 900))
-    assert wide
-    assert int(wide[1]) > 30
+    assert headline(1, 30, 900).endswith("  processes differ"), "a factor of hundreds says nothing"
     assert re.search(r"1\.0\d+-1\.0\d+$", headline(1, 1.01, 0.99))
 
 

@@ -156,6 +156,8 @@ def _uncertain(one: Finding) -> str:
     known = one.interval is not None and one.interval.known
     if not known or one.interval is None or one.interval.half_width <= QUICK:
         return ""
+    if one.too_wide:
+        return " It is not certain: processes differ too much to tell."
     return f" It is not certain ({one.certainty}): processes differ, or the host varies."
 
 
