@@ -69,13 +69,15 @@ Reply Device::answer(Call call, const Message& request) {
     case Call::allocate:
       return allocate(request);
     case Call::free:
-      memory_.free(request.number(1));
+      free(request.number(1));
       return acknowledged();
     case Call::write_memory:
+      note_sent(request.number(2), request.bytes(4).size());
       std::ranges::copy(request.bytes(4),
                         memory(request.number(2), request.bytes(4).size()).begin());
       return acknowledged();
     case Call::read_memory: {
+      note_taken(request.number(2));
       Reply reply = acknowledged();
       reply.data = memory(request.number(2), request.number(3));
       reply.message.announce(2, reply.data.size());
@@ -109,6 +111,9 @@ Reply Device::answer(Call call, const Message& request) {
       return copy_with_file(Direction::h2d, request);
     case Call::import_buffer:
       return import_file(request);
+    case Call::close:
+      tell_lost_outputs();
+      return acknowledged();
     case Call::read_counters:
     case Call::trace_count:
     case Call::read_trace:
@@ -164,6 +169,40 @@ Reply Device::allocate(const Message& request) {
   return reply;
 }
 
+void Device::free(std::uint64_t address) {
+  if (const BufferUse* use = memory_.use_of(address)) {
+    tell_if_lost(*use);
+  }
+  memory_.free(address);
+}
+
+void Device::note_sent(std::uint64_t address, std::uint64_t bytes) {
+  if (BufferUse* use = memory_.use_of(address)) {
+    use->send(address, bytes);
+  }
+}
+
+void Device::note_taken(std::uint64_t address) {
+  if (BufferUse* use = memory_.use_of(address)) {
+    use->take();
+  }
+}
+
+/// Tells the user of a buffer that a kernel wrote for nobody.
+void Device::tell_if_lost(const BufferUse& use) {
+  if (use.is_lost()) {
+    warnings_.tell(HostFault{.kind = HostFaultKind::never_taken,
+                             .argument = *use.writer,
+                             .buffer_bytes = use.bytes});
+  }
+}
+
+void Device::tell_lost_outputs() {
+  for (const BufferUse* use : memory_.uses()) {
+    tell_if_lost(*use);
+  }
+}
+
 /// What was allocated, or, for a program that reaches behind its buffers, new.
 std::span<std::byte> Device::memory(std::uint64_t address, std::uint64_t bytes) {
   try {
@@ -206,9 +245,11 @@ Reply Device::copy(Direction direction, const Message& request) {
   reply.message.number(1, bytes);
   if (to_card) {
     std::ranges::copy(request.bytes(4), here.begin());
+    note_sent(address, bytes);
     meter_->slot().bytes_to_card += bytes;
   } else {
     reply.data = here;
+    note_taken(address);
     reply.message.announce(2, bytes);
     meter_->slot().bytes_from_card += bytes;
   }
@@ -231,6 +272,11 @@ Reply Device::copy_with_file(Direction direction, const Message& request) {
   const ssize_t done = from_card ? pwrite(file.descriptor, here.data(), here.size(), there_offset)
                                  : pread(file.descriptor, here.data(), here.size(), there_offset);
   const std::uint64_t address = request.number(1) + here_offset;
+  if (from_card) {
+    note_taken(address);
+  } else {
+    note_sent(address, bytes);
+  }
   meter_->spend(cost_of(direction, address, bytes), "copy", "", bytes);
   return acknowledged(std::cmp_equal(done, bytes));
 }

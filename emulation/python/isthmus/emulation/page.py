@@ -32,6 +32,8 @@ class Slot:
     kernels: int
     registers: int
     calls: int
+    busy: int
+    """Kernels whose end the program has not seen."""
 
 
 def create(path: Path, *, clock: int) -> Path:
@@ -49,9 +51,9 @@ def read(path: Path) -> list[Slot]:
         raise ValueError(f"{path} is no page of a card, version {_VERSION}")
     slots = []
     for index in range(_CARDS):
-        state, card, program, _busy, _id, *rest = _SLOT.unpack_from(
+        state, card, program, busy, _id, *rest = _SLOT.unpack_from(
             data, _FIRST_SLOT + index * _SLOT_BYTES
         )
         if state:
-            slots.append(Slot(card, program, *rest))
+            slots.append(Slot(card, program, *rest, busy))
     return slots

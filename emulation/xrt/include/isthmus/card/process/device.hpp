@@ -70,6 +70,11 @@ class Device {
   void spend_on_software(double nanoseconds, const char* kind, std::uint64_t bytes);
   Reply allocate(const Message& request);
   Reply copy(Direction direction, const Message& request);
+  void free(std::uint64_t address);
+  void note_sent(std::uint64_t address, std::uint64_t bytes);
+  void note_taken(std::uint64_t address);
+  void tell_if_lost(const BufferUse& use);
+  void tell_lost_outputs();
   Cost cost_of(Direction direction, std::uint64_t address, std::uint64_t bytes);
   std::span<std::byte> memory(std::uint64_t address, std::uint64_t bytes);
   Reply copy_with_file(Direction direction, const Message& request);
