@@ -69,10 +69,9 @@ constinit std::atomic<bool> was_made = false;
 Record* made() {
   const char* const session = std::getenv(folder_variable);
   std::array<char, PATH_MAX> name{};
-  const int length =
-      session == nullptr
-          ? 0
-          : std::snprintf(name.data(), name.size(), "%s/last_call.%d", session, getpid());
+  const int length = session == nullptr ? 0
+                                        : std::snprintf(name.data(), name.size(), "%s/last_call.%d",
+                                                        session, getpid());
   if (length <= 0 || !std::cmp_less(length, name.size())) {
     return nullptr;
   }

@@ -79,28 +79,29 @@ using namespace isthmus::card::clock;
 
 ISTHMUS_INTERPOSED void* load_xclbin(void* result, void* device, const Text* name) asm(
     "_ZN3xrt6device11load_xclbinERKNSt7__cxx1112basic_stringIcSt11char_traitsIcESaIcEEE");
-ISTHMUS_INTERPOSED void make_kernel(void* kernel, const void* device, const void* uuid,
-                                    const Text* name,
-                                    int mode) asm("_ZN3xrt6kernelC1ERKNS_6deviceERKNS_4uuidERKNSt7_"
-                                                  "_cxx1112basic_stringIcSt11char_traitsIcESaIcEEEN"
-                                                  "S0_14cu_access_modeE");
-ISTHMUS_INTERPOSED void make_run(void* run,
-                                 const void* kernel) asm("_ZN3xrt3runC1ERKNS_6kernelE");
+ISTHMUS_INTERPOSED void
+make_kernel(void* kernel, const void* device, const void* uuid, const Text* name, int mode) asm(
+    "_ZN3xrt6kernelC1ERKNS_6deviceERKNS_4uuidERKNSt7_"
+    "_cxx1112basic_stringIcSt11char_traitsIcESaIcEEEN"
+    "S0_14cu_access_modeE");
+ISTHMUS_INTERPOSED void make_run(void* run, const void* kernel) asm("_ZN3xrt3runC1ERKNS_6kernelE");
 ISTHMUS_INTERPOSED void set_value(void* run, int index, const void* value,
                                   std::size_t bytes) asm("_ZN3xrt3run16set_arg_at_indexEiPKvm");
 ISTHMUS_INTERPOSED void set_buffer(void* run, int index, const void* buffer) asm(
     "_ZN3xrt3run16set_arg_at_indexEiRKNS_2boE");
-ISTHMUS_INTERPOSED void set_inside(const void* run, std::size_t index, const void* value,
-                                   std::size_t bytes) asm("_ZN8xrt_core10kernel_int16set_arg_at_"
-                                                          "indexERKN3xrt3runEmPKvm");
+ISTHMUS_INTERPOSED void
+set_inside(const void* run, std::size_t index, const void* value, std::size_t bytes) asm(
+    "_ZN8xrt_core10kernel_int16set_arg_at_"
+    "indexERKN3xrt3runEmPKvm");
 ISTHMUS_INTERPOSED void start_run(void* run) asm("_ZN3xrt3run5startEv");
 ISTHMUS_INTERPOSED int wait_run(const void* run, const void* timeout) asm(
     "_ZNK3xrt3run4waitERKNSt6chrono8durationIlSt5ratioILl1ELl1000EEEE");
 ISTHMUS_INTERPOSED void make_buffer(void* buffer, void* device, std::size_t bytes, int flags,
                                     unsigned group) asm("_ZN3xrt2boC1EPvmNS0_5flagsEj");
-ISTHMUS_INTERPOSED void sync_buffer(void* buffer, int direction, std::size_t bytes,
-                                    std::size_t offset) asm("_ZN3xrt2bo4syncE18xclBOSyncDirection"
-                                                            "mm");
+ISTHMUS_INTERPOSED void
+sync_buffer(void* buffer, int direction, std::size_t bytes, std::size_t offset) asm(
+    "_ZN3xrt2bo4syncE18xclBOSyncDirection"
+    "mm");
 ISTHMUS_INTERPOSED void write_buffer(void* buffer, const void* source, std::size_t bytes,
                                      std::size_t offset) asm("_ZN3xrt2bo5writeEPKvmm");
 ISTHMUS_INTERPOSED void read_buffer(void* buffer, void* target, std::size_t bytes,

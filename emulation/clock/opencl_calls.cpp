@@ -94,8 +94,8 @@ ISTHMUS_INTERPOSED int clEnqueueTask(void* queue, void* kernel, unsigned count, 
 
 ISTHMUS_INTERPOSED int clEnqueueNDRangeKernel(void* queue, void* kernel, unsigned dimensions,
                                               const void* offset, const void* global,
-                                              const void* local, unsigned count,
-                                              const void* events, void* event) {
+                                              const void* local, unsigned count, const void* events,
+                                              void* event) {
   note_call(ApiCall::cl_enqueue_ndrange, {}, dimensions);
   return real_enqueue_kernel(queue, kernel, dimensions, offset, global, local, count, events,
                              event);

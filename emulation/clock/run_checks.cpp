@@ -142,12 +142,13 @@ int text_of(const Fault& fault, std::span<char> text) {
           argument, fault.argument.data(), fault.index, kernel, fault.kernel.data(),
           fault.argument_bytes, fault.given_bytes, fault.index, argument, fault.argument.data());
     case Mistake::value_for_buffer:
-      return std::snprintf(
-          text.data(), text.size(),
-          "argument %.*s (number %lu) of kernel %.*s is a buffer, and a value of %lu bytes is given "
-          "for it; in its place, write run.set_arg(%lu, %.*s) with an xrt::bo",
-          argument, fault.argument.data(), fault.index, kernel, fault.kernel.data(),
-          fault.given_bytes, fault.index, argument, fault.argument.data());
+      return std::snprintf(text.data(), text.size(),
+                           "argument %.*s (number %lu) of kernel %.*s is a buffer, and a value of "
+                           "%lu bytes is given "
+                           "for it; in its place, write run.set_arg(%lu, %.*s) with an xrt::bo",
+                           argument, fault.argument.data(), fault.index, kernel,
+                           fault.kernel.data(), fault.given_bytes, fault.index, argument,
+                           fault.argument.data());
     case Mistake::busy:
     case Mistake::count:
       return std::snprintf(

@@ -191,9 +191,8 @@ void Device::note_taken(std::uint64_t address) {
 /// Tells the user of a buffer that a kernel wrote for nobody.
 void Device::tell_if_lost(const BufferUse& use) {
   if (use.is_lost()) {
-    warnings_.tell(HostFault{.kind = HostFaultKind::never_taken,
-                             .argument = *use.writer,
-                             .buffer_bytes = use.bytes});
+    warnings_.tell(HostFault{
+        .kind = HostFaultKind::never_taken, .argument = *use.writer, .buffer_bytes = use.bytes});
   }
 }
 

@@ -10,8 +10,7 @@ std::optional<NamedArgument> Reach::named(const Buffer* buffer) const {
   if (buffer == nullptr || buffer->begin == 0) {
     return std::nullopt;
   }
-  return NamedArgument{
-      .instance = unit_->instance, .name = *buffer->name, .index = buffer->index};
+  return NamedArgument{.instance = unit_->instance, .name = *buffer->name, .index = buffer->index};
 }
 
 Pieces::Stretch Reach::written(std::uint64_t address, std::uint64_t bytes) const {

@@ -272,7 +272,8 @@ void Reach::check_range(std::uint64_t address, std::uint64_t bytes, const char* 
          << std::hex << address << ": " << unset_arguments(unset);
     throw UnsetArgumentError(text.str());
   }
-  if (memory == nullptr && nearest != nullptr && description_->memory_of(nearest->begin) == nullptr) {
+  if (memory == nullptr && nearest != nullptr &&
+      description_->memory_of(nearest->begin) == nullptr) {
     std::ostringstream text;
     text << "argument " << nearest->index << " (" << *nearest->name << ") is 0x" << std::hex
          << nearest->begin << ", where no memory is: give it a buffer";

@@ -45,9 +45,7 @@ def execute(
     ] = None,
     fail_on_warning: Annotated[
         bool,
-        typer.Option(
-            "--fail-on-warning", help="end a program with 3 at the first warning"
-        ),
+        typer.Option("--fail-on-warning", help="end a program with 3 at the first warning"),
     ] = False,
     watch: Annotated[
         bool, typer.Option("--watch", help="say at the end what waited for what, and how long")
