@@ -45,11 +45,14 @@ class Unwritten {
     }
   }
 
-  /// The run writes these bytes.
+  /// The run writes these bytes. Those of writes one behind the other are noted together: a
+  /// kernel writes each element by a call of its own.
   void write(std::uint64_t at, std::uint64_t size) {
-    if (at < bytes_) {
-      std::fill_n(fresh_ + at, std::min(size, bytes_ - at), std::uint8_t{1});
+    if (at != latest_end_) {
+      note_latest();
+      latest_begin_ = at;
     }
+    latest_end_ = at + size;
   }
 
   /// Returns the place of the first element from `begin` to `end` that has no written byte; nothing
@@ -57,7 +60,11 @@ class Unwritten {
   template <class IsChanged>
   [[nodiscard]] std::optional<std::uint64_t> first_of(std::uint64_t begin, std::uint64_t end,
                                                       std::uint64_t element,
-                                                      const IsChanged& is_changed) const {
+                                                      const IsChanged& is_changed) {
+    if (begin >= pieces_.back().second || end <= pieces_.front().first) {
+      return std::nullopt;
+    }
+    note_latest();
     auto piece = std::ranges::upper_bound(pieces_, begin, {}, &Piece::second);
     for (; piece != pieces_.end() && piece->first < end; ++piece) {
       std::uint64_t at = std::max(begin, (piece->first + element - 1) / element * element);
@@ -85,9 +92,23 @@ class Unwritten {
   static constexpr std::size_t most_pieces = 4096;
   using Piece = std::pair<std::uint64_t, std::uint64_t>;  ///< begin and end
 
+  void note_latest() {
+    const std::uint64_t end = std::min(latest_end_, bytes_);
+    if (latest_begin_ < end) {
+      std::fill(fresh_ + latest_begin_, fresh_ + end, std::uint8_t{1});
+      std::erase_if(pieces_, [&](const Piece& piece) {
+        return latest_begin_ <= piece.first && piece.second <= end;
+      });
+    }
+    latest_begin_ = latest_end_;
+  }
+
   std::vector<Piece> pieces_;
   std::uint64_t bytes_ = 0;
   std::uint8_t* fresh_ = nullptr;  ///< of each byte: 1 once the run wrote it
+  /// Bytes that the run wrote and `fresh_` does not have yet.
+  std::uint64_t latest_begin_ = 0;
+  std::uint64_t latest_end_ = 0;
 };
 
 }  // namespace isthmus::card::plugin
