@@ -77,7 +77,15 @@ def test_a_program_without_a_mistake_is_not_warned(
             [("a run of kernel scale is started while it runs", "add run.wait()"), (LOST, "")],
         ),
     ],
-    ids=lambda value: value if isinstance(value, str) else "",
+    ids=[
+        "no_sync_to",
+        "no_sync_from",
+        "swapped",
+        "unset_scalar",
+        "buffer_for_scalar",
+        "scalar_for_buffer",
+        "started_twice",
+    ],
 )
 def test_a_mistake_is_a_warning_that_names_the_line_to_add(
     card_exec: Run, mistakes: Path, mistake: str, code: int, said: list[tuple[str, str]]
@@ -95,7 +103,8 @@ def test_a_mistake_is_a_warning_that_names_the_line_to_add(
 @pytest.mark.usefixtures("emulated")
 @pytest.mark.parametrize(
     ("mistake", "said"),
-    [("no_sync_to", UNWRITTEN), ("no_sync_from", LOST), ("unset_scalar", "without argument by")],
+    [("no_sync_from", LOST), ("unset_scalar", "without argument by")],
+    ids=["by_the_card", "by_the_clock"],
 )
 def test_the_first_warning_may_end_the_program(
     card_exec: Run, mistakes: Path, mistake: str, said: str

@@ -6,6 +6,11 @@
 
 namespace isthmus::card::process {
 
+/// Whether it is the argument's buffer: past its end a kernel reaches others.
+bool Reach::points_into(const Buffer& argument, const BufferUse& use) {
+  return argument.begin >= use.begin && argument.begin - use.begin < use.bytes;
+}
+
 std::optional<NamedArgument> Reach::named(const Buffer* buffer) const {
   if (buffer == nullptr || buffer->begin == 0) {
     return std::nullopt;
@@ -46,7 +51,7 @@ void Reach::reads_unwritten(std::uint64_t address) {
   const Buffer* buffer = buffer_of(address);
   const std::optional<NamedArgument> argument = named(buffer);
   const BufferUse* use = card_->use_of(address);
-  if (!argument || use == nullptr) {
+  if (!argument || use == nullptr || !points_into(*buffer, *use)) {
     return;
   }
   warnings_->tell(HostFault{.kind = HostFaultKind::reads_unwritten,
@@ -68,7 +73,9 @@ void Reach::note_write(std::uint64_t address, std::uint64_t bytes) {
     return;
   }
   use->written.add(address, address + bytes);
-  if (std::optional<NamedArgument> argument = named(buffer_of(address))) {
+  const Buffer* buffer = buffer_of(address);
+  if (std::optional<NamedArgument> argument = named(buffer);
+      argument && points_into(*buffer, *use)) {
     use->writer = std::move(argument);
     use->run = run_;
   }
@@ -77,7 +84,7 @@ void Reach::note_write(std::uint64_t address, std::uint64_t bytes) {
 void Reach::check_constant(std::uint64_t address) {
   const Buffer* buffer = buffer_of(address);
   const BufferUse* use = card_->use_of(address);
-  if (buffer == nullptr || !buffer->constant || use == nullptr || buffer->begin < use->begin) {
+  if (buffer == nullptr || !buffer->constant || use == nullptr || !points_into(*buffer, *use)) {
     return;
   }
   const bool may_be_another = std::ranges::any_of(buffers_, [&](const Buffer& other) {

@@ -20,6 +20,8 @@ class Slot:
 
     card: int
     program: int
+    busy: int
+    """Kernels whose end the program has not seen."""
     elapsed_fs: int
     simulated_fs: int
     driver_fs: int
@@ -32,8 +34,6 @@ class Slot:
     kernels: int
     registers: int
     calls: int
-    busy: int
-    """Kernels whose end the program has not seen."""
 
 
 def create(path: Path, *, clock: int) -> Path:
@@ -55,5 +55,5 @@ def read(path: Path) -> list[Slot]:
             data, _FIRST_SLOT + index * _SLOT_BYTES
         )
         if state:
-            slots.append(Slot(card, program, *rest, busy))
+            slots.append(Slot(card, program, busy, *rest))
     return slots

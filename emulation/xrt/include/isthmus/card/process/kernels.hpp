@@ -90,6 +90,7 @@ class Reach {
   };
 
   [[nodiscard]] const Buffer* buffer_of(std::uint64_t address) const;
+  [[nodiscard]] static bool points_into(const Buffer& argument, const BufferUse& use);
   [[nodiscard]] std::optional<NamedArgument> named(const Buffer* buffer) const;
   [[nodiscard]] std::optional<NamedArgument> exchanged_with(const Buffer& read) const;
   void note_read(std::uint64_t address);
