@@ -14,14 +14,12 @@
 #include <cstring>
 #include <utility>
 
+#include "isthmus/card/process/call_record.hpp"
 #include "library.hpp"
 
 namespace isthmus::card::clock {
 namespace {
 
-constexpr std::size_t numbers = 3;
-constexpr std::size_t text_bytes = 128;
-constexpr std::size_t form_bytes = 96;
 constexpr auto count = static_cast<std::size_t>(ApiCall::count);
 /// In a form `{text}` stands for the text, `{0}` for the first number.
 constexpr std::array<const char*, count> forms = {
@@ -50,23 +48,14 @@ constexpr std::array<const char*, count> forms = {
     "clWaitForEvents({0} events, ...)",
 };
 
-/// The file. Python reads it (emulation/python/isthmus/emulation/last_call.py).
-struct Record {
-  std::uint32_t version = 0;
-  std::uint32_t forms = 0;                ///< so many
-  std::atomic<std::uint32_t> call = 0;    ///< number of its form, from 1; 0: no call yet
-  std::atomic<std::uint32_t> thread = 0;  ///< that made it
-  std::array<std::atomic<std::uint64_t>, numbers> number{};
-  std::array<char, text_bytes> text{};
-  std::array<std::array<char, form_bytes>, count> form{};
-};
-constexpr std::uint32_t record_version = 1;
+using process::CallRecord;
+static_assert(count <= CallRecord::most_forms);
 
-constinit std::atomic<Record*> record = nullptr;
+constinit std::atomic<CallRecord*> record = nullptr;
 constinit std::atomic<bool> was_made = false;
 
 /// Makes the file of this process; null where there is no session, or no file.
-Record* made() {
+CallRecord* made() {
   const char* const session = std::getenv(folder_variable);
   std::array<char, PATH_MAX> name{};
   const int length = session == nullptr ? 0
@@ -77,8 +66,8 @@ Record* made() {
   }
   const int file = ::open(name.data(), O_CREAT | O_RDWR | O_CLOEXEC, 0600);
   void* memory = MAP_FAILED;
-  if (file >= 0 && ftruncate(file, sizeof(Record)) == 0) {
-    memory = mmap(nullptr, sizeof(Record), PROT_READ | PROT_WRITE, MAP_SHARED, file, 0);
+  if (file >= 0 && ftruncate(file, sizeof(CallRecord)) == 0) {
+    memory = mmap(nullptr, sizeof(CallRecord), PROT_READ | PROT_WRITE, MAP_SHARED, file, 0);
   }
   if (file >= 0) {
     ::close(file);
@@ -86,30 +75,47 @@ Record* made() {
   if (memory == MAP_FAILED) {
     return nullptr;
   }
-  auto* const found = static_cast<Record*>(memory);  // zeros
+  auto* const found = static_cast<CallRecord*>(memory);  // zeros
   for (std::size_t index = 0; index < count; ++index) {
-    std::strncpy(found->form[index].data(), forms[index], form_bytes - 1);
+    std::strncpy(found->form[index].data(), forms[index], CallRecord::form_bytes - 1);
   }
   found->forms = count;
-  found->version = record_version;
+  found->version = process::call_record_version;
   return found;
+}
+
+CallRecord* of_this_process() {
+  if (!was_made.exchange(true)) {
+    record = made();
+  }
+  return record;
 }
 
 }  // namespace
 
-void note_call(ApiCall call, std::string_view text, std::uint64_t first, std::uint64_t second,
-               std::uint64_t third) {
-  if (!was_made.exchange(true)) {
-    record = made();
-  }
-  Record* const here = record;
+void note_look(std::uint64_t address) {
+  CallRecord* const here = of_this_process();
   if (here == nullptr) {
     return;
+  }
+  const std::uint32_t look = here->looks;
+  here->looked_at[look % CallRecord::most_looks] = address;
+  here->looks = look + 1;
+}
+
+void note_call(ApiCall call, std::string_view text, std::uint64_t first, std::uint64_t second,
+               std::uint64_t third) {
+  CallRecord* const here = of_this_process();
+  if (here == nullptr) {
+    return;
+  }
+  if (call >= ApiCall::cl_create_buffer) {
+    here->opencl = 1;
   }
   here->number[0] = first;
   here->number[1] = second;
   here->number[2] = third;
-  const std::size_t length = std::min(text.size(), text_bytes - 1);
+  const std::size_t length = std::min(text.size(), CallRecord::text_bytes - 1);
   std::copy_n(text.data(), length, here->text.data());
   here->text[length] = '\0';
   here->thread = static_cast<std::uint32_t>(syscall(SYS_gettid));

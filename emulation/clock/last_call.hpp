@@ -40,4 +40,7 @@ enum class ApiCall : std::uint32_t {
 void note_call(ApiCall call, std::string_view text, std::uint64_t first = 0,
                std::uint64_t second = 0, std::uint64_t third = 0);
 
+/// Notes that the program maps a buffer, or reads it on the host: its address on the card.
+void note_look(std::uint64_t address);
+
 }  // namespace isthmus::card::clock

@@ -45,6 +45,7 @@ constinit OfXrt<int(const void*, const void*)> real_wait(
 constinit OfXrt<void(void*, void*, std::size_t, int, unsigned)> real_buffer(
     "_ZN3xrt2boC1EPvmNS0_5flagsEj");
 constinit OfXrt<std::size_t(const void*)> real_size("_ZNK3xrt2bo4sizeEv");
+constinit OfXrt<std::uint64_t(const void*)> real_address("_ZNK3xrt2bo7addressEv");
 constinit OfXrt<void(void*, int, std::size_t, std::size_t)> real_sync(
     "_ZN3xrt2bo4syncE18xclBOSyncDirectionmm");
 constinit OfXrt<void(void*, const void*, std::size_t, std::size_t)> real_write(
@@ -202,6 +203,7 @@ ISTHMUS_INTERPOSED void read_buffer(void* buffer, void* target, std::size_t byte
                                     std::size_t offset) {
   if (is_of_program(__builtin_return_address(0))) {
     note_call(ApiCall::read_buffer, {}, bytes, offset);
+    note_look(real_address(buffer));
   }
   real_read(buffer, target, bytes, offset);
 }
@@ -209,6 +211,7 @@ ISTHMUS_INTERPOSED void read_buffer(void* buffer, void* target, std::size_t byte
 ISTHMUS_INTERPOSED void* map_buffer(void* buffer) {
   if (is_of_program(__builtin_return_address(0))) {
     note_call(ApiCall::map_buffer, {});
+    note_look(real_address(buffer));
   }
   return real_map(buffer);
 }

@@ -36,7 +36,7 @@ struct File {
 
 Device::Device(Description description, Timing& timing, ProgramMemory& host, Meter& meter,
                const std::vector<std::string>& kernel_folders, std::string fatal_warnings,
-               bool as_hardware)
+               bool as_hardware, HostLooks* looks)
     : description_(std::move(description)),
       timing_(&timing),
       transfers_(timing),
@@ -44,6 +44,7 @@ Device::Device(Description description, Timing& timing, ProgramMemory& host, Met
       meter_(&meter),
       warnings_(std::move(fatal_warnings)),
       as_hardware_(as_hardware),
+      looks_(looks),
       flow_(description_, timing.kernel_hertz()) {
   check_memories();
   for (const ComputeUnit& place : description_.units) {
@@ -156,6 +157,9 @@ Reply Device::allocate(const Message& request) {
     timing_->check_bank(description_.bank_of(address));
   }
   const std::string file = memory_.allocate(address, bytes, request.number(3) != 0);
+  if (BufferUse* use = memory_.use_of(address); use != nullptr && looks_ != nullptr) {
+    use->since = looks_->count();
+  }
   const Board& board = timing_->board();
   if (board.offload) {
     const auto page = static_cast<std::uint64_t>(board.host.page_bytes);
@@ -188,9 +192,15 @@ void Device::note_taken(std::uint64_t address) {
   }
 }
 
-/// Tells the user of a buffer that a kernel wrote for nobody.
+/// Tells the user of a buffer that a kernel wrote for nobody, unless the program never looks at it:
+/// benchmarks leave outputs alone. OpenCL does not say where a program looks: there it counts for
+/// what the program has not sent.
 void Device::tell_if_lost(const BufferUse& use) {
-  if (use.is_lost()) {
+  const auto is_wanted = [&] {
+    return looks_ == nullptr || looks_->has(use.begin, use.bytes, use.since) ||
+           (looks_->uses_opencl() && !use.sent);
+  };
+  if (use.is_lost() && is_wanted()) {
     warnings_.tell(HostFault{
         .kind = HostFaultKind::never_taken, .argument = *use.writer, .buffer_bytes = use.bytes});
   }

@@ -73,9 +73,10 @@ void Reach::note_write(std::uint64_t address, std::uint64_t bytes) {
     return;
   }
   use->written.add(address, address + bytes);
+  // A write to a const buffer came from past the end of another one.
   const Buffer* buffer = buffer_of(address);
-  if (std::optional<NamedArgument> argument = named(buffer);
-      argument && points_into(*buffer, *use)) {
+  std::optional<NamedArgument> argument = named(buffer);
+  if (argument && !buffer->constant && points_into(*buffer, *use)) {
     use->writer = std::move(argument);
     use->run = run_;
   }

@@ -20,10 +20,11 @@ struct NamedArgument {
 struct BufferUse {
   std::uint64_t begin = 0;  ///< its address
   std::uint64_t bytes = 0;
-  Pieces written{};        ///< addresses to which the program or a kernel has written
-  bool sent = false;       ///< the program has written some of it
-  bool taken = false;      ///< the program has read some of it, after a kernel wrote to it
-  bool passed_on = false;  ///< another run has read some of it, after a kernel wrote to it
+  Pieces written{};         ///< addresses to which the program or a kernel has written
+  std::uint32_t since = 0;  ///< number of the program's looks when the buffer was made
+  bool sent = false;        ///< the program has written some of it
+  bool taken = false;       ///< the program has read some of it, after a kernel wrote to it
+  bool passed_on = false;   ///< another run has read some of it, after a kernel wrote to it
   /// Argument through which a kernel wrote to it last, and the number of that run.
   std::optional<NamedArgument> writer{};
   std::uint64_t run = 0;
