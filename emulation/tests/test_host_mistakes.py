@@ -74,7 +74,7 @@ def test_a_program_without_a_mistake_is_not_warned(
         (
             "started_twice",
             1,
-            [("a run of kernel scale is started while it runs", "add run.wait()"), (LOST, "")],
+            [("a run of kernel scale is started while it runs", "add run.wait()")],
         ),
     ],
     ids=[
