@@ -21,6 +21,9 @@ struct Text {
   std::size_t size;
 };
 
+/// Whether an object of XRT's stands for nothing: it begins with a shared pointer.
+bool is_null(const void* object) { return *static_cast<const void* const*>(object) == nullptr; }
+
 /// Whether code is the program's, not that of XRT's libraries, which call one another.
 bool is_of_program(const void* code) { return !in_opencl(code) && !in_scheduler(code); }
 
@@ -32,6 +35,9 @@ constexpr const char* kernel_name =
 
 constinit OfXrt<void*(void*, void*, const Text*)> real_load(load_name);
 constinit OfXrt<void(void*, const void*, const void*, const Text*, int)> real_kernel(kernel_name);
+constinit OfXrt<void(void*, void*, const void*, const Text*, int)> real_kernel_of_handle(
+    "_ZN3xrt6kernelC1EPvRKNS_4uuidERKNSt7__cxx1112basic_stringIcSt11char_traitsIcESaIcEEENS0_14cu_"
+    "access_modeE");
 constinit OfXrt<void(void*, const void*)> real_run("_ZN3xrt3runC1ERKNS_6kernelE");
 constinit OfXrt<void(void*, int, const void*, std::size_t)> real_set_value(
     "_ZN3xrt3run16set_arg_at_indexEiPKvm");
@@ -85,6 +91,10 @@ make_kernel(void* kernel, const void* device, const void* uuid, const Text* name
     "_ZN3xrt6kernelC1ERKNS_6deviceERKNS_4uuidERKNSt7_"
     "_cxx1112basic_stringIcSt11char_traitsIcESaIcEEEN"
     "S0_14cu_access_modeE");
+ISTHMUS_INTERPOSED void
+make_kernel_of_handle(void* kernel, void* device, const void* uuid, const Text* name, int mode) asm(
+    "_ZN3xrt6kernelC1EPvRKNS_4uuidERKNSt7__cxx1112basic_stringIcSt11char_traitsIcESaI"
+    "cEEENS0_14cu_access_modeE");
 ISTHMUS_INTERPOSED void make_run(void* run, const void* kernel) asm("_ZN3xrt3runC1ERKNS_6kernelE");
 ISTHMUS_INTERPOSED void set_value(void* run, int index, const void* value,
                                   std::size_t bytes) asm("_ZN3xrt3run16set_arg_at_indexEiPKvm");
@@ -123,6 +133,12 @@ ISTHMUS_INTERPOSED void make_kernel(void* kernel, const void* device, const void
   know_kernel(kernel, {name->data, name->size});
 }
 
+ISTHMUS_INTERPOSED void make_kernel_of_handle(void* kernel, void* device, const void* uuid,
+                                              const Text* name, int mode) {
+  real_kernel_of_handle(kernel, device, uuid, name, mode);
+  know_kernel(kernel, {name->data, name->size});
+}
+
 ISTHMUS_INTERPOSED void make_run(void* run, const void* kernel) {
   real_run(run, kernel);
   know_run(run, kernel);
@@ -140,7 +156,7 @@ ISTHMUS_INTERPOSED void set_value(void* run, int index, const void* value, std::
 
 ISTHMUS_INTERPOSED void set_buffer(void* run, int index, const void* buffer) {
   const auto place = static_cast<std::uint64_t>(index);
-  const std::size_t bytes = real_size(buffer);
+  const std::size_t bytes = is_null(buffer) ? 0 : real_size(buffer);
   note_call(ApiCall::set_buffer, kernel_of(run), place, bytes);
   check_buffer(run, place, bytes);
   real_set_buffer(run, index, buffer);
@@ -201,7 +217,7 @@ ISTHMUS_INTERPOSED void write_buffer(void* buffer, const void* source, std::size
 
 ISTHMUS_INTERPOSED void read_buffer(void* buffer, void* target, std::size_t bytes,
                                     std::size_t offset) {
-  if (is_of_program(__builtin_return_address(0))) {
+  if (is_of_program(__builtin_return_address(0)) && !is_null(buffer)) {
     note_call(ApiCall::read_buffer, {}, bytes, offset);
     note_look(real_address(buffer));
   }
@@ -209,7 +225,7 @@ ISTHMUS_INTERPOSED void read_buffer(void* buffer, void* target, std::size_t byte
 }
 
 ISTHMUS_INTERPOSED void* map_buffer(void* buffer) {
-  if (is_of_program(__builtin_return_address(0))) {
+  if (is_of_program(__builtin_return_address(0)) && !is_null(buffer)) {
     note_call(ApiCall::map_buffer, {});
     note_look(real_address(buffer));
   }

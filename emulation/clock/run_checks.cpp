@@ -85,11 +85,12 @@ struct KernelEntry {
 struct RunEntry {
   std::atomic<const void*> handle = nullptr;
   std::atomic<KernelEntry*> kernel = nullptr;
-  std::atomic<std::uint64_t> set = 0;  ///< a bit for each argument
+  std::atomic<const void*> kernel_handle = nullptr;  ///< the entry may be another kernel's by now
+  std::atomic<std::uint64_t> set = 0;                ///< a bit for each argument
   std::atomic<bool> running = false;
 };
 /// What has no place there is not watched.
-constinit std::array<KernelEntry, 64> watched_kernels{};
+constinit std::array<KernelEntry, 256> watched_kernels{};
 constinit std::array<RunEntry, 4096> watched_runs{};
 
 /// XRT's objects begin with a shared pointer to what they stand for.
@@ -121,6 +122,12 @@ auto* entry_of(Entries& entries, const void* handle, bool makes) {
 }
 
 RunEntry* run_of(const void* run) { return entry_of(watched_runs, handle_of(run), false); }
+
+/// Returns the kernel of a run's entry; null where it is not known.
+KernelEntry* kernel_in(const RunEntry* run) {
+  KernelEntry* const kernel = run == nullptr ? nullptr : run->kernel.load();
+  return kernel != nullptr && kernel->handle == run->kernel_handle ? kernel : nullptr;
+}
 
 int text_of(const Fault& fault, std::span<char> text) {
   const int kernel = static_cast<int>(fault.kernel.size());
@@ -205,6 +212,9 @@ void know_kernel(const void* kernel, std::string_view name) {
   };
   void* const get_arguments = of_xrt("_ZN8xrt_core10kernel_int8get_argsERKN3xrt6kernelE");
   KernelEntry* const entry = entry_of(watched_kernels, handle_of(kernel), true);
+  if (name != entry->name.data()) {
+    std::ranges::fill(entry->told, 0);
+  }
   const std::size_t length = std::min(name.size(), entry->name.size() - 1);
   std::copy_n(name.data(), length, entry->name.data());
   entry->name[length] = '\0';
@@ -228,13 +238,14 @@ void know_kernel(const void* kernel, std::string_view name) {
 void know_run(const void* run, const void* kernel) {
   RunEntry* const entry = entry_of(watched_runs, handle_of(run), true);
   entry->kernel = entry_of(watched_kernels, handle_of(kernel), false);
+  entry->kernel_handle = handle_of(kernel);
   entry->set = 0;
   entry->running = false;
 }
 
 std::string_view kernel_of(const void* run) {
   const RunEntry* const entry = run_of(run);
-  const KernelEntry* const kernel = entry == nullptr ? nullptr : entry->kernel.load();
+  const KernelEntry* const kernel = kernel_in(entry);
   return kernel == nullptr ? "?" : kernel->name.data();
 }
 
@@ -247,7 +258,7 @@ void note_set(const void* run, std::uint64_t index) {
 void check_value(const void* run, std::uint64_t index, const void* value, std::size_t bytes) {
   note_set(run, index);
   const RunEntry* const entry = run_of(run);
-  KernelEntry* const kernel = entry == nullptr ? nullptr : entry->kernel.load();
+  KernelEntry* const kernel = kernel_in(entry);
   const XrtArgument* const argument = kernel == nullptr ? nullptr : kernel->at(index);
   if (argument == nullptr || argument->kind != global || bytes >= address_bytes) {
     return;
@@ -263,7 +274,7 @@ void check_value(const void* run, std::uint64_t index, const void* value, std::s
 void check_buffer(const void* run, std::uint64_t index, std::uint64_t buffer_bytes) {
   note_set(run, index);
   const RunEntry* const entry = run_of(run);
-  KernelEntry* const kernel = entry == nullptr ? nullptr : entry->kernel.load();
+  KernelEntry* const kernel = kernel_in(entry);
   const XrtArgument* const argument = kernel == nullptr ? nullptr : kernel->at(index);
   if (argument != nullptr && argument->kind == scalar) {
     Fault fault = fault_of(Mistake::buffer_for_value, *kernel, *argument);
@@ -274,7 +285,7 @@ void check_buffer(const void* run, std::uint64_t index, std::uint64_t buffer_byt
 
 void check_start(const void* run) {
   const RunEntry* const entry = run_of(run);
-  KernelEntry* const kernel = entry == nullptr ? nullptr : entry->kernel.load();
+  KernelEntry* const kernel = kernel_in(entry);
   if (kernel == nullptr) {
     return;
   }
@@ -294,7 +305,7 @@ void set_running(const void* run, bool running) {
 
 void check_failed_start(const void* run) {
   const RunEntry* const entry = run_of(run);
-  KernelEntry* const kernel = entry == nullptr ? nullptr : entry->kernel.load();
+  KernelEntry* const kernel = kernel_in(entry);
   if (kernel != nullptr && entry->running) {
     tell(*kernel, {.kind = Mistake::busy, .kernel = kernel->name.data(), .argument = {}});
   }
