@@ -21,7 +21,7 @@ import psutil
 import pytest
 from hypothesis import settings
 
-from isthmus.system import emulation
+from isthmus import xrt_emulation
 from isthmus.system.memory import available_bytes
 from prepared import Prepared
 
@@ -54,12 +54,12 @@ class WithoutEmulation(pytest.Module):
 
     def collect(self) -> list[pytest.Item]:
         """Says why."""
-        pytest.skip(emulation.ABSENT)
+        pytest.skip(xrt_emulation.ABSENT)
 
 
 def pytest_pycollect_makemodule(module_path: Path, parent: pytest.Collector) -> object:
     """Leaves the emulation's tests out where it is not built."""
-    if OF_EMULATION not in module_path.parents or emulation.is_built():
+    if OF_EMULATION not in module_path.parents or xrt_emulation.is_built():
         return None
     return WithoutEmulation.from_parent(parent, path=module_path)
 
@@ -74,8 +74,8 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     for item in items:
         if OF_EMULATION in item.path.parents:
             item.add_marker(pytest.mark.emulation)
-        if item.get_closest_marker("emulation") and not emulation.is_built():
-            item.add_marker(pytest.mark.skip(reason=emulation.ABSENT))
+        if item.get_closest_marker("emulation") and not xrt_emulation.is_built():
+            item.add_marker(pytest.mark.skip(reason=xrt_emulation.ABSENT))
 
 
 def _scratch() -> str:

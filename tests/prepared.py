@@ -90,8 +90,7 @@ class Prepared:
 def _load() -> None:
     """Loads all that commands load when they are asked for it."""
     import isthmus
-    from isthmus import cli, published
-    from isthmus.system import built
+    from isthmus import built, cli, published
 
     for name in ("pandas", "scipy.optimize", "rich.console", "rich.table"):
         importlib.import_module(name)

@@ -18,12 +18,13 @@ import pytest
 
 from conftest import LIMIT_S, Command, slow
 from isthmus import backends
+from isthmus.analysis import commands
 from isthmus.analysis.findings import findings
 from isthmus.analysis.findings.finding import plain
 from isthmus.errors import UsageError
 from isthmus.program import Invocation, invocation, quoted, shorter
 from isthmus.reporters import summary
-from isthmus.results import commands, run_file
+from isthmus.results import run_file
 from isthmus.results.run_file import Run
 from planted import FAULTS, on_board
 from synthetic import Law, transfer_run

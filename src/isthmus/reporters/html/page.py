@@ -262,8 +262,8 @@ def _tiles(results: Sequence[tuple[Source, Finding]]) -> Sequence[Tile]:
         {
             "what": one.quantity,
             "of": _subject(source, one),
-            "value": one.figure.rpartition(" ")[0],
-            "unit": one.figure.rpartition(" ")[2],
+            "value": one.amount.number,
+            "unit": one.amount.unit,
             "certainty": one.certainty,
             "share": one.share,
             "remark": _share(one) or one.remark,
@@ -287,7 +287,7 @@ def _missing(source: Source, results: Sequence[Finding]) -> list[str]:
     reasons = [f"{address}: no card behind it, its API's software alone" for address in
             sorted(software_only(run))]  # fmt: skip
     reasons += sorted(wording.troubles(run))
-    reasons += [unmeasured(run, source.summary, results).removeprefix("Not measured: ")]
+    reasons += [unmeasured(run, source.summary, results)]
     return [*filter(None, reasons)] if run.points else ["this run holds no points", *reasons]
 
 
