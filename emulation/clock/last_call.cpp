@@ -116,7 +116,7 @@ void note_call(ApiCall call, std::string_view text, std::uint64_t first, std::ui
   here->number[1] = second;
   here->number[2] = third;
   const std::size_t length = std::min(text.size(), CallRecord::text_bytes - 1);
-  std::copy_n(text.data(), length, here->text.data());
+  std::ranges::copy(text.substr(0, length), here->text.begin());
   here->text[length] = '\0';
   here->thread = static_cast<std::uint32_t>(syscall(SYS_gettid));
   here->call = static_cast<std::uint32_t>(call) + 1;

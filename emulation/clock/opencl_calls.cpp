@@ -29,7 +29,7 @@ class OfOpenCl {
   }
 
  private:
-  void* look() const {
+  [[nodiscard]] void* look() const {
     void* found = dlsym(RTLD_NEXT, name_);
     for (const char* library : {"libOpenCL.so.1", "libxilinxopencl.so.2"}) {
       void* const loaded = found == nullptr ? dlopen(library, RTLD_LAZY | RTLD_NOLOAD) : nullptr;

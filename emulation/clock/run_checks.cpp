@@ -60,11 +60,17 @@ bool is_sound(const XrtArgument& argument, std::size_t place) {
 
 enum class Mistake : std::uint8_t { value_unset, buffer_for_value, value_for_buffer, busy, count };
 
+/// A text for `%.*s`.
+struct Name {
+  int size = 0;
+  const char* text = "";
+};
+
 /// A mistake in the call that sets an argument, or starts a run.
 struct Fault {
   Mistake kind{};
-  std::string_view kernel;
-  std::string_view argument;
+  const char* kernel = "";
+  Name argument{};
   unsigned long index = 0;
   unsigned long argument_bytes = 0;
   unsigned long given_bytes = 0;
@@ -102,7 +108,8 @@ auto* entry_of(Entries& entries, const void* handle, bool makes) {
   constexpr std::size_t most_probes = 8;
   constexpr unsigned alignment_bits = 4;
   const std::size_t first = (reinterpret_cast<std::uintptr_t>(handle) >> alignment_bits) * 31;
-  typename Entries::value_type* free = nullptr;
+  using Entry = Entries::value_type;
+  Entry* free = nullptr;
   for (std::size_t probe = 0; probe < most_probes; ++probe) {
     auto& entry = entries[(first + probe) % entries.size()];
     const void* const there = entry.handle;
@@ -114,7 +121,7 @@ auto* entry_of(Entries& entries, const void* handle, bool makes) {
     }
   }
   if (!makes) {
-    return static_cast<typename Entries::value_type*>(nullptr);
+    return static_cast<Entry*>(nullptr);
   }
   free = free != nullptr ? free : &entries[first % entries.size()];
   free->handle = handle;
@@ -130,38 +137,35 @@ KernelEntry* kernel_in(const RunEntry* run) {
 }
 
 int text_of(const Fault& fault, std::span<char> text) {
-  const int kernel = static_cast<int>(fault.kernel.size());
-  const int argument = static_cast<int>(fault.argument.size());
+  const auto& [size, name] = fault.argument;
   switch (fault.kind) {
     case Mistake::value_unset:
       return std::snprintf(
           text.data(), text.size(),
-          "kernel %.*s is started without argument %.*s (number %lu), a value of %lu bytes, which "
+          "kernel %s is started without argument %.*s (number %lu), a value of %lu bytes, which "
           "is 0 then or the value of an earlier run; before the start, add run.set_arg(%lu, %.*s)",
-          kernel, fault.kernel.data(), argument, fault.argument.data(), fault.index,
-          fault.argument_bytes, fault.index, argument, fault.argument.data());
+          fault.kernel, size, name, fault.index, fault.argument_bytes, fault.index, size, name);
     case Mistake::buffer_for_value:
       return std::snprintf(
           text.data(), text.size(),
-          "argument %.*s (number %lu) of kernel %.*s is a value of %lu bytes, and a buffer of %lu "
+          "argument %.*s (number %lu) of kernel %s is a value of %lu bytes, and a buffer of %lu "
           "bytes is given for it, at which XRT 2.13 dies; in place of the buffer, write "
           "run.set_arg(%lu, %.*s)",
-          argument, fault.argument.data(), fault.index, kernel, fault.kernel.data(),
-          fault.argument_bytes, fault.given_bytes, fault.index, argument, fault.argument.data());
+          size, name, fault.index, fault.kernel, fault.argument_bytes, fault.given_bytes,
+          fault.index, size, name);
     case Mistake::value_for_buffer:
       return std::snprintf(text.data(), text.size(),
-                           "argument %.*s (number %lu) of kernel %.*s is a buffer, and a value of "
+                           "argument %.*s (number %lu) of kernel %s is a buffer, and a value of "
                            "%lu bytes is given "
                            "for it; in its place, write run.set_arg(%lu, %.*s) with an xrt::bo",
-                           argument, fault.argument.data(), fault.index, kernel,
-                           fault.kernel.data(), fault.given_bytes, fault.index, argument,
-                           fault.argument.data());
+                           size, name, fault.index, fault.kernel, fault.given_bytes, fault.index,
+                           size, name);
     case Mistake::busy:
     case Mistake::count:
       return std::snprintf(
           text.data(), text.size(),
-          "a run of kernel %.*s is started while it runs; before the second start, add run.wait()",
-          kernel, fault.kernel.data());
+          "a run of kernel %s is started while it runs; before the second start, add run.wait()",
+          fault.kernel);
   }
   return 0;
 }
@@ -197,7 +201,7 @@ void tell(KernelEntry& kernel, const Fault& fault) {
 Fault fault_of(Mistake kind, const KernelEntry& kernel, const XrtArgument& argument) {
   return {.kind = kind,
           .kernel = kernel.name.data(),
-          .argument = {argument.name.data, argument.name.size},
+          .argument = {static_cast<int>(argument.name.size), argument.name.data},
           .index = argument.index,
           .argument_bytes = argument.size};
 }
@@ -216,7 +220,7 @@ void know_kernel(const void* kernel, std::string_view name) {
     std::ranges::fill(entry->told, 0);
   }
   const std::size_t length = std::min(name.size(), entry->name.size() - 1);
-  std::copy_n(name.data(), length, entry->name.data());
+  std::ranges::copy(name.substr(0, length), entry->name.begin());
   entry->name[length] = '\0';
   entry->arguments = {};
   if (get_arguments == nullptr) {
@@ -225,11 +229,10 @@ void know_kernel(const void* kernel, std::string_view name) {
   Vector found;  // kept: it is as long as the kernel
   as<void(Vector*, const void*)>(get_arguments)(&found, kernel);
   const std::span<const XrtArgument* const> all(found.begin, found.end);
-  std::size_t place = 0;
-  const bool known = all.size() <= most_arguments &&
-                     std::ranges::all_of(all, [&place](const XrtArgument* argument) {
-                       return is_sound(*argument, place++);
-                     });
+  bool known = all.size() <= most_arguments;
+  for (std::size_t place = 0; known && place < all.size(); ++place) {
+    known = is_sound(*all[place], place);
+  }
   if (known) {
     entry->arguments = all;
   }
@@ -307,7 +310,7 @@ void check_failed_start(const void* run) {
   const RunEntry* const entry = run_of(run);
   KernelEntry* const kernel = kernel_in(entry);
   if (kernel != nullptr && entry->running) {
-    tell(*kernel, {.kind = Mistake::busy, .kernel = kernel->name.data(), .argument = {}});
+    tell(*kernel, {.kind = Mistake::busy, .kernel = kernel->name.data()});
   }
 }
 

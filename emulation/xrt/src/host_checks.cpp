@@ -91,9 +91,10 @@ void Reach::check_constant(std::uint64_t address) {
   const bool may_be_another = std::ranges::any_of(buffers_, [&](const Buffer& other) {
     return !other.constant && other.begin <= address && other.begin >= use->begin;
   });
-  if (!may_be_another) {
+  const std::optional<NamedArgument> argument = named(buffer);
+  if (argument && !may_be_another) {
     warnings_->tell(HostFault{.kind = HostFaultKind::writes_constant,
-                              .argument = *named(buffer),
+                              .argument = *argument,
                               .buffer_bytes = use->bytes,
                               .offset = address - use->begin});
   }

@@ -45,7 +45,7 @@ std::string HostFault::key() const {
 }
 
 std::string HostFault::sentence() const {
-  const std::string who = "kernel " + argument.instance + ' ';
+  std::string who = "kernel " + argument.instance + ' ';
   switch (kind) {
     case HostFaultKind::reads_unwritten:
       return who + reads_unwritten(*this);
