@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import hashlib
 from collections.abc import Iterator, Mapping, Sequence
+from functools import cache
 from itertools import chain, zip_longest
 from pathlib import Path
 from typing import NamedTuple
@@ -60,6 +61,20 @@ def write(runs: Sequence[tuple[str, Run]], folder: Path) -> Path:
     """See ``write_page``."""
     with Vega() as vega:  # it starts while the runs are analysed
         return _write(runs, folder, Renderer(vega))
+
+
+@cache
+def template() -> jinja2.Template:
+    """The page's template; to compile it takes longer than to fill it in."""
+    environment = jinja2.Environment(
+        loader=jinja2.FileSystemLoader(_FOLDER),
+        autoescape=True,
+        undefined=jinja2.StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+        finalize=lambda value: value if isinstance(value, Markup) else printable(value),
+    )
+    return environment.get_template("page.html.j2")
 
 
 def _write(runs: Sequence[tuple[str, Run]], folder: Path, renderer: Renderer) -> Path:
@@ -128,15 +143,7 @@ def _render(
     first = next((figure for name in rank for figure in plots[name]), None)
     script = Markup((_FOLDER / "page.js").read_text("utf-8"))
     none = not any(map(accelerates, _devices(sources)))
-    environment = jinja2.Environment(
-        loader=jinja2.FileSystemLoader(_FOLDER),
-        autoescape=True,
-        undefined=jinja2.StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
-        finalize=lambda value: value if isinstance(value, Markup) else printable(value),
-    )
-    return environment.get_template("page.html.j2").render(
+    return template().render(
         title=f"Isthmus: {_machine(sources)}, {sources[0].run.started[:10]}",
         generator=Markup(_GENERATOR),
         machine=_machine(sources),
