@@ -200,7 +200,7 @@ void Device::tell_if_lost(const BufferUse& use) {
     return looks_ == nullptr || looks_->has(use.begin, use.bytes, use.since) ||
            (looks_->uses_opencl() && !use.sent);
   };
-  if (use.is_lost() && is_wanted()) {
+  if (use.writer && use.is_lost() && is_wanted()) {
     warnings_.tell(HostFault{
         .kind = HostFaultKind::never_taken, .argument = *use.writer, .buffer_bytes = use.bytes});
   }
