@@ -1,11 +1,10 @@
 // Lets a program open a card by its PCIe address. XRT's emulation shim takes only the number of a
 // card.
-#include <dlfcn.h>
-
 #include <cstddef>
 #include <string_view>
 
 #include "library.hpp"
+#include "of_xrt.hpp"
 #include "redirection.hpp"
 
 namespace isthmus::card::clock {
@@ -16,12 +15,6 @@ struct Text {
   const char* data;
   std::size_t size;
 };
-
-/// Returns a function of XRT's library if the program has loaded the library, else null.
-void* of_xrt(const char* name) {
-  void* const library = dlopen("libxrt_coreutil.so.2", RTLD_LAZY | RTLD_NOLOAD);
-  return library == nullptr ? nullptr : dlsym(library, name);
-}
 
 /// Returns the number of the card with this address, or -1 for any other text. XRT's emulation
 /// gives card N the address 0000:00:N.0, N in hexadecimal (`xclemulation::query::device_info`).

@@ -12,6 +12,7 @@
 #include <cstdint>
 #include <cstring>
 #include <string_view>
+#include <utility>
 
 #include "library.hpp"
 #include "lock.hpp"
@@ -45,6 +46,7 @@ struct Code {
 constinit Code shim;
 constinit Code scheduler;
 constinit Code opencl;
+constinit Code opencl_devices;
 
 /// A card that this process has open.
 struct Connection {
@@ -215,12 +217,16 @@ int find_shim(dl_phdr_info* object, std::size_t /*size*/, void* found) {
 int find_code(dl_phdr_info* object, std::size_t /*size*/, void* /*none*/) {
   const std::string_view name = file_of(object->dlpi_name);
   const bool of_shim = is_shim(object->dlpi_name);
-  const bool of_opencl = name.starts_with("libxilinxopencl.so");
-  if (!of_shim && !of_opencl && !name.starts_with("libxrt_coreutil.so")) {
+  constexpr std::array<std::pair<const char*, Code*>, 3> others = {
+      {{"libxilinxopencl.so", &opencl},
+       {"libxrt++.so", &opencl_devices},
+       {"libxrt_coreutil.so", &scheduler}}};
+  const auto* const other = std::ranges::find_if(
+      others, [name](const auto& known) { return name.starts_with(known.first); });
+  if (!of_shim && other == others.end()) {
     return 0;
   }
-  Code& other = of_opencl ? opencl : scheduler;
-  Code& code = of_shim ? shim : other;
+  Code& code = of_shim ? shim : *other->second;
   for (unsigned index = 0; index < object->dlpi_phnum; ++index) {
     const auto& segment = object->dlpi_phdr[index];
     if (segment.p_type == PT_LOAD && (segment.p_flags & PF_X) != 0) {
@@ -311,6 +317,7 @@ bool kernel_runs() {
 
 bool in_shim(const void* code) { return shim.has(code); }
 bool in_scheduler(const void* code) { return scheduler.has(code); }
+bool in_opencl(const void* code) { return opencl.has(code) || opencl_devices.has(code); }
 
 void learn_loaded_shim() {
   bool is_loaded = false;

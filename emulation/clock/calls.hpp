@@ -20,6 +20,8 @@ bool learn_shim(const void* code);
 void learn_loaded_shim();
 /// Whether it lies in the library that has XRT's software scheduler; known when the shim is.
 bool in_scheduler(const void* code);
+/// Whether it lies in XRT's OpenCL, or in the library by which that reaches its devices.
+bool in_opencl(const void* code);
 
 /// XRT's scheduler writes that a command is completed before it marks the command as done. A
 /// program that has read the first and starts the command again finds it in use: waits until it is

@@ -400,7 +400,8 @@ void freed(const Arguments& arguments) {
   Card card(arguments[0]);
   xrt::kernel kernel(card.device, card.uuid, "vadd");
   constexpr unsigned count = 1000;
-  const xrt::bo in2(card.device, count * sizeof(int), kernel.group_id(1));
+  xrt::bo in2(card.device, count * sizeof(int), kernel.group_id(1));
+  in2.sync(XCL_BO_SYNC_BO_TO_DEVICE);
   const xrt::bo out(card.device, count * sizeof(int), kernel.group_id(2));
   const std::uint64_t address =
       xrt::bo(card.device, count * sizeof(int), kernel.group_id(0)).address();

@@ -89,6 +89,7 @@ void asked(const Arguments& arguments) {
   source.run.start();
   source.run.wait();
   waiting.join();
+  sink.buffer.sync(XCL_BO_SYNC_BO_FROM_DEVICE);
   tell("runs", 2);
 }
 

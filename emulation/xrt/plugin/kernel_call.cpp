@@ -155,11 +155,12 @@ class Run {
   Run& operator=(const Run&) = delete;
   ~Run() {
     ignore();
-    for (const Window& window : windows_) {
+    for (Window& window : windows_) {
       munmap(window.mapping, window.mapped);
       if (window.before != nullptr) {
         munmap(window.before, window.bytes);
       }
+      window.unwritten.forget();
     }
   }
 
@@ -346,7 +347,7 @@ extern "C" {
 
 __attribute__((visibility("default"))) int isthmus_kernel(isthmus_kernel_run* run) {
   try {
-    if (run->abi < 7) {
+    if (run->abi < 8) {
       throw std::runtime_error("it was built for a newer Isthmus");
     }
     isthmus::card::plugin::Run(*run).call();

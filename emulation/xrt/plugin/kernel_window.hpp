@@ -9,7 +9,6 @@
 #include <cstdint>
 #include <cstring>
 #include <iterator>
-#include <map>
 #include <ranges>
 #include <span>
 #include <stdexcept>
@@ -19,6 +18,8 @@
 
 #include "isthmus/card/kernel_call.hpp"
 #include "isthmus/card/kernel_plugin.h"
+#include "isthmus/card/pieces.hpp"
+#include "unwritten.hpp"
 
 namespace isthmus::card::plugin {
 
@@ -40,29 +41,6 @@ struct Accesses {
   std::uint64_t bytes = 0;
   std::uint64_t beats = 0;  ///< changes from one element to another
   std::uint64_t element = ~std::uint64_t{0};
-};
-
-/// Bytes, as pieces that do not touch.
-class Pieces {
- public:
-  void add(std::uint64_t begin, std::uint64_t end) {
-    auto next = ends_.upper_bound(begin);
-    auto here = next;
-    if (next != ends_.begin() && std::prev(next)->second >= begin) {
-      --here;
-      here->second = std::max(here->second, end);
-    } else {
-      here = ends_.emplace_hint(next, begin, end);
-    }
-    while (next != ends_.end() && next->first <= here->second) {
-      here->second = std::max(here->second, next->second);
-      next = ends_.erase(next);
-    }
-  }
-  [[nodiscard]] const std::map<std::uint64_t, std::uint64_t>& ends() const { return ends_; }
-
- private:
-  std::map<std::uint64_t, std::uint64_t> ends_;  ///< by begin
 };
 
 /// The card knows what went wrong, and says so.
@@ -93,8 +71,11 @@ struct Window {
   std::uint64_t block = block_bytes;
   std::vector<bool> missing;  ///< blocks that are not copied yet; none where all was at once
 
+  Unwritten unwritten;
+
   /// Others may write to the buffer meanwhile where it is not alone: then all is copied now.
   void start() {
+    unwritten.find(*run, card_address, bytes);
     if (!alone || bytes <= block_bytes) {
       extend(bytes);
       return;
@@ -119,6 +100,9 @@ struct Window {
     const std::uint64_t last = size > 1 ? element_of(at + size - 1) : first;
     accesses.beats += last - first + (first == accesses.element ? 0 : 1);
     accesses.element = last;
+    if (!unwritten.empty()) {
+      check_written(at, size, write);
+    }
     if (write) {
       note_written(at, at + size);
     }
@@ -237,6 +221,24 @@ struct Window {
         what(from, end);
       }
       from = end;
+    }
+  }
+
+  /// Tells of an element that is read although nobody wrote any of its bytes, for the first time.
+  void check_written(std::uint64_t at, std::uint64_t size, bool write) {
+    if (write) {
+      unwritten.write(at, size);
+      return;
+    }
+    const std::uint64_t one = argument->element_bytes;
+    const auto is_changed = [this](std::uint64_t from, std::uint64_t to) {  // unreported
+      return before != nullptr && std::memcmp(copy() + from, before + from, to - from) != 0;
+    };
+    const std::uint64_t begin = at / one * one;
+    const std::uint64_t end = std::min((at + size + one - 1) / one * one, bytes);
+    if (const auto found = unwritten.first_of(begin, end, one, is_changed)) {
+      unwritten.forget();
+      check(run->reads_unwritten(run->card, card_address + *found));
     }
   }
 

@@ -36,7 +36,7 @@ struct File {
 
 Device::Device(Description description, Timing& timing, ProgramMemory& host, Meter& meter,
                const std::vector<std::string>& kernel_folders, std::string fatal_warnings,
-               bool as_hardware)
+               bool as_hardware, HostLooks* looks)
     : description_(std::move(description)),
       timing_(&timing),
       transfers_(timing),
@@ -44,6 +44,7 @@ Device::Device(Description description, Timing& timing, ProgramMemory& host, Met
       meter_(&meter),
       warnings_(std::move(fatal_warnings)),
       as_hardware_(as_hardware),
+      looks_(looks),
       flow_(description_, timing.kernel_hertz()) {
   check_memories();
   for (const ComputeUnit& place : description_.units) {
@@ -69,13 +70,15 @@ Reply Device::answer(Call call, const Message& request) {
     case Call::allocate:
       return allocate(request);
     case Call::free:
-      memory_.free(request.number(1));
+      free(request.number(1));
       return acknowledged();
     case Call::write_memory:
+      note_sent(request.number(2), request.bytes(4).size());
       std::ranges::copy(request.bytes(4),
                         memory(request.number(2), request.bytes(4).size()).begin());
       return acknowledged();
     case Call::read_memory: {
+      note_taken(request.number(2));
       Reply reply = acknowledged();
       reply.data = memory(request.number(2), request.number(3));
       reply.message.announce(2, reply.data.size());
@@ -109,6 +112,9 @@ Reply Device::answer(Call call, const Message& request) {
       return copy_with_file(Direction::h2d, request);
     case Call::import_buffer:
       return import_file(request);
+    case Call::close:
+      tell_lost_outputs();
+      return acknowledged();
     case Call::read_counters:
     case Call::trace_count:
     case Call::read_trace:
@@ -151,6 +157,9 @@ Reply Device::allocate(const Message& request) {
     timing_->check_bank(description_.bank_of(address));
   }
   const std::string file = memory_.allocate(address, bytes, request.number(3) != 0);
+  if (BufferUse* use = memory_.use_of(address); use != nullptr && looks_ != nullptr) {
+    use->since = looks_->count();
+  }
   const Board& board = timing_->board();
   if (board.offload) {
     const auto page = static_cast<std::uint64_t>(board.host.page_bytes);
@@ -162,6 +171,45 @@ Reply Device::allocate(const Message& request) {
     reply.message.text(2, file);
   }
   return reply;
+}
+
+void Device::free(std::uint64_t address) {
+  if (const BufferUse* use = memory_.use_of(address)) {
+    tell_if_lost(*use);
+  }
+  memory_.free(address);
+}
+
+void Device::note_sent(std::uint64_t address, std::uint64_t bytes) {
+  if (BufferUse* use = memory_.use_of(address)) {
+    use->send(address, bytes);
+  }
+}
+
+void Device::note_taken(std::uint64_t address) {
+  if (BufferUse* use = memory_.use_of(address)) {
+    use->take();
+  }
+}
+
+/// Tells the user of a buffer that a kernel wrote for nobody, unless the program never looks at it:
+/// benchmarks leave outputs alone. OpenCL does not say where a program looks: there it counts for
+/// what the program has not sent.
+void Device::tell_if_lost(const BufferUse& use) {
+  const auto is_wanted = [&] {
+    return looks_ == nullptr || looks_->has(use.begin, use.bytes, use.since) ||
+           (looks_->uses_opencl() && !use.sent);
+  };
+  if (use.writer && use.is_lost() && is_wanted()) {
+    warnings_.tell(HostFault{
+        .kind = HostFaultKind::never_taken, .argument = *use.writer, .buffer_bytes = use.bytes});
+  }
+}
+
+void Device::tell_lost_outputs() {
+  for (const BufferUse* use : memory_.uses()) {
+    tell_if_lost(*use);
+  }
 }
 
 /// What was allocated, or, for a program that reaches behind its buffers, new.
@@ -207,9 +255,11 @@ Reply Device::copy(Direction direction, const Message& request) {
   reply.message.number(1, bytes);
   if (to_card) {
     std::ranges::copy(request.bytes(4), here.begin());
+    note_sent(address, bytes);
     meter_->slot().bytes_to_card += bytes;
   } else {
     reply.data = here;
+    note_taken(address);
     reply.message.announce(2, bytes);
     meter_->slot().bytes_from_card += bytes;
   }
@@ -232,6 +282,11 @@ Reply Device::copy_with_file(Direction direction, const Message& request) {
   const ssize_t done = from_card ? pwrite(file.descriptor, here.data(), here.size(), there_offset)
                                  : pread(file.descriptor, here.data(), here.size(), there_offset);
   const std::uint64_t address = request.number(1) + here_offset;
+  if (from_card) {
+    note_taken(address);
+  } else {
+    note_sent(address, bytes);
+  }
   meter_->spend(cost_of(direction, address, bytes), "copy", "", bytes);
   return acknowledged(std::cmp_equal(done, bytes));
 }

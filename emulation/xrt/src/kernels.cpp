@@ -155,11 +155,16 @@ constexpr std::array known_kernels = {
 
 Reach::Reach(const Description& description, CardMemory& card, ProgramMemory& host,
              Warnings& warnings, const ComputeUnit& unit, std::span<const std::byte> registers)
-    : description_(&description), card_(&card), host_(&host), warnings_(&warnings), unit_(&unit) {
+    : description_(&description),
+      card_(&card),
+      host_(&host),
+      warnings_(&warnings),
+      unit_(&unit),
+      run_(card.begin_run()) {
   for (std::size_t index = 0; index < unit.arguments.size(); ++index) {
     const ArgumentPlace& place = unit.arguments[index];
     if (place.buffer) {
-      buffers_.push_back({value_at(registers, place), &place.name, index});
+      buffers_.push_back({value_at(registers, place), &place.name, index, place.constant});
     }
   }
   std::ranges::stable_sort(buffers_, {}, &Buffer::begin);
@@ -198,6 +203,9 @@ void Reach::count(std::uint64_t address, std::uint64_t bytes, bool writes) {
     found = traffic_.insert(traffic_.end(), {.buffer = buffer, .memory = memory, .work = work});
   }
   found->work.bytes += static_cast<std::int64_t>(bytes);
+  if (!writes) {
+    note_read(address);
+  }
 }
 
 std::vector<PortWork> Reach::ports() const {
@@ -264,6 +272,13 @@ void Reach::check_range(std::uint64_t address, std::uint64_t bytes, const char* 
          << std::hex << address << ": " << unset_arguments(unset);
     throw UnsetArgumentError(text.str());
   }
+  if (memory == nullptr && nearest != nullptr &&
+      description_->memory_of(nearest->begin) == nullptr) {
+    std::ostringstream text;
+    text << "argument " << nearest->index << " (" << *nearest->name << ") is 0x" << std::hex
+         << nearest->begin << ", where no memory is: give it a buffer";
+    throw KernelError(text.str());
+  }
   throw MemoryError(address, bytes, "kernel " + unit_->instance + " reached for no memory");
 }
 
@@ -303,11 +318,16 @@ void Reach::write_host(std::uint64_t address, std::span<const std::byte> from, b
 
 void Reach::read(std::uint64_t address, std::span<std::byte> to) {
   count(address, to.size(), false);
+  if (const Pieces::Stretch first = written(address, to.size());
+      !first.inside && first.end == address + to.size()) {
+    reads_unwritten(address);
+  }
   get(address, to, true);
 }
 
 void Reach::write(std::uint64_t address, std::span<const std::byte> from) {
   count(address, from.size(), true);
+  check_constant(address);
   put(address, from, true);
 }
 
@@ -341,6 +361,7 @@ void Reach::put(std::uint64_t address, std::span<const std::byte> from, bool war
       warn(address, from.size(), "writes");
     }
   }
+  note_write(address, from.size());
   while (!from.empty()) {
     const std::span<std::byte> part = card_->reach(address, from.size());
     std::ranges::copy(from.first(part.size()), part.begin());

@@ -146,9 +146,10 @@ void serve(const Identity& identity, Channel& channel) {
   // The private copy of the shim that stands in for a board's reads its mode from that variable
   // (emulation/python/isthmus/emulation/root.py).
   const bool as_hardware = !environment("ISTHMUS_CARD__MODE").empty();
+  HostLooks looks(session + "/last_call." + std::to_string(program));
   Device device(description_of(identity), timing, host, meter,
                 split(environment("ISTHMUS_CARD_KERNELS")),
-                environment("ISTHMUS_CARD_FAIL_ON_WARNING"), as_hardware);
+                environment("ISTHMUS_CARD_FAIL_ON_WARNING"), as_hardware, &looks);
 
   std::array<std::byte, request_header_bytes> header{};
   std::vector<std::byte> body;

@@ -7,6 +7,7 @@
 #include <iterator>
 #include <new>
 #include <sstream>
+#include <utility>
 
 namespace isthmus::card::process {
 namespace {
@@ -41,7 +42,7 @@ void CardMemory::release(const Region& region) {
   }
 }
 
-std::string CardMemory::allocate(std::uint64_t address, std::uint64_t bytes, bool shared) {
+CardMemory::Region& CardMemory::add(std::uint64_t address, std::uint64_t bytes, bool shared) {
   free_all(address, bytes);
   Region region{.data = nullptr, .bytes = bytes, .mapped = whole_pages(bytes), .descriptor = -1};
   int flags = MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE;
@@ -61,9 +62,16 @@ std::string CardMemory::allocate(std::uint64_t address, std::uint64_t bytes, boo
     throw std::bad_alloc();
   }
   region.data = static_cast<std::byte*>(data);
-  regions_.emplace(address, region);
-  return shared ? "/proc/" + std::to_string(getpid()) + "/fd/" + std::to_string(region.descriptor)
-                : "";
+  return regions_.emplace(address, std::move(region)).first->second;
+}
+
+std::string CardMemory::allocate(std::uint64_t address, std::uint64_t bytes, bool shared) {
+  Region& region = add(address, bytes, shared);
+  if (shared) {
+    return "/proc/" + std::to_string(getpid()) + "/fd/" + std::to_string(region.descriptor);
+  }
+  region.use = BufferUse{.begin = address, .bytes = bytes};
+  return "";
 }
 
 void CardMemory::free(std::uint64_t address) {
@@ -91,6 +99,7 @@ void CardMemory::import(std::uint64_t address, std::uint64_t bytes, int descript
     throw MemoryError(address, bytes, "not allocated, so nothing can be imported there");
   }
   Region& region = found->second;
+  region.use.reset();
   if (mmap(region.data, region.mapped, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED, descriptor,
            0) == MAP_FAILED) {
     throw MemoryError(address, bytes, "the file of the other card cannot be mapped");
@@ -127,8 +136,27 @@ std::span<std::byte> CardMemory::reach(std::uint64_t address, std::uint64_t byte
     }
   }
   const std::uint64_t vacant = next == regions_.end() ? bytes : next->first - address;
-  allocate(address, std::min(bytes, vacant), false);
+  add(address, std::min(bytes, vacant), false);
   return at(address, std::min(bytes, vacant));
+}
+
+BufferUse* CardMemory::use_of(std::uint64_t address) {
+  const auto next = regions_.upper_bound(address);
+  if (next == regions_.begin()) {
+    return nullptr;
+  }
+  auto& [begin, region] = *std::prev(next);
+  return address - begin < region.bytes && region.use ? &*region.use : nullptr;
+}
+
+std::vector<const BufferUse*> CardMemory::uses() const {
+  std::vector<const BufferUse*> found;
+  for (const auto& [address, region] : regions_) {
+    if (region.use) {
+      found.push_back(&*region.use);
+    }
+  }
+  return found;
 }
 
 std::uint64_t CardMemory::allocated_at(std::uint64_t address) const {

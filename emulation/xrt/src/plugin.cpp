@@ -181,6 +181,21 @@ int warn(void* card, const char* does, const char* where) {
   return guarded(card, [&](Reach& reach) { reach.warn(does, where); });
 }
 
+std::uint64_t written(void* card, std::uint64_t address, std::uint64_t bytes, int* is_written) {
+  std::uint64_t alike = bytes;
+  *is_written = 1;
+  guarded(card, [&](const Reach& reach) {
+    const Pieces::Stretch found = reach.written(address, bytes);
+    alike = found.end - address;
+    *is_written = found.inside ? 1 : 0;
+  });
+  return alike;
+}
+
+int reads_unwritten(void* card, std::uint64_t address) {
+  return guarded(card, [&](Reach& reach) { reach.reads_unwritten(address); });
+}
+
 /// "1204 to 1208 cycles" of an estimate.
 std::string cycles_text(const Computing& computing, double hertz) {
   const auto cycles = [&](Time time) {
@@ -237,6 +252,8 @@ class Plugin final : public KernelModel {
     call.stream_look = &stream_look;
     call.done = &done;
     call.warn = &warn;
+    call.written = &written;
+    call.reads_unwritten = &reads_unwritten;
     call.phase = &phase;
     const int failed = function_(&call);
     std::fflush(stdout);  // what it printed

@@ -160,8 +160,14 @@ void Device::write_registers(std::uint64_t address, std::span<const std::byte> d
 }
 
 void Device::control(Unit& unit, std::uint32_t value) {
-  if ((value & ap_start) != 0 && !unit.running) {
+  if ((value & ap_start) == 0) {
+    return;
+  }
+  if (!unit.running) {
     start(unit);
+  } else if (!unit.by_xrt) {
+    warnings_.tell(HostFault{.kind = HostFaultKind::started_while_busy,
+                             .argument = {.instance = unit.place.instance, .name = {}}});
   }
 }
 

@@ -20,6 +20,8 @@ class Slot:
 
     card: int
     program: int
+    busy: int
+    """Kernels whose end the program has not seen."""
     elapsed_fs: int
     simulated_fs: int
     driver_fs: int
@@ -49,9 +51,9 @@ def read(path: Path) -> list[Slot]:
         raise ValueError(f"{path} is no page of a card, version {_VERSION}")
     slots = []
     for index in range(_CARDS):
-        state, card, program, _busy, _id, *rest = _SLOT.unpack_from(
+        state, card, program, busy, _id, *rest = _SLOT.unpack_from(
             data, _FIRST_SLOT + index * _SLOT_BYTES
         )
         if state:
-            slots.append(Slot(card, program, *rest))
+            slots.append(Slot(card, program, busy, *rest))
     return slots

@@ -85,7 +85,7 @@ class Prototype:
         arguments = (
             Argument(
                 p.name,
-                p.type,
+                f"const {p.type}" if p.const and p.pointer else p.type,
                 "stream" if p.stream else None,
                 size=p.size,
                 port=ports.get(p.name),

@@ -10,9 +10,11 @@ This is the section BITSTREAM, which on a board holds the bitstream. Lines of wo
     cycles FORMULA                                  that a run computes, in cycles.py's notation
     least FORMULA                                   the lower end of a range of cycles
     computing TEXT                                  the cycles as the user reads them
-    argument buffer|value|stream OFFSET BYTES NAME  of the kernel above, in their order
+    argument KIND OFFSET BYTES NAME                 of the kernel above, in their order
     stream INSTANCE N INSTANCE N DEPTH NAME         from one's argument N (from 0) to another's
     end
+
+KIND is value, stream, buffer, or constant for a buffer that is declared const.
 
 ``emulation/xrt/src/description.cpp`` reads it.
 """
@@ -23,7 +25,7 @@ from collections.abc import Iterable, Iterator
 
 from isthmus.xclbin import cycles
 from isthmus.xclbin.kinds import MemoryType
-from isthmus.xclbin.metadata import Kernel
+from isthmus.xclbin.metadata import Argument, Kernel
 from isthmus.xclbin.streams import Stream
 from isthmus.xclbin.tables import Memory
 
@@ -65,7 +67,7 @@ def _lines(
                     yield f"least {computing.least}"
                 yield f"computing {kernel.cycles} cycles ({kernel.schedule or 'given'})"
             for argument in kernel.arguments:
-                kind = _ARGUMENTS.get(argument.qualifier or "", "value")
+                kind = _kind(argument)
                 place = "0 0" if kind == "stream" else f"{argument.offset} {argument.size}"
                 yield f"argument {kind} {place} {argument.name}"
     for stream in streams:
@@ -75,3 +77,8 @@ def _lines(
         )
         yield f"stream {ends} {stream.depth} {stream.name}"
     yield "end"
+
+
+def _kind(argument: Argument) -> str:
+    kind = _ARGUMENTS.get(argument.qualifier or "", "value")
+    return "constant" if kind == "buffer" and "const" in argument.type.split() else kind

@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Annotated, NoReturn, get_args
 
@@ -45,9 +45,7 @@ def execute(
     ] = None,
     fail_on_warning: Annotated[
         bool,
-        typer.Option(
-            "--fail-on-warning", help="end a program that reaches past its buffers, with 3"
-        ),
+        typer.Option("--fail-on-warning", help="end a program with 3 at the first warning"),
     ] = False,
     watch: Annotated[
         bool, typer.Option("--watch", help="say at the end what waited for what, and how long")
@@ -61,7 +59,7 @@ def execute(
     ] = None,
 ) -> NoReturn:
     """Runs the program with emulated cards in place of hardware; its exit code is ours."""
-    from isthmus.emulation import account, execution, gates
+    from isthmus.emulation import account, execution, gates, last_call
     from isthmus.emulation import watch as watching
     from isthmus.emulation.session import ClockKind, prepare
     from isthmus.emulation.trace import timeline
@@ -104,6 +102,9 @@ def execute(
             times_are_right=session.times_are_right,
         )
         warn(told)
+        if ended := last_call.death(session, code):
+            options = _needed(boards, device_name, kind, kernels, as_hardware=as_hardware)
+            warn(last_call.sentence(ended, options, command))
         failures = [*limit.failures(), *gates.warnings(session, fatal=fail_on_warning)]
         for failure in failures:
             warn(failure)
@@ -116,6 +117,23 @@ def execute(
     # The program's own failure comes before a file of ours that is missing. Not returned: Typer
     # returns 130 for a Ctrl-C of ours.
     sys.exit(GATE_FAILED if failures else code or int(not written))
+
+
+def _needed(
+    boards: Sequence[str],
+    names: Sequence[str] | None,
+    clock: str,
+    kernels: Sequence[Path] | None,
+    *,
+    as_hardware: bool,
+) -> list[str]:
+    """The options without which the program would run otherwise."""
+    given = [("--board", one) for one in boards]
+    given += [("--device-name", one) for one in names or ()]
+    given += [("--kernels", str(one)) for one in kernels or ()]
+    words = [word for pair in given for word in pair]
+    words += ["--clock", clock] if clock != "virtual" else []
+    return words + (["--as-hardware"] if as_hardware else [])
 
 
 @contextlib.contextmanager

@@ -13,7 +13,7 @@
 extern "C" {
 #endif
 
-#define ISTHMUS_KERNEL_ABI 7
+#define ISTHMUS_KERNEL_ABI 8
 
 /* A word of a stream to or from another kernel: data, as wide on both sides, and what accompanies
  * them: TLAST in the first byte, then TKEEP, TSTRB, TUSER, TID and TDEST as ap_axi_sdata.h has
@@ -113,6 +113,13 @@ struct isthmus_kernel_run {
   /* An answer: what bounds the estimate, such as "its loop at line 41, II 7: floating-point sum";
    * empty where nobody knows. */
   char bound[200];
+
+  /* Since version 8, for code that works on a copy of a buffer. Returns how many of the bytes from
+   * an address on are alike: all written since the buffer was made, or none. `is_written` says
+   * which. */
+  uint64_t (*written)(void* card, uint64_t address, uint64_t bytes, int* is_written);
+  /* Tells the user that the kernel read a byte of the buffer that nobody wrote. */
+  int (*reads_unwritten)(void* card, uint64_t address);
 };
 
 /* The plug-in defines this: does all of the kernel's work, returns 0. */

@@ -32,6 +32,7 @@ struct MemoryRange {
 
 struct ArgumentPlace {
   bool buffer = false;       ///< an address, else a value or a stream
+  bool constant = false;     ///< of a buffer: declared const, so the kernel must not write there
   std::uint64_t offset = 0;  ///< of its register
   std::uint64_t bytes = 0;
   std::string name;

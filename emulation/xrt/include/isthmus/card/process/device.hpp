@@ -11,6 +11,7 @@
 #include <string>
 #include <vector>
 
+#include "isthmus/card/process/call_record.hpp"
 #include "isthmus/card/process/dataflow.hpp"
 #include "isthmus/card/process/description.hpp"
 #include "isthmus/card/process/kernels.hpp"
@@ -39,10 +40,11 @@ struct Reply {
 class Device {
  public:
   /// With a `fatal_warnings` file an access past the end of a buffer throws KernelError. A program
-  /// that runs `as_hardware` believes that this is a board.
+  /// that runs `as_hardware` believes that this is a board. Without `looks` the program counts as
+  /// one that looks at each buffer.
   Device(Description description, Timing& timing, ProgramMemory& host, Meter& meter,
          const std::vector<std::string>& kernel_folders, std::string fatal_warnings = "",
-         bool as_hardware = false);
+         bool as_hardware = false, HostLooks* looks = nullptr);
 
   /// Throws MemoryError, KernelError, CardError or WireError for what cannot be answered.
   Reply answer(Call call, const Message& request);
@@ -70,6 +72,11 @@ class Device {
   void spend_on_software(double nanoseconds, const char* kind, std::uint64_t bytes);
   Reply allocate(const Message& request);
   Reply copy(Direction direction, const Message& request);
+  void free(std::uint64_t address);
+  void note_sent(std::uint64_t address, std::uint64_t bytes);
+  void note_taken(std::uint64_t address);
+  void tell_if_lost(const BufferUse& use);
+  void tell_lost_outputs();
   Cost cost_of(Direction direction, std::uint64_t address, std::uint64_t bytes);
   std::span<std::byte> memory(std::uint64_t address, std::uint64_t bytes);
   Reply copy_with_file(Direction direction, const Message& request);
@@ -107,6 +114,7 @@ class Device {
   bool programmed_ = false;
   Warnings warnings_;
   bool as_hardware_;
+  HostLooks* looks_;
   std::array<std::byte, copier_registers> copier_{};
   using Duration = std::chrono::steady_clock::duration;
   /// How long all that runs has waited for streams, and the program for that, in real time; since

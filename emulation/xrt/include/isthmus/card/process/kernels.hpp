@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <set>
 #include <span>
 #include <string>
@@ -12,6 +13,7 @@
 
 #include "isthmus/card/process/channel.hpp"
 #include "isthmus/card/process/description.hpp"
+#include "isthmus/card/process/host_fault.hpp"
 #include "isthmus/card/process/memory.hpp"
 #include "isthmus/card/process/outcome.hpp"
 #include "isthmus/card/process/timing.hpp"
@@ -38,6 +40,7 @@ class Warnings {
 
   /// Each `key` once.
   void tell(const std::string& key, const std::string& text);
+  void tell(const HostFault& fault) { tell(fault.key(), fault.sentence()); }
   /// The same for what is no fault of the program's.
   void note(const std::string& key, const std::string& text);
 
@@ -61,6 +64,11 @@ class Reach {
   void count(std::uint64_t address, std::uint64_t bytes, bool writes);
   /// Tells the user that the kernel `does` something wrong; of where, for the first time alone.
   void warn(const std::string& does, const std::string& where);
+  /// Returns whether the byte at an address was written since its buffer was made, and up to where
+  /// that is the same of the next bytes. Memory whose use is not known counts as written.
+  [[nodiscard]] Pieces::Stretch written(std::uint64_t address, std::uint64_t bytes) const;
+  /// Tells the user that the kernel read a byte that nobody wrote.
+  void reads_unwritten(std::uint64_t address);
   /// What a buffer has from an address on, 0 where there is none.
   [[nodiscard]] std::uint64_t bytes_at(std::uint64_t address) const;
 
@@ -75,6 +83,7 @@ class Reach {
     std::uint64_t begin = 0;
     const std::string* name = nullptr;
     std::size_t index = 0;  ///< of the argument
+    bool constant = false;  ///< which is declared const
   };
   struct Traffic {
     const Buffer* buffer = nullptr;  ///< null: below all
@@ -83,6 +92,12 @@ class Reach {
   };
 
   [[nodiscard]] const Buffer* buffer_of(std::uint64_t address) const;
+  [[nodiscard]] static bool points_into(const Buffer& argument, const BufferUse& use);
+  [[nodiscard]] std::optional<NamedArgument> named(const Buffer* buffer) const;
+  [[nodiscard]] std::optional<NamedArgument> exchanged_with(const Buffer& read) const;
+  void note_read(std::uint64_t address);
+  void note_write(std::uint64_t address, std::uint64_t bytes);
+  void check_constant(std::uint64_t address);
   [[nodiscard]] bool of_host(std::uint64_t address) const;
   void warn(std::uint64_t address, std::uint64_t bytes, const char* does);
   /// Throws UnsetArgumentError where an address lies in no memory and arguments are 0 that may have
@@ -100,6 +115,7 @@ class Reach {
   const ComputeUnit* unit_;
   std::vector<Buffer> buffers_;  ///< by address
   std::vector<Traffic> traffic_;
+  std::uint64_t run_;  ///< its number
 };
 
 /// A word of a stream: data, as wide on both sides, and what accompanies them, TLAST first; of that

@@ -4,9 +4,13 @@
 #include <cstddef>
 #include <cstdint>
 #include <map>
+#include <optional>
 #include <span>
 #include <stdexcept>
 #include <string>
+#include <vector>
+
+#include "isthmus/card/process/buffer_use.hpp"
 
 namespace isthmus::card::process {
 
@@ -28,6 +32,13 @@ class CardMemory {
   /// that the program may map; its name is returned. Throws std::bad_alloc.
   std::string allocate(std::uint64_t address, std::uint64_t bytes, bool shared);
   void free(std::uint64_t address);
+  /// What was done with the buffer in which an address lies. Null where that is not known: outside
+  /// of buffers, and in memory that the program or another card writes without a call.
+  [[nodiscard]] BufferUse* use_of(std::uint64_t address);
+  /// Begins a run of a kernel; returns its number.
+  std::uint64_t begin_run() { return ++runs_; }
+  /// The buffers whose use is known.
+  [[nodiscard]] std::vector<const BufferUse*> uses() const;
   /// Puts a file of another card behind memory that is allocated here. Throws MemoryError.
   void import(std::uint64_t address, std::uint64_t bytes, int descriptor);
 
@@ -51,12 +62,15 @@ class CardMemory {
     std::uint64_t bytes = 0;
     std::uint64_t mapped = 0;
     int descriptor = -1;
+    std::optional<BufferUse> use{};  ///< where it is known
   };
+  Region& add(std::uint64_t address, std::uint64_t bytes, bool shared);
   static void release(const Region& region);
   /// Frees all regions that have a byte of these, or begin at their address.
   void free_all(std::uint64_t address, std::uint64_t bytes);
 
   std::map<std::uint64_t, Region> regions_;
+  std::uint64_t runs_ = 0;
 };
 
 }  // namespace isthmus::card::process

@@ -1,0 +1,46 @@
+// The last call of XRT or OpenCL that the program made, in a file that outlives the program.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <string_view>
+
+namespace isthmus::card::clock {
+
+/// Calls that are noted. `last_call.cpp` has the text of each, in this order.
+// Words, for Python reads them too. NOLINTNEXTLINE(performance-enum-size)
+enum class ApiCall : std::uint32_t {
+  load_xclbin,
+  open_kernel,
+  make_run,
+  set_value,
+  set_buffer,
+  start_run,
+  wait_run,
+  make_buffer,
+  sync_to_card,
+  sync_from_card,
+  write_buffer,
+  read_buffer,
+  map_buffer,
+  cl_create_buffer,
+  cl_set_kernel_arg,
+  cl_enqueue_task,
+  cl_enqueue_ndrange,
+  cl_migrate,
+  cl_write_buffer,
+  cl_read_buffer,
+  cl_map_buffer,
+  cl_finish,
+  cl_wait,
+  count
+};
+
+/// Notes a call of the program's with its arguments: `text`, and numbers.
+void note_call(ApiCall call, std::string_view text, std::uint64_t first = 0,
+               std::uint64_t second = 0, std::uint64_t third = 0);
+
+/// Notes that the program maps a buffer, or reads it on the host: its address on the card.
+void note_look(std::uint64_t address);
+
+}  // namespace isthmus::card::clock

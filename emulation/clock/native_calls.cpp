@@ -1,0 +1,233 @@
+// Stands in front of calls of XRT's native API: notes the last one, and looks for mistakes in the
+// arguments that a program gives to its kernels.
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <string_view>
+
+#include "calls.hpp"
+#include "last_call.hpp"
+#include "leaving.h"
+#include "library.hpp"
+#include "of_xrt.hpp"
+#include "run_checks.hpp"
+
+namespace isthmus::card::clock {
+namespace {
+
+/// The first two fields of libstdc++'s std::string.
+struct Text {
+  const char* data;
+  std::size_t size;
+};
+
+/// Whether an object of XRT's stands for nothing: it begins with a shared pointer.
+bool is_null(const void* object) { return *static_cast<const void* const*>(object) == nullptr; }
+
+/// Whether code is the program's, not that of XRT's libraries, which call one another.
+bool is_of_program(const void* code) { return !in_opencl(code) && !in_scheduler(code); }
+
+constexpr const char* load_name =
+    "_ZN3xrt6device11load_xclbinERKNSt7__cxx1112basic_stringIcSt11char_traitsIcESaIcEEE";
+constexpr const char* kernel_name =
+    "_ZN3xrt6kernelC1ERKNS_6deviceERKNS_4uuidERKNSt7__cxx1112basic_stringIcSt11char_traitsIcESaIcEE"
+    "ENS0_14cu_access_modeE";
+
+constinit OfXrt<void*(void*, void*, const Text*)> real_load(load_name);
+constinit OfXrt<void(void*, const void*, const void*, const Text*, int)> real_kernel(kernel_name);
+constinit OfXrt<void(void*, void*, const void*, const Text*, int)> real_kernel_of_handle(
+    "_ZN3xrt6kernelC1EPvRKNS_4uuidERKNSt7__cxx1112basic_stringIcSt11char_traitsIcESaIcEEENS0_14cu_"
+    "access_modeE");
+constinit OfXrt<void(void*, const void*)> real_run("_ZN3xrt3runC1ERKNS_6kernelE");
+constinit OfXrt<void(void*, int, const void*, std::size_t)> real_set_value(
+    "_ZN3xrt3run16set_arg_at_indexEiPKvm");
+constinit OfXrt<void(void*, int, const void*)> real_set_buffer(
+    "_ZN3xrt3run16set_arg_at_indexEiRKNS_2boE");
+constinit OfXrt<void(const void*, std::size_t, const void*, std::size_t)> real_set_inside(
+    "_ZN8xrt_core10kernel_int16set_arg_at_indexERKN3xrt3runEmPKvm");
+constinit OfXrt<void(void*)> real_start("_ZN3xrt3run5startEv");
+constinit OfXrt<int(const void*, const void*)> real_wait(
+    "_ZNK3xrt3run4waitERKNSt6chrono8durationIlSt5ratioILl1ELl1000EEEE");
+constinit OfXrt<void(void*, void*, std::size_t, int, unsigned)> real_buffer(
+    "_ZN3xrt2boC1EPvmNS0_5flagsEj");
+constinit OfXrt<std::size_t(const void*)> real_size("_ZNK3xrt2bo4sizeEv");
+constinit OfXrt<std::uint64_t(const void*)> real_address("_ZNK3xrt2bo7addressEv");
+constinit OfXrt<void(void*, int, std::size_t, std::size_t)> real_sync(
+    "_ZN3xrt2bo4syncE18xclBOSyncDirectionmm");
+constinit OfXrt<void(void*, const void*, std::size_t, std::size_t)> real_write(
+    "_ZN3xrt2bo5writeEPKvmm");
+constinit OfXrt<void(void*, void*, std::size_t, std::size_t)> real_read("_ZN3xrt2bo4readEPvmm");
+constinit OfXrt<void*(void*)> real_map("_ZN3xrt2bo3mapEv");
+
+/// The run that this thread starts, and whether XRT has started it.
+struct Start {
+  void* run = nullptr;
+  bool done = false;
+};
+thread_local constinit Start starting{};
+
+void start_now(const void* /*nothing*/) {
+  real_start(starting.run);
+  starting.done = true;
+}
+
+void leave_start() {
+  if (starting.done) {
+    set_running(starting.run, true);
+  } else {
+    check_failed_start(starting.run);
+  }
+}
+
+}  // namespace
+}  // namespace isthmus::card::clock
+
+using namespace isthmus::card::clock;
+
+ISTHMUS_INTERPOSED void* load_xclbin(void* result, void* device, const Text* name) asm(
+    "_ZN3xrt6device11load_xclbinERKNSt7__cxx1112basic_stringIcSt11char_traitsIcESaIcEEE");
+ISTHMUS_INTERPOSED void
+make_kernel(void* kernel, const void* device, const void* uuid, const Text* name, int mode) asm(
+    "_ZN3xrt6kernelC1ERKNS_6deviceERKNS_4uuidERKNSt7_"
+    "_cxx1112basic_stringIcSt11char_traitsIcESaIcEEEN"
+    "S0_14cu_access_modeE");
+ISTHMUS_INTERPOSED void
+make_kernel_of_handle(void* kernel, void* device, const void* uuid, const Text* name, int mode) asm(
+    "_ZN3xrt6kernelC1EPvRKNS_4uuidERKNSt7__cxx1112basic_stringIcSt11char_traitsIcESaI"
+    "cEEENS0_14cu_access_modeE");
+ISTHMUS_INTERPOSED void make_run(void* run, const void* kernel) asm("_ZN3xrt3runC1ERKNS_6kernelE");
+ISTHMUS_INTERPOSED void set_value(void* run, int index, const void* value,
+                                  std::size_t bytes) asm("_ZN3xrt3run16set_arg_at_indexEiPKvm");
+ISTHMUS_INTERPOSED void set_buffer(void* run, int index, const void* buffer) asm(
+    "_ZN3xrt3run16set_arg_at_indexEiRKNS_2boE");
+ISTHMUS_INTERPOSED void
+set_inside(const void* run, std::size_t index, const void* value, std::size_t bytes) asm(
+    "_ZN8xrt_core10kernel_int16set_arg_at_"
+    "indexERKN3xrt3runEmPKvm");
+ISTHMUS_INTERPOSED void start_run(void* run) asm("_ZN3xrt3run5startEv");
+ISTHMUS_INTERPOSED int wait_run(const void* run, const void* timeout) asm(
+    "_ZNK3xrt3run4waitERKNSt6chrono8durationIlSt5ratioILl1ELl1000EEEE");
+ISTHMUS_INTERPOSED void make_buffer(void* buffer, void* device, std::size_t bytes, int flags,
+                                    unsigned group) asm("_ZN3xrt2boC1EPvmNS0_5flagsEj");
+ISTHMUS_INTERPOSED void
+sync_buffer(void* buffer, int direction, std::size_t bytes, std::size_t offset) asm(
+    "_ZN3xrt2bo4syncE18xclBOSyncDirection"
+    "mm");
+ISTHMUS_INTERPOSED void write_buffer(void* buffer, const void* source, std::size_t bytes,
+                                     std::size_t offset) asm("_ZN3xrt2bo5writeEPKvmm");
+ISTHMUS_INTERPOSED void read_buffer(void* buffer, void* target, std::size_t bytes,
+                                    std::size_t offset) asm("_ZN3xrt2bo4readEPvmm");
+ISTHMUS_INTERPOSED void* map_buffer(void* buffer) asm("_ZN3xrt2bo3mapEv");
+
+ISTHMUS_INTERPOSED void* load_xclbin(void* result, void* device, const Text* name) {
+  note_call(ApiCall::load_xclbin, {name->data, name->size});
+  return real_load(result, device, name);
+}
+
+ISTHMUS_INTERPOSED void make_kernel(void* kernel, const void* device, const void* uuid,
+                                    const Text* name, int mode) {
+  if (is_of_program(__builtin_return_address(0))) {
+    note_call(ApiCall::open_kernel, {name->data, name->size});
+  }
+  real_kernel(kernel, device, uuid, name, mode);
+  know_kernel(kernel, {name->data, name->size});
+}
+
+ISTHMUS_INTERPOSED void make_kernel_of_handle(void* kernel, void* device, const void* uuid,
+                                              const Text* name, int mode) {
+  real_kernel_of_handle(kernel, device, uuid, name, mode);
+  know_kernel(kernel, {name->data, name->size});
+}
+
+ISTHMUS_INTERPOSED void make_run(void* run, const void* kernel) {
+  real_run(run, kernel);
+  know_run(run, kernel);
+  if (is_of_program(__builtin_return_address(0))) {
+    note_call(ApiCall::make_run, kernel_of(run));
+  }
+}
+
+ISTHMUS_INTERPOSED void set_value(void* run, int index, const void* value, std::size_t bytes) {
+  const auto place = static_cast<std::uint64_t>(index);
+  note_call(ApiCall::set_value, kernel_of(run), place, bytes);
+  check_value(run, place, value, bytes);
+  real_set_value(run, index, value, bytes);
+}
+
+ISTHMUS_INTERPOSED void set_buffer(void* run, int index, const void* buffer) {
+  const auto place = static_cast<std::uint64_t>(index);
+  const std::size_t bytes = is_null(buffer) ? 0 : real_size(buffer);
+  note_call(ApiCall::set_buffer, kernel_of(run), place, bytes);
+  check_buffer(run, place, bytes);
+  real_set_buffer(run, index, buffer);
+}
+
+/// By XRT's OpenCL.
+ISTHMUS_INTERPOSED void set_inside(const void* run, std::size_t index, const void* value,
+                                   std::size_t bytes) {
+  note_set(run, index);
+  real_set_inside(run, index, value, bytes);
+}
+
+ISTHMUS_INTERPOSED void start_run(void* run) {
+  if (!is_of_program(__builtin_return_address(0))) {
+    real_start(run);
+    return;
+  }
+  note_call(ApiCall::start_run, kernel_of(run));
+  check_start(run);
+  starting = {.run = run, .done = false};
+  isthmus_call(start_now, nullptr, leave_start);
+}
+
+ISTHMUS_INTERPOSED int wait_run(const void* run, const void* timeout) {
+  if (is_of_program(__builtin_return_address(0))) {
+    note_call(ApiCall::wait_run, kernel_of(run));
+  }
+  const int state = real_wait(run, timeout);
+  set_running(run, false);
+  return state;
+}
+
+ISTHMUS_INTERPOSED void make_buffer(void* buffer, void* device, std::size_t bytes, int flags,
+                                    unsigned group) {
+  if (is_of_program(__builtin_return_address(0))) {
+    note_call(ApiCall::make_buffer, {}, bytes, static_cast<std::uint64_t>(flags), group);
+  }
+  real_buffer(buffer, device, bytes, flags, group);
+}
+
+ISTHMUS_INTERPOSED void sync_buffer(void* buffer, int direction, std::size_t bytes,
+                                    std::size_t offset) {
+  constexpr int to_card = 0;
+  if (is_of_program(__builtin_return_address(0))) {
+    note_call(direction == to_card ? ApiCall::sync_to_card : ApiCall::sync_from_card, {}, bytes,
+              offset);
+  }
+  real_sync(buffer, direction, bytes, offset);
+}
+
+ISTHMUS_INTERPOSED void write_buffer(void* buffer, const void* source, std::size_t bytes,
+                                     std::size_t offset) {
+  if (is_of_program(__builtin_return_address(0))) {
+    note_call(ApiCall::write_buffer, {}, bytes, offset);
+  }
+  real_write(buffer, source, bytes, offset);
+}
+
+ISTHMUS_INTERPOSED void read_buffer(void* buffer, void* target, std::size_t bytes,
+                                    std::size_t offset) {
+  if (is_of_program(__builtin_return_address(0)) && !is_null(buffer)) {
+    note_call(ApiCall::read_buffer, {}, bytes, offset);
+    note_look(real_address(buffer));
+  }
+  real_read(buffer, target, bytes, offset);
+}
+
+ISTHMUS_INTERPOSED void* map_buffer(void* buffer) {
+  if (is_of_program(__builtin_return_address(0)) && !is_null(buffer)) {
+    note_call(ApiCall::map_buffer, {});
+    note_look(real_address(buffer));
+  }
+  return real_map(buffer);
+}

@@ -1,0 +1,317 @@
+#include "run_checks.hpp"
+
+#include <fcntl.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <atomic>
+#include <csignal>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <span>
+#include <utility>
+
+#include "library.hpp"
+#include "of_xrt.hpp"
+#include "redirection.hpp"
+
+namespace isthmus::card::clock {
+namespace {
+
+/// Names the file of the first warning, with which the program ends (card exec --fail-on-warning).
+constexpr const char* fatal_variable = "ISTHMUS_CARD_FAIL_ON_WARNING";
+/// More arguments of a kernel are not watched: a bit each.
+constexpr std::size_t most_arguments = 64;
+constexpr std::uint64_t longest_name = 256;
+constexpr std::uint64_t largest_value = 4096;
+constexpr std::size_t address_bytes = 8;
+
+/// `xrt_core::xclbin::kernel_argument` of XRT 2.13 to 2.16 (core/common/xclbin_parser.h), with
+/// libstdc++'s std::string. `is_sound` says whether an argument looks so.
+struct XrtText {
+  const char* data;
+  std::uint64_t size;
+  std::array<std::uint64_t, 2> rest;
+};
+struct XrtArgument {
+  XrtText name;
+  XrtText type;
+  XrtText port;
+  std::uint64_t port_width;
+  std::uint64_t index;
+  std::uint64_t offset;
+  std::uint64_t size;
+  std::uint64_t host_size;
+  std::uint64_t adapter_offset;
+  int kind;
+};
+constexpr int scalar = 0;
+constexpr int global = 1;
+constexpr int most_kinds = 5;
+constexpr std::uint64_t no_index = ~std::uint64_t{0};
+
+bool is_sound(const XrtArgument& argument, std::size_t place) {
+  return argument.name.data != nullptr && argument.name.size < longest_name &&
+         (argument.index == place || argument.index == no_index) && argument.kind >= 0 &&
+         argument.kind < most_kinds && argument.size <= largest_value;
+}
+
+enum class Mistake : std::uint8_t { value_unset, buffer_for_value, value_for_buffer, busy, count };
+
+/// A text for `%.*s`.
+struct Name {
+  int size = 0;
+  const char* text = "";
+};
+
+/// A mistake in the call that sets an argument, or starts a run.
+struct Fault {
+  Mistake kind{};
+  const char* kernel = "";
+  Name argument{};
+  unsigned long index = 0;
+  unsigned long argument_bytes = 0;
+  unsigned long given_bytes = 0;
+};
+
+struct KernelEntry {
+  std::atomic<const void*> handle = nullptr;
+  std::array<char, longest_name> name{};
+  std::span<const XrtArgument* const> arguments;
+  /// Arguments of which the user was told, by the kind of mistake.
+  std::array<std::atomic<std::uint64_t>, static_cast<std::size_t>(Mistake::count)> told{};
+
+  [[nodiscard]] const XrtArgument* at(std::uint64_t index) const {
+    return index < arguments.size() && arguments[index]->index == index ? arguments[index]
+                                                                        : nullptr;
+  }
+};
+struct RunEntry {
+  std::atomic<const void*> handle = nullptr;
+  std::atomic<KernelEntry*> kernel = nullptr;
+  std::atomic<const void*> kernel_handle = nullptr;  ///< the entry may be another kernel's by now
+  std::atomic<std::uint64_t> set = 0;                ///< a bit for each argument
+  std::atomic<bool> running = false;
+};
+/// What has no place there is not watched.
+constinit std::array<KernelEntry, 256> watched_kernels{};
+constinit std::array<RunEntry, 4096> watched_runs{};
+
+/// XRT's objects begin with a shared pointer to what they stand for.
+const void* handle_of(const void* object) { return *static_cast<const void* const*>(object); }
+
+/// Returns the entry of a handle; a free one, or one in its place, where `makes`; else null.
+template <class Entries>
+auto* entry_of(Entries& entries, const void* handle, bool makes) {
+  constexpr std::size_t most_probes = 8;
+  constexpr unsigned alignment_bits = 4;
+  const std::size_t first = (reinterpret_cast<std::uintptr_t>(handle) >> alignment_bits) * 31;
+  using Entry = Entries::value_type;
+  Entry* free = nullptr;
+  for (std::size_t probe = 0; probe < most_probes; ++probe) {
+    auto& entry = entries[(first + probe) % entries.size()];
+    const void* const there = entry.handle;
+    if (there == handle) {
+      return &entry;
+    }
+    if (free == nullptr && there == nullptr) {
+      free = &entry;
+    }
+  }
+  if (!makes) {
+    return static_cast<Entry*>(nullptr);
+  }
+  free = free != nullptr ? free : &entries[first % entries.size()];
+  free->handle = handle;
+  return free;
+}
+
+RunEntry* run_of(const void* run) { return entry_of(watched_runs, handle_of(run), false); }
+
+/// Returns the kernel of a run's entry; null where it is not known.
+KernelEntry* kernel_in(const RunEntry* run) {
+  KernelEntry* const kernel = run == nullptr ? nullptr : run->kernel.load();
+  return kernel != nullptr && kernel->handle == run->kernel_handle ? kernel : nullptr;
+}
+
+int text_of(const Fault& fault, std::span<char> text) {
+  const auto& [size, name] = fault.argument;
+  switch (fault.kind) {
+    case Mistake::value_unset:
+      return std::snprintf(
+          text.data(), text.size(),
+          "kernel %s is started without argument %.*s (number %lu), a value of %lu bytes, which "
+          "is 0 then or the value of an earlier run; before the start, add run.set_arg(%lu, %.*s)",
+          fault.kernel, size, name, fault.index, fault.argument_bytes, fault.index, size, name);
+    case Mistake::buffer_for_value:
+      return std::snprintf(
+          text.data(), text.size(),
+          "argument %.*s (number %lu) of kernel %s is a value of %lu bytes, and a buffer of %lu "
+          "bytes is given for it, at which XRT 2.13 dies; in place of the buffer, write "
+          "run.set_arg(%lu, %.*s)",
+          size, name, fault.index, fault.kernel, fault.argument_bytes, fault.given_bytes,
+          fault.index, size, name);
+    case Mistake::value_for_buffer:
+      return std::snprintf(text.data(), text.size(),
+                           "argument %.*s (number %lu) of kernel %s is a buffer, and a value of "
+                           "%lu bytes is given "
+                           "for it; in its place, write run.set_arg(%lu, %.*s) with an xrt::bo",
+                           size, name, fault.index, fault.kernel, fault.given_bytes, fault.index,
+                           size, name);
+    case Mistake::busy:
+    case Mistake::count:
+      return std::snprintf(
+          text.data(), text.size(),
+          "a run of kernel %s is started while it runs; before the second start, add run.wait()",
+          fault.kernel);
+  }
+  return 0;
+}
+
+/// Tells the user, each argument once; ends the program where the first warning is to end it.
+void tell(KernelEntry& kernel, const Fault& fault) {
+  const std::uint64_t bit = std::uint64_t{1} << fault.index % most_arguments;
+  if ((kernel.told[static_cast<std::size_t>(fault.kind)].fetch_or(bit) & bit) != 0) {
+    return;
+  }
+  std::array<char, 1024> text{};
+  const auto length = static_cast<std::size_t>(std::max(text_of(fault, text), 0));
+  const char* const fatal = std::getenv(fatal_variable);
+  const bool ends = fatal != nullptr && *fatal != '\0';
+  std::array<char, 1200> line{};
+  const int all = std::snprintf(line.data(), line.size(), "isthmus: emulated card: %s%s\n",
+                                ends ? "" : "warning: ", text.data());
+  [[maybe_unused]] const ssize_t told =
+      ::write(STDERR_FILENO, line.data(), static_cast<std::size_t>(std::max(all, 0)));
+  if (!ends) {
+    return;
+  }
+  const int file = ::open(fatal, O_CREAT | O_WRONLY | O_APPEND | O_CLOEXEC, 0600);
+  if (file >= 0) {
+    text[std::min(length, text.size() - 1)] = '\n';
+    [[maybe_unused]] const ssize_t kept =
+        ::write(file, text.data(), std::min(length + 1, text.size()));
+    ::close(file);
+  }
+  ::kill(getpid(), SIGTERM);
+}
+
+Fault fault_of(Mistake kind, const KernelEntry& kernel, const XrtArgument& argument) {
+  return {.kind = kind,
+          .kernel = kernel.name.data(),
+          .argument = {static_cast<int>(argument.name.size), argument.name.data},
+          .index = argument.index,
+          .argument_bytes = argument.size};
+}
+
+}  // namespace
+
+void know_kernel(const void* kernel, std::string_view name) {
+  struct Vector {
+    const XrtArgument* const* begin = nullptr;
+    const XrtArgument* const* end = nullptr;
+    const XrtArgument* const* room = nullptr;
+  };
+  void* const get_arguments = of_xrt("_ZN8xrt_core10kernel_int8get_argsERKN3xrt6kernelE");
+  KernelEntry* const entry = entry_of(watched_kernels, handle_of(kernel), true);
+  if (name != entry->name.data()) {
+    std::ranges::fill(entry->told, 0);
+  }
+  const std::size_t length = std::min(name.size(), entry->name.size() - 1);
+  std::ranges::copy(name.substr(0, length), entry->name.begin());
+  entry->name[length] = '\0';
+  entry->arguments = {};
+  if (get_arguments == nullptr) {
+    return;
+  }
+  Vector found;  // kept: it is as long as the kernel
+  as<void(Vector*, const void*)>(get_arguments)(&found, kernel);
+  const std::span<const XrtArgument* const> all(found.begin, found.end);
+  bool known = all.size() <= most_arguments;
+  for (std::size_t place = 0; known && place < all.size(); ++place) {
+    known = is_sound(*all[place], place);
+  }
+  if (known) {
+    entry->arguments = all;
+  }
+}
+
+void know_run(const void* run, const void* kernel) {
+  RunEntry* const entry = entry_of(watched_runs, handle_of(run), true);
+  entry->kernel = entry_of(watched_kernels, handle_of(kernel), false);
+  entry->kernel_handle = handle_of(kernel);
+  entry->set = 0;
+  entry->running = false;
+}
+
+std::string_view kernel_of(const void* run) {
+  const RunEntry* const entry = run_of(run);
+  const KernelEntry* const kernel = kernel_in(entry);
+  return kernel == nullptr ? "?" : kernel->name.data();
+}
+
+void note_set(const void* run, std::uint64_t index) {
+  if (RunEntry* entry = run_of(run)) {
+    entry->set |= std::uint64_t{1} << index % most_arguments;
+  }
+}
+
+void check_value(const void* run, std::uint64_t index, const void* value, std::size_t bytes) {
+  note_set(run, index);
+  const RunEntry* const entry = run_of(run);
+  KernelEntry* const kernel = kernel_in(entry);
+  const XrtArgument* const argument = kernel == nullptr ? nullptr : kernel->at(index);
+  if (argument == nullptr || argument->kind != global || bytes >= address_bytes) {
+    return;
+  }
+  const auto* const first = static_cast<const unsigned char*>(value);
+  if (std::any_of(first, first + bytes, [](unsigned char byte) { return byte != 0; })) {
+    Fault fault = fault_of(Mistake::value_for_buffer, *kernel, *argument);
+    fault.given_bytes = bytes;
+    tell(*kernel, fault);
+  }
+}
+
+void check_buffer(const void* run, std::uint64_t index, std::uint64_t buffer_bytes) {
+  note_set(run, index);
+  const RunEntry* const entry = run_of(run);
+  KernelEntry* const kernel = kernel_in(entry);
+  const XrtArgument* const argument = kernel == nullptr ? nullptr : kernel->at(index);
+  if (argument != nullptr && argument->kind == scalar) {
+    Fault fault = fault_of(Mistake::buffer_for_value, *kernel, *argument);
+    fault.given_bytes = buffer_bytes;
+    tell(*kernel, fault);
+  }
+}
+
+void check_start(const void* run) {
+  const RunEntry* const entry = run_of(run);
+  KernelEntry* const kernel = kernel_in(entry);
+  if (kernel == nullptr) {
+    return;
+  }
+  for (const XrtArgument* const argument : kernel->arguments) {
+    const bool is_set = argument->index == no_index || (entry->set >> argument->index & 1) != 0;
+    if (argument->kind == scalar && !is_set) {
+      tell(*kernel, fault_of(Mistake::value_unset, *kernel, *argument));
+    }
+  }
+}
+
+void set_running(const void* run, bool running) {
+  if (RunEntry* entry = run_of(run)) {
+    entry->running = running;
+  }
+}
+
+void check_failed_start(const void* run) {
+  const RunEntry* const entry = run_of(run);
+  KernelEntry* const kernel = kernel_in(entry);
+  if (kernel != nullptr && entry->running) {
+    tell(*kernel, {.kind = Mistake::busy, .kernel = kernel->name.data()});
+  }
+}
+
+}  // namespace isthmus::card::clock

@@ -1,0 +1,156 @@
+"""Mistakes of host programs that pass silently on a board: a warning names what to change."""
+
+from __future__ import annotations
+
+import signal
+from pathlib import Path
+
+import pytest
+from on_cards import OPENCL, SOURCES, Run, card_exec, compiled, emulated
+
+from conftest import Command, made_once
+
+__all__ = ["card_exec", "emulated"]  # fixtures
+SCALE = """
+extern "C" void scale(const int* in, int* out, int n, int by) {
+  for (int i = 0; i < n; ++i) out[i] = in[i] * by;
+}
+"""
+WARNED = "isthmus: emulated card: warning: "
+UNWRITTEN = "kernel scale_1 reads byte 0 of argument in (number 0), buffer of 4096 bytes, which "
+LOST = "kernel scale_1 wrote to argument out (number 1), buffer of 4096 bytes, which neither "
+TO_CARD = "add in.sync(XCL_BO_SYNC_BO_TO_DEVICE)"
+FROM_CARD = "add out.sync(XCL_BO_SYNC_BO_FROM_DEVICE)"
+EXCHANGE = "exchange the two in the calls that set arguments"
+
+
+@pytest.fixture(scope="session")
+def mistakes(run_isthmus: Command) -> Path:
+    """A folder with a kernel, and a program that makes the mistake that it is told."""
+
+    def make(folder: Path) -> None:
+        (folder / "scale.cpp").write_text(SCALE)
+        made = run_isthmus("card", "kernel", "build", "scale.cpp", cwd=folder)
+        assert made.returncode == 0, made.stderr
+        compiled(SOURCES / "mistakes.cpp", folder / "program", OPENCL)
+
+    return made_once("mistakes", make)
+
+
+def warnings(errors: list[str]) -> list[str]:
+    return [line.removeprefix(WARNED) for line in errors if line.startswith(WARNED)]
+
+
+@pytest.mark.usefixtures("emulated")
+@pytest.mark.parametrize("api", ["native", "opencl"])
+def test_a_program_without_a_mistake_is_not_warned(
+    card_exec: Run, mistakes: Path, api: str
+) -> None:
+    command = [mistakes / "program", api, mistakes / "scale.xclbin", "none"]
+    ran = card_exec("--kernels", mistakes, "--fail-on-warning", "--", *command)
+    assert ran.code == 0, ran.errors
+    assert ran.figures["out"] == 42
+    assert not warnings(ran.errors)
+
+
+@pytest.mark.usefixtures("emulated")
+@pytest.mark.parametrize(
+    ("mistake", "code", "said"),
+    [
+        ("no_sync_to", 0, [(UNWRITTEN, TO_CARD)]),
+        ("no_sync_from", 0, [(LOST, FROM_CARD)]),
+        ("swapped", 0, [(UNWRITTEN, EXCHANGE), (LOST, FROM_CARD)]),
+        ("unset_scalar", 0, [("started without argument by (number 3)", "add run.set_arg(3, by)")]),
+        (
+            "buffer_for_scalar",
+            128 + signal.SIGSEGV,
+            [("argument n (number 2) of kernel scale is a value of 4 bytes", "run.set_arg(2, n)")],
+        ),
+        (
+            "scalar_for_buffer",
+            128 + signal.SIGTERM,
+            [("argument in (number 0) of kernel scale is a buffer", "run.set_arg(0, in)")],
+        ),
+        (
+            "started_twice",
+            1,
+            [("a run of kernel scale is started while it runs", "add run.wait()")],
+        ),
+    ],
+    ids=[
+        "no_sync_to",
+        "no_sync_from",
+        "swapped",
+        "unset_scalar",
+        "buffer_for_scalar",
+        "scalar_for_buffer",
+        "started_twice",
+    ],
+)
+def test_a_mistake_is_a_warning_that_names_the_line_to_add(
+    card_exec: Run, mistakes: Path, mistake: str, code: int, said: list[tuple[str, str]]
+) -> None:
+    command = [mistakes / "program", "native", mistakes / "scale.xclbin", mistake]
+    ran = card_exec("--kernels", mistakes, "--", *command)
+    assert ran.code == code, ran.errors
+    found = warnings(ran.errors)
+    assert len(found) == len(said), found
+    for line, (what, cure) in zip(found, said, strict=True):
+        assert what in line
+        assert cure in line
+
+
+@pytest.mark.usefixtures("emulated")
+@pytest.mark.parametrize(
+    ("mistake", "said"),
+    [("no_sync_from", LOST), ("unset_scalar", "without argument by")],
+    ids=["by_the_card", "by_the_clock"],
+)
+def test_the_first_warning_may_end_the_program(
+    card_exec: Run, mistakes: Path, mistake: str, said: str
+) -> None:
+    command = [mistakes / "program", "native", mistakes / "scale.xclbin", mistake]
+    ran = card_exec("--kernels", mistakes, "--fail-on-warning", "--", *command)
+    gate_failed = 3
+    assert ran.code == gate_failed, ran.errors
+    assert any(
+        line.startswith("isthmus: --fail-on-warning: ") and said in line for line in ran.errors
+    ), ran.errors
+
+
+@pytest.mark.usefixtures("emulated")
+def test_opencl_names_an_output_that_is_never_read(card_exec: Run, mistakes: Path) -> None:
+    command = [mistakes / "program", "opencl", mistakes / "scale.xclbin", "no_sync_from"]
+    ran = card_exec("--kernels", mistakes, "--", *command)
+    assert ran.code == 0, ran.errors
+    (only,) = warnings(ran.errors)
+    assert LOST in only
+    assert "clEnqueueReadBuffer" in only
+
+
+@pytest.mark.usefixtures("emulated")
+@pytest.mark.parametrize(
+    ("api", "call"),
+    [
+        ("native", "xrt::bo::sync(XCL_BO_SYNC_BO_FROM_DEVICE, size 4096, offset 0)"),
+        ("opencl", "clEnqueueReadBuffer(queue, buffer, blocking 1, offset 0, size 4096, ...)"),
+    ],
+    ids=["native", "opencl"],
+)
+def test_a_program_that_dies_is_told_its_last_call(
+    card_exec: Run, mistakes: Path, api: str, call: str
+) -> None:
+    command = [mistakes / "program", api, mistakes / "scale.xclbin", "crash"]
+    ran = card_exec("--board", "u200", "--kernels", mistakes, "--", *command)
+    assert ran.code == 128 + signal.SIGSEGV
+    (line,) = [line for line in ran.errors if "ended by SIGSEGV" in line]
+    assert f"its last call was {call}, in thread " in line
+    assert "kernel runs: 1, of which 0 not seen to end" in line
+    assert f"card exec --board u200 --kernels {mistakes} -- gdb -ex run -ex bt --args " in line
+
+
+@pytest.mark.usefixtures("emulated")
+def test_a_program_that_dies_before_any_call_has_none(card_exec: Run) -> None:
+    ran = card_exec("--", "sh", "-c", "kill -ABRT $$")
+    assert ran.code == 128 + signal.SIGABRT
+    assert any("it made no call of XRT or OpenCL" in line for line in ran.errors), ran.errors

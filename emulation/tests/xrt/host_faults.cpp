@@ -1,0 +1,184 @@
+// Mistakes of host programs that a board does not report: the card tells of them.
+#include <catch2/catch.hpp>
+#include <cstring>
+#include <sstream>
+#include <utility>
+
+#include "../../../card/tests/u250.hpp"
+#include "isthmus/card/process/device.hpp"
+
+using namespace isthmus::card;
+using namespace isthmus::card::process;
+
+namespace {
+
+constexpr std::uint64_t bandwidth_at = 0x180'0000;
+constexpr std::uint64_t bytes = 4096;
+constexpr std::uint64_t source_at = 0x10'0000;
+constexpr std::uint64_t target_at = 0x20'0000;
+
+std::string described(const std::string& input, const std::string& output) {
+  return "isthmus.card/1\nmemory card 65536 1073741824 bank0\n"
+         "kernel bandwidth bandwidth_1 25165824 65536\nargument " +
+         input + " 16 8 input0\nargument " + output +
+         " 28 8 output0\nargument value 40 8 bytes\nargument value 52 8 sweeps\nend\n";
+}
+
+/// A program that copies from one buffer to the other by a kernel; the first warning is an error.
+struct Program {
+  explicit Program(const std::string& input = "constant", const std::string& output = "buffer")
+      : device(parsed(described(input, output)), timing, host, meter, {}, "/dev/null") {
+    allocate(source_at);
+    allocate(target_at);
+  }
+
+  Timing timing{Board::from(u250())};
+  Meter meter{Meter::Place{}};
+  ProgramMemory host{"/nowhere"};
+  Device device;
+
+  static Description parsed(const std::string& text) {
+    std::istringstream lines(text);
+    return Description::parse(lines);
+  }
+  void ask(Call call, MessageWriter& request) {
+    const auto body = request.reply().subspan(reply_header_bytes);
+    request_.assign(body.begin(), body.end());
+    device.answer(call, Message(request_));
+  }
+  void allocate(std::uint64_t address) {
+    MessageWriter request;
+    request.number(1, address).number(2, bytes);
+    ask(Call::allocate, request);
+  }
+  void send(std::uint64_t address, std::uint64_t count = bytes, std::uint64_t offset = 0) {
+    const std::vector<std::byte> data(count);
+    MessageWriter request;
+    request.number(3, address).bytes(4, data).number(5, count).number(6, offset);
+    ask(Call::copy_to_card, request);
+  }
+  void take(std::uint64_t address) {
+    MessageWriter request;
+    request.number(4, address).number(5, bytes).number(6, 0);
+    ask(Call::copy_from_card, request);
+  }
+  void free(std::uint64_t address) {
+    MessageWriter request;
+    request.number(1, address);
+    ask(Call::free, request);
+  }
+  void close() {
+    MessageWriter request;
+    ask(Call::close, request);
+  }
+  void run(std::uint64_t from, std::uint64_t to) {
+    std::vector<std::uint32_t> map(15);
+    map[0] = 1;
+    map[4] = static_cast<std::uint32_t>(from);
+    map[7] = static_cast<std::uint32_t>(to);
+    map[10] = static_cast<std::uint32_t>(bytes);
+    map[13] = 1;
+    write_registers(0, map);
+    MessageWriter request;
+    request.number(2, bandwidth_at).number(3, 4);
+    ask(Call::read_kernel, request);
+  }
+  void write_registers(std::uint64_t offset, std::span<const std::uint32_t> values) {
+    MessageWriter request;
+    request.number(2, bandwidth_at + offset).bytes(4, std::as_bytes(values));
+    ask(Call::write_kernel, request);
+  }
+
+ private:
+  std::vector<std::byte> request_;
+};
+
+}  // namespace
+
+TEST_CASE("A kernel that reads what nobody wrote is told of", "[card][process]") {
+  Program program;
+  SECTION("of no byte") {
+    CHECK_THROWS_WITH(
+        program.run(source_at, target_at),
+        "kernel bandwidth_1 reads byte 0 of argument input0 (number 0), buffer of 4096 bytes, "
+        "which "
+        "nobody wrote on the card; before the run starts, add "
+        "input0.sync(XCL_BO_SYNC_BO_TO_DEVICE), in OpenCL clEnqueueMigrateMemObjects or "
+        "clEnqueueWriteBuffer");
+  }
+  SECTION("with the buffer that was probably meant") {
+    program.send(target_at);
+    CHECK_THROWS_WITH(program.run(source_at, target_at),
+                      Catch::Contains("the program sent the buffer of argument output0 (number 1), "
+                                      "which the kernel may write: exchange the two"));
+  }
+  SECTION("a part of what it reads at once may be unwritten") {
+    program.send(source_at, 4, 512);
+    CHECK_NOTHROW(program.run(source_at, target_at));
+  }
+  SECTION("a buffer is new after it was freed") {
+    program.send(source_at);
+    program.free(source_at);
+    program.allocate(source_at);
+    CHECK_THROWS(program.run(source_at, target_at));
+  }
+  SECTION("what another run wrote is written") {
+    program.send(source_at);
+    program.run(source_at, target_at);
+    CHECK_NOTHROW(program.run(target_at, source_at));
+  }
+}
+
+TEST_CASE("A kernel's output that nobody read is told of", "[card][process]") {
+  Program program;
+  program.send(source_at);
+  program.run(source_at, target_at);
+  const std::string said =
+      "kernel bandwidth_1 wrote to argument output0 (number 1), buffer of 4096 bytes, which "
+      "neither "
+      "the program nor another run read; after the run, add "
+      "output0.sync(XCL_BO_SYNC_BO_FROM_DEVICE), in OpenCL clEnqueueMigrateMemObjects with "
+      "CL_MIGRATE_MEM_OBJECT_HOST or clEnqueueReadBuffer";
+  SECTION("when the buffer is freed") { CHECK_THROWS_WITH(program.free(target_at), said); }
+  SECTION("when the card is closed") { CHECK_THROWS_WITH(program.close(), said); }
+  SECTION("not where the program has read it") {
+    program.take(target_at);
+    CHECK_NOTHROW(program.free(target_at));
+  }
+  SECTION("not where the next run has read it") {
+    program.run(target_at, source_at);
+    CHECK_NOTHROW(program.free(target_at));
+    CHECK_THROWS(program.free(source_at));
+  }
+  SECTION("not of a buffer that only the program wrote") { CHECK_NOTHROW(program.free(source_at)); }
+}
+
+TEST_CASE("A kernel that writes to a const argument is told of", "[card][process]") {
+  Program program("buffer", "constant");
+  program.send(source_at);
+  SECTION("by name") {
+    CHECK_THROWS_WITH(
+        program.run(source_at, target_at),
+        Catch::Contains("writes byte 0 of argument output0 (number 1), buffer of 4096 "
+                        "bytes, which is declared const"));
+  }
+  SECTION("not where another argument may write to that buffer") {
+    CHECK_NOTHROW(program.run(source_at, source_at));
+  }
+}
+
+TEST_CASE("A kernel that a program starts while it runs is told of", "[card][process]") {
+  Program program;
+  program.send(source_at);
+  const auto set = [&program](std::uint64_t offset, std::uint32_t value) {
+    program.write_registers(offset, std::span(&value, 1));
+  };
+  set(0x10, source_at);
+  set(0x1C, target_at);
+  set(0x28, bytes);
+  set(0x34, 1);
+  set(0, 1);
+  CHECK_THROWS_WITH(set(0, 1),
+                    "kernel bandwidth_1 is started while it runs, and that start is lost; before "
+                    "it, wait until bit 1 of the register at 0 is set");
+}

@@ -1,0 +1,52 @@
+// A set of bytes, as pieces.
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+#include <iterator>
+#include <map>
+
+namespace isthmus::card {
+
+/// Bytes, as pieces that do not touch.
+class Pieces {
+ public:
+  void add(std::uint64_t begin, std::uint64_t end) {
+    auto next = ends_.upper_bound(begin);
+    auto here = next;
+    if (next != ends_.begin() && std::prev(next)->second >= begin) {
+      --here;
+      here->second = std::max(here->second, end);
+    } else {
+      here = ends_.emplace_hint(next, begin, end);
+    }
+    while (next != ends_.end() && next->first <= here->second) {
+      here->second = std::max(here->second, next->second);
+      next = ends_.erase(next);
+    }
+  }
+  [[nodiscard]] const std::map<std::uint64_t, std::uint64_t>& ends() const { return ends_; }
+
+  struct Stretch {
+    std::uint64_t end = 0;
+    bool inside = false;
+  };
+  /// Returns whether the byte at `begin` is in the set, and where that changes: at `end` at most.
+  [[nodiscard]] Stretch stretch(std::uint64_t begin, std::uint64_t end) const {
+    const auto next = ends_.upper_bound(begin);
+    if (next != ends_.begin() && std::prev(next)->second > begin) {
+      return {std::min(std::prev(next)->second, end), true};
+    }
+    return {next == ends_.end() ? end : std::min(next->first, end), false};
+  }
+  /// Returns whether the set has none of these bytes.
+  [[nodiscard]] bool has_none(std::uint64_t begin, std::uint64_t end) const {
+    const Stretch first = stretch(begin, end);
+    return !first.inside && first.end == end;
+  }
+
+ private:
+  std::map<std::uint64_t, std::uint64_t> ends_;  ///< by begin
+};
+
+}  // namespace isthmus::card

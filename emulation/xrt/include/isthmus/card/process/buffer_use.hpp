@@ -1,0 +1,44 @@
+// What program and kernels have done with a buffer in the card's memory.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <string>
+
+#include "isthmus/card/pieces.hpp"
+
+namespace isthmus::card::process {
+
+/// An argument of a kernel's instance, as a message names it.
+struct NamedArgument {
+  std::string instance;
+  std::string name;
+  std::size_t index = 0;
+};
+
+struct BufferUse {
+  std::uint64_t begin = 0;  ///< its address
+  std::uint64_t bytes = 0;
+  Pieces written{};         ///< addresses to which the program or a kernel has written
+  std::uint32_t since = 0;  ///< number of the program's looks when the buffer was made
+  bool sent = false;        ///< the program has written some of it
+  bool taken = false;       ///< the program has read some of it, after a kernel wrote to it
+  bool passed_on = false;   ///< another run has read some of it, after a kernel wrote to it
+  /// Argument through which a kernel wrote to it last, and the number of that run.
+  std::optional<NamedArgument> writer{};
+  std::uint64_t run = 0;
+
+  void send(std::uint64_t address, std::uint64_t size) {
+    written.add(address, address + size);
+    sent = true;
+  }
+  void take() { taken = taken || writer.has_value(); }
+  void read_by(std::uint64_t reader) {
+    passed_on = passed_on || (writer.has_value() && reader != run);
+  }
+  /// Whether a kernel wrote to it for nothing.
+  [[nodiscard]] bool is_lost() const { return writer.has_value() && !taken && !passed_on; }
+};
+
+}  // namespace isthmus::card::process

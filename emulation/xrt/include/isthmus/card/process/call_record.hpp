@@ -1,0 +1,61 @@
+// What the clock's library notes of a program's calls, in a file that both processes map. Python
+// reads it too (emulation/python/isthmus/emulation/last_call.py).
+#pragma once
+
+#include <array>
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <utility>
+
+namespace isthmus::card::process {
+
+inline constexpr std::uint32_t call_record_version = 1;
+
+/// Zeros when it is made.
+struct CallRecord {
+  static constexpr std::size_t numbers = 3;
+  static constexpr std::size_t text_bytes = 128;
+  static constexpr std::size_t form_bytes = 96;
+  static constexpr std::size_t most_forms = 32;
+  static constexpr std::size_t most_looks = 4096;
+
+  std::uint32_t version;
+  std::uint32_t forms;                ///< so many
+  std::atomic<std::uint32_t> call;    ///< number of the last call's form, from 1; 0: no call yet
+  std::atomic<std::uint32_t> thread;  ///< that made it
+  std::array<std::atomic<std::uint64_t>, numbers> number;
+  std::array<char, text_bytes> text;
+  std::array<std::array<char, form_bytes>, most_forms> form;
+
+  std::atomic<std::uint32_t> opencl;  ///< 1: the program has called OpenCL
+  /// Buffers that the program has mapped, or read on the host, by the native API: how many, and
+  /// their addresses on the card, the latest in place of the oldest.
+  std::atomic<std::uint32_t> looks;
+  std::array<std::atomic<std::uint64_t>, most_looks> looked_at;
+};
+
+/// Which buffers a program looks at on the host.
+class HostLooks {
+ public:
+  /// The file need not be there yet.
+  explicit HostLooks(std::string file) : file_(std::move(file)) {}
+  HostLooks(const HostLooks&) = delete;
+  HostLooks& operator=(const HostLooks&) = delete;
+  ~HostLooks();
+
+  [[nodiscard]] std::uint32_t count();
+  /// Whether one behind the first `since` looks was into these bytes of card memory.
+  [[nodiscard]] bool has(std::uint64_t address, std::uint64_t bytes, std::uint32_t since);
+  [[nodiscard]] bool uses_opencl();
+
+ private:
+  /// Null where there is no file.
+  const CallRecord* record();
+
+  std::string file_;
+  const CallRecord* record_ = nullptr;
+};
+
+}  // namespace isthmus::card::process

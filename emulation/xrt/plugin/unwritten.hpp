@@ -1,0 +1,114 @@
+// Which bytes of a buffer nobody has written when a kernel in C++ reads them.
+#pragma once
+
+#include <sys/mman.h>
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+#include <optional>
+#include <utility>
+#include <vector>
+
+#include "isthmus/card/kernel_plugin.h"
+
+namespace isthmus::card::plugin {
+
+/// The bytes of one buffer, by their place in it, that nobody wrote before a run.
+class Unwritten {
+ public:
+  [[nodiscard]] bool empty() const { return pieces_.empty(); }
+
+  /// Asks the card. A buffer with more pieces than `most_pieces` counts as written.
+  void find(const isthmus_kernel_run& run, std::uint64_t address, std::uint64_t bytes) {
+    for (std::uint64_t at = 0; at < bytes;) {
+      int is_written = 1;
+      const std::uint64_t alike = run.written(run.card, address + at, bytes - at, &is_written);
+      if (is_written == 0) {
+        pieces_.emplace_back(at, at + alike);
+      }
+      if (alike == 0 || pieces_.size() > most_pieces) {
+        pieces_.clear();
+        return;
+      }
+      at += alike;
+    }
+    if (!pieces_.empty()) {
+      bytes_ = bytes;
+      void* made = mmap(nullptr, bytes, PROT_READ | PROT_WRITE,
+                        MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+      fresh_ = made == MAP_FAILED ? nullptr : static_cast<std::uint8_t*>(made);
+      if (fresh_ == nullptr) {
+        pieces_.clear();
+      }
+    }
+  }
+
+  /// The run writes these bytes. Those of writes one behind the other are noted together: a
+  /// kernel writes each element by a call of its own.
+  void write(std::uint64_t at, std::uint64_t size) {
+    if (at != latest_end_) {
+      note_latest();
+      latest_begin_ = at;
+    }
+    latest_end_ = at + size;
+  }
+
+  /// Returns the place of the first element from `begin` to `end` that has no written byte; nothing
+  /// where each has one. `is_changed(from, to)` says whether the run wrote there unreported.
+  template <class IsChanged>
+  [[nodiscard]] std::optional<std::uint64_t> first_of(std::uint64_t begin, std::uint64_t end,
+                                                      std::uint64_t element,
+                                                      const IsChanged& is_changed) {
+    if (begin >= pieces_.back().second || end <= pieces_.front().first) {
+      return std::nullopt;
+    }
+    note_latest();
+    auto piece = std::ranges::upper_bound(pieces_, begin, {}, &Piece::second);
+    for (; piece != pieces_.end() && piece->first < end; ++piece) {
+      std::uint64_t at = std::max(begin, (piece->first + element - 1) / element * element);
+      const std::uint64_t last = std::min(end, piece->second);
+      for (; at < last; at += element) {
+        const std::uint64_t to = std::min(at + element, bytes_);
+        const bool whole = to <= piece->second;
+        if (whole && std::count(fresh_ + at, fresh_ + to, 0) == static_cast<long>(to - at) &&
+            !is_changed(at, to)) {
+          return at;
+        }
+      }
+    }
+    return std::nullopt;
+  }
+
+  void forget() {
+    if (fresh_ != nullptr) {
+      munmap(std::exchange(fresh_, nullptr), bytes_);
+    }
+    pieces_.clear();
+  }
+
+ private:
+  static constexpr std::size_t most_pieces = 4096;
+  using Piece = std::pair<std::uint64_t, std::uint64_t>;  ///< begin and end
+
+  void note_latest() {
+    const std::uint64_t end = std::min(latest_end_, bytes_);
+    if (latest_begin_ < end) {
+      std::fill(fresh_ + latest_begin_, fresh_ + end, std::uint8_t{1});
+      std::erase_if(pieces_, [&](const Piece& piece) {
+        return latest_begin_ <= piece.first && piece.second <= end;
+      });
+    }
+    latest_begin_ = latest_end_;
+  }
+
+  std::vector<Piece> pieces_;
+  std::uint64_t bytes_ = 0;
+  std::uint8_t* fresh_ = nullptr;  ///< of each byte: 1 once the run wrote it
+  /// Bytes that the run wrote and `fresh_` does not have yet.
+  std::uint64_t latest_begin_ = 0;
+  std::uint64_t latest_end_ = 0;
+};
+
+}  // namespace isthmus::card::plugin

@@ -1,0 +1,103 @@
+// What a kernel's accesses tell of mistakes in the host program.
+#include <algorithm>
+
+#include "isthmus/card/process/host_fault.hpp"
+#include "isthmus/card/process/kernels.hpp"
+
+namespace isthmus::card::process {
+
+/// Whether it is the argument's buffer: past its end a kernel reaches others.
+bool Reach::points_into(const Buffer& argument, const BufferUse& use) {
+  return argument.begin >= use.begin && argument.begin - use.begin < use.bytes;
+}
+
+std::optional<NamedArgument> Reach::named(const Buffer* buffer) const {
+  if (buffer == nullptr || buffer->begin == 0) {
+    return std::nullopt;
+  }
+  return NamedArgument{.instance = unit_->instance, .name = *buffer->name, .index = buffer->index};
+}
+
+Pieces::Stretch Reach::written(std::uint64_t address, std::uint64_t bytes) const {
+  const BufferUse* use = card_->use_of(address);
+  const std::uint64_t end = address + bytes;
+  if (use == nullptr) {
+    return {.end = end, .inside = true};
+  }
+  const std::uint64_t end_of_buffer = use->begin + use->bytes;
+  Pieces::Stretch found = use->written.stretch(address, std::min(end, end_of_buffer));
+  if (found.end == end_of_buffer && found.inside) {  // what lies behind is no buffer's
+    found.end = end;
+  }
+  return found;
+}
+
+/// The argument whose buffer the program sent, although the kernel may write to it: another one
+/// than `read`, which the kernel only reads.
+std::optional<NamedArgument> Reach::exchanged_with(const Buffer& read) const {
+  if (!read.constant) {
+    return std::nullopt;
+  }
+  for (const Buffer& other : buffers_) {
+    const BufferUse* use = other.constant ? nullptr : card_->use_of(other.begin);
+    if (use != nullptr && use->sent && !use->writer) {
+      return named(&other);
+    }
+  }
+  return std::nullopt;
+}
+
+void Reach::reads_unwritten(std::uint64_t address) {
+  const Buffer* buffer = buffer_of(address);
+  const std::optional<NamedArgument> argument = named(buffer);
+  const BufferUse* use = card_->use_of(address);
+  if (!argument || use == nullptr || !points_into(*buffer, *use)) {
+    return;
+  }
+  warnings_->tell(HostFault{.kind = HostFaultKind::reads_unwritten,
+                            .argument = *argument,
+                            .buffer_bytes = use->bytes,
+                            .offset = address - use->begin,
+                            .exchanged = exchanged_with(*buffer)});
+}
+
+void Reach::note_read(std::uint64_t address) {
+  if (BufferUse* use = card_->use_of(address)) {
+    use->read_by(run_);
+  }
+}
+
+void Reach::note_write(std::uint64_t address, std::uint64_t bytes) {
+  BufferUse* use = card_->use_of(address);
+  if (use == nullptr) {
+    return;
+  }
+  use->written.add(address, address + bytes);
+  // A write to a const buffer came from past the end of another one.
+  const Buffer* buffer = buffer_of(address);
+  std::optional<NamedArgument> argument = named(buffer);
+  if (argument && !buffer->constant && points_into(*buffer, *use)) {
+    use->writer = std::move(argument);
+    use->run = run_;
+  }
+}
+
+void Reach::check_constant(std::uint64_t address) {
+  const Buffer* buffer = buffer_of(address);
+  const BufferUse* use = card_->use_of(address);
+  if (buffer == nullptr || !buffer->constant || use == nullptr || !points_into(*buffer, *use)) {
+    return;
+  }
+  const bool may_be_another = std::ranges::any_of(buffers_, [&](const Buffer& other) {
+    return !other.constant && other.begin <= address && other.begin >= use->begin;
+  });
+  const std::optional<NamedArgument> argument = named(buffer);
+  if (argument && !may_be_another) {
+    warnings_->tell(HostFault{.kind = HostFaultKind::writes_constant,
+                              .argument = *argument,
+                              .buffer_bytes = use->bytes,
+                              .offset = address - use->begin});
+  }
+}
+
+}  // namespace isthmus::card::process
