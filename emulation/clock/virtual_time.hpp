@@ -58,6 +58,8 @@ class VirtualTime {
     Doing doing = Doing::unknown;
     bool counts = true;                  ///< what it computes
     std::atomic<bool> in_slice = false;  ///< of a wait without a deadline
+    /// The condition for which it waits without a deadline, until somebody signals that.
+    std::atomic<const void*> parked = nullptr;
     Nanoseconds base = 0;                ///< its time when it had used `used`
     Nanoseconds used = 0;                ///< processor time
     Nanoseconds goal = 0;
@@ -107,6 +109,12 @@ class VirtualTime {
   static void begin_slice();
   void end_slice(bool woken);
 
+  /// The calling thread waits without a deadline until somebody signals this condition, or no longer
+  /// does (null). So nobody has to ask the system whether it runs.
+  static void park(const void* condition);
+  /// Somebody signals a condition: threads that wait for it may go on.
+  void unpark(const void* condition);
+
   /// Whether the caller is to act before all others that may act at `time` or before: of several
   /// that wait there, in the order of their places, which is that of their start.
   [[nodiscard]] bool is_first(Nanoseconds time);
@@ -123,6 +131,10 @@ class VirtualTime {
 
   [[nodiscard]] Nanoseconds time_of(const Thread& thread) const;
   [[nodiscard]] Nanoseconds time_of(const Thread& thread, Nanoseconds used) const;
+  /// Whether the thread runs, or could.
+  [[nodiscard]] bool runs(const Thread& thread, pid_t id) const {
+    return thread.parked == nullptr && system_.runs(id);
+  }
   [[nodiscard]] Nanoseconds earliest_but(const Thread* self) const;
 
   System system_;

@@ -41,6 +41,8 @@ XRT = """
 #include <xrt/xrt_kernel.h>
 """
 
+SHIM = os.environ.get("H48_SHIM", "").split()
+
 IN_VERILOG = pytest.mark.skipif(shutil.which("verilator") is None, reason="no verilator here")
 PROBE = """
 #include <cstdint>
@@ -164,7 +166,7 @@ def preloading(library: Path, *command: object) -> tuple[object, ...]:
 @pytest.fixture
 def card_exec(isthmus: Command) -> Run:
     def run(*arguments: object) -> Ran:
-        ended = isthmus("card", "exec", *map(str, arguments))
+        ended = isthmus("card", "exec", *SHIM, *map(str, arguments))
         assert "Traceback" not in ended.stderr
         return Ran(ended.returncode, ended.stdout, ended.stderr.splitlines())
 

@@ -33,7 +33,7 @@ from typing import NamedTuple
 
 from isthmus.emulation import elf
 from isthmus.errors import NoDeviceError
-from isthmus.system import private, xrt
+from isthmus.system import built, private, xrt
 
 HW_EMU = "hw_emu"
 MODE = "XCL_EMULATION_MODE"
@@ -210,6 +210,25 @@ def root(installation: xrt.Installation, *, as_hardware: bool, cards: int = 1) -
     path = private.folder("xrt", f"card-{digest.hexdigest()[:16]}")
     _fill(path / "lib", installation, files, links)
     return Root(path, cure)
+
+
+def own_shim(installation: xrt.Installation) -> Path | None:
+    """The shim of our own for the installed version of XRT; None where there is none."""
+    major, minor, *_ = (*re.findall(r"\d+", installation.version), "", "")
+    shim = built.FOLDER / "emulation" / "shim" / f"{major}.{minor}" / "libxrt_core.so.2"
+    return shim if shim.exists() else None
+
+
+def root_with(shim: Path, installation: xrt.Installation) -> Root:
+    """The folder for this installation with a shim of our own, made where it is missing.
+
+    XRT loads the shim by the name of a board's or of the emulation's.
+    """
+    names = [f"lib{xrt.MODES[mode]}.so.2" for mode in (xrt.HARDWARE, HW_EMU)]
+    digest = hashlib.sha256(repr((installation.libraries, shim)).encode())
+    path = private.folder("xrt", f"card-{digest.hexdigest()[:16]}")
+    _fill(path / "lib", installation, {}, dict.fromkeys(names, str(shim)))
+    return Root(path, "")
 
 
 def _fill(

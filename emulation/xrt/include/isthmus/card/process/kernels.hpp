@@ -10,7 +10,6 @@
 #include <utility>
 #include <vector>
 
-#include "isthmus/card/process/channel.hpp"
 #include "isthmus/card/process/description.hpp"
 #include "isthmus/card/process/memory.hpp"
 #include "isthmus/card/process/outcome.hpp"
