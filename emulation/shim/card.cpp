@@ -36,7 +36,7 @@ constexpr std::uint64_t femtoseconds_of_a_millisecond = 1'000'000'000'000;
 constexpr std::chrono::microseconds shortest_nap{20};
 constexpr std::chrono::microseconds longest_nap{1000};
 /// How often kernels are looked after that are to end with the program or its bitstream.
-constexpr int most_looks = 1000;
+constexpr int most_looks = 1'000'000;
 
 /// Held by a thread that works with a card: a kernel of one card may reach another's memory, and
 /// kernels of the user's code have static variables.
@@ -180,8 +180,7 @@ struct Card::Loaded {
   WatchByHelper watch;
   card::process::Device device;
   Commands commands;
-  std::map<std::uint64_t, std::uint64_t> used;  ///< bytes by address, on the card
-  std::uint64_t latest = 0;                     ///< without a virtual clock: the program's time
+  std::uint64_t latest = 0;  ///< without a virtual clock: the program's time
 };
 
 Card::Card(unsigned index) : index_(index) {
@@ -190,8 +189,12 @@ Card::Card(unsigned index) : index_(index) {
   cards.insert(this);
 }
 
+/// Kernels whose runs the program has given up go on until they end.
 Card::~Card() {
   const std::scoped_lock guard(all_cards);
+  if (loaded_) {
+    end_kernels(Ending::program);
+  }
   cards.erase(this);
 }
 
@@ -233,21 +236,43 @@ int Card::load(Design design) {
           "refused (device or resource busy)");
       return EBUSY;
     }
-    if (!end_kernels()) {
+    if (!end_kernels(Ending::bitstream)) {
       say("a bitstream is loaded while a kernel of another one runs; that is refused (device or "
           "resource busy): wait for it first");
       return EBUSY;
     }
     loaded_.reset();
   }
-  guarded([&] { loaded_ = std::make_unique<Loaded>(std::move(design), index_, loads_++); });
+  guarded([&] {
+    loaded_ = std::make_unique<Loaded>(std::move(design), index_, loads_++);
+    keep_buffers();
+  });
   return 0;
 }
 
+/// Buffers keep their places with another bitstream; they lose what they held on the card.
+void Card::keep_buffers() {
+  for (Bank& bank : loaded_->design.banks) {
+    for (const auto& [address, bytes] : used_) {
+      if (address >= bank.address && address - bank.address < bank.bytes) {
+        bank.next = std::max(bank.next, address - bank.address + bytes);
+      }
+    }
+  }
+  for (auto& [number, buffer] : buffers_) {
+    if (buffer.place == Place::host) {
+      loaded_->host.add(buffer.address, {buffer.host, buffer.bytes});
+    } else if (buffer.place != Place::command) {
+      const auto memory = loaded_->device.memory(buffer.address, buffer.bytes);
+      buffer.host = buffer.place == Place::card_mapped ? memory.data() : buffer.host;
+    }
+  }
+}
+
 /// Kernels that wait for others end without them, the others when they are done; whether all have.
-bool Card::end_kernels() {
+bool Card::end_kernels(Ending with) {
   Loaded& here = *loaded_;
-  here.meter.slot().ending = Ending::bitstream;
+  here.meter.slot().ending = with;
   for (int look = 0; look < most_looks && here.commands.any(); ++look) {
     guarded([&] {
       if (const auto next = here.commands.next()) {
@@ -275,18 +300,18 @@ std::optional<std::uint64_t> Card::place(unsigned bank, std::size_t bytes) {
   if (in.next + need <= in.bytes) {  // at first behind all
     const std::uint64_t fresh = in.address + in.next;
     in.next += need;
-    here.used[fresh] = need;
+    used_[fresh] = need;
     return fresh;
   }
   std::uint64_t at = in.address;
-  for (auto next = here.used.lower_bound(at);
-       next != here.used.end() && next->first < at + need; ++next) {
+  for (auto next = used_.lower_bound(at);
+       next != used_.end() && next->first < at + need; ++next) {
     at = next->first + next->second;
   }
   if (at + need > in.address + in.bytes) {
     return std::nullopt;
   }
-  here.used[at] = need;
+  used_[at] = need;
   return at;
 }
 
@@ -337,7 +362,7 @@ void Card::free(unsigned number) {
   }
   const auto release = [&] {
     if (gone->place != Place::command && loaded_) {
-      loaded_->used.erase(gone->address);
+      used_.erase(gone->address);
       loaded_->host.remove(gone->address);
       loaded_->device.free(gone->address);
     }
@@ -582,9 +607,10 @@ std::uint64_t Card::now_fs() {
 
 void Card::end_all() {
   const std::scoped_lock guard(all_cards);
-  for (const Card* card : cards) {
+  for (Card* card : cards) {
     if (card->loaded_) {
-      card->loaded_->meter.slot().ending = Ending::program;
+      card->end_kernels(Ending::program);
+      card->loaded_->publish();
     }
   }
 }

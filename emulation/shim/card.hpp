@@ -125,7 +125,8 @@ class Card {
 
   template <class Action>
   void call(const Action& action);
-  bool end_kernels();
+  bool end_kernels(card::process::Ending with);
+  void keep_buffers();
   std::optional<std::uint64_t> place(unsigned bank, std::size_t bytes);
 
   unsigned index_;
@@ -137,6 +138,7 @@ class Card {
   std::unique_ptr<Loaded> loaded_;
   std::unordered_map<unsigned, Buffer> buffers_;
   unsigned next_number_ = 1;
+  std::map<std::uint64_t, std::uint64_t> used_;  ///< bytes by address, on the card
   int waiting_ = 0;  ///< threads in `wait`
 };
 

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <cstring>
+#include <ranges>
 #include <span>
 #include <utility>
 
@@ -16,8 +17,12 @@ constexpr std::uint32_t completed = 4;
 
 constexpr std::uint32_t ap_start = 1;
 constexpr std::uint32_t ap_done = 2;
+constexpr std::uint32_t ap_idle = 4;
 
 void set_state(const Command& command, std::uint32_t state) {
+  if (command.header == nullptr) {
+    return;
+  }
   __atomic_store_n(command.header, (*command.header & ~state_mask) | state, __ATOMIC_RELEASE);
 }
 
@@ -26,6 +31,25 @@ std::uint64_t later(std::uint64_t one, std::optional<std::uint64_t> other) {
 }
 
 }  // namespace
+
+void Commands::give(Command command) {
+  if (!packets_.insert(command.header).second) {
+    const auto detach = [&command](Command& older) {
+      if (older.header == command.header) {
+        older.header = nullptr;
+      }
+    };
+    std::ranges::for_each(queue_, detach);
+    std::ranges::for_each(running_ | std::views::values, detach);
+  }
+  queue_.push_back(std::move(command));
+}
+
+void Commands::complete(Command& command) {
+  ++ended_;
+  set_state(command, completed);
+  packets_.erase(command.header);
+}
 
 std::optional<Commands::StartOfNext> Commands::start_of_next() {
   if (running_.size() == units_->size()) {
@@ -75,13 +99,12 @@ void Commands::start(const StartOfNext& next) {
 void Commands::end(std::size_t unit) {
   std::array<std::byte, sizeof(std::uint32_t)> status{};
   device_->read_registers((*units_)[unit], status);
-  if ((std::to_integer<std::uint32_t>(status.front()) & ap_done) == 0) {
+  if ((std::to_integer<std::uint32_t>(status.front()) & (ap_done | ap_idle)) == 0) {
     return;
   }
   const auto found = running_.find(unit);
   free_since_[unit] = meter_->now();
-  ++ended_;
-  set_state(found->second, completed);
+  complete(found->second);
   running_.erase(found);
 }
 

@@ -8,6 +8,7 @@
 #include <map>
 #include <memory>
 #include <optional>
+#include <unordered_set>
 #include <utility>
 #include <vector>
 
@@ -30,7 +31,9 @@ class Commands {
            const std::vector<std::uint64_t>& units)
       : device_(&device), meter_(&meter), units_(&units), free_since_(units.size()) {}
 
-  void give(Command command) { queue_.push_back(std::move(command)); }
+  /// A program that destroys a run may use the run's packet for another one while the kernel still
+  /// runs: the packet is the newer command's then.
+  void give(Command command);
   /// When the next thing happens that has a time. Nothing where no command is left, or where all
   /// that run wait for what nobody has timed.
   [[nodiscard]] std::optional<std::uint64_t> next();
@@ -56,6 +59,7 @@ class Commands {
   [[nodiscard]] std::optional<StartOfNext> start_of_next();
   void start(const StartOfNext& next);
   void end(std::size_t unit);
+  void complete(Command& command);
   [[nodiscard]] bool is_idle(std::size_t unit) const { return !running_.contains(unit); }
 
   card::process::Device* device_;
@@ -64,6 +68,7 @@ class Commands {
   std::vector<std::optional<std::uint64_t>> free_since_;  ///< by unit, since its first run
   std::deque<Command> queue_;
   std::map<std::size_t, Command> running_;  ///< by unit
+  std::unordered_set<const std::uint32_t*> packets_;  ///< of commands that have not ended
   /// The last start is over: commands start one after another.
   std::optional<std::uint64_t> last_start_;
   int ended_ = 0;

@@ -303,7 +303,6 @@ const xrt_core::query::request& Device::lookup_query(key_type key) const {
       using Place = std::tuple<std::uint16_t, std::uint16_t, std::uint16_t, std::uint16_t>;
       return Answer(Place(0, 0, index, 0));
     });
-    all.try_emplace(key_type::is_offline, [](Of) { return Answer(false); });
     all.try_emplace(key_type::m2m, [](Of) { return Answer(std::uint32_t{1}); });
     all.try_emplace(key_type::nodma, [](Of) { return Answer(std::uint32_t{0}); });
     all.try_emplace(key_type::kds_numcdmas, [](Of) { return Answer(std::uint32_t{0}); });

@@ -59,7 +59,6 @@ enum class key_type : int {
   nodma = 62,
   clock_freqs_mhz = 64,
   kds_numcdmas = 138,
-  is_offline = 151,
   interface_uuids = 156
 };
 
@@ -276,8 +275,9 @@ struct DeviceInfo {
   unsigned short lanes;
   unsigned short link_speed;
   unsigned short dma_threads;
-  std::array<std::byte, 512> more;
+  std::array<std::byte, 408> more;
 };
+static_assert(offsetof(DeviceInfo, dma_threads) == 326 && sizeof(DeviceInfo) == 736);
 
 /// Sections of an xclbin (`xclbin.h`): the header has their number, and their list follows it.
 inline constexpr std::size_t uuid_offset = 416;

@@ -25,7 +25,6 @@ from isthmus.emulation import page as pages
 from isthmus.emulation.kernels import banks
 from isthmus.emulation.root import HIDDEN_MODE, HW_EMU, MODE, own_shim, root, root_with
 from isthmus.errors import IsthmusError, NoDeviceError, UsageError
-from isthmus.output import warn
 from isthmus.system import built, xrt
 
 ClockKind = Literal["virtual", "card", "wall"]
@@ -145,8 +144,7 @@ def prepare(
     ``clock`` virtual, computing takes a program its processor time; with card, nothing; with wall,
     clocks are left alone. ``kernels`` are folders with plug-ins; ``fail_on_warning`` ends a program
     that reaches past its buffers. Without ``needs_times`` nobody looks at simulated times: for that
-    more versions of XRT do. The ``shim`` own needs no device process; where there is none for the
-    installed XRT, the user is told so and XRT's is taken. Raises UsageError for a board or a folder that cannot be,
+    more versions of XRT do. The ``shim`` own needs no device process. Raises UsageError for a board or a folder that cannot be,
     NoDeviceError where XRT lacks what is needed or a version of XRT or glibc is unknown,
     IsthmusError where the files cannot be written.
     """
@@ -170,16 +168,10 @@ def prepare(
     if clock != "wall":
         requirements.GLIBC.check(glibc)
     called = naming.of_cards(chosen, names)
-    own = own_shim(installation) if shim == "own" else None
-    if shim == "own" and own is None:
-        warn(
-            f"no shim of our own for XRT {installation.version} was built (docs/emulation.md): "
-            "XRT's emulation shim is used"
-        )
-    if own is None:
-        base = root(installation, as_hardware=as_hardware, cards=len(chosen))
+    if shim == "own":
+        base = root_with(own_shim(installation), installation)
     else:
-        base = root_with(own, installation)
+        base = root(installation, as_hardware=as_hardware, cards=len(chosen))
     _remove_stale()
     try:
         directory = Path(tempfile.mkdtemp(prefix=f"{_PREFIX}{os.getpid()}-", dir=_BASE))
@@ -212,7 +204,7 @@ def prepare(
     timed = requirements.XRT_IN_TIME.knows(installation.version)
     session = Session(directory, lock, environment, base.cure, timed)
     try:
-        _write(session, chosen, called, clock, sws=own is None)
+        _write(session, chosen, called, clock, sws=shim == "xrt")
     except BaseException as error:
         session.close()
         if isinstance(error, OSError):

@@ -72,6 +72,8 @@ class Timing {
   bool launched_ = false;
   std::uint64_t samples_ = 0;
   std::map<std::tuple<Direction, std::int64_t, std::int64_t, std::size_t>, Time> transfers_;
+  /// By what the ports move, and how often: programs start a kernel with the same work many times.
+  std::map<std::pair<std::vector<PortWork>, std::int64_t>, Time> kernels_;
   std::map<std::pair<Direction, std::int64_t>, double> shares_;  ///< beside the other direction
   std::map<std::pair<Direction, std::int64_t>, double> channels_;
 };
