@@ -316,8 +316,7 @@ void forget_card(const CardSlot& slot) {
 
 bool is_next_in_call(Nanoseconds time) {
   const std::int64_t activity = program_time.activity_before(time);
-  const bool seems_next =
-      program_time.earliest_other() >= time && deadlines.earliest() >= time;
+  const bool seems_next = program_time.earliest_other() >= time && deadlines.earliest() >= time;
   return seems_next && program_time.activity_before(time) == activity;
 }
 

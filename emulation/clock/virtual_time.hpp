@@ -60,8 +60,8 @@ class VirtualTime {
     std::atomic<bool> in_slice = false;  ///< of a wait without a deadline
     /// The condition for which it waits without a deadline, until somebody signals that.
     std::atomic<const void*> parked = nullptr;
-    Nanoseconds base = 0;                ///< its time when it had used `used`
-    Nanoseconds used = 0;                ///< processor time
+    Nanoseconds base = 0;  ///< its time when it had used `used`
+    Nanoseconds used = 0;  ///< processor time
     Nanoseconds goal = 0;
     Nanoseconds seen = 0;
   };
@@ -109,8 +109,8 @@ class VirtualTime {
   static void begin_slice();
   void end_slice(bool woken);
 
-  /// The calling thread waits without a deadline until somebody signals this condition, or no longer
-  /// does (null). So nobody has to ask the system whether it runs.
+  /// The calling thread waits without a deadline until somebody signals this condition, or no
+  /// longer does (null). So nobody has to ask the system whether it runs.
   static void park(const void* condition);
   /// Somebody signals a condition: threads that wait for it may go on.
   void unpark(const void* condition);

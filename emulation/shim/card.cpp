@@ -304,8 +304,7 @@ std::optional<std::uint64_t> Card::place(unsigned bank, std::size_t bytes) {
     return fresh;
   }
   std::uint64_t at = in.address;
-  for (auto next = used_.lower_bound(at);
-       next != used_.end() && next->first < at + need; ++next) {
+  for (auto next = used_.lower_bound(at); next != used_.end() && next->first < at + need; ++next) {
     at = next->first + next->second;
   }
   if (at + need > in.address + in.bytes) {
@@ -432,10 +431,9 @@ int Card::copy(unsigned to, unsigned from, std::size_t bytes, std::size_t to_off
       const auto data = device.memory(source->address + from_offset, bytes);
       std::ranges::copy(data, device.memory(target->address + to_offset, bytes).begin());
       const bool out = target->file >= 0;
-      device.spend_on_copy_between_cards(out ? card::Direction::d2h : card::Direction::h2d,
-                                         out ? source->address + from_offset
-                                             : target->address + to_offset,
-                                         bytes);
+      device.spend_on_copy_between_cards(
+          out ? card::Direction::d2h : card::Direction::h2d,
+          out ? source->address + from_offset : target->address + to_offset, bytes);
       return;
     }
     std::array<std::byte, card::process::copier_registers> registers{};
@@ -591,9 +589,7 @@ void Card::read_registers(std::uint64_t address, std::span<std::byte> to) {
 }
 
 void Card::write_memory(std::uint64_t address, std::span<const std::byte> data) {
-  call([&] {
-    std::ranges::copy(data, loaded_->device.memory(address, data.size()).begin());
-  });
+  call([&] { std::ranges::copy(data, loaded_->device.memory(address, data.size()).begin()); });
 }
 
 void Card::read_memory(std::uint64_t address, std::span<std::byte> to) {

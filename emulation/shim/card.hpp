@@ -139,7 +139,7 @@ class Card {
   std::unordered_map<unsigned, Buffer> buffers_;
   unsigned next_number_ = 1;
   std::map<std::uint64_t, std::uint64_t> used_;  ///< bytes by address, on the card
-  int waiting_ = 0;  ///< threads in `wait`
+  int waiting_ = 0;                              ///< threads in `wait`
 };
 
 /// How many cards the session has.

@@ -26,7 +26,8 @@ void tell(card::process::CardSlot& slot, Femtoseconds began);
 void aim(Femtoseconds time);
 /// The calling thread waits for what nobody has timed.
 void aim_at_nothing();
-/// Whether nothing that happens before `time`, at which the calling thread aims, is left to be done.
+/// Whether nothing that happens before `time`, at which the calling thread aims, is left to be
+/// done.
 bool reaches(Femtoseconds time);
 /// The same for a thread that is none of the program's.
 bool is_next(Femtoseconds time);

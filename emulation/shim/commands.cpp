@@ -61,8 +61,7 @@ std::optional<Commands::StartOfNext> Commands::start_of_next() {
     if (unit == command->units.end()) {
       continue;
     }
-    const std::uint64_t time =
-        later(later(command->given, last_start_), free_since_[*unit]);
+    const std::uint64_t time = later(later(command->given, last_start_), free_since_[*unit]);
     return StartOfNext{.time = time, .command = command, .unit = *unit};
   }
   return std::nullopt;

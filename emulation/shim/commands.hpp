@@ -67,7 +67,7 @@ class Commands {
   const std::vector<std::uint64_t>* units_;
   std::vector<std::optional<std::uint64_t>> free_since_;  ///< by unit, since its first run
   std::deque<Command> queue_;
-  std::map<std::size_t, Command> running_;  ///< by unit
+  std::map<std::size_t, Command> running_;            ///< by unit
   std::unordered_set<const std::uint32_t*> packets_;  ///< of commands that have not ended
   /// The last start is over: commands start one after another.
   std::optional<std::uint64_t> last_start_;

@@ -381,8 +381,7 @@ ISTHMUS_OF_XRT unsigned xclAllocUserPtrBO(void* handle, void* user, std::size_t 
                                           unsigned flags) {
   return card_of(handle).allocate(size, flags, flags & flag_bank, place_of(flags), user);
 }
-ISTHMUS_OF_XRT unsigned xclAllocBO(void* handle, std::size_t size, int /*unused*/,
-                                   unsigned flags) {
+ISTHMUS_OF_XRT unsigned xclAllocBO(void* handle, std::size_t size, int /*unused*/, unsigned flags) {
   return xclAllocUserPtrBO(handle, nullptr, size, flags);
 }
 ISTHMUS_OF_XRT void xclFreeBO(void* handle, unsigned bo) { card_of(handle).free(bo); }

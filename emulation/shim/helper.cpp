@@ -19,7 +19,7 @@ constexpr std::timespec between_looks{.tv_sec = 0, .tv_nsec = 2'000'000};
 
 std::atomic<bool> is_there = false;
 std::mutex naming;
-std::string running;                    // guarded by `naming`
+std::string running;                            // guarded by `naming`
 std::atomic<std::chrono::nanoseconds> began{};  // none: no kernel computes
 std::atomic<bool> told = false;
 

@@ -41,8 +41,10 @@ XRT = """
 #include <xrt/xrt_kernel.h>
 """
 
-SHIM = os.environ.get("H48_SHIM", "").split()
-
+WITH_BOTH_SHIMS = pytest.mark.parametrize("card_exec", ["xrt", "own"], indirect=True)
+"""A test that runs once with XRT's emulation shim, once with our own."""
+SHIM = os.environ.get("ISTHMUS_TEST_SHIM", "xrt")
+"""Shim of all other tests: with ``own`` they show what our own shim lacks."""
 IN_VERILOG = pytest.mark.skipif(shutil.which("verilator") is None, reason="no verilator here")
 PROBE = """
 #include <cstdint>
@@ -164,9 +166,11 @@ def preloading(library: Path, *command: object) -> tuple[object, ...]:
 
 
 @pytest.fixture
-def card_exec(isthmus: Command) -> Run:
+def card_exec(isthmus: Command, request: pytest.FixtureRequest) -> Run:
+    shim: str = getattr(request, "param", SHIM)
+
     def run(*arguments: object) -> Ran:
-        ended = isthmus("card", "exec", *SHIM, *map(str, arguments))
+        ended = isthmus("card", "exec", "--shim", shim, *map(str, arguments))
         assert "Traceback" not in ended.stderr
         return Ran(ended.returncode, ended.stdout, ended.stderr.splitlines())
 

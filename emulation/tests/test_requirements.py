@@ -8,6 +8,7 @@ import re
 import shutil
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -17,6 +18,7 @@ from conftest import LIMIT_S, Command
 from isthmus import emulation
 from isthmus.emulation import elf
 from isthmus.emulation.requirements import GLIBC, XRT, Requirement, glibc_version
+from isthmus.emulation.root import own_shim
 from isthmus.emulation.session import CLOCK
 from isthmus.errors import NoDeviceError
 from isthmus.system import xrt
@@ -214,3 +216,15 @@ def test_the_page_names_what_the_clock_replaces_and_glibc_has_it_all() -> None:
     assert {name for name in replaced if not hasattr(libc, name)} == set()
     (row,) = re.findall(r"^\| functions replaced \|(.*?)\|", text, re.MULTILINE)
     assert set(re.findall(r"`(\w+)`", row)) == replaced
+
+
+def test_our_shim_is_refused_where_xrt_has_other_functions(
+    here: xrt.Installation, tmp_path: Path
+) -> None:
+    assert own_shim(here).exists()
+    with pytest.raises(NoDeviceError, match=r"our shim knows XRT 2\.13, here is XRT 2\.16\.204"):
+        own_shim(replace(here, version="2.16.204"))
+    other = tmp_path / "libxrt_hwemu.so.2"
+    other.write_bytes(b"no library")
+    with pytest.raises(NoDeviceError, match="was built with other functions"):
+        own_shim(replace(here, libraries=tmp_path))

@@ -89,10 +89,10 @@ struct Window {
   std::uint64_t copied = 0;  ///< more, where the kernel reached for what lies behind
   std::uint64_t mapped = 0;
   std::byte* mapping = nullptr;
-  bool is_open = false;         ///< all of its pages, for it has the memory of another window
+  bool is_open = false;              ///< all of its pages, for it has the memory of another window
   std::byte* before_room = nullptr;  ///< for `before`, from that window
-  std::uint64_t begin = 0;      ///< the copy's address here
-  std::byte* before = nullptr;  ///< what it was, where the kernel may write
+  std::uint64_t begin = 0;           ///< the copy's address here
+  std::byte* before = nullptr;       ///< what it was, where the kernel may write
   Accesses reads, writes;
   Pieces written;
   /// Nobody else writes to the buffer before the run ends: where the first and the last byte that

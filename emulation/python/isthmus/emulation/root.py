@@ -188,11 +188,16 @@ def _eased(shim: bytes, version: str, cards: int) -> bytes:
         return shim
 
 
-def root(installation: xrt.Installation, *, as_hardware: bool, cards: int = 1) -> Root:
+def root(
+    installation: xrt.Installation, *, as_hardware: bool, cards: int = 1, own: bool = False
+) -> Root:
     """The folder for this installation with so many cards, made where it is missing.
 
-    Raises NoDeviceError where the installation has no emulation, or one that cannot be cured.
+    With ``own`` it has a shim of our own. Raises NoDeviceError where the installation has no
+    emulation, one that cannot be cured, or one that our shim does not know.
     """
+    if own:
+        return root_with(own_shim(installation), installation)
     name = xrt.MODES[HW_EMU]
     shim = installation.library(name)
     if shim is None:

@@ -23,7 +23,7 @@ from isthmus.emulation import computing as computings
 from isthmus.emulation import naming, requirements
 from isthmus.emulation import page as pages
 from isthmus.emulation.kernels import banks
-from isthmus.emulation.root import HIDDEN_MODE, HW_EMU, MODE, own_shim, root, root_with
+from isthmus.emulation.root import HIDDEN_MODE, HW_EMU, MODE, root
 from isthmus.errors import IsthmusError, NoDeviceError, UsageError
 from isthmus.system import built, xrt
 
@@ -144,9 +144,10 @@ def prepare(
     ``clock`` virtual, computing takes a program its processor time; with card, nothing; with wall,
     clocks are left alone. ``kernels`` are folders with plug-ins; ``fail_on_warning`` ends a program
     that reaches past its buffers. Without ``needs_times`` nobody looks at simulated times: for that
-    more versions of XRT do. The ``shim`` own needs no device process. Raises UsageError for a board or a folder that cannot be,
-    NoDeviceError where XRT lacks what is needed or a version of XRT or glibc is unknown,
-    IsthmusError where the files cannot be written.
+    more versions of XRT do. The ``shim`` own needs no device process.
+
+    Raises UsageError for a board or a folder that cannot be, NoDeviceError where XRT lacks what is
+    needed or a version of XRT or glibc is unknown, IsthmusError where the files cannot be written.
     """
     chosen = [boards.named(card) for card in cards]
     if not 0 < len(chosen) <= _MOST_CARDS:
@@ -168,10 +169,7 @@ def prepare(
     if clock != "wall":
         requirements.GLIBC.check(glibc)
     called = naming.of_cards(chosen, names)
-    if shim == "own":
-        base = root_with(own_shim(installation), installation)
-    else:
-        base = root(installation, as_hardware=as_hardware, cards=len(chosen))
+    base = root(installation, as_hardware=as_hardware, cards=len(chosen), own=shim == "own")
     _remove_stale()
     try:
         directory = Path(tempfile.mkdtemp(prefix=f"{_PREFIX}{os.getpid()}-", dir=_BASE))
@@ -244,9 +242,7 @@ def _write(
     start = folder / "device" / "simulate.sh"
     start.write_text(_START.format(process=PROCESS), "utf-8")
     start.chmod(0o700)
-    settings = _SETTINGS.format(
-        folder=folder, packet=PACKET_BYTES, sws=str(sws).lower()
-    )
+    settings = _SETTINGS.format(folder=folder, packet=PACKET_BYTES, sws=str(sws).lower())
     (folder / "xrt.ini").write_text(settings, "utf-8")
     (folder / "emconfig.json").write_bytes(msgspec.json.encode(_configuration(cards, names)))
 

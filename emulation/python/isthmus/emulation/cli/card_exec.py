@@ -14,7 +14,6 @@ import typer
 from isthmus.errors import GATE_FAILED, IsthmusError, UsageError
 from isthmus.output import tell, warn
 
-
 Kind = TypeVar("Kind", bound=str)
 
 

@@ -67,8 +67,7 @@ class Device {
   /// When the unit at an address ends; now where it has ended, nothing where others decide.
   std::optional<std::uint64_t> end_of(std::uint64_t address);
   /// A copy of card memory from, or to, another card's memory; not the bytes themselves.
-  void spend_on_copy_between_cards(Direction direction, std::uint64_t address,
-                                   std::uint64_t bytes);
+  void spend_on_copy_between_cards(Direction direction, std::uint64_t address, std::uint64_t bytes);
 
  private:
   struct Unit {

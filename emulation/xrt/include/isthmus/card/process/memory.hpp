@@ -16,8 +16,8 @@ class MemoryError : public std::runtime_error {
   MemoryError(std::uint64_t address, std::uint64_t bytes, const std::string& why);
 };
 
-/// Host memory that the program gave to the card. Each function throws MemoryError where the program
-/// gave none at that address.
+/// Host memory that the program gave to the card. Each function throws MemoryError where the
+/// program gave none at that address.
 class ProgramMemory {
  public:
   ProgramMemory() = default;
