@@ -314,10 +314,11 @@ void forget_card(const CardSlot& slot) {
   }
 }
 
-bool is_next_in_call(Nanoseconds time) {
-  const std::int64_t activity = program_time.activity_before(time);
-  const bool seems_next = program_time.earliest_other() >= time && deadlines.earliest() >= time;
-  return seems_next && program_time.activity_before(time) == activity;
+bool is_next_in_call(Nanoseconds time, bool in_turn) {
+  const VirtualTime::Look look = program_time.look(time);
+  const bool seems_next =
+      look.earliest >= time && (look.first || !in_turn) && deadlines.earliest() >= time;
+  return seems_next && program_time.activity_before(time) == look.activity;
 }
 
 bool is_next(Nanoseconds time) {

@@ -17,8 +17,9 @@ bool is_own_shim();
 /// A card of our own shim: what happens on it next is in its slot.
 void enter_card(process::CardSlot& slot);
 void forget_card(const process::CardSlot& slot);
-/// `is_next` for a thread that is in a call into a card of our own shim.
-bool is_next_in_call(Nanoseconds time);
+/// `is_next` for a thread that is in a call into a card of our own shim; `in_turn`: it is the first
+/// of those that are there, too.
+bool is_next_in_call(Nanoseconds time, bool in_turn);
 
 /// Whether an address lies in the shim's code; `learn` as well, where it is not known yet.
 bool in_shim(const void* code);

@@ -36,8 +36,7 @@ Nanoseconds in_nanoseconds(std::uint64_t time, Nanoseconds near = began) {
 }
 
 void await(Nanoseconds time, bool in_turn) {
-  for (Nanoseconds nap = shortest_nap;
-       !is_next_in_call(time) || (in_turn && !program_time.is_first(time));
+  for (Nanoseconds nap = shortest_nap; !is_next_in_call(time, in_turn);
        nap = std::min(2 * nap, longest_nap)) {
     really_sleep(nap);
   }
@@ -58,9 +57,8 @@ ISTHMUS_INTERPOSED std::uint64_t isthmus_clock_enter() {
   if (!has_card()) {
     return 0;
   }
-  began = program_time.enter(Doing::call);
+  began = program_time.enter(Doing::leaving);
   last_began = began;
-  program_time.aim(began);
   await(began, true);
   return in_femtoseconds(began);
 }
@@ -83,19 +81,21 @@ ISTHMUS_INTERPOSED void isthmus_clock_aim_at_nothing() { program_time.aim(Virtua
 
 ISTHMUS_INTERPOSED int isthmus_clock_reaches(std::uint64_t time) {
   const Nanoseconds goal = in_nanoseconds(time);
-  return is_next_in_call(goal) && program_time.is_first(goal) ? 1 : 0;
+  return is_next_in_call(goal, true) ? 1 : 0;
 }
 
 ISTHMUS_INTERPOSED int isthmus_clock_is_next(std::uint64_t time) {
-  return has_card() && is_next_in_call(in_nanoseconds(time, last_began)) ? 1 : 0;
+  return has_card() && is_next_in_call(in_nanoseconds(time, last_began), false) ? 1 : 0;
 }
 
-ISTHMUS_INTERPOSED void isthmus_clock_leave(std::uint64_t time) {
+ISTHMUS_INTERPOSED void isthmus_clock_leave(std::uint64_t time, int reached) {
   if (!has_card()) {
     return;
   }
   const Nanoseconds goal = in_nanoseconds(time);
-  program_time.aim(goal);
-  await(goal, false);
+  if (reached == 0 && goal > began) {  // where it began nothing earlier was left to be done
+    program_time.aim(goal);
+    await(goal, false);
+  }
   program_time.leave(goal);
 }

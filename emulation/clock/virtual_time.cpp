@@ -247,6 +247,16 @@ Nanoseconds VirtualTime::earliest_other() {
 
 std::int64_t VirtualTime::activity_before(Nanoseconds time) {
   const Locked lock(locked_);
+  return activity_up_to(time);
+}
+
+VirtualTime::Look VirtualTime::look(Nanoseconds time) {
+  const Locked lock(locked_);
+  return {
+      .earliest = earliest_but(own), .activity = activity_up_to(time), .first = is_first_at(time)};
+}
+
+std::int64_t VirtualTime::activity_up_to(Nanoseconds time) const {
   std::int64_t activity = ended_;
   for (std::size_t index = 0; index < end_; ++index) {
     const Thread& thread = threads_[index];
@@ -291,6 +301,10 @@ void VirtualTime::unpark(const void* condition) {
 
 bool VirtualTime::is_first(Nanoseconds time) {
   const Locked lock(locked_);
+  return is_first_at(time);
+}
+
+bool VirtualTime::is_first_at(Nanoseconds time) const {
   return std::none_of(threads_.begin(), threads_.begin() + end_, [&](const Thread& thread) {
     const pid_t id = thread.id;
     if (id == 0 || &thread == own || thread.role != Role::program) {

@@ -104,6 +104,13 @@ class VirtualTime {
   /// Changes when another thread of the program does something before `time`: computes, or ends a
   /// wait or a call. Threads that wait in slices, and look now and then, do nothing by that.
   [[nodiscard]] std::int64_t activity_before(Nanoseconds time);
+  /// `earliest_other`, `activity_before` and `is_first` at once.
+  struct Look {
+    Nanoseconds earliest = never;
+    std::int64_t activity = 0;
+    bool first = false;
+  };
+  [[nodiscard]] Look look(Nanoseconds time);
   /// The calling thread waits without a deadline, and looks now and then: a slice of that begins,
   /// or ends, as the thread was woken or looks. They take no lock, which many threads would want.
   static void begin_slice();
@@ -136,6 +143,9 @@ class VirtualTime {
     return thread.parked == nullptr && system_.runs(id);
   }
   [[nodiscard]] Nanoseconds earliest_but(const Thread* self) const;
+  // These need the lock.
+  [[nodiscard]] std::int64_t activity_up_to(Nanoseconds time) const;
+  [[nodiscard]] bool is_first_at(Nanoseconds time) const;
 
   System system_;
   std::atomic<bool> locked_ = false;

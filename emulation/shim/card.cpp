@@ -214,7 +214,6 @@ void Card::call(const Action& action) {
     const std::uint64_t began = has_clock ? entered : here.latest;
     here.commands.advance(began);
     here.commands.set_now(began);
-    clock::tell(here.meter.slot(), began);
     here.device.begin_call();
     action();
     end = here.meter.now();
@@ -290,8 +289,14 @@ void Card::close_kernel() {
   }
 }
 
-std::optional<std::uint64_t> Card::place(unsigned bank, std::size_t bytes) {
+/// Memory of the host lies in a bank of the host's, whatever bank the program names.
+std::optional<std::uint64_t> Card::place(unsigned bank, std::size_t bytes, bool host) {
   Loaded& here = *loaded_;
+  const auto& banks = here.design.banks;
+  if (host && (bank >= banks.size() || !banks[bank].host)) {
+    const auto found = std::ranges::find_if(banks, &Bank::host);
+    bank = static_cast<unsigned>(found - banks.begin());
+  }
   if (bank >= here.design.banks.size()) {
     return std::nullopt;
   }
@@ -327,7 +332,7 @@ unsigned Card::allocate(std::size_t bytes, unsigned flags, unsigned bank, Place 
       made.host = static_cast<std::byte*>(made.own.get());
     }
     if (where != Place::command) {
-      const auto address = place(bank, bytes);
+      const auto address = place(bank, bytes, where == Place::host);
       if (!address) {
         return;
       }
@@ -554,7 +559,7 @@ int Card::wait(int limit_ms) {
     here.publish();
     --waiting_;
   });
-  clock::leave(now);
+  clock::leave(now, true);
   return ended;
 }
 
@@ -574,6 +579,7 @@ int Card::read_register(std::size_t unit, std::uint32_t offset, std::uint32_t& v
     return EINVAL;
   }
   call([&] {
+    clock::tell(loaded_->meter.slot(), loaded_->meter.now());
     loaded_->device.read_registers(loaded_->design.units[unit] + offset,
                                    std::as_writable_bytes(std::span(&value, 1)));
   });
@@ -585,7 +591,10 @@ void Card::write_registers(std::uint64_t address, std::span<const std::byte> dat
 }
 
 void Card::read_registers(std::uint64_t address, std::span<std::byte> to) {
-  call([&] { loaded_->device.read_registers(address, to); });
+  call([&] {
+    clock::tell(loaded_->meter.slot(), loaded_->meter.now());
+    loaded_->device.read_registers(address, to);
+  });
 }
 
 void Card::write_memory(std::uint64_t address, std::span<const std::byte> data) {

@@ -127,7 +127,7 @@ class Card {
   void call(const Action& action);
   bool end_kernels(card::process::Ending with);
   void keep_buffers();
-  std::optional<std::uint64_t> place(unsigned bank, std::size_t bytes);
+  std::optional<std::uint64_t> place(unsigned bank, std::size_t bytes, bool host);
 
   unsigned index_;
   std::string name_;

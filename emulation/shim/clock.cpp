@@ -23,7 +23,7 @@ const auto aim_ = found<void(Femtoseconds)>("isthmus_clock_aim");
 const auto aim_at_nothing_ = found<void()>("isthmus_clock_aim_at_nothing");
 const auto reaches_ = found<int(Femtoseconds)>("isthmus_clock_reaches");
 const auto is_next_ = found<int(Femtoseconds)>("isthmus_clock_is_next");
-const auto leave_ = found<void(Femtoseconds)>("isthmus_clock_leave");
+const auto leave_ = found<void(Femtoseconds, int)>("isthmus_clock_leave");
 
 }  // namespace
 
@@ -68,9 +68,9 @@ bool reaches(Femtoseconds time) { return !is_there() || reaches_(time) != 0; }
 
 bool is_next(Femtoseconds time) { return !is_there() || is_next_(time) != 0; }
 
-void leave(Femtoseconds time) {
+void leave(Femtoseconds time, bool reached) {
   if (is_there()) {
-    leave_(time);
+    leave_(time, reached ? 1 : 0);
   }
 }
 

@@ -31,7 +31,8 @@ void aim_at_nothing();
 bool reaches(Femtoseconds time);
 /// The same for a thread that is none of the program's.
 bool is_next(Femtoseconds time);
-/// The call ends at `time`; returns when nothing of the program can happen earlier.
-void leave(Femtoseconds time);
+/// The call ends at `time`; returns when nothing of the program can happen earlier. The calling
+/// thread may have `reached` that time before.
+void leave(Femtoseconds time, bool reached = false);
 
 }  // namespace isthmus::shim::clock
