@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import fcntl
 import gc
+import itertools
 import os
 import shlex
 import shutil
@@ -21,13 +22,13 @@ import psutil
 import pytest
 from hypothesis import settings
 
-from isthmus.system import emulation
+from isthmus import xrt_emulation
 from isthmus.system.memory import available_bytes
 from prepared import Prepared
 
 IN_CI = "CI" in os.environ
 settings.register_profile(
-    "isthmus", deadline=None, derandomize=IN_CI, max_examples=100 if IN_CI else 30
+    "isthmus", deadline=None, derandomize=IN_CI, max_examples=50 if IN_CI else 30
 )
 settings.load_profile("isthmus")
 """No example has a time limit: machines are shared. CI tries more, and the same every time."""
@@ -54,12 +55,12 @@ class WithoutEmulation(pytest.Module):
 
     def collect(self) -> list[pytest.Item]:
         """Says why."""
-        pytest.skip(emulation.ABSENT)
+        pytest.skip(xrt_emulation.ABSENT)
 
 
 def pytest_pycollect_makemodule(module_path: Path, parent: pytest.Collector) -> object:
     """Leaves the emulation's tests out where it is not built."""
-    if OF_EMULATION not in module_path.parents or emulation.is_built():
+    if OF_EMULATION not in module_path.parents or xrt_emulation.is_built():
         return None
     return WithoutEmulation.from_parent(parent, path=module_path)
 
@@ -74,8 +75,8 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     for item in items:
         if OF_EMULATION in item.path.parents:
             item.add_marker(pytest.mark.emulation)
-        if item.get_closest_marker("emulation") and not emulation.is_built():
-            item.add_marker(pytest.mark.skip(reason=emulation.ABSENT))
+        if item.get_closest_marker("emulation") and not xrt_emulation.is_built():
+            item.add_marker(pytest.mark.skip(reason=xrt_emulation.ABSENT))
 
 
 def _scratch() -> str:
@@ -150,10 +151,13 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
         terminalreporter.write_line(f"{count:5}  {reason}")
 
 
+_numbers = itertools.count()
+
+
 @pytest.fixture(autouse=True)
-def _own_lock(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def _own_lock(monkeypatch: pytest.MonkeyPatch) -> None:
     """Tests do not wait for a measurement beside them: no figure of theirs counts."""
-    monkeypatch.setenv("ISTHMUS_LOCK", str(tmp_path / "measuring.lock"))
+    monkeypatch.setenv("ISTHMUS_LOCK", f"{os.environ['TMPDIR']}/measuring-{next(_numbers)}.lock")
 
 
 def _processes_left() -> list[str]:
@@ -174,6 +178,29 @@ def _no_process_is_left() -> Iterator[None]:
     while _processes_left() and time.monotonic() < deadline:
         time.sleep(0.1)
     assert not _processes_left()
+
+
+@pytest.fixture(autouse=True, scope="session")
+def _pages_share_what_draws(_no_process_is_left: None) -> Iterator[None]:
+    """V8 takes 1 s of a processor to start: pages written in this process use the same V8.
+
+    A test that needs the process to start or end with its page sets ``page.Vega`` back.
+    """
+    from isthmus.reporters.html import page
+    from isthmus.reporters.html.vega import Vega
+
+    kept: list[Vega] = []
+
+    def drawing() -> contextlib.nullcontext[Vega]:
+        if not kept or kept[-1]._process.poll() is not None:
+            kept.append(Vega())
+        return contextlib.nullcontext(kept[-1])
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(page, "Vega", drawing)
+        yield
+    for each in kept:
+        each._end()
 
 
 @pytest.fixture(scope="session")

@@ -13,15 +13,15 @@ from typing import NamedTuple
 
 import numpy as np
 
-from isthmus.analysis.fits import curve
-from isthmus.studies.transfer import SIZES, every_eighth
+from isthmus.statistics.fits import curve
+from isthmus.studies.transfer import SIZES, coarse
 
 LEAST_JUMP = 0.2
 SCATTER = (0.01, 0.02, 0.05)
 APART = 5
 """Sizes that each way has at least."""
 CASES = (("whole", 0), ("whole", 1), ("whole", 2), ("quick", 0))
-USED = {"whole": list(SIZES), "quick": list(every_eighth(SIZES))}
+USED = {"whole": list(SIZES), "quick": list(coarse(SIZES))}
 
 
 class Truth(NamedTuple):

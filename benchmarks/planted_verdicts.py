@@ -48,9 +48,8 @@ WITHIN, LATE = 0.01, 0.02
 """Spread of a process's samples, and the share of them that takes up to twice as long."""
 TOGETHER = 8
 """Emulated cards in one run: each has a process with buffers of the largest size."""
-HEDGES = ("perhaps ", "a slow device, or another user", "no copy of",
-          "another user of the link, or a fault")  # fmt: skip
-"""Causes that name no fault."""
+HEDGES = {"hidden_check", "device_or_user", "below_known", "no_large_copy"}
+"""Kinds of causes that name no fault."""
 
 
 def changes(case: Case, on: tuple[str, Keys]) -> tuple[str, dict[str, str]]:
@@ -179,8 +178,8 @@ class Row:
             for fault in case.wanted
         )
         self.invented += sum(
-            not any(word in name.lower() for word in words) and not name.startswith(HEDGES)
-            for name in names
+            not any(word in cause.name.lower() for word in words) and cause.kind not in HEDGES
+            for cause in (one.causes if one else [])
         )
         if "b" in verdicts:
             self.invented += verdicts["b"].verdict in {"below", "impossible"}

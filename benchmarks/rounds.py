@@ -16,8 +16,8 @@ from types import SimpleNamespace
 
 from isthmus.measure.jobs import Cost, Job
 from isthmus.measure.plan import Layer, Task
-from isthmus.measure.protocol import Noise
 from isthmus.measure.rounds import Rounds
+from isthmus.results.noise import Noise
 from isthmus.results.run_file import ClockRecord, Point, Rerun, Samples, Settings
 from isthmus.studies.base import Headline
 

@@ -192,9 +192,9 @@ def judged(
         shown = scene(base, faults, seed, hidden=hidden)
         one = verdict(measured(shown, times, faults, seed, Path(folder)))
     wanted = [named(PLANTED[fault]) for fault in faults]
-    causes = [cause.name for cause in one.causes]
+    causes = [cause.name for cause in one.causes if cause.kind != "hidden_check"]
     found = sum(any(cause.startswith(name) for cause in causes) for name in wanted)
-    known = [*wanted, named(PLANTED["a steady neighbour"]), "perhaps "]  # these do not tell
+    known = [*wanted, named(PLANTED["a steady neighbour"])]  # which does not tell
     invented = sum(not any(cause.startswith(name) for name in known) for cause in causes)
     return one.verdict, found, invented
 

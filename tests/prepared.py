@@ -26,6 +26,7 @@ from pathlib import Path
 from typing import NoReturn
 
 _LONGEST_REQUEST = 1 << 20
+_RUN = Path(__file__).parent / "data" / "runs" / "2026-11-22-transfer.json"
 _STARTED_AS_PROGRAMS = ("isthmus.__main__", "isthmus.measure.worker", "isthmus.measure.rank")
 _PROGRAM = """#!{python} -IS
 import _socket, array, marshal, os, sys
@@ -90,8 +91,8 @@ class Prepared:
 def _load() -> None:
     """Loads all that commands load when they are asked for it."""
     import isthmus
-    from isthmus import cli, published
-    from isthmus.system import built
+    from isthmus import built, cli, published
+    from isthmus.reporters.html import page
 
     for name in ("pandas", "scipy.optimize", "rich.console", "rich.table"):
         importlib.import_module(name)
@@ -103,10 +104,17 @@ def _load() -> None:
             if name not in _STARTED_AS_PROGRAMS:
                 importlib.import_module(name)
     published.sources()  # all of its files are this package's
+    page.template()
     # Libraries load parts of themselves when they are first used.
     importlib.import_module("tomllib" if sys.version_info >= (3, 11) else "tomli")
-    with contextlib.redirect_stderr(io.StringIO()), contextlib.suppress(SystemExit):
-        cli.app(["show", "--nonsense"])
+    for words in (["show", "--nonsense"], ["run", "transfer", "--help"], ["show", str(_RUN)],
+                  ["compare", str(_RUN), str(_RUN)]):  # fmt: skip
+        with (
+            contextlib.redirect_stdout(io.StringIO()),
+            contextlib.redirect_stderr(io.StringIO()),
+            contextlib.suppress(SystemExit),
+        ):
+            cli.app(words)
 
 
 def _run(request: bytes, files: Sequence[int]) -> None:

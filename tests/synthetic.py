@@ -13,7 +13,7 @@ import pandas as pd
 
 from isthmus import published
 from isthmus.analysis.context import Answer, answers
-from isthmus.measure.protocol import Noise
+from isthmus.results.noise import Noise
 from isthmus.results.run_file import (
     ClockRecord,
     DeviceRecord,

@@ -2,8 +2,8 @@ from __future__ import annotations
 
 import pytest
 
+from isthmus.address import Address
 from isthmus.errors import UsageError
-from isthmus.measure.address import Address
 
 
 def test_all_parts() -> None:

@@ -16,8 +16,8 @@ from conftest import Command, slow
 from isthmus.analysis.context import Answer, answers
 from isthmus.analysis.findings import findings
 from isthmus.analysis.summary import summarise
-from isthmus.measure.protocol import Noise
 from isthmus.results import run_file
+from isthmus.results.noise import Noise
 from isthmus.results.run_file import Run, Samples
 from isthmus.studies.allocation import ACCELERATOR, OPERATIONS
 

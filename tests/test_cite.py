@@ -18,9 +18,9 @@ from conftest import Command, slow
 from host_states import with_host
 from isthmus import published
 from isthmus.analysis.summary import summarise
-from isthmus.measure.protocol import Noise
 from isthmus.reporters import citation, methods
 from isthmus.results import run_file
+from isthmus.results.noise import Noise
 from isthmus.results.run_file import DeviceRecord, LeftOut, Point, Run
 from synthetic import Law, point, run, transfer_run
 

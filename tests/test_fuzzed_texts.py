@@ -11,9 +11,9 @@ from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
 from isthmus import boards, units
+from isthmus.address import Address
 from isthmus.boards.reader import read as read_board
 from isthmus.errors import UsageError
-from isthmus.measure.address import Address
 from isthmus.published import source
 from isthmus.system.binding import parse_cpus
 

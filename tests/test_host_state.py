@@ -17,10 +17,10 @@ from isthmus.statistics.host_state import Row, Slow, slow_parts
 def test_intervals_cover_a_repetition(name: str, references: bool) -> None:
     """The model's interval has the true level in 93 to 97 %, as far as a run can know it.
 
-    The wide bounds are those of 100 runs, in each of which rows err together: benchmarks/RESULTS.md
+    The wide bounds are those of 50 runs, in each of which rows err together: benchmarks/RESULTS.md
     has the figures of more runs.
     """
-    alone, model = coverage(name, 100, 24, references=references)
+    alone, model = coverage(name, 50, 24, references=references)
     assert 0.88 <= model <= 0.985
     if name == "none":
         assert model - alone < 0.02
@@ -70,7 +70,7 @@ def test_a_row_alone_does_not_know_the_state() -> None:
 def test_times_that_differ_by_rounding_have_a_model() -> None:
     """Rows that are equal but for rounding, beside a short row that scatters."""
     random = np.random.default_rng(0)
-    for _ in range(400):
+    for _ in range(150):
         processes, equal = int(random.integers(3, 8)), int(random.integers(1, 5))
         rows = [
             Row("any", dict.fromkeys(range(processes), float(level)))

@@ -12,10 +12,11 @@ import pytest
 
 import launchers
 from conftest import Command
-from isthmus.backends import Candidate, by_scheme
+from isthmus.backends import by_scheme
+from isthmus.candidates import Candidate
+from isthmus.descriptions import DeviceDescription
 from isthmus.errors import IsthmusError
 from isthmus.measure import discovery
-from isthmus.measure.protocol import DeviceDescription
 
 KERNELS = Path(__file__).resolve().parent.parent / "kernels" / "intel"
 SIZES = (1, 65, 4096, 70_001)

@@ -9,35 +9,37 @@ from typing import Any, cast
 import msgspec
 import pytest
 
-from isthmus.backends import Candidate
+from isthmus.descriptions import (
+    AxisDescription,
+    Candidate,
+    DeviceDescription,
+    OperationDescription,
+    PartDescription,
+)
 from isthmus.measure import protocol
 from isthmus.measure.joint import RankGroup, joint
 from isthmus.measure.plan import Limits
 from isthmus.measure.ranks import Hello, Leader, RankDevice, RankState
 from isthmus.system.memory import available_bytes
 
-DEPTH = protocol.AxisDescription("depth", "64", buffers=True)
-LISTED = protocol.AxisDescription("depth", "16", ["1", "16"])
+DEPTH = AxisDescription("depth", "64", buffers=True)
+LISTED = AxisDescription("depth", "16", ["1", "16"])
 
 
-def device(
-    axis: protocol.AxisDescription = DEPTH, *, buffers: int = 2, **changes: Any
-) -> protocol.DeviceDescription:
+def device(axis: AxisDescription = DEPTH, *, buffers: int = 2, **changes: Any) -> DeviceDescription:
     """A device with one joint operation, which has one axis."""
-    operation = protocol.OperationDescription(
-        "window", [protocol.PartDescription("window", "", "cpu")], True, [axis], ["aligned"],
+    operation = OperationDescription(
+        "window", [PartDescription("window", "", "cpu")], True, [axis], ["aligned"],
         buffers, 1 << 30, joint=True,
     )  # fmt: skip
-    plain = protocol.DeviceDescription(
-        "", "a", "b", "host", 1 << 40, 1 << 40, ["aligned"], [operation], {}
-    )
+    plain = DeviceDescription("", "a", "b", "host", 1 << 40, 1 << 40, ["aligned"], [operation], {})
     return msgspec.structs.replace(plain, **changes)
 
 
 @pytest.mark.parametrize("of_first", [True, False], ids=["rank 0", "rank 1"])
 def test_the_narrowest_limit_of_any_rank_counts(of_first: bool) -> None:
     narrow = device(
-        protocol.AxisDescription("depth", "8", most=8, buffers=True),
+        AxisDescription("depth", "8", most=8, buffers=True),
         buffers=3, max_buffer_bytes=1 << 20, memory_bytes=1 << 30,
     )  # fmt: skip
     every = [narrow, device()] if of_first else [device(), narrow]
@@ -51,12 +53,12 @@ def test_the_narrowest_limit_of_any_rank_counts(of_first: bool) -> None:
 
 @pytest.mark.parametrize("of_first", [True, False], ids=["rank 0", "rank 1"])
 def test_values_are_those_that_each_rank_takes(of_first: bool) -> None:
-    any_to_8 = protocol.AxisDescription("depth", "8", most=8)
+    any_to_8 = AxisDescription("depth", "8", most=8)
     every = [device(LISTED), device(any_to_8)]
     (operation,) = joint(every if of_first else every[::-1]).operations
     (axis,) = operation.axes
     assert (axis.values, axis.usual) == (["1"], "1")
-    other = device(protocol.AxisDescription("depth", "32", ["32"]))
+    other = device(AxisDescription("depth", "32", ["32"]))
     apart = [device(LISTED), other]
     assert joint(apart if of_first else apart[::-1]).operations == []
 

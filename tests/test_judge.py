@@ -111,15 +111,20 @@ def test_many_small_messages_at_once_are_no_latency() -> None:
 
 
 def test_every_cause_and_reference_names_its_source() -> None:
+    assert causes.SOURCES
     assert all(causes.SOURCES.values())
-    for one in references.boards().values():
+    known_boards = references.boards()
+    assert known_boards
+    for one in known_boards.values():
         assert one.link.source or not one.link.pcie
         assert all(known.source for known in one.known)
 
 
 def test_a_log_is_no_reference_of_itself() -> None:
     text = (DATA / "xbutil-6883.txt").read_text(encoding="utf-8")
-    for one in of(text).judgements:
+    judgements = of(text).judgements
+    assert judgements
+    for one in judgements:
         assert one.known is None or "6883" not in str(one.known)
 
 

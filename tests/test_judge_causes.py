@@ -6,9 +6,11 @@ from pathlib import Path
 
 import pytest
 
+from isthmus.importers.base import Row
 from isthmus.judging import Cause, Pasted, judge
 from isthmus.judging.causes import SOURCES
-from isthmus.judging.judgement import CauseKind
+from isthmus.judging.judgement import CauseKind, Group
+from isthmus.judging.shapes import shape
 from isthmus.reporters.judged_causes import cause_blocks, cause_lines
 
 DATA = Path(__file__).parent / "data"
@@ -97,3 +99,17 @@ def test_causes_with_one_command_stand_together() -> None:
     assert [row.strip() for row in rows if row[0] == " "] == ["a", "b"]
     assert rows[2].startswith("2. interrupts")
     assert rows[3] == "   a"
+
+
+@pytest.mark.parametrize(("ends", "found"), [(("0", "1"), ["differs"]), ((), [])])
+def test_pairs_are_told_by_their_ends_not_by_their_words(
+    ends: tuple[str, ...], found: list[str]
+) -> None:
+    """One way between two devices is slow beside the other way; two objects alone are no median."""
+    rows = [
+        Row(line=line, device="cuda:0", values=(rate,), unit="GB/s", statistic="mean", kind="peer",
+            part=part, ends=of)
+        for line, rate, part, of in ((1, 10.0, "there", ends), (2, 4.0, "back", ends[::-1]))
+    ]  # fmt: skip
+    group = Group("peer", "", "", "", "device", "copy", rows)
+    assert [reason.kind for reason in shape(group, rows)] == found

@@ -10,12 +10,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from isthmus.analysis.limits import _STEP, ALONE, PLATEAU, _settled
+from isthmus.analysis.limits import _STEP, _settled
 from isthmus.errors import UsageError
 from isthmus.frames import Frame
 from isthmus.results import run_file
 from isthmus.results.run_file import Point
 from isthmus.statistics import middle, quantile
+from isthmus.thresholds import PLATEAU, SETTLED
 from synthetic import point, run
 
 TIMES = st.lists(st.floats(0, 1e12), min_size=1, max_size=40)
@@ -33,7 +34,7 @@ def settled_by_definition(rates: list[tuple[int, float]]) -> list[int]:
         if near and rate >= (1 - PLATEAU) * max(other for _, other in rates[i:]):
             return list(range(i, len(rates)))
     last, _ = rates[-1]
-    alone = not any(_STEP * size >= last for size, _ in rates[:-1]) and last >= ALONE
+    alone = not any(_STEP * size >= last for size, _ in rates[:-1]) and last >= SETTLED
     return [len(rates) - 1] if alone else []
 
 

@@ -7,8 +7,8 @@ from pathlib import Path
 import psutil
 import pytest
 
+from isthmus.descriptions import DeviceDescription
 from isthmus.measure.plan import Limits
-from isthmus.measure.protocol import DeviceDescription
 from isthmus.system import memory
 
 GIB = 1 << 30

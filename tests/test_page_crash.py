@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
 import re
 import signal
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -23,6 +25,7 @@ from synthetic import Law, transfer_run
 
 CONTROLS = "\x00\x01\x07\x1b\x7f\x9b\u202e\u2028\ufffe\uffff"
 """The library that measures texts aborts the process at some of them."""
+WhatDraws = Callable[[], list[psutil.Process]]
 LAWS = {"write": Law(1e-6, 1e9), "read": Law(1e-6, 1e9)}
 TITLED = {"data": {"values": [{"x": 1}]}, "mark": "point", "title": "a"}
 
@@ -62,15 +65,31 @@ def test_control_characters_are_drawn_as_escapes(run_isthmus: Command, tmp_path:
     assert not (tmp_path / "owned").exists(), "the process that draws imports nothing from here"
 
 
-def kill_what_draws() -> None:
+@pytest.fixture
+def what_draws() -> WhatDraws:
+    """Processes that draw and that the test has started: the process of other tests stays."""
+    others = {child.pid for child in psutil.Process().children()}
+
+    def found() -> list[psutil.Process]:
+        drawing = []
+        for child in psutil.Process().children():
+            with contextlib.suppress(psutil.ZombieProcess):
+                if child.pid not in others and vega.__name__ in child.cmdline():
+                    drawing.append(child)
+        return drawing
+
+    return found
+
+
+def kill(processes: list[psutil.Process]) -> None:
     """Ends the process that draws as a crash does."""
-    for child in psutil.Process().children():
-        if "isthmus.reporters.html.vega" in child.cmdline():
-            child.send_signal(signal.SIGABRT)
+    assert processes
+    for one in processes:
+        one.send_signal(signal.SIGABRT)
 
 
 def test_a_crash_costs_one_plot_and_the_page_says_so(
-    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, what_draws: WhatDraws
 ) -> None:
     def crashing(name: str, *more: Any) -> list[Any]:
         if name != "x":
@@ -78,12 +97,13 @@ def test_a_crash_costs_one_plot_and_the_page_says_so(
         first, *others = figures(name, *more)
 
         def draw(*_: object) -> dict[str, Any]:
-            kill_what_draws()
+            kill(what_draws())
             return TITLED
 
         return [dataclasses.replace(first, draw=draw, title="Breaks"), *others]
 
     monkeypatch.setattr(page, "figures", crashing)
+    monkeypatch.setattr(page, "Vega", Vega)
     text = write_page([("run.json", hostile())], tmp_path).read_text("utf-8")
     missing = re.findall(r"This plot is missing: (.*)\.</p>", text)
     assert missing == ["the library that draws crashed (SIGABRT)"]
@@ -92,13 +112,13 @@ def test_a_crash_costs_one_plot_and_the_page_says_so(
     for file in re.findall(r'href="plots/([^"]*)"', text):
         assert (tmp_path / "plots" / file).stat().st_size > 0, "no link to a file that is not there"
     assert "<svg" in text, "the other plots are there"
-    assert not [c for c in psutil.Process().children() if "vega" in " ".join(c.cmdline())]
+    assert not what_draws()
 
 
-def test_the_next_drawing_is_made_by_a_new_process() -> None:
+def test_the_next_drawing_is_made_by_a_new_process(what_draws: WhatDraws) -> None:
     with Vega() as drawing:
         before = drawing.svg(TITLED, THEME)
-        kill_what_draws()
+        kill(what_draws())
         with pytest.raises(NotDrawnError, match="crashed"):
             drawing.svg(TITLED, THEME)
         assert drawing.svg(TITLED, THEME) == before

@@ -11,12 +11,12 @@ import numpy as np
 import pytest
 
 from conftest import Command
-from isthmus.analysis.fits import curve
 from isthmus.analysis.summary import summarise
 from isthmus.reporters import by_name
 from isthmus.reporters.html import page
 from isthmus.results import run_file
 from isthmus.results.run_file import DeviceRecord, Run
+from isthmus.statistics.fits import curve
 from synthetic import Law, point, run
 
 SIZES = [4**i for i in range(4, 14)]

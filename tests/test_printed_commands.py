@@ -16,23 +16,31 @@ from typing import Any
 import msgspec
 import pytest
 
-from conftest import LIMIT_S, Command, slow
+from conftest import LIMIT_S, Command
 from isthmus import backends
+from isthmus.analysis import commands
 from isthmus.analysis.findings import findings
 from isthmus.analysis.findings.finding import plain
 from isthmus.errors import UsageError
 from isthmus.program import Invocation, invocation, quoted, shorter
 from isthmus.reporters import summary
-from isthmus.results import commands, run_file
+from isthmus.results import run_file
 from isthmus.results.run_file import Run
 from planted import FAULTS, on_board
 from synthetic import Law, transfer_run
 from test_documented_commands import parse
 
-PAYLOADS = (
-    "beff; touch owned", "$(touch owned)", "`touch owned`", "'; touch owned; '", "a\ntouch owned\n",
-    "--allow-program", "x\x1b]0;owned\x07\u202e", "\\'; touch owned #", "--out=/etc/passwd",
-)  # fmt: skip
+SHELL = (
+    "beff --allow-program; touch owned; $(touch owned)`touch owned`"
+    "'; touch owned; '\\\"; touch owned #"
+)
+"""Ends words, substitutes commands and leaves either kind of quotes: quoting stops all or fails."""
+PAYLOADS = {
+    "shell": lambda old: old + SHELL,
+    "permission": lambda _: "--allow-program",
+    "control": lambda old: f"{old}x\x1b]0;owned\x07\u202e\ntouch owned\n",
+}
+"""What a stranger writes into a string: an option begins a word, all else may follow a good one."""
 PERMISSIONS = {one.flag for one in backends.run_options().values() if one.permission}
 NAMED = re.compile(
     r"(?:^|[\s>:;])((?:\S*/)?isthmus (?:run|show|report|compare|doctor|advise|reproduce|repeat) .*)"
@@ -102,7 +110,7 @@ def check(command: str, folder: Path) -> None:
 
 
 def planted(document: Document, payload: str) -> Iterator[tuple[str, Document]]:
-    """The document with a payload in place of, and behind, each of its strings and keys."""
+    """The document with a payload in each of its strings in turn."""
 
     def places(data: Any, path: tuple[object, ...] = ()) -> Iterator[tuple[object, ...]]:
         pairs = data.items() if isinstance(data, dict) else enumerate(data)
@@ -118,17 +126,16 @@ def planted(document: Document, payload: str) -> Iterator[tuple[str, Document]]:
         if name in seen:
             continue
         seen.add(name)
-        for put in (lambda _, p=payload: p, lambda old, p=payload: old + p):
-            changed = copy.deepcopy(document)
-            at: Any = changed
-            for key in path[:-1]:
-                at = at[key]
-            at[path[-1]] = put(at[path[-1]])
-            if name.startswith("points") and "device" in name:  # a device that the run has
-                changed["devices"][0]["address"] = at[path[-1]]
-                for point in changed["points"]:
-                    point["device"] = at[path[-1]]
-            yield name, changed
+        changed = copy.deepcopy(document)
+        at: Any = changed
+        for key in path[:-1]:
+            at = at[key]
+        at[path[-1]] = PAYLOADS[payload](at[path[-1]])
+        if name.startswith("points") and "device" in name:  # a device that the run has
+            changed["devices"][0]["address"] = at[path[-1]]
+            for point in changed["points"]:
+                point["device"] = at[path[-1]]
+        yield name, changed
 
 
 def judged(folder: Path) -> Run:
@@ -156,7 +163,7 @@ def documents(tmp_path_factory: pytest.TempPathFactory) -> list[Document]:
     return result
 
 
-@pytest.mark.parametrize("payload", [*PAYLOADS[:3], *slow(*PAYLOADS[3:])])
+@pytest.mark.parametrize("payload", PAYLOADS)
 def test_what_a_strangers_file_says_is_no_command_of_its_own(
     documents: list[Document], payload: str, tmp_path: Path
 ) -> None:
@@ -185,7 +192,7 @@ def test_every_command_that_shows_a_file_quotes_what_it_prints(
 ) -> None:
     """All strings that a shell could take for something are in one file, for all reporters."""
     document = copy.deepcopy(documents[0])
-    evil = PAYLOADS[0]
+    evil = SHELL
     document["software"]["command"] = ["sh", "-c", "touch owned", "isthmus", "run"]
     document["settings"]["options"] = {evil: "yes", "allow_program": "yes", "xclbin": evil}
     document["settings"]["axes"] = {"bytes": "4Ki", "memory": evil, evil: "1"}

@@ -11,8 +11,8 @@ import pytest
 
 import launchers
 from conftest import Command
+from isthmus.analysis.commands import repeating
 from isthmus.results import run_file
-from isthmus.results.commands import repeating
 from isthmus.results.run_file import Run, Samples, Software
 
 RESULTS = Path(__file__).parents[1] / "benchmarks" / "results"

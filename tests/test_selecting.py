@@ -14,13 +14,14 @@ import pytest
 
 import launchers
 from conftest import Command
-from isthmus.backends import BackendDescription, Candidate, registry
+from isthmus.address import Address
+from isthmus.backends import BackendDescription, registry
+from isthmus.candidates import Candidate
+from isthmus.descriptions import DeviceDescription
 from isthmus.errors import NoDeviceError, NoSuchDeviceError, UsageError
 from isthmus.measure import discovery, selection
-from isthmus.measure.address import Address
 from isthmus.measure.devices import record_of
 from isthmus.measure.discovery import FoundDevice, Survey, resolve
-from isthmus.measure.protocol import DeviceDescription
 from isthmus.measure.selection import Identity, Probed
 from isthmus.reporters import summary
 from stand_ins import boards, gpus

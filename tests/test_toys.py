@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from conftest import LIMIT_S
-from isthmus.system import built
+from isthmus import built
 
 ROOT = Path(__file__).parents[1]
 TOYS = Path(__file__).with_name("toys")

@@ -15,6 +15,7 @@ import pytest
 import synthetic
 from isthmus import boards
 from isthmus.boards.board import Setting
+from isthmus.cli import app
 from isthmus.validation import fitting, residuals
 from isthmus.validation.points import AS_EVENTS, all_points
 
@@ -144,7 +145,14 @@ def test_a_parameter_that_may_be_0_is_undetermined() -> None:
 
 
 @pytest.mark.slow
-def test_formats(validation: residuals.Validation) -> None:
+def test_formats(
+    validation: residuals.Validation,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    monkeypatch.setattr(residuals, "validate", lambda: validation)
+    app(["model", "validate"], standalone_mode=False)
+    assert capsys.readouterr().out == residuals.render(validation, "table")
     rows = list(csv.DictReader(io.StringIO(residuals.render(validation, "csv"))))
     data = json.loads(residuals.render(validation, "json"))
     assert len(rows) == len(data["points"]) == len(validation.rows)

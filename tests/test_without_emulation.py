@@ -16,7 +16,7 @@ import pytest
 from conftest import LIMIT_S
 from isthmus.backends import by_scheme
 from isthmus.system import xrt
-from isthmus.system.emulation import ABSENT
+from isthmus.xrt_emulation import ABSENT
 
 ROOT = Path(__file__).parents[1]
 HIDDEN = """
@@ -68,7 +68,7 @@ def test_all_else_works(tmp_path: Path) -> None:
 
 
 def test_nothing_else_reaches_into_it() -> None:
-    """In Python by isthmus.system.emulation alone, in C++ by isthmus/emulated_card.hpp."""
+    """In Python by isthmus.xrt_emulation alone, in C++ by isthmus/emulated_card.hpp."""
     imported = re.compile(r"isthmus\.(emulation|xclbin)\b")
     reaching = set()
     for file in (*(ROOT / "src").rglob("*.py"), *(ROOT / "cpp" / "backends").rglob("*.py")):
@@ -81,7 +81,7 @@ def test_nothing_else_reaches_into_it() -> None:
                 continue
             if any(imported.match(name) for name in names):
                 reaching.add(file.relative_to(ROOT).as_posix())
-    assert reaching == {"src/isthmus/system/emulation.py"}
+    assert reaching == {"src/isthmus/xrt_emulation.py"}
     room = ROOT / "emulation" / "xrt" / "include"
     theirs = {file.relative_to(room).as_posix() for file in room.rglob("*.h*")}
     assert theirs

@@ -16,12 +16,13 @@ from pathlib import Path
 import pytest
 
 from conftest import Command, slow
+from isthmus import xrt_emulation
 from isthmus.backends import by_scheme
 from isthmus.errors import IsthmusError, NoDeviceError
 from isthmus.measure import protocol
 from isthmus.measure.discovery import FoundDevice, resolve
 from isthmus.measure.supervisor import WorkerProcess, WorkerRefusedError
-from isthmus.system import emulation, xrt
+from isthmus.system import xrt
 
 NATIVE = "xrt:0@noop"
 OPENCL = "xocl:0@noop"
@@ -146,7 +147,7 @@ def test_a_bitstream_that_is_not_there_is_the_users_mistake(isthmus: Command, ad
 @pytest.mark.parametrize("address", [NATIVE, OPENCL])
 def test_nothing_is_programmed_without_leave(address: str) -> None:
     device = resolve(address)
-    image = str(emulation.default_xclbin())
+    image = str(xrt_emulation.default_xclbin())
     as_on_a_board = {"ISTHMUS_MAY_PROGRAM": ""}
     with pytest.raises(WorkerRefusedError, match="--allow-program") as refused:
         opened(device, {"xclbin": image}, as_on_a_board)

@@ -20,6 +20,7 @@ from pathlib import Path
 import msgspec
 
 from isthmus import boards, importers, units
+from isthmus.address import Address
 from isthmus.analysis.loaded import LoadedRun
 from isthmus.analysis.summary import summarise
 from isthmus.boards.reader import from_flat
@@ -27,7 +28,6 @@ from isthmus.boards.reader import read as read_board
 from isthmus.cli import app
 from isthmus.errors import IsthmusError
 from isthmus.importers.as_run import imported
-from isthmus.measure.address import Address
 from isthmus.published import source
 from isthmus.results import journal, run_file
 from isthmus.results.anonymise import anonymised

@@ -63,7 +63,7 @@ class Frame:
             known = {str(k): v for k, v in data.items()}
             names = list(columns) if columns is not None else list(known)
             rows = next((len(v) for v in known.values() if _is_column(v)), 0)
-            self._columns = {
+            self._columns: dict[str, Array] = {
                 name: array_of(known[name] if _is_column(known[name]) else [known[name]] * rows)
                 for name in names
             }
@@ -78,6 +78,13 @@ class Frame:
             self._columns = dict(zip(names, map(array_of, parts), strict=True))
             rows = len(table)
         self.index = np.arange(rows) if index is None else index
+
+    @classmethod
+    def _of(cls, columns: dict[str, Array], index: Array) -> Frame:
+        """A frame of arrays of one length, which nobody need look at again: analysis makes many."""
+        frame = cls.__new__(cls)
+        frame._columns, frame.index = columns, index
+        return frame
 
     @property
     def columns(self) -> list[str]:
@@ -119,7 +126,7 @@ class Frame:
         if isinstance(what, str):
             return Series(self._columns[what], self.index)
         if isinstance(what, list) and all(isinstance(name, str) for name in what):
-            return Frame({name: self._columns[name] for name in what}, index=self.index)
+            return Frame._of({name: self._columns[name] for name in what}, self.index)
         return self.take(positions(what))
 
     def __setitem__(self, name: str, values: Any) -> None:
@@ -134,7 +141,7 @@ class Frame:
         """Rows by a mask, positions or a slice."""
         if isinstance(rows, np.ndarray) and not len(rows):
             rows = rows.astype(int if len(self) else bool)
-        return Frame({n: v[rows] for n, v in self._columns.items()}, index=self.index[rows])
+        return Frame._of({n: v[rows] for n, v in self._columns.items()}, self.index[rows])
 
     def labelled(self, labels: Iterable[Any]) -> Frame:
         """Rows by their labels."""
@@ -151,7 +158,7 @@ class Frame:
 
     def copy(self) -> Frame:
         """The same columns, to be changed apart."""
-        return Frame(dict(self._columns), index=self.index)
+        return Frame._of(dict(self._columns), self.index)
 
     def assign(self, **columns: Any) -> Frame:
         """With further columns."""
@@ -163,7 +170,7 @@ class Frame:
     def rename(self, columns: Mapping[str, str]) -> Frame:
         """With other names."""
         renamed = {columns.get(name, name): values for name, values in self._columns.items()}
-        return Frame(renamed, index=self.index)
+        return Frame._of(renamed, self.index)
 
     def without(self, names: Iterable[str]) -> Frame:
         """Without these columns."""

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Generic, TypeVar
 
 from isthmus.results.run_file import HostReading, Point, Rerun
 from isthmus.statistics import middle
-from isthmus.studies.transfer import LARGE
+from isthmus.thresholds import LARGE
 
 if TYPE_CHECKING:
     from isthmus.statistics.host_state import Slow

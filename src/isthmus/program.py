@@ -67,7 +67,7 @@ class Invocation(msgspec.Struct, frozen=True):
 
 
 def invocation(*words: object, before: Iterable[str] = ()) -> Invocation:
-    """A command of these words. Those that come from a run file: see ``results.commands``."""
+    """A command of these words. Those that come from a run file: see ``analysis.commands``."""
     return Invocation(tuple(map(str, words)), tuple(before))
 
 

@@ -35,6 +35,12 @@ def truncated(items: Sequence[object]) -> list[str]:
     return [*map(str, items[:_MOST_LISTED]), *([f"{more} more"] if more > 0 else [])]
 
 
+def listed(items: Iterable[str]) -> str:
+    """``a, b and c``; ``nothing`` where there is none."""
+    *first, last = [*items] or ["nothing"]
+    return f"{', '.join(first)} and {last}" if first else last
+
+
 def counted(count: int, one: str, many: str) -> str:
     """``1 machine``, ``2 machines``."""
     return f"{count} {one if count == 1 else many}"

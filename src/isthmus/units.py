@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import re
+from typing import NamedTuple
 
 from isthmus.errors import UsageError
 
@@ -42,13 +43,38 @@ def parse_age(text: str) -> float:
     return float(match[1]) * {"m": 60.0, "h": 3600.0, "d": 86400.0}[match[2]]
 
 
-def format_size(size: int) -> str:
-    """A size as ``parse_size`` reads it, in the largest unit that divides it."""
+class Amount(NamedTuple):
+    """A number as it is shown, and its unit."""
+
+    number: str
+    unit: str
+
+    def __str__(self) -> str:
+        return f"{self.number} {self.unit}".strip()
+
+    def and_to(self, end: Amount, between: str = " to ") -> str:
+        """The amount and an end, with a common unit only once: ``11.6 to 12.1 GB/s``."""
+        return f"{self.number if self.unit == end.unit else self}{between}{end}"
+
+
+def size_amount(size: int) -> Amount:
+    """A size in the largest unit that divides it; the unit of bytes is empty."""
     power = 0
     while size and size % 1024 == 0 and power + 1 < len(_BINARY):
         size //= 1024
         power += 1
-    return f"{size}{_BINARY[power]}"
+    return Amount(str(size), _BINARY[power])
+
+
+def format_size(size: int) -> str:
+    """A size as ``parse_size`` reads it, in the largest unit that divides it."""
+    return "".join(size_amount(size))
+
+
+def format_bytes(size: int) -> str:
+    """``4 KiB``, as papers write it."""
+    number, unit = size_amount(size)
+    return f"{number} {unit}B"
 
 
 def parse_sizes(text: str) -> list[int]:
@@ -96,14 +122,16 @@ def parse_share(text: str) -> float:
     return share
 
 
-def _scaled(value: float, units: tuple[tuple[float, str], ...]) -> str:
+def _scaled(value: float, units: tuple[tuple[float, str], ...]) -> Amount:
+    if math.isnan(value):
+        return Amount("", "")
     if not math.isfinite(value):
-        return f"{value} {units[-1][1]}"
+        return Amount(str(value), units[-1][1])
     # As it is shown: 0.99999 s is 1.00 s, not 1000 ms.
     scale, unit = next(((s, u) for s, u in units if _rounded(value) >= s), units[-1])
     number = value / scale
     digits = max(0, 2 - math.floor(math.log10(_rounded(number)))) if number else 0
-    return f"{number:.{min(digits, 3)}f} {unit}"
+    return Amount(f"{number:.{min(digits, 3)}f}", unit)
 
 
 def _rounded(value: float) -> float:
@@ -111,18 +139,24 @@ def _rounded(value: float) -> float:
     return float(f"{abs(value):.3g}")
 
 
+def seconds_amount(seconds: float) -> Amount:
+    """A time with three digits; empty for NaN."""
+    return _scaled(seconds, ((1.0, "s"), (1e-3, "ms"), (1e-6, "us"), (1e-9, "ns")))
+
+
 def format_seconds(seconds: float) -> str:
     """A time with three digits: ``16.2 us``; empty for NaN."""
-    if math.isnan(seconds):
-        return ""
-    return _scaled(seconds, ((1.0, "s"), (1e-3, "ms"), (1e-6, "us"), (1e-9, "ns")))
+    return str(seconds_amount(seconds))
+
+
+def rate_amount(bytes_per_second: float) -> Amount:
+    """A rate with three digits, GB/s = 1e9 bytes a second; empty for NaN."""
+    return _scaled(bytes_per_second, ((1e9, "GB/s"), (1e6, "MB/s"), (1e3, "kB/s"), (1.0, "B/s")))
 
 
 def format_rate(bytes_per_second: float) -> str:
     """A rate with three digits, GB/s = 1e9 bytes a second; empty for NaN."""
-    if math.isnan(bytes_per_second):
-        return ""
-    return _scaled(bytes_per_second, ((1e9, "GB/s"), (1e6, "MB/s"), (1e3, "kB/s"), (1.0, "B/s")))
+    return str(rate_amount(bytes_per_second))
 
 
 def printable(text: object) -> str:

@@ -6,10 +6,11 @@ from collections.abc import Sequence
 from types import MappingProxyType
 
 from isthmus import boards
-from isthmus.backends import BackendDescription, Candidate
+from isthmus.address import Address
+from isthmus.backends import BackendDescription
+from isthmus.candidates import Candidate
+from isthmus.descriptions import DeviceDescription
 from isthmus.errors import UsageError
-from isthmus.measure.address import Address
-from isthmus.measure.protocol import DeviceDescription
 
 
 class Card(BackendDescription):

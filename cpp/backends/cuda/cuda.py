@@ -8,7 +8,8 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from types import MappingProxyType
 
-from isthmus.backends import BackendDescription, Candidate, Problem
+from isthmus.backends import BackendDescription
+from isthmus.candidates import Candidate, Problem
 from isthmus.checks.base import FEW_REPLAYS, Check, Facts, Result
 from isthmus.system.files import has_library, is_there
 

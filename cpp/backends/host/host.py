@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from isthmus.backends import BackendDescription, Candidate
-from isthmus.measure.protocol import DeviceDescription
+from isthmus.backends import BackendDescription
+from isthmus.candidates import Candidate
+from isthmus.descriptions import DeviceDescription
 
 
 class Host(BackendDescription):

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from types import MappingProxyType
 
-from isthmus.backends import BackendDescription, Candidate, Problem
+from isthmus.backends import BackendDescription
+from isthmus.candidates import Candidate, Problem
 from isthmus.run_options import REGISTERS
 
 

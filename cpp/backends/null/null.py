@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from isthmus.backends import BackendDescription, Candidate
-from isthmus.measure.address import Address
-from isthmus.measure.protocol import DeviceDescription
+from isthmus.address import Address
+from isthmus.backends import BackendDescription
+from isthmus.candidates import Candidate
+from isthmus.descriptions import DeviceDescription
 
 
 class Null(BackendDescription):

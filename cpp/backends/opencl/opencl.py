@@ -14,12 +14,14 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from types import MappingProxyType
 
-from isthmus.backends import BackendDescription, Candidate, Described, Problem
+from isthmus import xrt_emulation
+from isthmus.address import Address
+from isthmus.backends import BackendDescription, Described
+from isthmus.candidates import Candidate, Problem
+from isthmus.descriptions import DeviceDescription
 from isthmus.errors import IsthmusError
-from isthmus.measure.address import Address
-from isthmus.measure.protocol import DeviceDescription
 from isthmus.run_options import BITSTREAM, RunOption
-from isthmus.system import emulation, private, xrt
+from isthmus.system import private, xrt
 from isthmus.system.files import has_library, is_there
 
 XOCL = "xocl"
@@ -146,7 +148,7 @@ def _xocl_candidates() -> Sequence[Candidate]:
     library = installation.library(xrt.OPENCL) if installation else None
     if installation is None or library is None:
         return ()
-    binary = emulation.default_xclbin
+    binary = xrt_emulation.default_xclbin
     own = {"ISTHMUS_OPENCL_LOADER": str(library)}
     return xrt.candidates(installation, XOCL, binary, ", OpenCL", **own)
 
@@ -234,7 +236,7 @@ class Opencl(BackendDescription):
         installation = xrt.find()
         if installation is None or installation.library(xrt.OPENCL) is None:
             return ()
-        return (emulation.candidate(address, xrt.OPENCL),)
+        return (xrt_emulation.candidate(address, xrt.OPENCL),)
 
     def problems(self, scheme: str) -> Sequence[Problem]:
         if scheme == XOCL:

@@ -5,11 +5,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from types import MappingProxyType
 
-from isthmus.backends import BackendDescription, Candidate, Problem
-from isthmus.measure.address import Address
-from isthmus.measure.protocol import DeviceDescription
+from isthmus import xrt_emulation
+from isthmus.address import Address
+from isthmus.backends import BackendDescription
+from isthmus.candidates import Candidate, Problem
+from isthmus.descriptions import DeviceDescription
 from isthmus.run_options import BITSTREAM, REGISTERS
-from isthmus.system import emulation, xrt
+from isthmus.system import xrt
 
 
 class Xrt(BackendDescription):
@@ -39,14 +41,14 @@ class Xrt(BackendDescription):
         installation = xrt.find()
         if installation is None or not self.library.exists():
             return ()
-        return xrt.candidates(installation, scheme, emulation.default_xclbin)
+        return xrt.candidates(installation, scheme, xrt_emulation.default_xclbin)
 
     def candidates_for(self, address: Address) -> Sequence[Candidate]:
         if not address.mode.startswith(xrt.CARD):
             return super().candidates_for(address)
         if xrt.find() is None or not self.library.exists():
             return ()
-        return (emulation.candidate(address),)
+        return (xrt_emulation.candidate(address),)
 
     def problems(self, scheme: str) -> Sequence[Problem]:
         installation = xrt.find()

@@ -20,6 +20,7 @@ from isthmus.errors import UsageError
 from isthmus.frames import Frame
 from isthmus.statistics import Interval, combined, exact, judge, relevant, simultaneous
 from isthmus.student import student
+from isthmus.thresholds import AS_FAST_WAY
 from isthmus.units import format_size
 
 COPIES = {"h2d": "write", "d2h": "read"}
@@ -30,8 +31,6 @@ FIRST_USE = {"allocate": 1 / 3, "populate": 1 / 2, "map": 1 / 3}
 """Phases of study ``allocation`` before memory can be used, each with the share of one buffer:
 three vectors are allocated and handed over, two of them written."""
 _LEAST = relevant(0.0)
-AS_FAST = 1.02
-"""Ratio of estimated times up to which the simpler way is advised."""
 _NEAR = 1e-3
 """Relative distance of a size from a measured one that makes no difference."""
 _UNTRUSTED = "|".join((THROUGH_EMULATION, "above_link_limit"))
@@ -150,7 +149,7 @@ class Advice:
     """The way to move data of one size, and what supports it."""
 
     best: Option
-    """The simplest of those whose estimate is within ``AS_FAST`` of the fastest; with a wanted
+    """The simplest of those whose estimate is within ``AS_FAST_WAY`` of the fastest; with a wanted
     time, the simplest that certainly keeps it, if any does."""
     fastest: Option
     slower: Interval
@@ -300,13 +299,13 @@ class Ways:
         return fastest, [one for one in options if one == fastest or not slower(one)]
 
     def as_fast(self, options: Sequence[Option], size: int) -> list[Option]:
-        """Those whose estimated time is within ``AS_FAST`` of the least, simplest first.
+        """Those whose estimated time is within ``AS_FAST_WAY`` of the least, simplest first.
 
         By estimates: the way that is likeliest the best costs least, also where intervals are wide
         because a size lies between measured ones, or because processes scatter.
         """
         fastest = min(options, key=lambda option: option.time.value)
-        return [one for one in options if self.ratio(one, fastest, size).value <= AS_FAST]
+        return [one for one in options if self.ratio(one, fastest, size).value <= AS_FAST_WAY]
 
     def advise(self, size: int, wanted_s: float | None = None) -> Advice:
         """The way to move ``size`` bytes, at most in ``wanted_s`` if that is given.

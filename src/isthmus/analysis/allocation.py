@@ -29,6 +29,7 @@ from isthmus.results.run_file import QUICK_PROCESSES
 from isthmus.statistics import Interval
 from isthmus.studies.allocation import ACCELERATOR
 from isthmus.studies.base import Analysis
+from isthmus.thresholds import FRESH_VECTORS, FURTHER_PASS_BPS, NO_COPY_BPS
 from isthmus.units import format_size
 
 _PAGE = 4096
@@ -39,11 +40,6 @@ _MOVES = {
 }
 """Steps in which a runtime may copy data, with the phases of each step."""
 _VECTORS = {"map": 3, "migrate": 2, "read_back": 1}
-_NO_COPY_BPS = 200e9
-"""Bytes a second. A step with a higher rate cannot have copied the data."""
-_PASS_BPS = 50e9
-"""Bytes a second. A delay so short that copying would need a higher rate is not a copy."""
-_COPY_SHARE = 0.9
 
 
 @question(
@@ -96,12 +92,12 @@ def _verdict(fresh: float, rate: float, moved: int, beyond: Interval) -> str:
     or mapped, were touched for the first time. Time beyond that of the best kind of memory means a
     further pass over the data, if the time is significant and long enough for a copy.
     """
-    if fresh >= _COPY_SHARE:
+    if fresh >= FRESH_VECTORS:
         vectors = f"{round(fresh)} fresh vector{'s' if round(fresh) > 1 else ''}"
         return f"first touch of {vectors} (a copy's destination, or the pages themselves)"
-    if rate > _NO_COPY_BPS:
+    if rate > NO_COPY_BPS:
         return "no copy"
-    if beyond.low > 0 and moved / beyond.low < _PASS_BPS:
+    if beyond.low > 0 and moved / beyond.low < FURTHER_PASS_BPS:
         return "a further pass over the data"
     return "moved"
 
@@ -283,7 +279,7 @@ def _of(context: AnalysisContext, group: Sequence[Case]) -> Iterator[Finding]:
 def _kind(case: Case, group: Sequence[Case]) -> str:
     """The kind of memory, with "(copied)" where cases differ in that."""
     both = len({one.handover for one in group if one.memory == case.memory}) > 1
-    return case.name if both else case.name.removesuffix(" (copied)")
+    return case.name if both else case.place
 
 
 def _finding(

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from isthmus.analysis import fits, ratios, reproduction
+from isthmus.analysis import ratios, reproduction
 from isthmus.analysis.context import (
     AnalysisContext,
     Rows,
@@ -25,7 +25,7 @@ from isthmus.frames import Frame, Series, concat
 from isthmus.models import serial
 from isthmus.models.serial import SIZES
 from isthmus.results.run_file import ClockName, Point, Rerun
-from isthmus.statistics import Interval, combined, exact, over_processes
+from isthmus.statistics import Interval, combined, exact, fits, over_processes
 
 STUDY = "beff"
 SAME = ["device", "api", "memory", "clock", "channel", "ranks", "topology", "depth", "sizes"]

@@ -25,7 +25,7 @@ from isthmus.statistics import (
 )
 from isthmus.statistics.host_state import PRIOR_FREE
 from isthmus.student import student
-from isthmus.studies.transfer import LARGE
+from isthmus.thresholds import LARGE
 
 SHARED_LINK = 0.1
 """By how much two runs may differ as a whole on a device of a virtual machine: others use its link.

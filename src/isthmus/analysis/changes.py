@@ -30,7 +30,8 @@ from isthmus.frames import Frame, Series, concat
 from isthmus.program import invocation
 from isthmus.results.run_file import ClockName, Run
 from isthmus.statistics import Judgement, relevant
-from isthmus.studies.transfer import LARGE, ORDINARY
+from isthmus.studies.transfer import ORDINARY
+from isthmus.thresholds import LARGE
 
 _AXIS = "\0"
 RAN_OUT = "time ran out"

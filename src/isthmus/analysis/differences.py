@@ -10,10 +10,10 @@ from isthmus.analysis.wording import facts
 from isthmus.results.run_file import DeviceRecord, Run
 
 _PASSING = (
-    "load average", "memory available", "steal share since boot", "steal share of busy",
-    "steal before s", "steal after s", "busy before s", "busy after s",
+    "load_average", "memory_available_bytes", "steal_share_since_boot", "steal_share_of_busy",
+    "steal_before_s", "steal_after_s", "busy_before_s", "busy_after_s",
 )  # fmt: skip
-"""Facts of the moment, which explain nothing."""
+"""Facts of the moment as the run file names them: they explain nothing."""
 _EXPLAINING = (
     "driver", "gen", "width", "speed", "payload", "mps", "mrrs", "iommu", "kernel", "governor",
     "turbo", "idle", "microcode", "bios", "cpu", "numa", "platform", "version", "xclbin", "huge",
@@ -65,8 +65,8 @@ def _facts(runs: Sequence[Run], names: Mapping[str, str]) -> dict[tuple[str, str
         parts = [("run", of_run), ("machine", run.environment)]
         parts += [(names.get(d.address, d.address), _of_device(d)) for d in run.devices]
         for of, part in parts:
-            for name, value in facts(part):
-                if value and name.rpartition(": ")[2] not in _PASSING:
+            for name, value in facts(part, without=_PASSING):
+                if value:
                     values.setdefault((of, name), set()).add(value)
     return values
 

@@ -16,11 +16,9 @@ from isthmus.results.run_file import Point, Run
 from isthmus.statistics import Interval, judge, relevant, shift, simultaneous
 from isthmus.statistics.host_state import Slow
 
-__all__ = ["LEAST_STEAL", "REFERENCES", "UNKNOWN", "Variation", "of_rows", "readings", "variation"]
+__all__ = ["REFERENCES", "UNKNOWN", "Variation", "of_rows", "readings", "variation"]
 
 UNKNOWN = Slow(math.nan, (), 0.0)
-LEAST_STEAL = 0.01
-"""Share of processor time from which steal is named, and rows of a summary are flagged."""
 _FEWEST = 6
 """Processes with readings of which two parts can be told."""
 

@@ -26,12 +26,11 @@ from isthmus.frames import Frame, Row
 from isthmus.models import host_memory
 from isthmus.statistics import Interval, combined, exact, judge
 from isthmus.studies.base import Analysis
+from isthmus.thresholds import AS_FAST, PEAK_ON_HOST, WORTH_COPYING
 from isthmus.units import format_size
 
 KERNELS = {"read_bandwidth": "read", "write_bandwidth": "write", "bandwidth": "copy"}
 """Kernels as the closed form names them, by operation."""
-_ALL_THERE = 0.95
-"""Share of the peak from which on a size counts as at the peak."""
 _KNOBS = ["implementation", "iterations", "outstanding", "burst_bytes", "page_bytes"]
 _SAME = ["device", "memory", "target", "clock", *_KNOBS]
 """Columns that are equal for two kernels that are compared."""
@@ -116,7 +115,7 @@ def knee(context: AnalysisContext) -> Rows:
         if len(group) < 3:
             continue
         peak, last = group.iloc[int(group["bandwidth_Bps"].argmax())], group.iloc[-1]
-        kept = group[group["bandwidth_Bps"] >= _ALL_THERE * peak.bandwidth_Bps]["bytes"]
+        kept = group[group["bandwidth_Bps"] >= AS_FAST * peak.bandwidth_Bps]["bytes"]
         left = rate_of(last).over(rate_of(peak))
         loss = exact(1.0).minus(left.with_confidence(context.simultaneous(len(group) - 1)))
         key = (last.device, last.operation, last.target, last.memory, peak.axes, last.clock)
@@ -200,10 +199,6 @@ WAYS = {
     "write_bandwidth": "kernels write host memory",
     "bandwidth": "kernels read and write",
 }
-_PEAK = 1.1
-"""Least ratio of the peak to the rate at the largest size for which the peak is a finding."""
-_WORTH = 1.05
-"""Ratio below which copying first and direct access count as equally fast."""
 
 
 def findings(context: AnalysisContext) -> Sequence[Finding]:
@@ -275,7 +270,7 @@ def _copies(context: AnalysisContext) -> Iterator[Finding]:
     for _, reads in groups(table[table["operation"] == "read_bandwidth"], ["device"]):
         row = common.pick(reads, reads["bytes"].idxmax())
         copy_s = float(row.copy_s + row.card_sweep_s)
-        chosen = judge(interval_of(row, "direct_time_ratio"), _WORTH - 1)
+        chosen = judge(interval_of(row, "direct_time_ratio"), WORTH_COPYING - 1)
         template, verdict, remark = _CHOICES[chosen]
         direct_s = Interval(float(row.direct_sweep_s), np.nan, np.nan)
         yield common.tell(
@@ -291,7 +286,7 @@ def _peaks(context: AnalysisContext, series: Sequence[Frame]) -> Iterator[Findin
     """Peaks well above the rate of the largest buffer."""
     for rows in series:
         last, top = common.at_largest(rows), common.at_peak(rows)
-        if top.bandwidth_Bps >= _PEAK * last.bandwidth_Bps:
+        if top.bandwidth_Bps >= PEAK_ON_HOST * last.bandwidth_Bps:
             slow = shown(float(last.bandwidth_Bps), "B/s")
             yield common.tell(
                 context, top, "peak", "{what}, peak at {size}", rate_of(top, context.confidence),

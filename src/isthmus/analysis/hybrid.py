@@ -19,7 +19,7 @@ import numpy as np
 from isthmus.analysis import wording
 from isthmus.analysis.context import AnalysisContext, Rows, each, interval_of, question
 from isthmus.analysis.ratios import (
-    SMALL,
+    Memories,
     by_memory,
     groups,
     medians,
@@ -29,7 +29,7 @@ from isthmus.analysis.ratios import (
 )
 from isthmus.analysis.summary import simulated_devices
 from isthmus.statistics import Interval
-from isthmus.studies.transfer import LARGE
+from isthmus.thresholds import LARGE, SMALL
 
 _SPANS = ((0, SMALL), (LARGE, np.inf))
 _ONE = ("device", "operation", "memory", "axes")
@@ -51,10 +51,9 @@ def per_call(context: AnalysisContext) -> Rows:
     series = dict(groups(times, _ONE))
     alone = dict(series)
     for pair in pairs(context.run, times):
-        ours, _, theirs = pair.memory.partition(" / ")
         keys = [
-            (pair.device, pair.operation, ours, pair.axes),
-            (pair.reference, pair.operation, theirs or ours, pair.axes),
+            (pair.device, pair.operation, pair.memories.own, pair.axes),
+            (pair.reference, pair.operation, pair.memories.reference, pair.axes),
         ]
         for key in keys:
             alone.pop(key, None)
@@ -65,7 +64,7 @@ def per_call(context: AnalysisContext) -> Rows:
                 both = part[["bytes", "rerun"]]  # the sizes and reruns that both devices have
                 logs = [series[key].merge(both, on=["bytes", "rerun"])["log"] for key in keys]
                 calls = (float(np.exp(of.mean())) for of in logs)
-                yield *pair[:5], found.over, *calls, *found.cells
+                yield *pair.names, found.over, *calls, *found.cells
     none = Interval(np.nan, np.nan, np.nan)
     for (device, *rest), rows in alone.items():
         for span in _SPANS:
@@ -160,7 +159,7 @@ def shares(context: AnalysisContext) -> list[Share]:
             if card != other_card or api == other_api:
                 continue
             ours, theirs = (rows[rows["device"] == one] for one in (device, reference))
-            for memory, own, other in by_memory(ours, theirs):
+            for memories, own, other in by_memory(ours, theirs):
                 both = own.merge(other, on="bytes", suffixes=("", "_of")).sort_values("bytes")
                 times = {
                     int(row.bytes): tuple(
@@ -170,8 +169,8 @@ def shares(context: AnalysisContext) -> list[Share]:
                     for row in each(both)
                 }
                 ahead = sum(math.log(one.value / of.value) for one, of in times.values()) <= 0
-                names = (device, reference, operation, memory) if ahead else (
-                    reference, device, operation, " / ".join(reversed(memory.split(" / ")))
+                names = (device, reference, operation, str(memories)) if ahead else (
+                    reference, device, operation, str(Memories(*reversed(memories)))
                 )  # fmt: skip
                 by_size = {
                     size: one.over(of) if ahead else of.over(one)

@@ -22,26 +22,20 @@ from isthmus.frames import Frame
 from isthmus.models import serial
 from isthmus.models.pcie import link_of, path_of
 from isthmus.results.run_file import DeviceRecord, Point, Run
+from isthmus.thresholds import PLATEAU, SETTLED
 
 Name = Literal["link", "links", "device memory", "memcpy"]
 COLUMNS = ("limit_Bps", "limit_share", "limit", "limit_source", "plateau")
 """Columns of the summary: bytes a second, rate over limit, ``Limit.name``, ``Limit.source``, and
 whether a larger size is hardly faster."""
 _USUAL_PAYLOAD = 256
+"""Bytes of data in a packet where the system does not say it. A choice: the limit is 8 % lower with
+128 bytes and 4 % higher with 512; sentences call it assumed."""
 _KNOWN = 2.0
 """Rates whose interval is wider than this factor are compared with no memory copy."""
-PLATEAU = 0.05
-"""Most gain over the next larger sizes of a rate that is called a plateau.
-
-On H100 and H200 (gen5 x16), pinned copies of 16 MiB have 0.97 to 0.99 of the rate of the largest,
-those of 1 MiB 0.58 to 0.73, those of 256 KiB 0.31 to 0.39 (runs stored in ``benchmarks/results``).
-"""
 _STEP = 8
 """Largest factor between two sizes of which the larger shows whether the smaller is on the plateau.
 Sizes of a run lie this far apart, or less."""
-ALONE = 16 << 20
-"""Bytes from which a rate without a neighbouring size is on the plateau: a start-up time of 10 us
-is 3 % of such a copy on PCIe gen5 x16."""
 _NO_LINKS = ("mpi", "staged")
 """Channels between devices that do not use the links between them."""
 
@@ -127,12 +121,25 @@ def _of_link(device: DeviceRecord, board: Board | None, point: Point) -> Limit |
         known = link_of(device.link)
         if known is None:
             return None
-        said = device.link.get("max_payload_bytes", "")
+        said = _payload(device)
         asked = device.link.get("max_read_request_bytes", "")
-        payload, link = int(said) if said.isdecimal() else _USUAL_PAYLOAD, known
-        value, guess, by = link.payload(payload), "" if said.isdecimal() else " assumed", ""
+        payload, link = said or _USUAL_PAYLOAD, known
+        value, guess, by = link.payload(payload), "" if said else " assumed", ""
     facts = [f"PCIe {link.name}", f"MPS {payload}{guess}", f"MRRS {asked}" if asked else "", by]
     return Limit(ways * value, "link", ", ".join(filter(None, facts)), ways * link.raw)
+
+
+def _payload(device: DeviceRecord) -> int:
+    """Most bytes of data in a packet of the device's link; 0 where it is not known."""
+    said = device.link.get("max_payload_bytes", "")
+    return int(said) if said.isdecimal() else 0
+
+
+def assumed(device: DeviceRecord) -> str:
+    """What the limit of a device's link assumes: ``MPS 256``; empty where all of it is known."""
+    board = boards.of_device(device.properties)
+    known = (board is not None and board.has("link")) or _payload(device) > 0
+    return "" if known else f"MPS {_USUAL_PAYLOAD}"
 
 
 def _of_memory(device: DeviceRecord, board: Board | None, point: Point) -> Limit | None:
@@ -216,7 +223,7 @@ def _settled(rates: Sequence[tuple[int, float]]) -> range:
         if near and rate >= (1 - PLATEAU) * highest:
             return range(i, last + 1)
     before = [size for size, _ in rates[:-1] if _STEP * size >= rates[last][0]]
-    alone = not before and rates[last][0] >= ALONE
+    alone = not before and rates[last][0] >= SETTLED
     return range(last, last + 1) if alone else range(0)
 
 

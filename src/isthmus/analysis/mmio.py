@@ -141,6 +141,7 @@ def _meeting(pio: Frame, dma: Frame, of_pio: str, of_dma: str) -> float:
 
 
 _CPU_HERTZ = 3.4e9
+"""See the next two."""
 _INSTRUCTIONS_PER_CYCLE, _FLOPS_PER_CYCLE = 4.0, 8.0
 """Of the processor whose lost work is told: that of McCalpin, TACC TR-14-10, section 5.2."""
 _PACKET = 24

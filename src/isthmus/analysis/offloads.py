@@ -9,7 +9,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from isthmus.measure.protocol import Noise
+from isthmus.results.noise import Noise
 from isthmus.results.run_file import ClockName, Point, Run
 from isthmus.statistics import (
     Interval,
@@ -136,8 +136,12 @@ class Case:
     @property
     def name(self) -> str:
         """The kind of memory, with offset and hand-over where these are not the default."""
-        further = f" +{self.relative_offset} B" if self.relative_offset else ""
-        return f"{self.memory}{further}{' (copied)' if self.handover == 'copy' else ''}"
+        return f"{self.place}{' (copied)' if self.handover == 'copy' else ''}"
+
+    @property
+    def place(self) -> str:
+        """The kind of memory, with its offset."""
+        return f"{self.memory} +{self.relative_offset} B" if self.relative_offset else self.memory
 
     @property
     def add(self) -> str:

@@ -9,11 +9,10 @@ from statistics import median
 from typing import Any, Literal, NamedTuple
 
 from isthmus.analysis import wording
-from isthmus.analysis.ratios import SMALL
 from isthmus.analysis.summary import measured_on
 from isthmus.results.run_file import ClockName, Point
 from isthmus.statistics import Judgement
-from isthmus.studies.transfer import LARGE
+from isthmus.thresholds import LARGE, SMALL
 
 CLASSES = ((1, SMALL), (SMALL + 1, LARGE - 1), (LARGE, math.inf), (0, 0))
 """Bytes, from and to: sizes that are judged together; the last is of what has no size."""

@@ -24,8 +24,6 @@ from isthmus.frames import Frame, missing
 from isthmus.results.run_file import Point, Rerun, Run, Verified
 from isthmus.statistics import LOOKS, Interval, over_processes
 
-SMALL = 4096
-"""Bytes: up to this size the time of a transfer is mostly overhead."""
 _MEDIANS = ("device", "api", "operation", "memory", "bytes", "rerun", "log", "log_low", "log_high")
 
 
@@ -53,15 +51,30 @@ class Ratio(NamedTuple):
         return self._replace(interval=self.interval.inverse())
 
 
+class Memories(NamedTuple):
+    """Kinds of memory that are compared: of a device, and of its reference."""
+
+    own: str
+    reference: str
+
+    def __str__(self) -> str:
+        return self.own if self.own == self.reference else f"{self.own} / {self.reference}"
+
+
 class Pair(NamedTuple):
     """One operation measured on two devices: ``times`` has one row per size and rerun."""
 
     device: str
     reference: str
     operation: str
-    memory: str
+    memories: Memories
     axes: str
     times: Frame
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """First cells of its rows: device, reference, operation, memory and axes."""
+        return self.device, self.reference, self.operation, str(self.memories), self.axes
 
 
 def varying_axes(points: Iterable[Point]) -> list[str]:
@@ -221,10 +234,10 @@ def pairs(run: Run, table: Frame) -> list[Pair]:
     for (operation, axes), group in groups(table, ["operation", "axes"]):
         for reference, device in combinations(devices, 2):
             ours, theirs = group[group["device"] == device], group[group["device"] == reference]
-            for memory, own, other in by_memory(ours, theirs):
+            for memories, own, other in by_memory(ours, theirs):
                 times = divide(own, other)
                 if not times.empty:
-                    pairs.append(Pair(device, reference, operation, memory, axes, times))
+                    pairs.append(Pair(device, reference, operation, memories, axes, times))
     return pairs
 
 
@@ -234,12 +247,11 @@ def software_only(run: Run) -> frozenset[str]:
     return frozenset(devices)
 
 
-def by_memory(ours: Frame, theirs: Frame) -> Iterator[tuple[str, Frame, Frame]]:
+def by_memory(ours: Frame, theirs: Frame) -> Iterator[tuple[Memories, Frame, Frame]]:
     """Rows of two devices with equal kinds of memory, or of each device's one kind."""
     own, other = sorted(set(ours["memory"])), sorted(set(theirs["memory"]))
     kinds = [(kind, kind) for kind in own if kind in other]
     if not kinds and len(own) == len(other) == 1:
         kinds = [(own[0], other[0])]
     for kind, of in kinds:
-        name = kind if kind == of else f"{kind} / {of}"
-        yield name, ours[ours["memory"] == kind], theirs[theirs["memory"] == of]
+        yield Memories(kind, of), ours[ours["memory"] == kind], theirs[theirs["memory"] == of]

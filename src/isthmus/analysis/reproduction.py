@@ -25,19 +25,13 @@ from isthmus.frames import Frame
 from isthmus.published.source import Figure, Row, Source, Term
 from isthmus.results.run_file import QUICK_PROCESSES, DeviceRecord, Run
 from isthmus.statistics import Interval, exact, location, over_processes
+from isthmus.thresholds import BUSY, QUICK
 from isthmus.units import format_size
 from isthmus.validation import events, fitting
 from isthmus.validation.closed_forms import closed_form
 from isthmus.validation.combining import combined
 
 NOT_MEASURED = "not measured"
-_FAR = 0.1
-"""Residual beyond which a figure is not reproduced: the precision of quick runs."""
-_BUSY = 0.5
-"""Load average per processor from which other programs decide how long software takes.
-
-Two processors can share a core. AMD's OpenCL took 6.0 us a call in some runs and 9.0 us in others,
-on two such processors at loads of 5 to 14 (benchmarks/RESULTS.md, 2026-11-27)."""
 
 
 @dataclass(frozen=True)
@@ -81,14 +75,14 @@ class ReproducedRow:
     def told(self) -> bool:
         """Whether the interval tells if the published figure is reproduced.
 
-        False where it holds both: agreement, and a residual beyond ``_FAR``. Also where other
+        False where it holds both: agreement, and a residual beyond ``QUICK``. Also where other
         programs ran: the next run on this machine may differ by more than the interval.
         """
         ends = self.residuals
         if ends is None or self.busy:
             return not self.busy
         low, high = ends
-        return not (low <= 0 <= high and max(-low, high) > _FAR)
+        return not (low <= 0 <= high and max(-low, high) > QUICK)
 
     @property
     def missed(self) -> bool:
@@ -126,7 +120,7 @@ def _beside_others(one: ReproducedRow, run: Run) -> ReproducedRow:
         (run.environment.get("load_average") or [0.0])[0],
         int(run.environment.get("logical_cpus") or 1),
     )
-    if one.how != "hybrid" or load < _BUSY * processors:
+    if one.how != "hybrid" or load < BUSY * processors:
         return one
     reason = (
         f"other programs ran (load average {load:.1f}, processors: {processors}) and slow the "

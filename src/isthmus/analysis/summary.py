@@ -10,16 +10,17 @@ import numpy as np
 from numpy.typing import NDArray
 
 from isthmus import _core, studies
-from isthmus.analysis import fits, host_state, limits
+from isthmus.analysis import host_state, limits
 from isthmus.analysis.limits import Limits
 from isthmus.frames import Frame, Series
-from isthmus.results.run_file import IMPORTED, NO_LINK_BPS, ClockName, Point, Rerun, Run
+from isthmus.results.run_file import IMPORTED, ClockName, Point, Rerun, Run
 from isthmus.statistics import (
     LOOKS,
     Basis,
     Interval,
     basis_over_processes,
     exact,
+    fits,
     middle,
     over_processes,
     quantile,
@@ -27,7 +28,17 @@ from isthmus.statistics import (
     within_process,
 )  # fmt: skip
 from isthmus.statistics.host_state import Slow
-from isthmus.studies.transfer import LARGE, LATENCY_BYTES
+from isthmus.thresholds import (
+    DRIFT,
+    KERNEL_NOISE,
+    LARGE,
+    MEDIAN_TO_LEAST,
+    NO_MEMORY_BPS,
+    NOTHING_BPS,
+    SMALL,
+    STEAL_SEEN,
+    TIMER,
+)
 
 Seconds = NDArray[np.float64]
 
@@ -55,10 +66,11 @@ _BOTH_AT_ONCE = (
     ("bidirectional", "read", "write"), ("bandwidth", "read_bandwidth", "write_bandwidth"),
 )  # fmt: skip
 """Operations in both directions, each with those in one."""
-_TIMER_SHARE = 0.1
-_MEDIAN_TO_MIN = 1.5
 _DRIFT_CONFIDENCE = 0.999
+"""Confidence of the intervals that do not meet where a process drifts. A choice: of a thousand
+steady processes few are flagged."""
 _DRIFT_LEAST_SAMPLES = 24
+"""Samples of a process from which on drift is looked for: eight in each third. A choice."""
 
 
 def estimate(
@@ -129,7 +141,7 @@ def is_timer_bound(rerun: Rerun) -> bool:
     empty_s = rerun.intervals * rerun.clock.empty_pair_s
     if samples.empty_ticks:
         empty_s = median(samples.empty_ticks) * samples.seconds_per_tick
-    return empty_s > _TIMER_SHARE * middle(samples.ticks) * samples.seconds_per_tick
+    return empty_s > TIMER * middle(samples.ticks) * samples.seconds_per_tick
 
 
 class _Row(NamedTuple):
@@ -168,10 +180,8 @@ def _flags(point: Point, clock: ClockName, run: Run, row: _Row) -> set[str]:
         "within": len(measured) == 1,
         "reruns_apart": several and row.alone.half_width > precision,
         "host_varies": several and row.alone.half_width <= precision < interval.half_width,
-        "median_min_apart": row.lowest * _MEDIAN_TO_MIN < interval.value,
-        "steal": any(
-            r.noise.steal_s > host_state.LEAST_STEAL * r.measured_s * processors for r in measured
-        ),
+        "median_min_apart": row.lowest * MEDIAN_TO_LEAST < interval.value,
+        "steal": any(r.noise.steal_s > STEAL_SEEN * r.measured_s * processors for r in measured),
         "timer_bound": clock == "host" and any(map(is_timer_bound, measured)),
     }
     return flags | {flag for flag, holds in disturbed.items() if holds}
@@ -274,12 +284,6 @@ def _empty_row(point: Point, run: Run) -> dict[str, object]:
     }
 
 
-_NO_MEMORY = 2e13
-"""Bytes a second beyond any device's memory and caches."""
-_NOISE = 0.1
-"""Share of a kernel's shortest time that may be noise."""
-
-
 def _axes(frame: Frame) -> list[str]:
     return [name for name in frame.columns if name not in COLUMNS]
 
@@ -315,39 +319,34 @@ def _copies_nothing(sizes: Frame) -> bool:
     work on each byte, and a disturbed launch longer than the work can make the time seem to fall
     with the size.
     """
-    low, high = sizes[sizes["bytes"] <= LATENCY_BYTES], sizes[sizes["bytes"] >= LARGE]
+    low, high = sizes[sizes["bytes"] <= SMALL], sizes[sizes["bytes"] >= LARGE]
     if low.empty or high.empty:
         return False
     short, long = float(low["median_s"].median()), float(high["median_s"].iloc[-1])
     largest = float(high["bytes"].iloc[-1])
     more = largest - low["bytes"].median()
-    grows = long > 2 * short or more <= NO_LINK_BPS * (long - short)
-    return not grows or largest > NO_LINK_BPS * long
+    grows = long > 2 * short or more <= NOTHING_BPS * (long - short)
+    return not grows or largest > NOTHING_BPS * long
 
 
 def _is_idle(sizes: Frame) -> bool:
     """Whether a kernel moved nothing.
 
-    What the largest size has more than the smallest would need ``_NO_MEMORY`` or more in the time
-    that it takes longer than the shortest sample, or in ``_NOISE`` of that sample where the
-    difference is less.
+    What the largest size has more than the smallest would need ``NO_MEMORY_BPS`` or more in the
+    time that it takes longer than the shortest sample, or in ``KERNEL_NOISE`` of that sample where
+    the difference is less.
     """
     more = float(sizes["bytes"].iloc[-1] - sizes["bytes"].iloc[0])
     shortest = float(sizes["min_s"].min())
     longer = float(sizes["median_s"].iloc[-1]) - shortest
-    return more > _NO_MEMORY * max(longer, _NOISE * shortest)
-
-
-_DRIFT = 0.1
-"""A shared machine does not keep its speed from one point to the next: on an H100, runs differed by
-7 %."""
+    return more > NO_MEMORY_BPS * max(longer, KERNEL_NOISE * shortest)
 
 
 def _mark_above_sum(frame: Frame, precision: float) -> None:
     """Flags rates of both directions at once that exceed the sum of what each reaches alone.
 
     Only where they cross a link: caches of a processor can. Measured ones only by more than
-    ``_DRIFT``, and not where the interval is of one process.
+    ``DRIFT``, and not where the interval is of one process.
     """
     same = ["study", "device", "memory", "bytes", "clock", *_axes(frame)]
     ends = frame[same].assign(
@@ -361,7 +360,7 @@ def _mark_above_sum(frame: Frame, precision: float) -> None:
         for single in alone:
             known = ends[frame["operation"].eq(single)][[*same, "most"]]
             rates = rates.merge(known.rename({"most": single}), on=same)
-        slack = np.where(rates["clock"] == "simulated", 0.0, _DRIFT)
+        slack = np.where(rates["clock"] == "simulated", 0.0, DRIFT)
         together = sum(rates[single] for single in alone)
         most = (1 + np.maximum(relevant(precision), slack)) * together
         above = (rates["least"] > most) & ~rates["label"].isin(one_process)

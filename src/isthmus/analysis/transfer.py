@@ -10,10 +10,8 @@ import numpy as np
 from isthmus import backends
 from isthmus.analysis import hybrid, reproduction, wording
 from isthmus.analysis.context import SERIES, AnalysisContext, Rows, each, question, rate_of
-from isthmus.analysis.fits import Curve, curve_of, half_bandwidth
 from isthmus.analysis.hybrid import estimated
 from isthmus.analysis.ratios import (
-    SMALL,
     Ratio,
     by_size,
     complete,
@@ -26,7 +24,8 @@ from isthmus.analysis.ratios import (
 from isthmus.boards import Board
 from isthmus.frames import Frame, Series
 from isthmus.statistics import Interval
-from isthmus.studies.transfer import LARGE
+from isthmus.statistics.fits import Curve, curve_of, half_bandwidth
+from isthmus.thresholds import LARGE, SMALL
 from isthmus.units import format_size
 
 
@@ -184,13 +183,13 @@ _RATIO = "[time_ratio] within sizes reruns"
 )  # fmt: skip
 def small(context: AnalysisContext) -> Rows:
     """Ratio of times between devices for small transfers."""
-    for *pair, times in context.pairs:
-        some = times[times["bytes"].between(1, SMALL)]
+    for pair in context.pairs:
+        some = pair.times[pair.times["bytes"].between(1, SMALL)]
         found = ratio(some, context.simultaneous(len(context.pairs)))
         if found:
             single = by_size(some, context.confidence)["ratio"]
             ends = (single.min(), single.max())
-            yield *pair, found.over, *found.cells, *ends, context.judge(found.interval)
+            yield *pair.names, found.over, *found.cells, *ends, context.judge(found.interval)
 
 
 @question(
@@ -200,8 +199,8 @@ def small(context: AnalysisContext) -> Rows:
 def indistinguishable(context: AnalysisContext) -> Rows:
     """Size from which on no relevant difference between two devices is significant."""
     sizes = sum(pair.times["bytes"].nunique() for pair in context.pairs)
-    for *pair, times in context.pairs:
-        single = by_size(times, context.simultaneous(sizes))
+    for pair in context.pairs:
+        single = by_size(pair.times, context.simultaneous(sizes))
         if single.empty:
             continue
         ratios = single[["ratio", "low", "high"]].itertuples()
@@ -212,7 +211,7 @@ def indistinguishable(context: AnalysisContext) -> Rows:
         beyond = Series(np.concatenate([alike["high"], 1 / alike["low"]])) - 1
         widest = float(beyond.max())  # NaN where they always differ
         within = bool(single["within"].any())
-        yield *pair, where, size, single["bytes"].iloc[-1], widest, within
+        yield *pair.names, where, size, single["bytes"].iloc[-1], widest, within
 
 
 @question(
@@ -264,7 +263,7 @@ def ceiling(context: AnalysisContext) -> Rows:
         if swapped == (pair.reference in context.copies):
             continue
         device, copy = (pair.reference, pair.device) if swapped else (pair.device, pair.reference)
-        memory = pair.memory.split(" / ")[-1 if swapped else 0]
+        memory = pair.memories.reference if swapped else pair.memories.own
         key = (device, pair.operation, memory, pair.axes)
         at_peak = pair.times[pair.times["bytes"] == sizes.get(key, 0)]
         found = ratio(at_peak, context.confidence)

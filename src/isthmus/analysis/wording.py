@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Container, Iterator, Mapping, Sequence
 from types import MappingProxyType
 
-from isthmus.analysis.host_state import LEAST_STEAL, Variation
+from isthmus.analysis.host_state import Variation
 from isthmus.results.run_file import Run
-from isthmus.units import format_size
+from isthmus.thresholds import STEAL_SEEN
+from isthmus.units import Amount, format_size, size_amount
 
 MOST_TOLD = 10.0
 """Ratio of times beyond which an upper bound is not shown: it would tell nothing."""
+_DIGITS = 4
+"""Most digits of a size that is shown exactly."""
 _BINARY = ("", "Ki", "Mi", "Gi", "Ti")
 
 
@@ -31,13 +34,18 @@ HOST_REFERENCES = MappingProxyType(
 
 def percent(share: float) -> str:
     """``4.2 %``: two digits below ten per cent, whole numbers above."""
-    return f"{100 * share:.1f} %" if abs(share) < 0.1 else f"{100 * share:.0f} %"
+    return str(percent_amount(share))
+
+
+def percent_amount(share: float) -> Amount:
+    """See ``percent``."""
+    return Amount(f"{100 * share:.{1 if abs(share) < 0.1 else 0}f}", "%")
 
 
 def host_varied(found: Variation) -> str:
     """In which part of a run the host was slower, and which points follow it, as a sentence."""
     what = HOST_REFERENCES[found.reference]
-    steal = f", {percent(found.steal)} steal" if found.steal >= LEAST_STEAL else ""
+    steal = f", {percent(found.steal)} steal" if found.steal >= STEAL_SEEN else ""
     text = (
         f"The host was {percent(found.slower)} slower in {percent(found.share)} of this run "
         f"({what}{steal}): points of size {sizes(found.followed)} follow it"
@@ -48,12 +56,22 @@ def host_varied(found: Variation) -> str:
 
 def size(value: float) -> str:
     """Any size, rounded: ``12.3Ki``."""
+    return "".join(_size(value))
+
+
+def size_in_bytes(value: float) -> str:
+    """Any size, rounded, with its unit: ``12.3 KiB``."""
+    number_, unit = _size(value)
+    return f"{number_} {unit}B"
+
+
+def _size(value: float) -> Amount:
     if value <= 0 or not math.isfinite(value):
-        return "0" if value == 0 else "unknown"
-    if float(value).is_integer() and len((exact := format_size(int(value))).rstrip("KMGTi")) <= 4:
+        return Amount("0" if value == 0 else "unknown", "")
+    if float(value).is_integer() and len((exact := size_amount(int(value))).number) <= _DIGITS:
         return exact
     power = min(int(math.log2(value)) // 10 if value >= 1 else 0, len(_BINARY) - 1)
-    return f"{number(value / 1024**power)}{_BINARY[power]}"
+    return Amount(number(value / 1024**power), _BINARY[power])
 
 
 def sizes(values: Sequence[int]) -> str:
@@ -62,12 +80,19 @@ def sizes(values: Sequence[int]) -> str:
     return format_size(low) if low == high else f"{format_size(low)} to {format_size(high)}"
 
 
-def facts(known: Mapping[str, object], of: str = "") -> Iterator[tuple[str, str]]:
-    """Names and values of nested facts as text, without empty ones: ``link: speed, 16 GT/s``."""
+def facts(
+    known: Mapping[str, object], of: str = "", without: Container[str] = ()
+) -> Iterator[tuple[str, str]]:
+    """Names and values of nested facts as text, without empty ones: ``link: speed, 16 GT/s``.
+
+    ``without``: names that are left out, at every depth.
+    """
     for name, value in known.items():
+        if name in without:
+            continue
         title = f"{of}{name}".replace("_", " ")
         if isinstance(value, Mapping):
-            yield from facts(value, f"{title}: ")
+            yield from facts(value, f"{title}: ", without)
         elif isinstance(value, (list, tuple)):
             yield title, ", ".join(map(str, value))
         elif value not in ("", None):

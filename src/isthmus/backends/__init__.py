@@ -12,22 +12,22 @@ import math
 import re
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Protocol
 
+from isthmus import built
+from isthmus.candidates import Candidate, Problem
 from isthmus.checks.base import Check
+from isthmus.descriptions import DeviceDescription
 from isthmus.errors import UsageError
 from isthmus.registration import Registry
 from isthmus.run_options import RunOption
-from isthmus.system import built
 from isthmus.text import nearest
 
 if TYPE_CHECKING:
-    from isthmus.measure.address import Address
-    from isthmus.measure.protocol import DeviceDescription
+    from isthmus.address import Address
 
 LIBRARIES = built.FOLDER / "backends"
 _SHORT_PCI_ADDRESS = re.compile(r"[0-9a-f]{2}:[0-9a-f]{2}\.[0-7]")
@@ -35,32 +35,6 @@ _SHORT_PCI_ADDRESS = re.compile(r"[0-9a-f]{2}:[0-9a-f]{2}\.[0-7]")
 _POSITION = re.compile(r"[0-9.:]+|(?:[0-9a-f]{4,8}:)?[0-9a-f]{2}:[0-9a-f]{2}\.[0-7]")
 """A number, an id such as ``0:1`` or a PCI address: never looked for in names, which have versions.
 """
-
-
-@dataclass(frozen=True)
-class Candidate:
-    """One way to load a backend: the environment that its worker gets."""
-
-    label: str
-    environment: Mapping[str, str] = field(default_factory=lambda: MappingProxyType({}))
-    keys: Mapping[str, str] = field(default_factory=lambda: MappingProxyType({}))
-    """Address options that choose between candidates, e.g. which ``.icd`` file."""
-    mode: str = ""
-    """The part after ``@`` in addresses of this candidate."""
-    hardware: bool = True
-    """False where an emulated card or software without a device is timed."""
-    built_in: bool = False
-    """Whether it loads no vendor's library, so that one worker can serve several backends."""
-
-
-@dataclass(frozen=True)
-class Problem:
-    """A reason why a device cannot be used here, and the remedy."""
-
-    what: str
-    cure: str
-    mode: str | None = None
-    """The mode of addresses that have the problem; None: all modes."""
 
 
 class Described(Protocol):

@@ -8,10 +8,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from isthmus import built
 from isthmus.boards.board import Board, Setting
 from isthmus.boards.reader import from_flat, read
 from isthmus.errors import IsthmusError, UsageError
-from isthmus.system import built
 
 __all__ = ["Board", "Setting", "load", "named", "names", "of_device", "recorded", "resolve"]
 

@@ -3,12 +3,7 @@
 from __future__ import annotations
 
 from isthmus.checks.base import Check, Facts, Result
-
-_BUSY = 0.5
-"""Programs per processor from which a measuring process may have to wait.
-
-The load of an idle machine is below 0.1; one other program on two processors has 1.0.
-"""
+from isthmus.thresholds import BUSY
 
 
 def judge(facts: Facts) -> Result | None:
@@ -20,7 +15,7 @@ def judge(facts: Facts) -> Result | None:
     found = f"load {float(loads[0]):.1f} on {processors} processors"
     when = " before the run" if facts.recorded else ""
     command = "" if facts.recorded else "cat /proc/loadavg"
-    if loads[0] < _BUSY * processors:
+    if loads[0] < BUSY * processors:
         return Result(state="good", found=found + when, command=command)
     return Result(
         state="unknown",

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from isthmus.checks.base import NOT_RECORDED, Check, Facts, Result
+from isthmus.thresholds import STEAL_SLOWS
 
-_NOTICEABLE = 0.05
-"""Share of the busy time; less widens intervals, but lowers no rate that a table shows."""
-_NOW = "vmstat 1 5  # column st: now"
+_VMSTAT = "vmstat 1 5"
+_NOW = f"{_VMSTAT}  # column st: now"
 _SINCE_START = "head -1 /proc/stat  # 8th number: ticks of steal"
 
 
@@ -20,7 +20,7 @@ def judge(facts: Facts) -> Result | None:
     known = _during(facts)
     if known is not None:
         taken, of = known
-        if taken < _NOTICEABLE:
+        if taken < STEAL_SLOWS:
             return Result(state="good", found=f"{100 * taken:.1f} % of {of}")
         return Result(
             state="bad",
@@ -36,13 +36,13 @@ def judge(facts: Facts) -> Result | None:
     if share is None:
         return Result(state="unknown", found=NOT_RECORDED)
     command = "" if facts.recorded else _SINCE_START
-    if share < _NOTICEABLE:
+    if share < STEAL_SLOWS:
         found = f"{100 * share:.1f} % of {whole} since start"
         return Result(state="good", found=found, command=command)
     return Result(
         state="unknown",
         found=f"others took {100 * share:.0f} % of {whole} since start; now is not known",
-        cure=f"see what they take now: {_NOW.partition('  ')[0]}",
+        cure=f"see what they take now: {_VMSTAT}",
         command=command,
     )
 

@@ -7,13 +7,14 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from isthmus.analysis.advice import Advice, Option, Way
+from isthmus.analysis.commands import is_address, study_command
 from isthmus.analysis.wording import number, percent
 from isthmus.columns import wrapped
 from isthmus.program import invocation, option_words
-from isthmus.results.commands import is_address, study_command
-from isthmus.results.run_file import NO_LINK_BPS, DeviceRecord
+from isthmus.results.run_file import DeviceRecord
 from isthmus.statistics import Interval
-from isthmus.units import format_rate, format_seconds, format_size
+from isthmus.thresholds import NOTHING_BPS
+from isthmus.units import format_rate, format_seconds, format_size, seconds_amount
 from isthmus.written import json_text
 
 DIRECTIONS = {"h2d": "to the device", "d2h": "to the host"}
@@ -29,17 +30,16 @@ def named(way: Way, size: int) -> str:
 
 def _timed(time: Interval) -> str:
     """A time with its interval: ``8.10 ms (7.94 to 8.31)``."""
-    value, low, high = map(format_seconds, time[:3])
+    value, low, high = map(seconds_amount, time[:3])
     if not time.known:
         return f"{value} (interval unknown)"
-    short = low.removesuffix(value[-3:]) if high.endswith(value[-3:]) else low
-    return value if low == high else f"{value} ({short} to {high})"
+    return str(value) if low == high else f"{value} ({low.and_to(high)})"
 
 
 def _rated(option: Option, size: int) -> str:
     """The rate; empty where it is so high that nothing was copied."""
     rate = size / option.time.value
-    return format_rate(rate) if rate < NO_LINK_BPS else ""
+    return format_rate(rate) if rate < NOTHING_BPS else ""
 
 
 def sentence(option: Option, size: int, direction: str) -> str:

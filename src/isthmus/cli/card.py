@@ -9,10 +9,10 @@ from typing import Annotated
 
 import typer
 
+from isthmus import xrt_emulation
 from isthmus.command import App
 from isthmus.errors import UsageError
 from isthmus.output import put
-from isthmus.system import emulation
 
 
 def add_to(app: typer.Typer) -> None:
@@ -20,7 +20,7 @@ def add_to(app: typer.Typer) -> None:
     group = App(no_args_is_help=True, rich_markup_mode=None)
     group.command(name="boards", help="List the boards, or one board's parameters.")(boards)
     app.add_typer(group, name="card", help="The emulated card: boards, kernels, programs on it.")
-    emulation.add_commands(app, group)
+    xrt_emulation.add_commands(app, group)
 
 
 def boards(

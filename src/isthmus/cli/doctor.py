@@ -121,11 +121,11 @@ def _of_run(path: Path) -> tuple[Judged, list[str], Variation | None]:
 
 def _host_speed(varied: Variation) -> Result:
     """What ``show`` says of the host's own speed, as a finding."""
-    from isthmus.analysis.host_state import LEAST_STEAL
     from isthmus.analysis.wording import host_varied
     from isthmus.checks import Result
+    from isthmus.thresholds import STEAL_SEEN
 
-    stolen = varied.steal >= LEAST_STEAL
+    stolen = varied.steal >= STEAL_SEEN
     return Result(
         check="host_speed",
         state="bad",

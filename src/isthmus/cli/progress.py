@@ -14,7 +14,7 @@ from rich.progress import TextColumn
 from isthmus.measure.rounds import Standing
 from isthmus.measure.runner import Answer
 from isthmus.output import line
-from isthmus.studies.transfer import LARGE
+from isthmus.thresholds import LARGE
 from isthmus.units import format_rate, format_seconds, format_size, printable
 
 _PLAIN_EVERY_S = 10.0

@@ -55,12 +55,12 @@ def repeat(
     ] = "mpirun",
 ) -> int:
     """Runs the command that a run file holds, or one that its plan gives; then compares."""
+    from isthmus.analysis.commands import ranks_of, repeating
     from isthmus.cli import compare, given
     from isthmus.cli.run import fresh_name
     from isthmus.measure.devices import of_earlier
     from isthmus.program import invocation, option_words
     from isthmus.results import run_file
-    from isthmus.results.commands import ranks_of, repeating
 
     compare.limit(relevant, fail_above)  # wrong values are refused before anything is measured
     target = out or fresh_name(run.stem)
@@ -115,8 +115,8 @@ def _over_ranks(launcher: list[str], ranks: int, arguments: list[str]) -> int:
     """
     import subprocess
 
+    from isthmus.analysis.commands import MOST_RANKS
     from isthmus.program import invocation
-    from isthmus.results.commands import MOST_RANKS
 
     if ranks > MOST_RANKS:
         raise UsageError(f"the run says that it had {ranks} ranks; {MOST_RANKS} are the most")

@@ -77,7 +77,7 @@ def reproduce(
     if name is None:
         if any(given.options(context)):
             raise UsageError("which figures? isthmus reproduce lists them; all is every one")
-        put("\n".join(_listed()))
+        put("\n".join(_sources()))
         return 0
     positive(budget, "--budget")
     figures = published.chosen(name)
@@ -116,7 +116,7 @@ def reproduce(
     return GATE_FAILED if gate and (missed or unmeasured) else 0
 
 
-def _listed() -> Iterator[str]:
+def _sources() -> Iterator[str]:
     """Every source with its figures: what each shows, and how far it is reproduced."""
     from isthmus import published
     from isthmus.columns import wrapped

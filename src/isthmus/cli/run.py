@@ -198,7 +198,7 @@ def _kept(studies: Sequence[Study], out: Path, console: Console) -> Iterator[Non
         yield
     except (KeyboardInterrupt, Exception):
         if _file_number(out) not in {None, before}:
-            from isthmus.results.commands import resumed
+            from isthmus.analysis.commands import resumed
 
             command = resumed([one.name for one in studies], out, launcher.ranks_led())
             line(console, f"what was measured is in {out}; go on: {command}")

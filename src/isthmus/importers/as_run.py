@@ -21,11 +21,10 @@ from isthmus import importers
 from isthmus.errors import UsageError
 from isthmus.importers.base import Importer, Log, Row
 from isthmus.importers.cleaning import cleaned
-from isthmus.measure.protocol import Noise
 from isthmus.patience import limited
+from isthmus.results.noise import Noise
 from isthmus.results.run_file import (
     IMPORTED,
-    NO_LINK_BPS,
     ClockRecord,
     Origin,
     Point,
@@ -36,6 +35,7 @@ from isthmus.results.run_file import (
     Software,
 )
 from isthmus.text import shortened
+from isthmus.thresholds import NOTHING_BPS
 
 MOST_BYTES = 16 << 20
 """Of a file: outputs have some kilobytes."""
@@ -113,18 +113,10 @@ def _text(data: bytes) -> str:
 def _log(chosen: Importer | None, text: str) -> tuple[Importer, Log]:
     """The importer, and what it reads; of several that match, the first that finds rows."""
     if chosen:
-        return chosen, _read_by(chosen, text)
+        return chosen, chosen.log(text)
     found = [importers.recognised(text), *importers.all_recognised(text)[1:]]
-    logs = [(one, _read_by(one, text)) for one in found]
+    logs = [(one, one.log(text)) for one in found]
     return next((one for one in logs if any(row.operation for row in one[1].rows)), logs[0])
-
-
-def _read_by(chosen: Importer, text: str) -> Log:
-    """What an importer reads; Python refuses to read a whole number of more than 4300 digits."""
-    try:
-        return chosen.read(text)
-    except ValueError as error:
-        raise UsageError(f"not a number: {shortened(str(error))}") from error
 
 
 def _usable(log: Log, bytes_each: int | None) -> tuple[list[Row], list[str]]:
@@ -181,7 +173,7 @@ def _point(figure: Row) -> Point:
 
 
 def _moves_nothing(figure: Row) -> bool:
-    return bool(figure.direction) and figure.moved > NO_LINK_BPS * min(figure.seconds())
+    return bool(figure.direction) and figure.moved > NOTHING_BPS * min(figure.seconds())
 
 
 def _rerun(figure: Row, number: int) -> Rerun:

@@ -18,6 +18,7 @@ import msgspec
 from isthmus.errors import UsageError
 from isthmus.published.source import UNITS as _PUBLISHED_UNITS
 from isthmus.results.run_file import ClockName, DeviceRecord
+from isthmus.text import shortened
 
 Statistic = Literal["mean", "median", "best", "each"]
 """What a printed value is, over the program's repetitions; ``each``: all of them are printed."""
@@ -73,6 +74,12 @@ class Row:
     """As the program prints it, where it means another: ``MB/s`` of XRT is MiB/s."""
     part: str = ""
     """Bank, GPU or pair: rows of different parts are never repetitions of each other."""
+    ends: tuple[str, ...] = ()
+    """The two devices, banks or kinds of buffers of a pair; empty for another part."""
+    engine: Literal["ce", "sm", ""] = ""
+    """Copy engine or processors of a GPU, where a test is of one of them."""
+    called: str = ""
+    """What tells the test from others of its kind and direction, for a sentence."""
     size: int | None = None
     """Bytes of one transfer; None: the output does not say it."""
     times: int = 1
@@ -195,7 +202,11 @@ class Log:
     outcomes: Sequence[Outcome] = ()
     problems: Sequence[Problem] = ()
     facts: Mapping[str, str] = field(default_factory=dict)
-    """Further conditions: ``command``, ``driver``, ``engine``, ``threads``."""
+    """Further conditions: ``command``, ``driver``, ``threads``."""
+    engines: Sequence[str] = ()
+    """Engines that move the data: names of ``isthmus.references``."""
+    emulated: bool = False
+    """Whether a vendor's emulation of hardware was timed."""
     left_out: Sequence[str] = ()
     """Figures that are no transfers, with the reason."""
     assumed: Sequence[str] = ()
@@ -219,6 +230,13 @@ class Importer:
     """Raises UsageError where nothing of it can be read; a row that cannot be read is a problem."""
     has_rates: bool = True
     """Whether the format has rates or times; false where it only describes links."""
+
+    def log(self, text: str) -> Log:
+        """What it reads; Python refuses a whole number of more than 4300 digits."""
+        try:
+            return self.read(text)
+        except ValueError as error:
+            raise UsageError(f"not a number: {shortened(str(error))}") from error
 
 
 class Problems(list[Problem]):

@@ -11,28 +11,14 @@ from xml.etree import ElementTree
 import msgspec
 
 from isthmus.errors import UsageError
-from isthmus.importers.base import (
-    Importer,
-    Kind,
-    Lines,
-    Log,
-    Outcome,
-    Problems,
-    Row,
-    decoded,
-    device,
-    number,
-    slug,
-    unit,
-)
+from isthmus.importers import base
 from isthmus.importers.cleaning import json_objects, without_objects
+from isthmus.thresholds import NOTHING_BPS
 
 _FORMAT = "format_version"
 _TRANSFER, _MEMORY_TEST, _LAUNCH = (
     "transfer_bandwidth", "global_memory_bandwidth", "kernel_launch_latency",
 )  # fmt: skip
-_NOTHING_BPS = 1e12
-"""Rate of a copy from which nothing was moved: no link and no memory copy is as fast."""
 
 
 class _Entry(msgspec.Struct):
@@ -54,7 +40,7 @@ class _File(msgspec.Struct):
 
 
 class _Metric(NamedTuple):
-    kind: Kind
+    kind: base.Kind
     operation: str = ""
     memory: str = ""
     direction: Literal["h2d", "d2h", "both", ""] = ""
@@ -98,14 +84,14 @@ def _metric(entry: _Entry) -> _Metric:
     return found if entry.backend in _APIS else found._replace(operation="")
 
 
-def read(text: str) -> Log:
+def read(text: str) -> base.Log:
     """Transfers, launches and reads of device memory; what is computed is left out."""
     log = _Parts()
     if "<!DOCTYPE" in text or "<!ENTITY" in text:
         raise UsageError("an XML document type, which clpeak does not write")
     objects = [one for one in json_objects(text) if '"clpeak_version"' in one[1][:400]]
     for at, body in objects:
-        file = decoded(body, _File)
+        file = base.decoded(body, _File)
         log.version = file.clpeak_version
         log.take(body, file.entries, '"metric":"{}"', at)
     text = without_objects(text, objects)
@@ -163,7 +149,7 @@ def _of_text(text: str, log: _Parts) -> None:
         elif row.strip().startswith(_ABOUT):
             continue
         elif found := _FAILED.match(row):
-            log.outcomes.append(Outcome(line, test or "clpeak", "failed", found[1]))
+            log.outcomes.append(base.Outcome(line, test or "clpeak", "failed", found[1]))
         elif (found := _SECTION.match(row)) and found[1].strip().lower() in _TITLES:
             test, printed = _TITLES[found[1].strip().lower()], found[2] or ""
             indent = _indent(row)
@@ -209,18 +195,18 @@ class _Parts:
     """What was read so far."""
 
     def __init__(self) -> None:
-        self.rows: list[Row] = []
+        self.rows: list[base.Row] = []
         self.devices: dict[str, str] = {}
         self.apis: dict[str, str] = {}
         self.left_out: dict[str, None] = {}
         self.names: dict[str, None] = {}
-        self.outcomes: list[Outcome] = []
-        self.problems = Problems()
+        self.outcomes: list[base.Outcome] = []
+        self.problems = base.Problems()
         self.version = ""
 
     def take(self, text: str, entries: Sequence[_Entry], word: str, at: int) -> None:
         """Reads the entries of a file, which begins in line ``at``."""
-        lines = Lines(text)
+        lines = base.Lines(text)
         for entry in entries:
             self.one(entry, at - 1 + lines.of(word.format(entry.metric)))
 
@@ -241,22 +227,23 @@ class _Parts:
             with self.problems.of(line):
                 self.rows.append(self._row(entry, metric, line))
 
-    def _row(self, entry: _Entry, metric: _Metric, line: int) -> Row:
-        meant = unit(entry.unit, line)
+    def _row(self, entry: _Entry, metric: _Metric, line: int) -> base.Row:
+        meant = base.unit(entry.unit, line)
         api = _APIS.get(entry.backend, entry.backend.lower())
-        address = f"{api}:{slug(entry.device)}"
+        address = f"{api}:{base.slug(entry.device)}"
         self.devices[address], self.apis[address] = entry.device, api
         call = metric.kind == "call"
         axes: dict[str, int | str] = {"depth": 1, "bank": 0}
         axes |= {"vector": entry.metric} if entry.test == _MEMORY_TEST else {}
-        value = number(entry.value if entry.value is not None else "", line)
-        moved_nothing = metric.kind == "copy" and meant == "GB/s" and value * 1e9 > _NOTHING_BPS
-        return Row(
+        value = base.number(entry.value if entry.value is not None else "", line)
+        moved_nothing = metric.kind == "copy" and meant == "GB/s" and value * 1e9 > NOTHING_BPS
+        return base.Row(
             line=line,
             name=f"{entry.test} {entry.metric}" if entry.metric != entry.test else entry.test,
             kind=metric.kind if metric.memory or call or metric.direction else "other",
             device=address,
             part=entry.device,
+            called=entry.metric.removeprefix("enqueue") if entry.test == _TRANSFER else "",
             size=0 if call else None,
             values=(value,),
             unit=meant,
@@ -273,13 +260,15 @@ class _Parts:
             nothing=moved_nothing,
         )
 
-    def log(self) -> Log:
+    def log(self) -> base.Log:
         """All of it."""
-        return Log(
+        return base.Log(
             tool="clpeak",
             version=self.version,
             rows=self.rows,
-            devices=[device(one, name, api=self.apis[one]) for one, name in self.devices.items()],
+            devices=[
+                base.device(one, name, api=self.apis[one]) for one, name in self.devices.items()
+            ],
             names=list(self.names),
             outcomes=self.outcomes,
             problems=self.problems,
@@ -296,4 +285,4 @@ def _matches(text: str) -> bool:
     )  # fmt: skip
 
 
-IMPORTER = Importer("clpeak", "clpeak's text, --xml-file or --json-file", _matches, read)
+IMPORTER = base.Importer("clpeak", "clpeak's text, --xml-file or --json-file", _matches, read)

@@ -58,7 +58,7 @@ def read(text: str) -> Log:
         devices=[device(one, "files of dd") for one in dict.fromkeys(row.device for row in rows)],
         outcomes=outcomes,
         problems=problems,
-        facts={"engine": "xdma,xdma-tools"} if "/dev/xdma" in text else {},
+        engines=("xdma", "xdma-tools") if "/dev/xdma" in text else (),
     )
 
 

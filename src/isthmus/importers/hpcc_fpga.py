@@ -12,28 +12,14 @@ from collections.abc import Sequence
 import msgspec
 
 from isthmus.errors import UsageError
-from isthmus.importers.base import (
-    SIZE,
-    UNITS,
-    Importer,
-    Lines,
-    Log,
-    Problems,
-    Row,
-    count,
-    decoded,
-    device,
-    number,
-    unit_of,
-)
-from isthmus.importers.base import size as parsed_size
+from isthmus.importers import base
 from isthmus.importers.cleaning import json_objects
 from isthmus.models.serial import SIZES
 
 _NAME = '"effective bandwidth"'
 _HEADER = re.compile(r"^[ \t]*MSize[ \t]+looplength[ \t]+(\S.*?)[ \t]+(\S+)[ \t]*$", re.MULTILINE)
 _TIME_UNIT = re.compile(r"\[([^\]]*)\]")
-_ROW = re.compile(rf"\s*({SIZE})\s+(\d+)\s+(\S+)\s+(\S+)\s*")
+_ROW = re.compile(rf"\s*({base.SIZE})\s+(\d+)\s+(\S+)\s+(\S+)\s*")
 _FACT = re.compile(r"(MPI Ranks|Communication Type|Device)\s{2,}(\S.*?)\s*$")
 _CHANNELS = {"IEC": "card", "PCIE": "staged"}
 _REPLICATIONS = 2
@@ -66,21 +52,26 @@ class _File(msgspec.Struct):
     settings: dict[str, object] = {}
 
 
-def read(text: str) -> Log:
+def read(text: str) -> base.Log:
     """Exchanges of each size."""
     objects = [one for one in json_objects(text) if '"maxCalcBW"' in one[1]]
     return _of_json(*objects[0]) if objects else _of_log(text)
 
 
-def _of_json(at: int, text: str) -> Log:
-    file, lines, rows, problems = decoded(text, _File), Lines(text), list[_Result](), Problems()
+def _of_json(at: int, text: str) -> base.Log:
+    file, lines, rows, problems = (
+        base.decoded(text, _File),
+        base.Lines(text),
+        list[_Result](),
+        base.Problems(),
+    )
     for exponent, one in file.timings.items():
         line = at - 1 + lines.of(f'"{exponent}"')
         with problems.of(line):
             if not (exponent.isdecimal() and int(exponent) < 40 and one.ranks):
                 raise UsageError(f"'{exponent[:20]}' is no message size, or has no times")
-            loops = count(one.ranks[0].looplength, line)
-            total = number(one.best_Bps, line) * number(one.best_s, line)
+            loops = base.count(one.ranks[0].looplength, line)
+            total = base.number(one.best_Bps, line) * base.number(one.best_s, line)
             slowest = [
                 max(_seconds(rank, line) for rank in of_ranks)
                 for of_ranks in zip(*(rank.timings for rank in one.ranks))  # noqa: B905
@@ -93,11 +84,11 @@ def _of_json(at: int, text: str) -> Log:
 
 
 def _seconds(time: _Value, line: int) -> float:
-    return number(time.value, line) * UNITS[unit_of(time.unit, line, time=True)]
+    return base.number(time.value, line) * base.UNITS[base.unit_of(time.unit, line, time=True)]
 
 
-def _of_log(text: str) -> Log:
-    facts, rows, problems = dict[str, str](), list[_Result](), Problems()
+def _of_log(text: str) -> base.Log:
+    facts, rows, problems = dict[str, str](), list[_Result](), base.Problems()
     units: tuple[float, float] | None = None
     fault = "validation failed" if "Validation: FAILED" in text else ""
     for line, row in enumerate(text.splitlines(), 1):
@@ -109,8 +100,11 @@ def _of_log(text: str) -> Log:
                 units = _units(header, line)
         elif units and (cells := _ROW.fullmatch(row)):
             with problems.of(line):
-                time, rate = number(cells[3], line) * units[0], number(cells[4], line) * units[1]
-                bytes_each, loops = parsed_size(cells[1], line), count(cells[2], line)
+                time, rate = (
+                    base.number(cells[3], line) * units[0],
+                    base.number(cells[4], line) * units[1],
+                )
+                bytes_each, loops = base.size(cells[1], line), base.count(cells[2], line)
                 rows.append((line, bytes_each, loops, [time], rate * time, fault))
     kind, ranks = facts.get("Communication Type", ""), facts.get("MPI Ranks", "")
     said = int(ranks) if ranks.isdecimal() else 0
@@ -122,7 +116,9 @@ def _units(header: re.Match[str], line: int) -> tuple[float, float]:
     time = _TIME_UNIT.search(header[1])
     if not time:
         raise UsageError(f"line {line}: no unit of the time in '{header[1][:40]}'")
-    return UNITS[unit_of(time[1], line, time=True)], UNITS[unit_of(header[2], line, time=False)]
+    return base.UNITS[base.unit_of(time[1], line, time=True)], base.UNITS[
+        base.unit_of(header[2], line, time=False)
+    ]
 
 
 _Result = tuple[int, int, int, list[float], float, str]
@@ -130,8 +126,8 @@ _Result = tuple[int, int, int, list[float], float, str]
 
 
 def _output(
-    rows: Sequence[_Result], name: str, kind: str, version: str, ranks: int, problems: Problems
-) -> Log:
+    rows: Sequence[_Result], name: str, kind: str, version: str, ranks: int, problems: base.Problems
+) -> base.Log:
     """``ranks``: as the output says; 0: it does not."""
     sizes = {row[1] for row in rows}
     named = next((name for name, one in SIZES.items() if set(one) == sizes), "own")
@@ -140,18 +136,18 @@ def _output(
     for row in rows:
         with problems.of(row[0]):
             figures.append(_figure(row, named, channel, ranks))
-    return Log(
+    return base.Log(
         tool="HPCC FPGA b_eff",
         version=version,
         rows=figures,
         names=[name] if name else [],
         problems=problems,
-        devices=[device("hpcc_fpga", name or "unknown FPGA", kind="accelerator")],
+        devices=[base.device("hpcc_fpga", name or "unknown FPGA", kind="accelerator")],
         left_out=["b_eff (follows from the sizes)"],
     )
 
 
-def _figure(row: _Result, sizes: str, channel: str, said: int) -> Row:
+def _figure(row: _Result, sizes: str, channel: str, said: int) -> base.Row:
     line, bytes_each, loops, times, total, fault = row
     fitting = total / loops / (_REPLICATIONS * bytes_each)
     ranks = round(fitting)
@@ -163,7 +159,7 @@ def _figure(row: _Result, sizes: str, channel: str, said: int) -> Row:
             f"line {line}: the rate fits {ranks} ranks, and the output says {said}: "
             "is its unit right?"
         )
-    return Row(
+    return base.Row(
         line=line,
         name="exchange",
         kind="peer",
@@ -191,4 +187,4 @@ def _matches(text: str) -> bool:
     return (_NAME in text and '"maxCalcBW"' in text) or _HEADER.search(text) is not None
 
 
-IMPORTER = Importer("hpcc_fpga", "log or --dump-json of HPCC FPGA's b_eff", _matches, read)
+IMPORTER = base.Importer("hpcc_fpga", "log or --dump-json of HPCC FPGA's b_eff", _matches, read)

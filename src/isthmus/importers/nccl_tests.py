@@ -9,18 +9,7 @@ from __future__ import annotations
 import re
 
 from isthmus.errors import UsageError
-from isthmus.importers.base import (
-    SIZE,
-    Importer,
-    Log,
-    Outcome,
-    Problems,
-    Row,
-    device,
-    number,
-    size,
-)
-from isthmus.importers.base import unit as known_unit
+from isthmus.importers import base
 from isthmus.importers.commands import Commands, option, started
 
 _START = re.compile(r"#\s*n[Tt]hreads?:?\s+\d+ n[Gg]pus:? ")
@@ -29,7 +18,7 @@ _RANK = re.compile(
 )
 _COLUMNS = re.compile(r"#\s+size\s+count\s+type\b.*\bbusbw\b")
 _UNITS = re.compile(r"#\s+\(B\)\s+\(elements\)\s+(.*)$")
-_ROW = re.compile(rf"\s*({SIZE})\s+(\d+)\s+(\w+)\s+(.*)$")
+_ROW = re.compile(rf"\s*({base.SIZE})\s+(\d+)\s+(\w+)\s+(.*)$")
 _AVERAGE = re.compile(r"#\s*Avg bus bandwidth\s*:\s*(\S+)")
 _WRONG = re.compile(r"#\s*Out of bounds values : (\d+) (\w+)")
 _PROGRAM = re.compile(r"(?:all|reduce|broadcast|sendrecv|gather|scatter|hypercube)\w*_perf")
@@ -46,9 +35,9 @@ _VALUES = 3
 _IS_VALUE = re.compile(r"-?\d+(?:\.\d+)?(?:e[+-]?\d+)?$")
 
 
-def read(text: str) -> Log:
+def read(text: str) -> base.Log:
     """A row for each size, and kind of buffer."""
-    rows, problems, outcomes = list[Row](), Problems(), list[Outcome]()
+    rows, problems, outcomes = list[base.Row](), base.Problems(), list[base.Outcome]()
     names, ranks, hosts = dict[str, None](), set[str](), set[str]()
     name, units, table = "", ("us", "GB/s", "GB/s"), False
     average, commands, begun = "", Commands(_PROGRAM), ""
@@ -75,19 +64,21 @@ def read(text: str) -> Log:
             average = found[1]
         elif (found := _WRONG.match(row)) and found[2] != "OK":
             outcomes.append(
-                Outcome(line, name or "nccl-tests", "failed", f"{found[1]} wrong values")
+                base.Outcome(line, name or "nccl-tests", "failed", f"{found[1]} wrong values")
             )
         elif found := _FAILED.match(row):
-            outcomes.append(Outcome(line, name or "nccl-tests", "failed", found[1].strip()[:120]))
+            outcomes.append(
+                base.Outcome(line, name or "nccl-tests", "failed", found[1].strip()[:120])
+            )
         elif table and (found := _ROW.match(row)):
             with problems.of(line):
                 rows += _rows(line, found, name, units, problems)
     facts = {"ranks": str(len(ranks)) if ranks else "",
              "hosts": _hosts(commands, len(ranks), len(hosts)), "average": average}  # fmt: skip
-    return Log(
+    return base.Log(
         tool="nccl-tests",
         rows=rows,
-        devices=[device("nccl:0", next(iter(names), "GPUs"), api="nccl", kind="gpu")],
+        devices=[base.device("nccl:0", next(iter(names), "GPUs"), api="nccl", kind="gpu")],
         names=list(names),
         outcomes=outcomes,
         problems=problems,
@@ -115,13 +106,13 @@ def _units(text: str, line: int) -> tuple[str, str, str]:
     found = re.findall(r"\(([^)]+)\)", text)
     if len(found) < _VALUES:
         raise UsageError(f"line {line}: units of the columns are missing")
-    return (known_unit(found[0], line), known_unit(found[1], line), known_unit(found[2], line))
+    return (base.unit(found[0], line), base.unit(found[1], line), base.unit(found[2], line))
 
 
 def _rows(
-    line: int, found: re.Match[str], name: str, units: tuple[str, str, str], problems: Problems
-) -> list[Row]:
-    bytes_each = size(found[1], line) if found[1] != "0" else 0
+    line: int, found: re.Match[str], name: str, units: tuple[str, str, str], problems: base.Problems
+) -> list[base.Row]:
+    bytes_each = base.size(found[1], line) if found[1] != "0" else 0
     if not bytes_each:
         return []
     cells = found[4].split()
@@ -140,9 +131,9 @@ def _rows(
             problems.add(line, f"busbw {values[2]}: too small for the digits that are printed")
             continue
         wrong = values[3] if len(values) > _VALUES and values[3].isdecimal() else "0"
-        result.append(Row(
+        result.append(base.Row(
             line=line, name=f"{name or 'collective'} busbw", kind="collective", device="nccl:0",
-            part=place, size=bytes_each, values=(number(values[2], line),), unit=units[2],
+            part=place, size=bytes_each, values=(base.number(values[2], line),), unit=units[2],
             statistic="mean", api="nccl", memory="device", initiator="kernel", clock="host",
             fault=f"{wrong} wrong values" if wrong not in {"0", "N/A"} else "",
         ))  # fmt: skip
@@ -155,7 +146,7 @@ def _is_time(cells: list[str], at: int) -> bool:
     return cells[at].isdecimal() and len(rest) == 2 and all("." in one for one in rest)
 
 
-IMPORTER = Importer(
+IMPORTER = base.Importer(
     "nccl_tests", "nccl-tests and rccl-tests", lambda text: re.search(
         _COLUMNS.pattern, text, re.MULTILINE
     ) is not None or _START.search(text) is not None, read,

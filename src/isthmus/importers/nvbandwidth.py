@@ -14,20 +14,7 @@ from typing import Any, Literal, NamedTuple
 import msgspec
 
 from isthmus.errors import UsageError
-from isthmus.importers.base import (
-    Importer,
-    Kind,
-    Lines,
-    Log,
-    Outcome,
-    Problems,
-    Row,
-    decoded,
-    device,
-    number,
-    size,
-)
-from isthmus.importers.base import unit as known_unit
+from isthmus.importers import base
 from isthmus.importers.cleaning import json_objects, without_objects
 from isthmus.importers.commands import Commands
 from isthmus.results.run_file import DeviceRecord
@@ -48,11 +35,16 @@ _WAIVED = re.compile(r"\s*(?:Waived|WAIVED|ERROR: Testcase .* not found).*")
 
 
 class _Test(NamedTuple):
-    kind: Kind
+    kind: base.Kind
     operation: str = ""
     direction: Literal["h2d", "d2h", "both", ""] = ""
     memory: str = ""
     opposite: bool = False
+    engine: Literal["ce", "sm", ""] = ""
+
+
+def _engine(name: str) -> Literal["ce", "sm", ""]:
+    return "ce" if name.endswith("_ce") else "sm" if name.endswith("_sm") else ""
 
 
 def _test(name: str) -> _Test:
@@ -67,7 +59,7 @@ def _test(name: str) -> _Test:
             "device_to_device_memcpy_read_ce": "peer_read",
             "device_to_device_memcpy_write_ce": "peer_write",
         }.get(name, "")
-        return _Test("peer", operation, "", "device", opposite)
+        return _Test("peer", operation, "", "device", opposite, _engine(name))
     way: Literal["h2d", "d2h", ""] = (
         "h2d" if name.startswith("host_to_device") else
         "d2h" if name.startswith("device_to_host") else ""
@@ -76,7 +68,7 @@ def _test(name: str) -> _Test:
         return _Test("other")
     operation = "write" if way == "h2d" else "read"
     operation = operation if name.endswith("_ce") else f"copy_sm_{operation}"
-    return _Test("copy", "" if opposite else operation, way, "pinned", opposite)
+    return _Test("copy", "" if opposite else operation, way, "pinned", opposite, _engine(name))
 
 
 class _TestCase(msgspec.Struct):
@@ -102,8 +94,8 @@ class _File(msgspec.Struct):
 
 def _rows(
     name: str, cells: Sequence[str], row: int, columns: Sequence[int], unit: str, line: int,
-    bytes_each: int | None, problems: Problems, run: int,
-) -> Iterator[Row]:  # fmt: skip
+    bytes_each: int | None, problems: base.Problems, run: int,
+) -> Iterator[base.Row]:  # fmt: skip
     """A row of a matrix: one value for each number."""
     test = _test(name)
     peers = test.kind == "peer"
@@ -117,14 +109,17 @@ def _rows(
             gpu = row if peers else column
             axes: dict[str, int | str] = {"depth": 1, "bank": 0}
             axes |= ({"peer": column} if peers else {}) | ({"run": run} if run > 1 else {})
-            yield Row(
+            yield base.Row(
                 line=line,
                 name=name,
                 kind=test.kind,
                 device=f"cuda:{gpu}",
                 part=f"GPU {row} and {column}" if peers else f"GPU {column}",
+                ends=(str(row), str(column)) if peers else (),
+                engine=test.engine,
+                called=name if peers else "",
                 run=run,
-                values=(number(cell, line),),
+                values=(base.number(cell, line),),
                 unit=unit,
                 statistic="median",
                 size=bytes_each,
@@ -142,17 +137,17 @@ def _rows(
 
 def _unit(description: str, line: int) -> str:
     found = _HEADER.match(description)
-    return known_unit(found[1], line) if found else "GB/s"
+    return base.unit(found[1], line) if found else "GB/s"
 
 
 def _of_json(text: str, at: int, log: _Parts) -> None:
     try:
-        body = decoded(text, _File).nvbandwidth
+        body = base.decoded(text, _File).nvbandwidth
     except UsageError as error:
         raise UsageError(f"line {at}: {error}") from error
     if body.error:
         raise UsageError(f"nvbandwidth failed: {' '.join(body.error.split())[:200]}")
-    lines = Lines(text)
+    lines = base.Lines(text)
     log.version, log.driver = body.version, body.driver
     for name in body.devices or ():
         if found := _DEVICE.match(name):
@@ -164,7 +159,7 @@ def _of_json(text: str, at: int, log: _Parts) -> None:
             status: Literal["skipped", "failed"] = (
                 "skipped" if test.status in {"Waived", "Not Found"} else "failed"
             )
-            log.outcomes.append(Outcome(line, test.name, status, test.message or test.status))
+            log.outcomes.append(base.Outcome(line, test.name, status, test.message or test.status))
         with log.problems.of(line):
             unit = _unit(test.description, line)
             for row, cells in enumerate(test.bandwidth_matrix):
@@ -176,18 +171,18 @@ class _Parts:
     """What was read so far."""
 
     def __init__(self) -> None:
-        self.rows: list[Row] = []
+        self.rows: list[base.Row] = []
         self.names: dict[str, str] = {}
         self.addresses: dict[str, str] = {}
-        self.outcomes: list[Outcome] = []
-        self.problems = Problems()
+        self.outcomes: list[base.Outcome] = []
+        self.problems = base.Problems()
         self.version = self.driver = self.command = ""
 
     def device(self, address: str) -> DeviceRecord:
         """The record of a GPU: ``cuda:0``."""
         number_ = address.partition(":")[2]
         name, pci = self.names.get(number_, "NVIDIA GPU"), self.addresses.get(number_, "")
-        return device(address, name, api="cuda", kind="gpu", pci=pci)
+        return base.device(address, name, api="cuda", kind="gpu", pci=pci)
 
     def told(self, row: str) -> bool:
         """Whether a line is about program, driver or a GPU; if so, notes it."""
@@ -214,7 +209,7 @@ def _of_text(text: str, log: _Parts) -> None:
         if commands.met(row):
             log.command, columns, name = commands.current, [], ""
             given = commands.value("-b", "--bufferSize")
-            bytes_each = size(given, line, "MB") if given.isdecimal() and int(given) else None
+            bytes_each = base.size(given, line, "MB") if given.isdecimal() and int(given) else None
             run = _run_of(commands.number, numbers.setdefault(bytes_each, []))
         elif log.told(row):
             continue
@@ -225,14 +220,14 @@ def _of_text(text: str, log: _Parts) -> None:
             seen[name] = max(seen.get(name, 0), commands.number)
         elif name and (_BAD.match(row) or _WAIVED.match(row)):
             kind: Literal["skipped", "failed"] = "skipped" if _WAIVED.match(row) else "failed"
-            log.outcomes.append(Outcome(line, name, kind, " ".join(row.split())[:120]))
+            log.outcomes.append(base.Outcome(line, name, kind, " ".join(row.split())[:120]))
             name, begun = "", None
         elif (found := _HEADER.match(row)) and (name or _TITLE.match(row)):
             if not name or (columns and _TITLE.match(row)):  # pasted without its first line
                 name, columns = _named(row, lines[line:]), []
             unit = ""
             with log.problems.of(line):
-                unit = known_unit(found[1], line)
+                unit = base.unit(found[1], line)
         elif name and unit and not columns and _COLUMNS.fullmatch(row):
             columns = list(map(int, row.split()))
         elif name and unit and columns and (found := _ROW.match(row)):
@@ -270,10 +265,10 @@ def _named(title: str, after: Sequence[str]) -> str:
 
 def _unfinished(begun: tuple[int, str] | None, log: _Parts) -> None:
     if begun and not any(one.test == begun[1] for one in log.outcomes):
-        log.outcomes.append(Outcome(begun[0], begun[1], "unfinished", "no figure follows"))
+        log.outcomes.append(base.Outcome(begun[0], begun[1], "unfinished", "no figure follows"))
 
 
-def read(text: str) -> Log:
+def read(text: str) -> base.Log:
     """All tests; those that are no operation of Isthmus are shown as they are."""
     log = _Parts()
     objects = [one for one in json_objects(text) if '"nvbandwidth"' in one[1][:200]]
@@ -282,7 +277,7 @@ def read(text: str) -> Log:
     _of_text(without_objects(text, objects), log)
     numbers = dict.fromkeys(row.device for row in log.rows)
     facts = {"command": log.command, "driver": log.driver}
-    return Log(
+    return base.Log(
         tool="nvbandwidth",
         version=log.version,
         rows=log.rows,
@@ -303,4 +298,4 @@ def _matches(text: str) -> bool:
     )  # fmt: skip
 
 
-IMPORTER = Importer("nvbandwidth", "nvbandwidth, as text or with -j", _matches, read)
+IMPORTER = base.Importer("nvbandwidth", "nvbandwidth, as text or with -j", _matches, read)

@@ -9,18 +9,7 @@ import re
 from dataclasses import dataclass
 
 from isthmus.errors import UsageError
-from isthmus.importers.base import (
-    SIZE,
-    TIMES,
-    Importer,
-    Log,
-    Problems,
-    Row,
-    device,
-    number,
-    size,
-    unit_of,
-)
+from isthmus.importers import base
 from isthmus.importers.commands import Commands
 
 _WINDOW = 64
@@ -30,7 +19,7 @@ _BUFFERS = re.compile(r"# Send Buffer on \w+ \((\w+)\) and Receive Buffer on \w+
 _PAIRS = re.compile(r"# \[ pairs: (\d+) \](?: \[ window size: (\d+) \])?")
 _COLUMNS = re.compile(r"# Size\b(.*)$")
 _UNIT = re.compile(r"\(([^()\s]+)\)|(?<!\S)(\w+/s)\b")
-_ROW = re.compile(rf"({SIZE})\s+(\S+)(?:\s+.*)?$")
+_ROW = re.compile(rf"({base.SIZE})\s+(\S+)(?:\s+.*)?$")
 _PROGRAM = re.compile(r"osu_\w+")
 _MEMORY = {"H": "aligned", "D": "device", "M": "managed", "MD": "managed", "MH": "managed"}
 """Kind of memory of each buffer. Version 7.5 for CUDA or ROCm does not say which: unknown."""
@@ -78,11 +67,11 @@ class _Part:
         return self.title == "Latency"
 
 
-def read(text: str) -> Log:
+def read(text: str) -> base.Log:
     """Bandwidths as windows of 64 messages, latencies as round trips (the output has the half)."""
     tools: dict[str, str] = {}
-    rows: list[Row] = []
-    problems, commands, part = Problems(), Commands(_PROGRAM), _Part()
+    rows: list[base.Row] = []
+    problems, commands, part = base.Problems(), Commands(_PROGRAM), _Part()
     assumed: dict[str, None] = {}
     said = True  # whether all tables have words on their buffers
     for line, row in enumerate(text.splitlines(), 1):
@@ -110,11 +99,11 @@ def read(text: str) -> Log:
                 rows.append(_row(found, row, line, part))
             said &= part.said
     addresses = dict.fromkeys(row.device for row in rows)
-    return Log(
+    return base.Log(
         tool=" and ".join(tools) or "OSU micro-benchmarks",
         version=next(iter(tools.values()), ""),
         rows=rows,
-        devices=[device(one, "two ranks of MPI", api="mpi") for one in addresses],
+        devices=[base.device(one, "two ranks of MPI", api="mpi") for one in addresses],
         problems=problems,
         facts={"command": commands.current} if commands.current else {},
         assumed=[
@@ -158,13 +147,13 @@ def _unit_of(columns: str, title: str, line: int) -> tuple[str, str]:
     if not found:
         raise UsageError(f"line {line}: no unit in '{columns.strip()[:40]}'")
     printed = found[1] or found[2]
-    return printed, unit_of(printed, line, time="Latency" in title)
+    return printed, base.unit_of(printed, line, time="Latency" in title)
 
 
-def _row(found: re.Match[str], row: str, line: int, part: _Part) -> Row:
-    bytes_each = size(found[1], line)
+def _row(found: re.Match[str], row: str, line: int, part: _Part) -> base.Row:
+    bytes_each = base.size(found[1], line)
     sender, receiver = (_MEMORY.get(one, "") for one in part.buffers)
-    value = number(found[2], line)
+    value = base.number(found[2], line)
     operation = part.operation
     axes: dict[str, int | str] = {"channel": "mpi", "ranks": 2, "sizes": "own"}
     axes |= {} if part.latency else {"depth": _WINDOW}
@@ -172,16 +161,17 @@ def _row(found: re.Match[str], row: str, line: int, part: _Part) -> Row:
     axes |= {"run": part.run} if part.run > 1 else {}
     buffers = " to ".join(filter(None, part.buffers)) or "unknown buffers"
     messages = _OPERATIONS.get(part.title, ("", "", 1))[2]
-    timed = part.unit in TIMES
+    timed = part.unit in base.TIMES
     if part.title not in _OPERATIONS:
         name, kind = part.title, "collective"
     else:
         name, kind = _OPERATIONS[part.title][0], "network"
-    return Row(
+    return base.Row(
         line=line,
         name=name,
         kind=kind,  # type: ignore[arg-type]
         part=f"{part.pairs} pairs" if part.pairs > 1 else buffers,
+        ends=() if part.pairs > 1 else tuple(filter(None, part.buffers)),
         run=part.run,
         study="beff" if operation else "",
         operation=operation,
@@ -201,7 +191,7 @@ def _row(found: re.Match[str], row: str, line: int, part: _Part) -> Row:
     )
 
 
-IMPORTER = Importer(
+IMPORTER = base.Importer(
     "osu",
     "text of osu_bw, osu_bibw, osu_latency and others",
     lambda text: re.search(r"^\s*# OSU ", text, re.MULTILINE) is not None,

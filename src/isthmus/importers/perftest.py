@@ -12,20 +12,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 
 from isthmus.errors import UsageError
-from isthmus.importers.base import (
-    SIZE,
-    TIMES,
-    UNITS,
-    Importer,
-    Log,
-    Problems,
-    Row,
-    count,
-    device,
-    number,
-    size,
-    unit_of,
-)
+from isthmus.importers import base
 from isthmus.importers.cleaning import json_objects, without_objects
 from isthmus.importers.commands import option
 from isthmus.text import counted as numbered
@@ -43,7 +30,7 @@ _DEPTH = re.compile(r"\s*TX depth\s+: (\d{1,9})")
 _LINK = re.compile(r"\s*Link type\s+: (\w+)")
 _ADDRESS = re.compile(r"\s*(local|remote) address: LID (\S+) QPN (\S+) PSN (\S+)")
 _COLUMNS = re.compile(r"\s*#bytes\s+(?:#iterations\s|BW (?:peak|average)\[|t_\w+\[)")
-_SIZE = re.compile(SIZE)
+_SIZE = re.compile(base.SIZE)
 _COLUMN = re.compile(r"(?:BW|tps|[\d.]+%) [a-z]+(?:\[[^\]]*\])?|\S+")
 """One name of the header: ``#bytes``, ``BW peak[MB/sec]``, ``99% percentile[usec]``."""
 _UNIT = re.compile(r"BW average\[([^\]]+)\]")
@@ -126,9 +113,9 @@ class _Result:
     """Times, in the unit of the table."""
 
 
-def read(text: str) -> Log:
+def read(text: str) -> base.Log:
     """Figures of all tests in the text, or of the JSON file."""
-    problems, rows, tests, uncounted = Problems(), list[Row](), list[_Test](), False
+    problems, rows, tests, uncounted = base.Problems(), list[base.Row](), list[_Test](), False
     objects = [one for one in json_objects(text) if "test_info" in one[1] and "MsgSize" in one[1]]
     for at, body in objects:
         test, results = _of_json(body, at, problems)
@@ -161,10 +148,10 @@ def read(text: str) -> Log:
         "remote": _ends(test.remote for test in tests),
         "both ends": "client and server printed the same run: read once" if both else "",
     }
-    return Log(
+    return base.Log(
         tool="perftest",
         rows=rows,
-        devices=[device(one, one.partition(":")[2], kind="network") for one in addresses],
+        devices=[base.device(one, one.partition(":")[2], kind="network") for one in addresses],
         problems=problems,
         facts={name: value for name, value in facts.items() if value},
         assumed=[text for text, applies in unsaid.items() if applies],
@@ -175,7 +162,7 @@ def _ends(addresses: Iterable[set[str]]) -> str:
     return ", ".join(sorted({one for of_test in addresses for one in of_test}))
 
 
-def _of_json(text: str, at: int, problems: Problems) -> tuple[_Test, list[_Result]]:
+def _of_json(text: str, at: int, problems: base.Problems) -> tuple[_Test, list[_Result]]:
     """Test and results of a JSON file, with or without quotes around names and values."""
     about: dict[str, str] = {}
     found: list[tuple[int, dict[str, str]]] = []
@@ -196,9 +183,9 @@ def _of_json(text: str, at: int, problems: Problems) -> tuple[_Test, list[_Resul
     for line, values in found:
         with problems.of(line):
             results.append(_Result(
-                line, size(values.get("MsgSize", ""), line),
-                count(values["n_iterations"], line) if "n_iterations" in values else 0,
-                *(float(number(values[name], line)) if values.get(name) else 0.0
+                line, base.size(values.get("MsgSize", ""), line),
+                base.count(values["n_iterations"], line) if "n_iterations" in values else 0,
+                *(float(base.number(values[name], line)) if values.get(name) else 0.0
                   for name in ("BW_average", "MsgRate", "t_typical", "t_avg")),
             ))  # fmt: skip
     return test, results
@@ -214,12 +201,12 @@ def _unit_of_json(found: _Result) -> str:
     """Unit of a rate in JSON, which does not say it: the one that fits the rate of messages."""
     bytes_a_second = found.messages * 1e6 * found.size
     for unit in ("MiB/s", "Gb/s"):
-        if abs(found.rate * UNITS[unit] - bytes_a_second) <= _SAME * bytes_a_second:
+        if abs(found.rate * base.UNITS[unit] - bytes_a_second) <= _SAME * bytes_a_second:
             return unit
     raise UsageError("BW_average fits MsgRate neither in MiB/s nor in Gb/s")
 
 
-def _of_text(text: str, problems: Problems) -> list[_Test]:
+def _of_text(text: str, problems: base.Problems) -> list[_Test]:
     tests: list[_Test] = []
     test, columns, fewest, short = _Test(), False, _FEWEST_CELLS, 0
     for line, row in enumerate(text.splitlines(), 1):
@@ -268,9 +255,9 @@ def _of_call(call: re.Match[str]) -> _Test:
 def _unit_of(row: str, line: int) -> str:
     """Unit of the column that is read; UsageError for another than of a rate or a time."""
     if found := _UNIT.search(row):
-        return unit_of(_MEANT.get(found[1], found[1]), line, time=False)
+        return base.unit_of(_MEANT.get(found[1], found[1]), line, time=False)
     if found := _TIME_UNIT.search(row):
-        return unit_of(found[1], line, time=True)
+        return base.unit_of(found[1], line, time=True)
     raise UsageError(f"line {line}: unknown unit '{row.strip()[:20]}'")
 
 
@@ -279,14 +266,16 @@ def _of_cells(test: _Test, words: list[str], line: int) -> _Result:
     # Times: min, max, typical, average and more; of a test by duration the average only.
     named = dict(zip((name.partition("[")[0] for name in test.columns), words, strict=False))
     iterations = named.get("#iterations")
-    found = _Result(line, size(words[0], line), count(iterations, line) if iterations else 0)
-    timed = test.unit in TIMES
+    found = _Result(
+        line, base.size(words[0], line), base.count(iterations, line) if iterations else 0
+    )
+    timed = test.unit in base.TIMES
     if not timed and "BW average" in named:
-        found.rate = number(named["BW average"], line)
+        found.rate = base.number(named["BW average"], line)
     elif timed and "t_typical" in named:
-        found.typical = number(named["t_typical"], line)
+        found.typical = base.number(named["t_typical"], line)
     elif timed and "t_avg" in named:
-        found.mean = number(named["t_avg"], line)
+        found.mean = base.number(named["t_avg"], line)
     else:
         raise UsageError(f"line {line}: no column BW average, t_typical or t_avg")
     return found
@@ -301,14 +290,14 @@ def _axes(test: _Test) -> dict[str, int | str]:
     return {"channel": f"{test.test[:5]}{verb}".lower(), "ranks": 2, "sizes": "own"}
 
 
-def _of_result(test: _Test, found: _Result, unit: str) -> Row:
-    return _latency(test, found, unit) if unit in TIMES else _rate(test, found, unit)
+def _of_result(test: _Test, found: _Result, unit: str) -> base.Row:
+    return _latency(test, found, unit) if unit in base.TIMES else _rate(test, found, unit)
 
 
-def _rate(test: _Test, found: _Result, unit: str) -> Row:
+def _rate(test: _Test, found: _Result, unit: str) -> base.Row:
     ways = 2 if "Bidirectional" in test.test else 1
     depth = test.tx_depth or _QUEUE
-    return Row(
+    return base.Row(
         line=found.line,
         name=test.test or "bandwidth",
         kind="network",
@@ -329,11 +318,11 @@ def _rate(test: _Test, found: _Result, unit: str) -> Row:
     )
 
 
-def _latency(test: _Test, found: _Result, unit: str) -> Row:
+def _latency(test: _Test, found: _Result, unit: str) -> base.Row:
     one_way = not test.test.startswith(("RDMA_Read", "Atomic"))
     typical = bool(found.typical)
-    value = number(found.typical if typical else found.mean, found.line)
-    return Row(
+    value = base.number(found.typical if typical else found.mean, found.line)
+    return base.Row(
         line=found.line,
         name=test.test or "latency",
         kind="network",
@@ -362,6 +351,6 @@ def _matches(text: str) -> bool:
     )
 
 
-IMPORTER = Importer(
+IMPORTER = base.Importer(
     "perftest", "text or --out_json of ib_write_bw, ib_read_bw, ib_send_lat, ...", _matches, read
 )

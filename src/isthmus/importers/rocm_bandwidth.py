@@ -10,18 +10,7 @@ from dataclasses import dataclass, field
 from typing import Literal
 
 from isthmus.errors import UsageError
-from isthmus.importers.base import (
-    Importer,
-    Kind,
-    Log,
-    Outcome,
-    Problems,
-    Row,
-    device,
-    number,
-    size,
-    unit,
-)
+from isthmus.importers import base
 from isthmus.importers.device_names import kind as kind_of
 
 _VERSION = re.compile(r"\s*RocmBandwidthTest Version: (\S+)")
@@ -51,10 +40,10 @@ class _Parts:
 
     names: dict[str, str] = field(default_factory=dict)
     processors: set[str] = field(default_factory=set)
-    rows: list[Row] = field(default_factory=list)
+    rows: list[base.Row] = field(default_factory=list)
     failed: dict[int, list[str]] = field(default_factory=dict)
     """Pairs with wrong data, by the line of their matrix's title."""
-    problems: Problems = field(default_factory=Problems)
+    problems: base.Problems = field(default_factory=base.Problems)
     version: str = ""
     title: str = ""
     """Of a matrix of rates."""
@@ -91,10 +80,10 @@ class _Parts:
     def _of_title(self, line: int, row: str) -> bool:
         if found := _TITLE.match(row):
             self.title, self.columns, self.printed, self.validated = found[1].lower(), [], "", 0
-            unit(found[2], line)
+            base.unit(found[2], line)
             self.printed = found[2]
         elif found := _SIZES.match(row):
-            unit(found[2], line)
+            base.unit(found[2], line)
             self.printed, self.title = found[2], ""
         elif _OTHER.match(row):
             self.title, self.validated = "", 0
@@ -126,18 +115,18 @@ class _Parts:
                     self.rows.append(_row(line, source, column, cell, self))
 
 
-def read(text: str) -> Log:
+def read(text: str) -> base.Log:
     """Each cell of the matrices that is a copy between two devices."""
     parts = _Parts()
     for line, row in enumerate(text.splitlines(), 1):
         parts.take(line, row)
     names, processors = parts.names, parts.processors
     addresses = dict.fromkeys(row.device for row in parts.rows)
-    return Log(
+    return base.Log(
         tool="rocm_bandwidth_test",
         version=parts.version,
         rows=parts.rows,
-        devices=[device(one, names.get(one.partition(":")[2], "AMD GPU"), kind="gpu")
+        devices=[base.device(one, names.get(one.partition(":")[2], "AMD GPU"), kind="gpu")
                  for one in addresses],
         names=[name for key, name in names.items() if key not in processors],
         outcomes=[_outcome(at, pairs) for at, pairs in parts.failed.items() if pairs],
@@ -156,16 +145,16 @@ def _failed_pairs(line: int, found: re.Match[str], columns: list[str]) -> list[s
     return [f"{found[1]} to {column}" for column, cell in pairs if cell == "FAIL"]
 
 
-def _outcome(line: int, pairs: list[str]) -> Outcome:
+def _outcome(line: int, pairs: list[str]) -> base.Outcome:
     more = f" and {len(pairs) - _MOST_PAIRS} more" if len(pairs) > _MOST_PAIRS else ""
     message = f"wrong data from device {', '.join(pairs[:_MOST_PAIRS])}{more}"
-    return Outcome(line, "data path validation", "failed", message)
+    return base.Outcome(line, "data path validation", "failed", message)
 
 
-def _row(line: int, source: str, target: str, cell: str, parts: _Parts) -> Row:
+def _row(line: int, source: str, target: str, cell: str, parts: _Parts) -> base.Row:
     both = not parts.title.startswith("uni")
     processors = parts.processors if parts.names else {"0"}
-    kind: Kind = "peer"
+    kind: base.Kind = "peer"
     way: Literal["h2d", "d2h", "both", ""] = ""
     gpu = source if source not in processors else target
     if source == target:
@@ -178,11 +167,12 @@ def _row(line: int, source: str, target: str, cell: str, parts: _Parts) -> Row:
     operation = {"h2d": "write", "d2h": "read"}.get(way, "") if kind == "copy" else ""
     node = f" from host {source}" if len(processors) > 1 and way == "h2d" else (
         f" to host {target}" if len(processors) > 1 and way == "d2h" else "")  # fmt: skip
-    return Row(
+    return base.Row(
         line=line, name=f"{parts.title} copy", kind=kind, study="transfer" if operation else "",
         operation=operation, device=f"rocm:{gpu}",
         part=f"GPU {gpu}{node}" if kind == "copy" else f"GPU {source} and {target}",
-        values=(number(cell, line),), unit=unit(parts.printed, line), statistic="best",
+        ends=() if kind == "copy" else (source, target),
+        values=(base.number(cell, line),), unit=base.unit(parts.printed, line), statistic="best",
         memory="pinned" if kind == "copy" else "device", direction=way, initiator="dma",
         axes={"depth": 1, "bank": 0} | ({"host": source if way == "h2d" else target}
                                         if len(processors) > 1 and way in {"h2d", "d2h"} else {}),
@@ -191,27 +181,28 @@ def _row(line: int, source: str, target: str, cell: str, parts: _Parts) -> Row:
 
 def _of_size(
     line: int, found: re.Match[str], ends: dict[str, tuple[str, str]], printed: str
-) -> Row:
+) -> base.Row:
     """A row of the result for two devices: size, mean time and rate, least time and best rate."""
     (source, from_), (target, to) = ends["Src"], ends["Dst"]
-    kind: Kind = "copy" if from_ != to else "peer" if source != target else "on_card"
+    kind: base.Kind = "copy" if from_ != to else "peer" if source != target else "on_card"
     way: Literal["h2d", "d2h", ""] = ""
     if kind == "copy":
         way = "h2d" if from_ == "Cpu" else "d2h"
     gpu = target if way == "h2d" else source
     operation = {"h2d": "write", "d2h": "read"}.get(way, "")
-    return Row(
+    return base.Row(
         line=line, name="copy", kind=kind, study="transfer" if operation else "",
         operation=operation, device=f"rocm:{gpu}",
         part=f"GPU {gpu}" if kind == "copy" else f"GPU {source} and {target}",
-        size=size(found[1], line, found[2]), values=(number(found[3].split()[1], line),),
-        unit=unit(printed, line), printed_unit=printed, statistic="mean",
+        ends=() if kind == "copy" else (source, target),
+        size=base.size(found[1], line, found[2]), values=(base.number(found[3].split()[1], line),),
+        unit=base.unit(printed, line), printed_unit=printed, statistic="mean",
         memory="pinned" if kind == "copy" else "device", direction=way, initiator="dma",
         axes={"depth": 1, "bank": 0},
     )  # fmt: skip
 
 
-IMPORTER = Importer(
+IMPORTER = base.Importer(
     "rocm_bandwidth", "rocm_bandwidth_test", lambda text: "RocmBandwidthTest" in text
     or (_TITLE.search(text) is not None and "D/D" in text)
     or (_ENDS.search(text) is not None and re.search(r"^\s*Data Size ", text, re.M) is not None),

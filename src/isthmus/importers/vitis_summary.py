@@ -93,7 +93,8 @@ def read(text: str) -> Log:
         devices=[device(address, name, api="opencl", kind="accelerator", real=not emulated)],
         names=[name] if card or kernels else [],
         problems=problems,
-        facts={"engine": "vitis"} | ({"emulated": "hardware emulation"} if emulated else {}),
+        engines=("vitis",),
+        emulated=emulated,
         left_out=left_out,
         details=details,
         assumed=["one size for all transfers of a row: their mean"]

@@ -14,17 +14,7 @@ from dataclasses import dataclass, field
 from typing import Literal
 
 from isthmus.errors import UsageError
-from isthmus.importers.base import (
-    TIMES,
-    Importer,
-    Log,
-    Problems,
-    Row,
-    count,
-    device,
-    number,
-    slug,
-)
+from isthmus.importers import base
 
 _KINDS = {"READ_BUFFER": "READ", "WRITE_BUFFER": "WRITE"}
 _CALL = "API_CALL"
@@ -54,18 +44,18 @@ class _Parts:
     """What was read so far."""
 
     resolution: str
-    problems: Problems = field(default_factory=Problems)
+    problems: base.Problems = field(default_factory=base.Problems)
     names: dict[str, str] = field(default_factory=dict)
     begun: dict[str, _Begun] = field(default_factory=dict)
     ended: dict[tuple[str, int | None], tuple[int, list[float]]] = field(default_factory=dict)
     """Line of the first transfer and times of all, by kind and size."""
 
 
-def read(text: str) -> Log:
+def read(text: str) -> base.Log:
     """A row for each direction and size, with the time of each transfer."""
     head = {name: value.strip() for name, value in _HEAD.findall(text)}
     parts = _Parts(head.get("Resolution", ""))
-    if parts.resolution not in TIMES:
+    if parts.resolution not in base.TIMES:
         raise UsageError(f"unknown unit '{parts.resolution[:20]}' of the trace's times")
     for line, section, cells in _cells(text):
         with parts.problems.of(line):
@@ -77,19 +67,19 @@ def read(text: str) -> Log:
         parts.problems.add(one.line, f"{one.kind} has no end")
     platform = _PLATFORM.search(text)
     name = platform[1] if platform else "unknown card"
-    address = f"xrt:{slug(name)}"
+    address = f"xrt:{base.slug(name)}"
     native = "Native API Host Trace" in text
-    return Log(
+    return base.Log(
         tool="Vitis trace",
         version=head.get("XRT Version", ""),
         rows=[
             _row(line, kind, bytes_each, times, parts.resolution, address, native)
             for (kind, bytes_each), (line, times) in parts.ended.items()
         ],
-        devices=[device(address, name, api="xrt" if native else "opencl", kind="accelerator")],
+        devices=[base.device(address, name, api="xrt" if native else "opencl", kind="accelerator")],
         names=[name] if platform else [],
         problems=parts.problems,
-        facts={"engine": "vitis"},
+        engines=("vitis",),
     )
 
 
@@ -110,21 +100,21 @@ def _event(line: int, cells: list[str], parts: _Parts) -> None:
     event, begin, at, _, kind, *rest = cells
     if begun := parts.begun.pop(begin, None):
         first = parts.ended.setdefault((begun.kind, begun.bytes_each), (begun.line, []))
-        first[1].append(number(number(at, line) - begun.at, line))
+        first[1].append(base.number(base.number(at, line) - begun.at, line))
         return
     called = parts.names.get(rest[0], "") if kind == _CALL and rest else ""
     kind = called if called in _WAYS else _KINDS.get(kind, "")
     if begin == "0" and kind:
-        bytes_each = count(rest[0], line) if rest and not called else None
-        parts.begun[event] = _Begun(line, kind, number(at, line), bytes_each)
+        bytes_each = base.count(rest[0], line) if rest and not called else None
+        parts.begun[event] = _Begun(line, kind, base.number(at, line), bytes_each)
 
 
 def _row(
     line: int, kind: str, bytes_each: int | None, times: list[float], unit: str, address: str,
     native: bool,
-) -> Row:  # fmt: skip
+) -> base.Row:  # fmt: skip
     operation, direction = _WAYS[kind]
-    return Row(
+    return base.Row(
         line=line, name=kind, kind="copy" if bytes_each else "other",
         study="transfer" if bytes_each else "",
         operation=operation if bytes_each else "", device=address, size=bytes_each, values=times,
@@ -137,4 +127,6 @@ def _matches(text: str) -> bool:
     return _IS_TRACE.search(text) is not None
 
 
-IMPORTER = Importer("vitis_trace", "opencl_trace.csv and native_trace.csv of Vitis", _matches, read)
+IMPORTER = base.Importer(
+    "vitis_trace", "opencl_trace.csv and native_trace.csv of Vitis", _matches, read
+)

@@ -13,20 +13,7 @@ from typing import Literal
 
 import msgspec
 
-from isthmus.importers.base import (
-    Importer,
-    Lines,
-    LinkFact,
-    Log,
-    Outcome,
-    Problems,
-    Row,
-    decoded,
-    device,
-    number,
-    size,
-)
-from isthmus.importers.base import unit as known_unit
+from isthmus.importers import base
 from isthmus.importers.cleaning import json_objects, without_objects
 
 _BUFFER = re.compile(
@@ -100,8 +87,8 @@ class _Device:
 
 def _in_file(text: str, at: int) -> Iterator[_Device]:
     """Devices of a JSON file; one entry of a log can have several lines."""
-    lines = Lines(text)
-    for one in decoded(text, _File).logical_devices:
+    lines = base.Lines(text)
+    for one in base.decoded(text, _File).logical_devices:
         found = _Device(one.device_id, one.platform, at)
         for test in one.tests if isinstance(one.tests, list) else ():
             log = test.log if isinstance(test.log, list) else []
@@ -187,33 +174,34 @@ def _printed(text: str) -> list[_Device]:
     return screen.devices
 
 
-def _rows(test: _Test, address: str, problems: Problems) -> Iterator[Row]:
+def _rows(test: _Test, address: str, problems: base.Problems) -> Iterator[base.Row]:
     """Values of a test."""
     bytes_each: int | None = None
     tag, bank = "", -1
     for line, text in test.details:
         with problems.of(line):
             if buffer := _BUFFER.search(text):
-                bytes_each, tag = size(buffer[1], line, buffer[2]), (buffer[3] or "").strip()
+                bytes_each, tag = base.size(buffer[1], line, buffer[2]), (buffer[3] or "").strip()
                 bank += 0 if tag else 1
             elif named := _BANK.match(text):
                 tag, bytes_each = named[1], None
             elif dma := _DMA.search(text):
                 yield _dma(line, dma, address, bytes_each, tag, bank)
             elif between := _M2M.search(text):
-                known_unit(between[4], line)
-                yield Row(
+                base.unit(between[4], line)
+                yield base.Row(
                     line=line, name="M2M bandwidth", kind="on_card", device=address,
-                    part=f"{between[1]} to {between[2]}", values=(number(between[3], line),),
+                    part=f"{between[1]} to {between[2]}", ends=(between[1], between[2]),
+                    values=(base.number(between[3], line),),
                     unit=_meant(between[4]), printed_unit=between[4], statistic="mean", api="xrt",
                     memory="device", initiator="dma",
                 )  # fmt: skip
             elif memory := _MEMORY.search(text) or _ONLY.search(text):
                 yield _memory(line, memory, test.name, address)
             elif iops := _IOPS.search(text):
-                yield Row(
+                yield base.Row(
                     line=line, name="iops", kind="call", device=address, part="",
-                    values=(1e6 / number(iops[1], line),), unit="us", printed_unit="IOPS",
+                    values=(1e6 / base.number(iops[1], line),), unit="us", printed_unit="IOPS",
                     statistic="mean", api="xrt", size=0, initiator="kernel",
                 )  # fmt: skip
             elif _NO_RATE.search(text):
@@ -227,33 +215,33 @@ def _meant(printed: str) -> str:
 
 def _dma(
     line: int, dma: re.Match[str], address: str, bytes_each: int | None, tag: str, bank: int
-) -> Row:
+) -> base.Row:
     write = dma[1] == "->"
-    known_unit(dma[3], line)
+    base.unit(dma[3], line)
     number_ = re.search(r"(\d+)$", tag)
     axes: dict[str, int | str] = {
         "depth": 1, "bank": int(number_[1]) if number_ and bank < 0 else max(bank, 0),
     }  # fmt: skip
-    return Row(
+    return base.Row(
         line=line, study="transfer", operation="write" if write else "read",
         name="write bandwidth" if write else "read bandwidth",
         part=tag or (f"bank {bank}" if bank > 0 else ""),
-        device=address, size=bytes_each, values=(number(dma[2], line),), unit=_meant(dma[3]),
+        device=address, size=bytes_each, values=(base.number(dma[2], line),), unit=_meant(dma[3]),
         printed_unit=dma[3], statistic="mean", api="xrt", memory="aligned",
         direction="h2d" if write else "d2h", initiator="dma",
         axes=axes | ({"tag": tag} if tag else {}),
     )  # fmt: skip
 
 
-def _memory(line: int, memory: re.Match[str], test: str, address: str) -> Row:
+def _memory(line: int, memory: re.Match[str], test: str, address: str) -> base.Row:
     kind, rate = (memory[1], memory[3]) if memory.re is _MEMORY else ("", memory[1])
     printed = memory[4] if memory.re is _MEMORY else memory[2]
-    known_unit(printed, line)
+    base.unit(printed, line)
     host = kind == "HOST" or test.lower().startswith(("host", "hostmem"))
-    return Row(
+    return base.Row(
         line=line, study="hostmem", operation="bandwidth", device=address, times=2,
         name="throughput", kind="host_memory" if host else "memory", part=kind,
-        values=(number(rate, line),), unit=_meant(printed), printed_unit=printed,
+        values=(base.number(rate, line),), unit=_meant(printed), printed_unit=printed,
         statistic="best", api="xrt",
         memory="host_only" if host else "device", direction="both" if host else "",
         initiator="kernel",
@@ -262,7 +250,7 @@ def _memory(line: int, memory: re.Match[str], test: str, address: str) -> Row:
     )  # fmt: skip
 
 
-def _outcome(test: _Test) -> Outcome | None:
+def _outcome(test: _Test) -> base.Outcome | None:
     status = test.status.lower()
     kinds: dict[str, Literal["failed", "skipped", "warning", "unfinished"]] = {
         "failed": "failed", "skipped": "skipped", "passed with warnings": "warning",
@@ -276,29 +264,31 @@ def _outcome(test: _Test) -> Outcome | None:
         kind = "warning"
     if kind == "skipped" and not messages:
         messages = [row for _, row in test.details if row][:1]
-    return Outcome(test.line, test.name, kind, " ".join(" ".join(messages).split())[:160])
+    return base.Outcome(test.line, test.name, kind, " ".join(" ".join(messages).split())[:160])
 
 
-def _links(text: str, devices: list[_Device]) -> Iterator[LinkFact]:
+def _links(text: str, devices: list[_Device]) -> Iterator[base.LinkFact]:
     for one in devices:
         if found := _IN_NAME.search(one.platform):
-            yield LinkFact(one.line, int(found[1]), int(found[2]), "platform name", one.name)
+            yield base.LinkFact(one.line, int(found[1]), int(found[2]), "platform name", one.name)
     current = ""
     for line, row in enumerate(text.splitlines(), 1):
         if one_ := _EXAMINED.match(row.strip()) or _DEVICE.match(row.strip()):
             current = one_[1]
         elif found := _PCIE.match(row.strip()):
-            yield LinkFact(line, int(found[1]), int(found[2]), "xbutil examine", current)
+            yield base.LinkFact(line, int(found[1]), int(found[2]), "xbutil examine", current)
     for found in _NEEDED.finditer(text):
         line = 1 + text.count("\n", 0, found.start())
         wanted = int(found[1]), int(found[2])
         if found[3]:
-            yield LinkFact(line, int(found[3]), int(found[4]), "pcie-link test", capable=wanted)
+            yield base.LinkFact(
+                line, int(found[3]), int(found[4]), "pcie-link test", capable=wanted
+            )
 
 
-def read(text: str) -> Log:
+def read(text: str) -> base.Log:
     """Values of all tests; a test that did not pass is told, and its values count as they are."""
-    rows, outcomes, records, problems = list[Row](), list[Outcome](), [], Problems()
+    rows, outcomes, records, problems = list[base.Row](), list[base.Outcome](), [], base.Problems()
     left_out: list[str] = []
     found: list[_Device] = []
     objects = [one for one in json_objects(text) if '"logical_devices"' in one[1]]
@@ -309,7 +299,7 @@ def read(text: str) -> Log:
     for one in found:
         nameless = one.platform if several else "unknown"
         address = f"xrt:{one.name or nameless}"
-        records.append(device(address, one.platform, api="xrt", kind="accelerator"))
+        records.append(base.device(address, one.platform, api="xrt", kind="accelerator"))
         for test in one.tests:
             values = list(_rows(test, address, problems))
             if outcome := _outcome(test):
@@ -322,7 +312,7 @@ def read(text: str) -> Log:
                 status = test.status.lower() or "no status"
                 left_out.append(f"{test.name} ({'no rate' if 'passed' in status else status})")
     threads = _THREADS.search(text)
-    return Log(
+    return base.Log(
         tool="xbutil validate" if rows or outcomes else "xbutil examine",
         rows=rows,
         devices=records,
@@ -330,8 +320,8 @@ def read(text: str) -> Log:
         links=list(_links(text, found)),
         outcomes=outcomes,
         problems=problems,
-        facts={"engine": "xdma,xrt" if any("xdma" in one.platform for one in found) else "xrt"}
-        | ({"threads": threads[1]} if threads else {}),
+        engines=("xdma", "xrt") if any("xdma" in one.platform for one in found) else ("xrt",),
+        facts={"threads": threads[1]} if threads else {},
         left_out=left_out,
     )
 
@@ -343,4 +333,6 @@ def _matches(text: str) -> bool:
     return any(re.search(rf"^\s*(?:{one.pattern})", text, re.MULTILINE) for one in patterns)
 
 
-IMPORTER = Importer("xbutil", "xbutil validate (text or JSON), examine, dmatest", _matches, read)
+IMPORTER = base.Importer(
+    "xbutil", "xbutil validate (text or JSON), examine, dmatest", _matches, read
+)

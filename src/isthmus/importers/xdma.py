@@ -10,17 +10,7 @@ import re
 from typing import Literal
 
 from isthmus.errors import UsageError
-from isthmus.importers.base import (
-    Importer,
-    Log,
-    Outcome,
-    Problems,
-    Row,
-    device,
-    number,
-    size,
-    unit,
-)
+from isthmus.importers import base
 
 _XDMA = re.compile(r"\s*(/dev/\S+) \*\* Average BW = (-?\d+), ?(\S+)")
 _XDMA_CUT = re.compile(r"\s*(/dev/\S+) \*\* Average BW")
@@ -34,9 +24,9 @@ _FAILED = re.compile(
 )
 
 
-def read(text: str) -> Log:
+def read(text: str) -> base.Log:
     """Rates of each call."""
-    rows, problems, outcomes = list[Row](), Problems(), list[Outcome]()
+    rows, problems, outcomes = list[base.Row](), base.Problems(), list[base.Outcome]()
     way = ""
     for line, row in enumerate(text.splitlines(), 1):
         if called := _COMMAND.search(row):
@@ -48,37 +38,37 @@ def read(text: str) -> Log:
                 name = re.search(r"/dev/\S+|qdma\S+", row)
                 printed = found[3]
                 rows.append(_row(line, name[0] if name else f"{way}_device", found[1], found[2],
-                                 unit(printed, line), printed, text))  # fmt: skip
+                                 base.unit(printed, line), printed, text))  # fmt: skip
             elif found := _XDMA_CUT.match(row):
                 raise UsageError("no rate behind 'Average BW'")
         if _FAILED.match(row):
-            outcomes.append(Outcome(line, "transfer", "failed", " ".join(row.split())[:160]))
+            outcomes.append(base.Outcome(line, "transfer", "failed", " ".join(row.split())[:160]))
     names = dict.fromkeys(row.device for row in rows)
     engine = "qdma" if "qdma" in text.lower() else "xdma"
-    return Log(
+    return base.Log(
         tool=f"{engine.upper()} driver's tools",
         rows=rows,
-        devices=[device(one, engine.upper(), kind="accelerator") for one in names],
+        devices=[base.device(one, engine.upper(), kind="accelerator") for one in names],
         outcomes=outcomes,
         problems=problems,
-        facts={"engine": "qdma" if engine == "qdma" else "xdma,xdma-tools"},
+        engines=("qdma",) if engine == "qdma" else ("xdma", "xdma-tools"),
     )
 
 
 def _row(
     line: int, path: str, bytes_each: str, rate: str, meant: str, printed: str, text: str
-) -> Row:
+) -> base.Row:
     to, back = _TO.search(path), _FROM.search(path)
     if not to and not back:
         raise UsageError(f"'{path[:40]}' says no direction")
     way: Literal["h2d", "d2h"] = "h2d" if to else "d2h"
-    number_ = size(bytes_each, line)
+    number_ = base.size(bytes_each, line)
     channel, card = _CHANNEL.search(path), _CARD.search(path)
-    return Row(
+    return base.Row(
         line=line, name=path, kind="copy", study="transfer",
         operation="write" if to else "read", device=f"xdma:{card[1] if card else 0}",
         part=f"channel {channel[1]}" if channel and _channels(text) > 1 else "",
-        size=number_, values=(number(rate, line),), unit=meant, printed_unit=printed,
+        size=number_, values=(base.number(rate, line),), unit=meant, printed_unit=printed,
         statistic="mean", memory="aligned", direction=way, initiator="dma",
         axes={"depth": 1, "bank": 0} | ({"channel": channel[1]} if channel else {}),
     )  # fmt: skip
@@ -95,4 +85,4 @@ def _matches(text: str) -> bool:
     )
 
 
-IMPORTER = Importer("xdma", "dma_to_device, dma_from_device of dma_ip_drivers", _matches, read)
+IMPORTER = base.Importer("xdma", "dma_to_device, dma_from_device of dma_ip_drivers", _matches, read)

@@ -17,6 +17,7 @@ from isthmus.judging.grouping import backend
 from isthmus.judging.judgement import Cause, CauseKind, Contradiction, Judgement, Limit
 from isthmus.judging.options import Given
 from isthmus.judging.rows import rate
+from isthmus.thresholds import COLD, LOWER
 
 MOST = 5
 """Causes of one judgement."""
@@ -49,10 +50,6 @@ _OVERFLOW_BYTES = 2 << 30
 """From here on the old tools of dma_ip_drivers computed their rate wrongly."""
 _XRT_BYTES = 4 << 30
 """A buffer of XRT is smaller."""
-_SLOWER = 0.8
-"""Share of another rate below which a rate is told to be lower."""
-_COLD = 1.5
-"""Times the later ones' median that a first call takes where it was cold."""
 _ADDRESS = re.compile(r"(?:[\da-f]{4}:)?[\da-f]{2}:[\da-f]{2}\.[\da-f]", re.IGNORECASE)
 _MEMORIES = "isthmus run transfer --memory pageable,aligned"
 
@@ -74,7 +71,7 @@ class _Seen:
 
     @property
     def engines(self) -> set[str]:
-        return {name for log in self.logs for name in log.facts.get("engine", "").split(",")}
+        return {name for log in self.logs for name in log.engines}
 
     @property
     def address(self) -> str:
@@ -231,10 +228,10 @@ def _sm_copies(seen: _Seen) -> Iterator[Cause]:
         if o.group.kind == "copy" and o.group.engine == "ce" and not o.group.beside
         and o.group.direction == one.group.direction
     ]  # fmt: skip
-    if one.rate < _SLOWER * max(engines, default=0.0):
+    if one.rate < LOWER * max(engines, default=0.0):
         evidence = f"copy engines reach {max(engines) / 1e9:.1f} GB/s"
         yield seen.cause("sm_copies", command, evidence)
-    elif seen.back and one.rate < _SLOWER * seen.back.rate:
+    elif seen.back and one.rate < LOWER * seen.back.rate:
         yield seen.cause("sm_copies", command, "SMs copy faster to the other direction")
 
 
@@ -279,7 +276,7 @@ def _cold(seen: _Seen) -> Iterator[Cause]:
         rate(one.row) for one in seen.others
         if one.group.test == group.test and one.group.run > group.run and one.row.size == row.size
     ]  # fmt: skip
-    if group.run == 1 and later and rate(row) and statistics.median(later) > _COLD * rate(row):
+    if group.run == 1 and later and rate(row) and statistics.median(later) > COLD * rate(row):
         yield seen.cause("cold", "isthmus run transfer", "the first call is the slowest")
 
 

@@ -44,11 +44,10 @@ def _device(log: Log, row: Row) -> str:
 
 
 def _key(row: Row) -> tuple[str, ...]:
-    gpu = backend(row.device) == "cuda" and row.name.endswith(("_ce", "_sm"))
     way = "both" if row.operation == "window_both" else row.direction
     files = row.kind == "copy" and backend(row.device) in {"xdma", "dd"}  # names are of files
     return (
-        row.kind, way, row.name[-2:] if gpu else "", row.beside,
+        row.kind, way, row.engine, row.beside,
         row.memory if row.kind in {"copy", "network"} else "",
         "kernels" if row.kind == "memory" else "copy" if files else row.name,
         "timed" if row.timed and not row.moved else "",

@@ -12,6 +12,7 @@ from isthmus.judging import limits
 from isthmus.judging.judgement import Group, Limit, Range
 from isthmus.references import Known, Reference
 from isthmus.references import link as parsed_link
+from isthmus.thresholds import SMALL
 from isthmus.units import parse_size
 
 SAME = 2e-4
@@ -22,8 +23,6 @@ LIKE_SIZE = 16.0
 """Ratio of sizes up to which the time of a larger transfer bounds that of a smaller one."""
 LIKE_SMALLER = 4.0
 """The same for the time of a smaller known transfer, which says less."""
-_TINY = 4096
-"""Bytes up to which a transfer is start-up alone."""
 _OTHER_LINK = 0.01
 """Relative difference from which two links are not the same."""
 
@@ -166,5 +165,5 @@ def _times(
             continue
         ratio = max(size, known_size) / min(size, known_size)
         near = ratio <= (LIKE_SIZE if known_size >= size else LIKE_SMALLER)
-        if near or max(size, known_size) <= _TINY:
+        if near or max(size, known_size) <= SMALL:
             yield ratio, least, most, one.cited

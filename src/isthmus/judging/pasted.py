@@ -8,9 +8,8 @@ from typing import NamedTuple
 
 from isthmus import importers
 from isthmus.errors import UsageError
-from isthmus.importers.base import Importer, Log
+from isthmus.importers.base import Log
 from isthmus.importers.cleaning import cleaned
-from isthmus.text import shortened
 
 
 class Pasted(NamedTuple):
@@ -35,7 +34,7 @@ def logs_of(pasted: Sequence[Pasted]) -> tuple[list[Log], list[str]]:
             problems.append(f"{before}{_unknown()}")
         for importer in found:
             try:
-                logs.append(_of_file(_read(importer, plain), one.file))
+                logs.append(_of_file(importer.log(plain), one.file))
             except UsageError as error:
                 problems.append(f"{before}{importer.name}: {error}")
     if not logs:
@@ -46,14 +45,6 @@ def logs_of(pasted: Sequence[Pasted]) -> tuple[list[Log], list[str]]:
 def _unknown() -> str:
     names = ", ".join(one.reads for one in importers.registry().values())
     return f"no output that Isthmus knows; it reads {names}"
-
-
-def _read(importer: Importer, text: str) -> Log:
-    """What an importer reads; Python refuses a whole number of more than 4300 digits."""
-    try:
-        return importer.read(text)
-    except ValueError as error:
-        raise UsageError(f"not a number: {shortened(str(error))}") from error
 
 
 def _of_file(log: Log, file: str) -> Log:

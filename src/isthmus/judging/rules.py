@@ -6,10 +6,10 @@ best size of ``LARGE`` or more.
 1. A rate of any size above what the link can carry is impossible; so is one above every link of
    the engine.
 2. Where only small transfers were measured, the time of one is compared with known times.
-3. With known runs of the board (else of its engine, on the same link): normal from ``NEAR`` of the
+3. With known runs of the board (else of its engine, on the same link): normal from ``LOWER`` of the
    slowest run on, below under that. A run that has figures of the log is no reference: it is named.
-4. Without: normal from ``GOOD`` of the limit on, below under ``POOR``; between, an engine may not
-   reach more.
+4. Without: normal from ``GOOD_OF_LOG`` of the limit on, below under ``FAIR``; between, an engine
+   may not reach more.
 5. Where 3 and 4 say normal, a link that is trained below what the device is capable of is "below".
 6. Whatever they say: below where the rate falls with the size, where one object or pair is much
    slower than the others, or where a copy is much slower than that of the other direction or that
@@ -47,22 +47,17 @@ from isthmus.judging.pasted import Pasted, logs_of, names_of, visible
 from isthmus.judging.rows import best_of_each, each, rate
 from isthmus.references import Reference, board, engine, of_names
 from isthmus.references import link as parsed_link
-from isthmus.studies.transfer import LARGE
+from isthmus.thresholds import (
+    FAIR,
+    GOOD_CALL,
+    GOOD_OF_LOG,
+    LARGE,
+    LARGE_MESSAGE,
+    LOWER,
+    POOR_MEMORY,
+    SLOW_CALL,
+)
 
-LARGE_MESSAGE = 64 << 10
-"""The same for messages between ranks: perftest's default size."""
-GOOD, POOR = 0.75, 0.6
-"""Shares of a limit: healthy copies of the references reach 0.76 or more of their link's data rate,
-but for writes of XDMA, which the references know."""
-GOOD_CALL = 0.65
-"""The same for copies that a runtime makes of ordinary memory: 0.69 to 0.73 of gen4 x16 by clpeak
-(RTX 4090, Arc A770)."""
-POOR_MEMORY = 0.3
-"""Share of a device's memory below which kernels are slow: kernels are not made to fill it."""
-NEAR = 0.8
-"""Share of the slowest known run: writes of five U200 in other hosts differ by up to 1.5 times."""
-SLOW_CALL = 2.0
-"""Times the slowest known time, up to which a small transfer is normal."""
 _ROUNDED = 1.005
 """Rates above the raw link by less are rounding."""
 _TO_HOST = ("copy", "host_memory")
@@ -160,8 +155,7 @@ class _Case:
     ) -> None:
         self.logs, self.log, self.group, self.given = logs, log, group, given
         self.board = _board_of(log, group, boards)
-        names = [name for name in log.facts.get("engine", "").split(",") if name]
-        names = names or ([self.board.engine] if self.board and self.board.engine else [])
+        names = log.engines or ([self.board.engine] if self.board and self.board.engine else [])
         self.engines = [one for one in map(engine, names) if one]
         references = [one for one in (self.board, *self.engines) if one]
         self.own = known.own_sources(log, references)
@@ -170,7 +164,7 @@ class _Case:
 
     def judged(self) -> Judgement:
         """The verdict, without causes."""
-        if self.log.facts.get("emulated"):
+        if self.log.emulated:
             return self._unjudged("emulated")
         if any(row.fault for row in self.group.rows):
             return replace(self._unjudged("faulty"), verdict="impossible")
@@ -260,7 +254,7 @@ class _Case:
         return self.log.facts.get("hosts", "1") != "1"
 
     def _between_devices(self) -> bool:
-        return all(row.part == "D to D" for row in self.group.rows)
+        return all(row.ends == ("D", "D") for row in self.group.rows)
 
     def _impossible(self, fastest: float, limit: Limit | None) -> _Found | None:
         """Whether a rate cannot be true."""
@@ -301,7 +295,7 @@ class _Case:
         runs = known.rates(self.group, self.board, self.engines, limit, self.own)
         if runs:
             share = value / runs.least
-            if share < NEAR:
+            if share < LOWER:
                 return _Found("below", [Reason("below_known", share)], runs)
             return self._as_trained(limit, _Found("normal", [Reason("as_known", share)], runs))
         if limit is None or (self.group.beside and self.group.kind == "peer"):
@@ -318,8 +312,8 @@ class _Case:
     def _thresholds(self, row: Row) -> tuple[float, float]:
         """Shares of the limit from which a rate is normal, and under which it is below."""
         if self.group.kind in _TO_HOST:
-            return GOOD_CALL if row.initiator == "cpu" else GOOD, POOR
-        return GOOD, POOR_MEMORY if self.group.kind in {"memory", "on_card"} else 0.0
+            return GOOD_CALL if row.initiator == "cpu" else GOOD_OF_LOG, FAIR
+        return GOOD_OF_LOG, POOR_MEMORY if self.group.kind in {"memory", "on_card"} else 0.0
 
     def _as_trained(self, limit: Limit | None, found: _Found) -> _Found:
         """Below, where the link is trained below what the device is capable of."""

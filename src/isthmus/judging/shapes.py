@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 import statistics
 from collections import Counter
 from collections.abc import Iterator, Sequence
@@ -11,24 +10,12 @@ from dataclasses import replace
 from isthmus.importers.base import Row
 from isthmus.judging.judgement import Group, Judgement, Reason
 from isthmus.judging.rows import rate
-from isthmus.studies.transfer import LARGE
+from isthmus.thresholds import FALLS, LARGE, LOWER, MUCH_LOWER
 
-FALLS = 0.6
-"""Share of the peak that a rate at larger sizes keeps where nothing is wrong."""
-FALLS_COPY = 0.8
-"""The same for copies between host and device of ``LARGE`` bytes or more: NVIDIA/nvbandwidth
-issue 42 reports 0.66 as a fault."""
-DIFFERS = 0.8
-"""Share of the median object that every object reaches where nothing is wrong."""
-OTHER_WAY = 0.5
-"""Share of the other direction's rate that each direction reaches where nothing is wrong."""
-OTHER_RUN = 0.5
-"""Share of another run's rate that each run reaches where nothing is wrong: as between directions,
-since hosts and options may differ."""
 MOST_SLOW_PAIRS = 1 / 3
 """Share of all pairs up to which slow pairs are told: two groups of GPUs have more between them."""
-_ENDS = 2
-"""Of a pair."""
+_WAYS = 2
+"""Ways between two devices."""
 _FEWEST = 3
 """Sizes of a curve, and objects that have a median."""
 
@@ -40,17 +27,17 @@ def shape(group: Group, objects: Sequence[Row]) -> list[Reason]:
 
 def _falls(group: Group) -> Iterator[Reason]:
     """A rate that is much lower at the largest size than at its best size."""
-    for part in dict.fromkeys(row.part for row in group.rows):
+    for part, ends in dict.fromkeys((row.part, row.ends) for row in group.rows):
         curve: dict[int, float] = {}
         for row in group.rows:
             if row.part == part and row.size and row.rates():
                 curve[row.size] = max(curve.get(row.size, 0.0), rate(row))
-        within_caches = group.kind == "network" and "D" not in part.replace(",", " ").split()
+        within_caches = group.kind == "network" and "D" not in ends
         if len(curve) < _FEWEST or within_caches:
             continue  # between buffers of processors, rates fall beyond the caches
         largest, best = max(curve), max(curve, key=lambda size: curve[size])
         steady = group.kind == "copy" and best >= LARGE
-        if curve[largest] < (FALLS_COPY if steady else FALLS) * curve[best]:
+        if curve[largest] < (LOWER if steady else FALLS) * curve[best]:
             yield Reason(
                 "falls", curve[largest] / curve[best], part=part, size=best, at=largest,
                 rate=curve[best],
@@ -71,31 +58,25 @@ def _much_slower(objects: Sequence[Row]) -> tuple[float, list[Row]]:
     """The rate of the median object, and the objects that are far below it."""
     if _are_two_ways(objects):
         fastest = max(map(rate, objects))
-        return fastest, [row for row in objects if rate(row) < OTHER_WAY * fastest]
+        return fastest, [row for row in objects if rate(row) < MUCH_LOWER * fastest]
     usual = statistics.median(map(rate, objects))
-    slow = [row for row in objects if rate(row) < DIFFERS * usual]
+    slow = [row for row in objects if rate(row) < LOWER * usual]
     few = len(objects) >= _FEWEST and len(slow) < len(objects) / 2
     return usual, slow if few and not _by_topology(slow, objects) else []
 
 
 def _are_two_ways(objects: Sequence[Row]) -> bool:
     """Whether two objects are both ways between one pair of devices."""
-    ends = [_ends(row) for row in objects]
-    return len(ends) == _ENDS and bool(ends[0]) and ends[0] == ends[1][::-1]
-
-
-def _ends(row: Row) -> tuple[str, ...]:
-    """The two devices, or banks, of a pair; empty for another object."""
-    found = tuple(re.split(" and | to ", row.part.removeprefix("GPU ")))
-    return found if len(found) == _ENDS else ()
+    ends = [row.ends for row in objects]
+    return len(ends) == _WAYS and bool(ends[0]) and ends[0] == ends[1][::-1]
 
 
 def _by_topology(slow: Sequence[Row], objects: Sequence[Row]) -> bool:
     """Whether slow pairs may be slow by design: many are, or each device has equally many."""
-    if not all(map(_ends, objects)):
+    if not all(row.ends for row in objects):
         return False
-    counts = Counter(end for row in slow for end in _ends(row))
-    ends = {end for row in objects for end in _ends(row)}
+    counts = Counter(end for row in slow for end in row.ends)
+    ends = {end for row in objects for end in row.ends}
     regular = len({counts[end] for end in ends}) == 1
     return len(slow) > MOST_SLOW_PAIRS * len(objects) or regular
 
@@ -116,7 +97,7 @@ def _beside_other_runs(one: Judgement, judgements: Sequence[Judgement]) -> Judge
         and _same_card(one, other)
     ]  # fmt: skip
     fastest = max(others, key=lambda other: other.rate, default=None)
-    if fastest is None or one.rate >= OTHER_RUN * fastest.rate:
+    if fastest is None or one.rate >= MUCH_LOWER * fastest.rate:
         return one
     reason = Reason(
         "slower_run", one.rate / fastest.rate, part=fastest.group.file, at=fastest.group.run,
@@ -147,7 +128,7 @@ def _beside_other_way(one: Judgement, judgements: Sequence[Judgement]) -> Judgem
         and _alike(one.group) == _alike(other.group) and other.verdict != "impossible"
     ]  # fmt: skip
     fastest = max(others, key=lambda other: other.rate, default=None)
-    if fastest is None or one.rate >= OTHER_WAY * fastest.rate:
+    if fastest is None or one.rate >= MUCH_LOWER * fastest.rate:
         return one
     reason = Reason(
         "slower_way", one.rate / fastest.rate, part=fastest.group.direction, rate=fastest.rate

@@ -12,10 +12,10 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from isthmus import backends
+from isthmus.address import Address
 from isthmus.backends import by_scheme
 from isthmus.errors import IsthmusError, NoDeviceError, UsageError
 from isthmus.measure import discovery, protocol
-from isthmus.measure.address import Address
 from isthmus.measure.discovery import FoundDevice, SharedWorker
 from isthmus.measure.runner import Watcher
 from isthmus.measure.selection import Identity

@@ -12,10 +12,12 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
 from threading import Lock
 
-from isthmus.backends import BackendDescription, Candidate, Problem, by_scheme, registry
+from isthmus.address import Address
+from isthmus.backends import BackendDescription, by_scheme, registry
+from isthmus.candidates import Candidate, Problem
+from isthmus.descriptions import DeviceDescription, place_of
 from isthmus.errors import IsthmusError, NoDeviceError, NoSuchDeviceError, UsageError
 from isthmus.measure import protocol, selection
-from isthmus.measure.address import Address
 from isthmus.measure.selection import Identity, Probed
 from isthmus.measure.supervisor import Responder, WorkerDiedError, WorkerProcess
 from isthmus.system.binding import UNBOUND, Binding
@@ -31,7 +33,7 @@ class FoundDevice:
     address: str
     backend: BackendDescription
     candidate: Candidate
-    description: protocol.DeviceDescription
+    description: DeviceDescription
     run_options: Mapping[str, str] = field(default_factory=dict)
     """Options of the run that this device accepts."""
     others: tuple[str, ...] = ()
@@ -89,7 +91,7 @@ class FoundDevice:
     def open_request(self) -> protocol.OpenDevice:
         """The first request to its worker."""
         described = self.description
-        place = protocol.place_of(described.properties)
+        place = place_of(described.properties)
         return protocol.OpenDevice(str(self.backend.library), described.id, self.options, place)
 
     def worker(
@@ -139,7 +141,7 @@ class SharedWorker(ExitStack):
 
 def _probe(
     backend: BackendDescription, candidate: Candidate, shared: SharedWorker | None = None
-) -> list[protocol.DeviceDescription] | Problem:
+) -> list[DeviceDescription] | Problem:
     request = protocol.ListDevices(str(backend.library))
     try:
         if shared and candidate.built_in:

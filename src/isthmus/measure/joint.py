@@ -12,6 +12,7 @@ from functools import cached_property
 import msgspec
 
 from isthmus.backends import registry
+from isthmus.descriptions import AxisDescription, DeviceDescription, OperationDescription
 from isthmus.errors import NoDeviceError, UsageError
 from isthmus.measure import protocol
 from isthmus.measure.discovery import FoundDevice
@@ -22,7 +23,7 @@ from isthmus.system.binding import UNBOUND, Binding
 from isthmus.text import truncated
 
 
-def joint(devices: Sequence[protocol.DeviceDescription]) -> protocol.DeviceDescription:
+def joint(devices: Sequence[DeviceDescription]) -> DeviceDescription:
     """One description of all devices: the joint operations and values that each of them has."""
     first, *others = devices
 
@@ -51,9 +52,7 @@ def joint(devices: Sequence[protocol.DeviceDescription]) -> protocol.DeviceDescr
     )
 
 
-def _common(
-    one: protocol.OperationDescription, other: protocol.OperationDescription
-) -> protocol.OperationDescription | None:
+def _common(one: OperationDescription, other: OperationDescription) -> OperationDescription | None:
     """An operation with the values that it has on both devices; None where the two differ."""
     other_axes = {axis.name: axis for axis in other.axes}
     if one.name != other.name or other_axes.keys() != {axis.name for axis in one.axes}:
@@ -71,9 +70,7 @@ def _common(
     )
 
 
-def _common_axis(
-    one: protocol.AxisDescription, other: protocol.AxisDescription
-) -> protocol.AxisDescription | None:
+def _common_axis(one: AxisDescription, other: AxisDescription) -> AxisDescription | None:
     """An axis with the values that both take; None where there is none.
 
     An axis without listed values takes whole numbers from 1 to ``most``.

@@ -19,13 +19,13 @@ from itertools import product
 from math import prod
 
 from isthmus import _core
+from isthmus.descriptions import DeviceDescription, OperationDescription, PartDescription
 from isthmus.errors import UsageError
 from isthmus.measure.discovery import FoundDevice
-from isthmus.measure.protocol import DeviceDescription, OperationDescription, PartDescription
 from isthmus.results.run_file import Point
 from isthmus.studies.base import Axis, Headline, Size, Study, Value
-from isthmus.studies.transfer import LARGE, LATENCY_BYTES
 from isthmus.system.memory import available_bytes
+from isthmus.thresholds import LARGE, SMALL
 from isthmus.units import format_size
 
 Questions = Sequence[tuple[Study, Mapping[str, Sequence[Value]]]]
@@ -493,7 +493,7 @@ def _compares_apis(task: Task, device: FoundDevice) -> bool:
     """Whether a task shows by how much an API differs from the card's own: rates and latency."""
     fastest = device.direct_memory
     in_fastest = not fastest or task.memory == fastest
-    in_pages = task.bytes >= LATENCY_BYTES
+    in_pages = task.bytes >= SMALL
     return bool(task.headline) and in_fastest and in_pages and not task.offload
 
 

@@ -27,7 +27,8 @@ from typing import NoReturn
 import msgspec
 import psutil
 
-from isthmus.backends import Candidate
+from isthmus.candidates import Candidate
+from isthmus.descriptions import DeviceDescription
 from isthmus.errors import IsthmusError, UsageError
 from isthmus.measure import protocol
 from isthmus.measure.supervisor import SILENCE_S, WorkerDiedError
@@ -74,7 +75,7 @@ class RankDevice(msgspec.Struct, frozen=True, tag=True):
     address: str
     backend: str
     candidate: Candidate
-    description: protocol.DeviceDescription
+    description: DeviceDescription
 
 
 class Hello(msgspec.Struct, frozen=True, tag=True):

@@ -6,10 +6,11 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
 
-from isthmus.backends import BackendDescription, Candidate
+from isthmus.address import Address
+from isthmus.backends import BackendDescription
+from isthmus.candidates import Candidate
+from isthmus.descriptions import DeviceDescription, place_of
 from isthmus.errors import UsageError
-from isthmus.measure.address import Address
-from isthmus.measure.protocol import DeviceDescription, place_of
 
 
 class _Described(Protocol):
@@ -30,7 +31,7 @@ class Identity:
     name: str
     platform: str
     place: str
-    """See ``protocol.place_of``."""
+    """See ``place_of``."""
 
     @classmethod
     def of(cls, device: _Described) -> Identity:

@@ -15,10 +15,10 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from isthmus import __version__
+from isthmus.address import Address
 from isthmus.backends import by_scheme, run_options
 from isthmus.errors import UsageError
 from isthmus.host_rows import HostRows
-from isthmus.measure.address import Address
 from isthmus.measure.devices import (
     devices_of,
     joint_device,
@@ -40,11 +40,11 @@ from isthmus.studies import by_name
 from isthmus.studies.base import Study
 from isthmus.system import environment, lock, memory
 from isthmus.system.binding import Binding, binding
+from isthmus.thresholds import QUICK
 
 if TYPE_CHECKING:
     from isthmus.measure.joint import RankGroup
 
-QUICK_PRECISION = 0.1
 QUICK_BUDGET_S = 60.0
 """Budget of a quick run over all studies."""
 PRECISION = 0.02
@@ -152,7 +152,7 @@ def settings_of(request: Request, jobs: Sequence[Job]) -> Settings:
     """Settings of a request, with defaults for what the user did not set."""
     quick = request.quick
     settings = Settings(
-        precision=request.precision or (QUICK_PRECISION if quick else PRECISION),
+        precision=request.precision or (QUICK if quick else PRECISION),
         confidence=0.95,
         reruns=1 if request.group else request.reruns or 0,
         budget_s=request.budget_s or QUICK_BUDGET_S,

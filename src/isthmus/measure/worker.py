@@ -19,7 +19,9 @@ if __name__ == "__main__":
 import msgspec
 
 from isthmus import _core
+from isthmus.descriptions import DeviceDescription, OperationDescription, place_of
 from isthmus.measure import protocol
+from isthmus.results.noise import Noise
 from isthmus.system.parent import die_with_parent
 
 _Message = TypeVar("_Message", bound=msgspec.Struct)
@@ -35,16 +37,16 @@ def _message(kind: type[_Message], source: object, **known: object) -> _Message:
     return msgspec.convert({**fields, **known}, kind, from_attributes=True)
 
 
-def _described(info: _core.DeviceInfo) -> protocol.DeviceDescription:
-    def operations(known: Sequence[_core.OperationInfo]) -> list[protocol.OperationDescription]:
+def _described(info: _core.DeviceInfo) -> DeviceDescription:
+    def operations(known: Sequence[_core.OperationInfo]) -> list[OperationDescription]:
         kinds = (one.memory_kinds or (info.memory_kinds if one.sized else []) for one in known)
         return [
-            _message(protocol.OperationDescription, one, memory_kinds=memory).among(1)
+            _message(OperationDescription, one, memory_kinds=memory).among(1)
             for one, memory in zip(known, kinds, strict=True)
         ]
 
     return _message(
-        protocol.DeviceDescription,
+        DeviceDescription,
         info,
         operations=operations(info.operations),
         offloads=operations(info.offloads),
@@ -91,7 +93,7 @@ class DeviceServer:
             case protocol.OpenDevice(library, id, options, place):
                 self._device = self._load(library).open(id, options)
                 described = _described(self._device.info)
-                found = protocol.place_of(described.properties)
+                found = place_of(described.properties)
                 if place and found != place:
                     self._device = None
                     what = f"device {id} is {found or 'another'} now, and was {place}: start again"
@@ -141,7 +143,7 @@ class DeviceServer:
                 [phase.simulated_fs] if phase.simulated_fs or not timed else [],
                 again=again,
                 reference=reference,
-                noise=_message(protocol.Noise, phase.probe, steal_s=record.steal_s),
+                noise=_message(Noise, phase.probe, steal_s=record.steal_s),
             )
 
         return protocol.Measured(
@@ -150,7 +152,7 @@ class DeviceServer:
             intervals=0,  # the clock's own time stays in: phases add up to the total
             verified=_verdict(record.verified),
             fault=record.fault,
-            noise=protocol.Noise(),
+            noise=Noise(),
             setup_s=0.0,
             block_s=record.wall_s,
             state="once",
@@ -180,7 +182,7 @@ class DeviceServer:
             protocol.Measured,
             block,
             verified=_verdict(block.verified),
-            noise=_message(protocol.Noise, block.probe),
+            noise=_message(Noise, block.probe),
             clock=_clock(),
         )
 

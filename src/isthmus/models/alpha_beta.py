@@ -1,7 +1,7 @@
 """A transfer as a start-up time and a rate: ``seconds = alpha + bytes / beta``.
 
-Both as given, or as fitted (``isthmus.analysis.fits``) to what ``isthmus.models.dma`` predicts for
-the board. Half of beta is reached at n1/2 = alpha x beta. Seconds, bytes, bytes a second.
+Both as given, or as fitted (``isthmus.statistics.fits``) to what ``isthmus.models.dma`` predicts
+for the board. Half of beta is reached at n1/2 = alpha x beta. Seconds, bytes, bytes a second.
 Source: R. W. Hockney, Parallel Computing 20(3), 1994.
 """
 
@@ -27,7 +27,7 @@ def predict(board: Board, inputs: Mapping[str, float]) -> list[Figure]:
     if "alpha-us" in inputs and "beta-gbps" in inputs:
         laws["given"] = (inputs["alpha-us"] * 1e-6, inputs["beta-gbps"] * 1e9)
     else:
-        from isthmus.analysis import fits  # noqa: PLC0415 - slow to load
+        from isthmus.statistics import fits  # noqa: PLC0415 - slow to load
 
         for direction in dma.DIRECTIONS:
             times = [dma.transfer_s(board, direction, size) for size in _SIZES]

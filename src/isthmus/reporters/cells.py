@@ -13,15 +13,15 @@ from isthmus.analysis.ratios import whole
 from isthmus.analysis.summary import CLOCKS, COLUMNS, measured_on
 from isthmus.frames import Frame, Series
 from isthmus.results.run_file import ClockName, Point, Run
-from isthmus.units import format_rate, format_seconds, printable
+from isthmus.units import Amount, printable, rate_amount, seconds_amount
 
-_BY_SUFFIX: tuple[tuple[str, Callable[[float], str]], ...] = (
-    ("_s", format_seconds),
-    ("_Bps", format_rate),
-    ("bytes", wording.size),
-    ("share", wording.percent),
-    ("ratio", wording.number),
-    ("residual", lambda value: f"{value:+.1%}".replace("%", " %")),
+_BY_SUFFIX: tuple[tuple[str, Callable[[float], Amount]], ...] = (
+    ("_s", seconds_amount),
+    ("_Bps", rate_amount),
+    ("bytes", lambda value: Amount(wording.size(value), "")),
+    ("share", wording.percent_amount),
+    ("ratio", lambda value: Amount(wording.number(value), "")),
+    ("residual", lambda value: Amount(f"{100 * value:+.1f}", "%")),
 )
 _HEADINGS = {
     "min_s": "minimum",
@@ -63,17 +63,21 @@ def cell(name: str, value: Any) -> str:
     if isinstance(value, (bool, np.bool_)):
         return "yes" if value else "no"
     if isinstance(value, (int, float, np.integer, np.floating)):
-        number = float(value)
-        if math.isnan(number):
-            return ""
-        if math.isinf(number):
-            return "unbounded"
-        for suffix, shown in _BY_SUFFIX:
-            if name.endswith(suffix):
-                return shown(number)
-        return str(whole(number)) if number.is_integer() else wording.number(number)
+        return str(_amount(name, float(value)))
     text = "" if value is None else printable(value)
     return text.replace(";", ", ") if name == "flags" else text
+
+
+def _amount(name: str, number: float) -> Amount:
+    if math.isnan(number):
+        return Amount("", "")
+    if math.isinf(number):
+        return Amount("unbounded", "")
+    for suffix, shown in _BY_SUFFIX:
+        if name.endswith(suffix):
+            return shown(number)
+    text = str(whole(number)) if number.is_integer() else wording.number(number)
+    return Amount(text, "")
 
 
 def table(frame: Frame, labels: Mapping[str, str] | None = None) -> Table:
@@ -115,12 +119,8 @@ def _is_number(column: Series) -> bool:
 def _interval(name: str, low: Any, high: Any) -> str:
     if low == high:  # simulated time is exact
         return ""
-    ends = [cell(name, low), cell(name, high)]
-    if not all(ends):
-        return ""
-    unit = ends[1].rpartition(" ")[2]
-    same = " " in ends[0] and ends[0].endswith(f" {unit}")
-    return f"{ends[0].removesuffix(f' {unit}') if same else ends[0]} to {ends[1]}"
+    ends = [_amount(name, float(end)) for end in (low, high)]
+    return ends[0].and_to(ends[1]) if all(end.number for end in ends) else ""
 
 
 def view(summary: Frame, labels: Mapping[str, str]) -> tuple[Frame, dict[str, str]]:

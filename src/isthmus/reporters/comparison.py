@@ -20,7 +20,7 @@ from isthmus.reporters.md import escape, markdown
 from isthmus.reporters.table import drawn
 from isthmus.statistics import Judgement
 from isthmus.text import counted
-from isthmus.units import format_rate, format_seconds, format_size, printable
+from isthmus.units import format_size, printable, rate_amount, seconds_amount
 from isthmus.written import csv_text, json_text
 
 _MOST_LINES = 15
@@ -203,29 +203,38 @@ def _name(one: Change, room: int = 0) -> str:
 def values(one: Change) -> str:
     """Rates before and after, or times where no data move: ``11.6 -> 6.86 GB/s``."""
     rates = not math.isnan(one.moved_bytes)
-    shown: Callable[[float], str] = format_rate if rates else format_seconds
-    ends = (one.before_s, one.after_s)
-    before, after = (shown(one.moved_bytes / s if rates else s) for s in ends)
-    unit = after.rpartition(" ")[2]
-    return f"{before.removesuffix(f' {unit}')} -> {after}"
+    before, after = (
+        rate_amount(one.moved_bytes / s) if rates else seconds_amount(s)
+        for s in (one.before_s, one.after_s)
+    )  # fmt: skip
+    return before.and_to(after, " -> ")
 
 
 def _percent(ratio: float) -> str:
     return f"{100 * (ratio - 1):+.1f}" if abs(ratio - 1) < 0.1 else f"{100 * (ratio - 1):+.0f}"
 
 
-def percent_of_time(one: Change) -> str:
-    """``+4.1 % time (2.0 to 6.3)``; ends of another sign have it."""
+def percents(one: Change) -> tuple[str, str]:
+    """How much more time it takes in percent, ``+4.1``, and the interval, ``2.0 to 6.3``.
+
+    Ends of another sign have it. The interval is empty where it is exact or unknown.
+    """
     value, low, high = map(_percent, one.ratio[:3])
     if one.ratio.low == one.ratio.high or not one.ratio.known:
-        return f"{value} % time"
+        return value, ""
     if low[0] == high[0] == "+":
         low, high = low[1:], high[1:]
-    return f"{value} % time ({low} to {high})"
+    return value, f"{low} to {high}"
+
+
+def _percent_of_time(one: Change) -> str:
+    """``+4.1 % time (2.0 to 6.3)``."""
+    value, interval = percents(one)
+    return f"{value} % time ({interval})" if interval else f"{value} % time"
 
 
 def _row(one: Change) -> str:
-    rest = f"{values(one)} {percent_of_time(one)}"
+    rest = f"{values(one)} {_percent_of_time(one)}"
     room = _WIDTH - 8 - len(rest)
     return f"{one.verdict:6} {_name(one, room):{room}} {rest}"
 
@@ -331,10 +340,10 @@ def _junit(result: Comparison) -> str:
     cases = []
     for one in result.series:
         kind = "failure" if one.verdict == "slower" else "error" if one.open else ""
-        cases.append(Case(one.study, _name(one), kind, f"{values(one)}, {percent_of_time(one)}"))
+        cases.append(Case(one.study, _name(one), kind, f"{values(one)}, {_percent_of_time(one)}"))
     slower = {one.key for one in result.of("slower")}
     for one in (one for one in result.slower_points if one.key not in slower):
-        text = f"{values(one)}, {percent_of_time(one)}"
+        text = f"{values(one)}, {_percent_of_time(one)}"
         cases.append(Case(one.study, f"{_name(one)} (point)", "failure", text))
     for kind, points in (("failure", result.missing), ("error", result.unknown)):
         for gone in points:

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import NamedTuple
 
 from isthmus.analysis.findings.finding import shown
-from isthmus.analysis.wording import percent
+from isthmus.analysis.wording import percent, size_in_bytes
 from isthmus.columns import command_lines, fitted, line_width
 from isthmus.importers.base import Log, Outcome, Row
 from isthmus.judging import Cause, Judged, Judgement
@@ -20,7 +20,6 @@ from isthmus.reporters.judged_places import Places
 from isthmus.reporters.judged_sentences import (
     KINDS,
     WAYS,
-    bytes_of,
     known_range,
     noun,
     objects,
@@ -198,7 +197,7 @@ def _nothing(judged: Judged) -> str:
     links = [link for log in judged.logs for link in log.links]
     if judged.shown:
         return "the log has no transfer that is judged."
-    if any(log.facts.get("emulated") for log in judged.logs):
+    if any(log.emulated for log in judged.logs):
         return "hardware emulation is no hardware, and no time of a transfer is in the log."
     if links and not any(log.rows for log in judged.logs):
         one = links[0]
@@ -236,7 +235,7 @@ def _sizes(rows: Sequence[Row]) -> str:
     if not sizes:
         return "no size"
     low, high = min(sizes), max(sizes)
-    return bytes_of(low) if low == high else f"{bytes_of(low)} to {bytes_of(high)}"
+    return size_in_bytes(low) if low == high else f"{size_in_bytes(low)} to {size_in_bytes(high)}"
 
 
 def _cut(text: str, most: int) -> str:

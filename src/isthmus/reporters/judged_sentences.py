@@ -2,19 +2,18 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
 from typing import NamedTuple
 
 from isthmus.analysis.findings.finding import shown
-from isthmus.analysis.wording import percent, size
+from isthmus.analysis.wording import percent, size_in_bytes
 from isthmus.importers.base import Row
 from isthmus.judging import Judgement, Reason
 from isthmus.judging.grouping import backend
 from isthmus.judging.rows import best_of_each
-from isthmus.judging.rules import NEAR, SLOW_CALL
 from isthmus.references import link_of
 from isthmus.text import counted
+from isthmus.thresholds import LOWER, SLOW_CALL
 
 KINDS = {
     "copy": "copy", "peer": "between devices", "on_card": "within the card",
@@ -26,8 +25,6 @@ _KERNEL_WAYS = {"h2d": "read", "d2h": "written", "both": "both ways", "": ""}
 _GPUS = ("cuda", "rocm")
 _ALIKE = 0.25
 """Objects that differ more are not alike."""
-_SEVERAL = re.compile(r"links\b", re.IGNORECASE)
-"""In names of limits that are plural: ``18 NVLinks of generation 4``."""
 _PAIR = 2
 """Ways between two devices."""
 _JUST = 1.01
@@ -44,12 +41,8 @@ def what(judgement: Judgement) -> str:
     if group.kind in {"network", "collective", "peer", "on_card"}:
         words = f"{group.name}" if group.kind in {"network", "collective"} else words
         words += f", {judgement.row.part}" if group.kind == "network" and judgement.row.part else ""
-        words += (
-            f", {group.name}" if group.kind == "peer" and group.name.startswith("device") else ""
-        )
     words += {"ce": ", copy engine", "sm": ", SM"}.get(group.engine, "")
-    if group.kind == "copy" and group.name.startswith("transfer_bandwidth"):
-        words += f", {group.name.removeprefix('transfer_bandwidth ').removeprefix('enqueue')}"
+    words += f", {judgement.row.called}" if judgement.row.called else ""
     words += {"opposite": ", both ways at once"}.get(group.beside, "")
     return words
 
@@ -85,13 +78,6 @@ def spread(rows: Sequence[Row]) -> str:
     if low.values[0] == high.values[0]:
         return printed(low)
     return f"{low.values[0]:.6g}-{high.values[0]:.6g} {low.printed_unit or low.unit}"
-
-
-def bytes_of(number: float) -> str:
-    """A size with its unit: ``4 KiB``."""
-    text = size(number)
-    digits = text.rstrip("KMGTi")
-    return f"{digits} {text[len(digits) :]}B"
 
 
 class _Said(NamedTuple):
@@ -153,9 +139,8 @@ def _above(said: _Said) -> str:
     if limit is None:
         return f"{said.subject} {fastest} is more than any link carries."
     most, at = shown(limit.raw, "B/s"), said.reason.size
-    fastest += f" at {bytes_of(at)}" if at else ""
-    carries = "carry" if _SEVERAL.search(limit.name) else "carries"
-    return f"{said.subject} {fastest}; {limit.name} {carries} at most {most} ({limit.source})."
+    fastest += f" at {size_in_bytes(at)}" if at else ""
+    return f"{said.subject} {fastest}; {limit.name} can carry {most} at most ({limit.source})."
 
 
 def _above_any(said: _Said) -> str:
@@ -170,8 +155,8 @@ def _falls(said: _Said) -> str:
     reason = said.reason
     last = shown(reason.rate * reason.share, "B/s")
     return (
-        f"{said.subject} falls from {said.other} at {bytes_of(reason.size)} to {last} at "
-        f"{bytes_of(reason.at)}."
+        f"{said.subject} falls from {said.other} at {size_in_bytes(reason.size)} to {last} at "
+        f"{size_in_bytes(reason.at)}."
     )
 
 
@@ -233,7 +218,7 @@ def outside(one: Judgement) -> str:
     if one.seconds:
         return "faster than all of them" if one.seconds < one.known.least / _JUST else ""
     if one.rate < one.known.least / _JUST:
-        return f"less, but from {percent(NEAR)} of the slowest on is normal"
+        return f"less, but from {percent(LOWER)} of the slowest on is normal"
     if one.rate > one.known.most * _JUST:
         return "more than all of them" + (", and below the limit" if one.limit else "")
     return ""
@@ -260,8 +245,9 @@ def _slower_run(said: _Said) -> str:
 def _start_up(said: _Said) -> str:
     seconds = shown(said.one.row.seconds()[0] / said.one.row.times, "s")
     return (
-        f"{said.subject}: {bytes_of(said.reason.size)} in {seconds} a call, of which a small call "
-        f"takes up to {shown(said.reason.seconds, 's')}: {said.rate}{said.of_limit} says little."
+        f"{said.subject}: {size_in_bytes(said.reason.size)} in {seconds} a call, of which a small "
+        f"call takes up to {shown(said.reason.seconds, 's')}: {said.rate}{said.of_limit} says "
+        "little."
     )
 
 
@@ -281,7 +267,7 @@ def _middle(said: _Said) -> str:
 
 
 def _latency(said: _Said) -> str:
-    size_, seconds = bytes_of(said.reason.size), shown(said.reason.seconds, "s")
+    size_, seconds = size_in_bytes(said.reason.size), shown(said.reason.seconds, "s")
     each = f"{said.subject}: {size_} in {seconds} each: latency, no share of a link"
     if said.one.known is None:
         return f"{each}, and no known time to compare it with."
@@ -289,7 +275,8 @@ def _latency(said: _Said) -> str:
 
 
 def _too_small(said: _Said) -> str:
-    return f"{said.subject} {said.rate} with {bytes_of(said.one.row.size or 0)} each: too small."
+    each = size_in_bytes(said.one.row.size or 0)
+    return f"{said.subject} {said.rate} with {each} each: too small."
 
 
 def _no_limit(said: _Said) -> str:

@@ -13,8 +13,8 @@ from isthmus.analysis.method import Method, Range, Rows, Span, method
 from isthmus.analysis.wording import percent
 from isthmus.models.pcie import link_of
 from isthmus.results.run_file import DeviceRecord, Origin, Run, moment
-from isthmus.text import counted
-from isthmus.units import format_seconds, format_size, printable
+from isthmus.text import counted, listed
+from isthmus.units import format_bytes, format_seconds, printable
 
 COMMIT_DIGITS = 12
 """Digits of a commit that are shown."""
@@ -41,7 +41,7 @@ def _of_import(run: Run, origin: Origin) -> Iterator[str]:
         yield _device(device)
     kinds = ["single repetitions" if one == "each" else f"{one} values"
              for one in origin.statistics]  # fmt: skip
-    yield f"{counted(len(run.points), 'point', 'points')}: {_listed(kinds)} of that program."
+    yield f"{counted(len(run.points), 'point', 'points')}: {listed(kinds)} of that program."
     if origin.not_measured:
         yield f"Not in that output: {'; '.join(origin.not_measured)}."
     if origin.assumed:
@@ -52,7 +52,7 @@ def _sentences(run: Run) -> Iterator[str]:
     software = run.software
     commit = f" (commit {software.commit[:COMMIT_DIGITS]})" if software.commit else ""
     version = f"{software.version}{commit}"
-    yield f"We measured {_listed(studies_in(run))} with Isthmus {version}{_machine(run)}."
+    yield f"We measured {listed(studies_in(run))} with Isthmus {version}{_machine(run)}."
     found = method(run)
     yield from _time(run)
     for device in run.devices:
@@ -195,7 +195,7 @@ def _over_processes(rows: Rows, level: str) -> Iterator[str]:
     }
     parts = [f"{kind} ({_rows(count)})" for kind, count in kinds.items() if count]
     if parts:
-        yield f"The {level} interval holds for each row by itself: {_listed(parts)}."
+        yield f"The {level} interval holds for each row by itself: {listed(parts)}."
 
 
 def _precision(run: Run, rows: Rows) -> Iterator[str]:
@@ -248,7 +248,7 @@ def _clocks(run: Run, found: Method) -> Iterator[str]:
             samples = counted(clock.read_beside, "sample", "samples")
             yield f"Of {samples} the pair was timed beside the sample, and that time taken off."
     if simulated := sorted({device.address for device in run.devices if device.simulated}):
-        yield f"Times of {_listed(simulated)} are those of the model's clock."
+        yield f"Times of {listed(simulated)} are those of the model's clock."
 
 
 def _verification(found: Method) -> Iterator[str]:
@@ -269,14 +269,7 @@ def _is(count: int) -> str:
 
 
 def _sizes(spans: Iterable[Span]) -> str:
-    return _listed(_range(_size(low), _size(high)) for low, high in spans)
-
-
-def _size(size: int) -> str:
-    """``4 KiB``, as papers write it."""
-    text = format_size(size)
-    number = text.rstrip("KMGTi")
-    return f"{number} {text[len(number) :]}B"
+    return listed(_range(format_bytes(low), format_bytes(high)) for low, high in spans)
 
 
 def _times(seconds: Range) -> str:
@@ -287,11 +280,6 @@ def _of_many(numbers: Range, one: str, many: str) -> str:
     """``1 process``, ``1 to 3 processes``."""
     text = _range(f"{int(numbers.least)}", f"{int(numbers.most)}")
     return f"{text} {one if numbers.most == 1 else many}"
-
-
-def _listed(names: Iterable[str]) -> str:
-    *first, last = [*names] or ["nothing"]
-    return f"{', '.join(first)} and {last}" if first else last
 
 
 def _range(low: str, high: str) -> str:

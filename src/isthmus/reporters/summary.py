@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import textwrap
-from collections.abc import Container, Iterator, Sequence
+from collections.abc import Container, Iterable, Iterator, Sequence
 from pathlib import Path
 
 from isthmus import backends, studies
 from isthmus.analysis import wording
+from isthmus.analysis.commands import is_address, ranks_of, resumed
 from isthmus.analysis.context import studies_in
 from isthmus.analysis.findings import Finding, findings
 from isthmus.analysis.findings.devices import beside
@@ -21,8 +22,8 @@ from isthmus.frames import Frame
 from isthmus.models.pcie import link_of
 from isthmus.program import Invocation, invocation, option_words, shorter
 from isthmus.reporters.base import Reporter
-from isthmus.results.commands import is_address, ranks_of, resumed
 from isthmus.results.run_file import QUICK_PROCESSES, DeviceRecord, Run
+from isthmus.thresholds import QUICK
 from isthmus.units import printable
 
 LINES, COLUMNS = 25, 80
@@ -54,7 +55,7 @@ def lines(
     results = findings(run, rows)
     sentences = dict.fromkeys((_title(run), main_sentence(results), _all_clear(results)))
     top = [line for sentence in sentences for line in _wrapped(sentence, 2)]
-    bottom = ["", *_wrapped(unmeasured(run, rows, results), 2), *_wrapped(_state(run, rows), 2)]
+    bottom = ["", *_not_measured(run, rows, results), *_wrapped(_state(run, rows), 2)]
     bottom += _wrapped(host_varied(run), 2)
     bottom += _wrapped(left_out(run), 1)
     if any(one.clock == "hybrid" for one in results):
@@ -131,11 +132,6 @@ def _name(device: DeviceRecord) -> str:
     return f"{name}, PCIe {link.name}"
 
 
-_CERTAIN = 0.1
-"""Relative half-width up to which the most important figure stands alone: the precision of a quick
-run."""
-
-
 def main_sentence(results: Sequence[Finding]) -> str:
     """The most important sentence: a significant gain, else the first headline."""
     heads = [one for one in results if one.headline]
@@ -150,7 +146,7 @@ def main_sentence(results: Sequence[Finding]) -> str:
 def _uncertain(one: Finding) -> str:
     """How far a figure may be off, as a sentence; empty where it is certain."""
     known = one.interval is not None and one.interval.known
-    if not known or one.interval is None or one.interval.half_width <= _CERTAIN:
+    if not known or one.interval is None or one.interval.half_width <= QUICK:
         return ""
     return f" It is not certain ({one.certainty}): processes differ, or the host varies."
 
@@ -207,8 +203,13 @@ def _whose(one: Finding, of_study: Sequence[Finding]) -> str:
     return f", {rest}" if rest else ""
 
 
+def _not_measured(run: Run, rows: Frame, results: Sequence[Finding]) -> Iterable[str]:
+    missing = unmeasured(run, rows, results)
+    return _wrapped(f"Not measured: {missing}", 2) if missing else ()
+
+
 def unmeasured(run: Run, rows: Frame, results: Sequence[Finding]) -> str:
-    """Requested measurements that are missing, each reason once."""
+    """Requested measurements that are missing, each with its reason; empty where none is."""
     texts = []
     if run.origin:
         texts += [*run.origin.not_measured, *run.origin.left_out]
@@ -236,7 +237,7 @@ def unmeasured(run: Run, rows: Frame, results: Sequence[Finding]) -> str:
     texts += [f"{device} (all times below the clock's resolution)" for device in short]
     wrong = sum(any(r.verified == "false" for r in point.reruns) for point in run.points)
     texts += [f"{wrong} points (their data did not arrive)"] if wrong else []
-    return f"Not measured: {'; '.join(texts)}" if texts else ""
+    return "; ".join(texts)
 
 
 def host_varied(run: Run) -> str:

@@ -19,8 +19,8 @@ from msgspec.structs import force_setattr
 
 from isthmus import saving
 from isthmus.errors import UsageError
-from isthmus.measure.protocol import Noise
 from isthmus.program import quoted
+from isthmus.results.noise import Noise
 from isthmus.system.pci import Function
 from isthmus.text import shortened
 
@@ -57,8 +57,6 @@ Whole = Annotated[int, msgspec.Meta(ge=-(1 << 62), le=1 << 62)]
 Count = Annotated[int, msgspec.Meta(ge=0, le=1 << 62)]
 IMPORTED = "imported"
 """Remark on every figure of another program; it becomes a flag."""
-NO_LINK_BPS = 1e12
-"""Bytes a second that no link carries; what seems faster was not copied."""
 Seconds = Annotated[float, msgspec.Meta(ge=0, le=1e12)]
 FINAL_STATES: frozenset[State] = frozenset({"precision", "samples", "time", "once", "visit"})
 """A process that ended in one of these has a complete result."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from isthmus.studies.base import Axis, Headline, Study, words
+from isthmus.thresholds import LARGE, SMALL
 from isthmus.units import parse_counts, parse_positive, parse_sizes
 
 OPERATIONS = (
@@ -15,11 +16,6 @@ ON_REQUEST = (
     "graph_launch", "copy_sm_write", "copy_sm_read", "pointer_chase", "peer_write", "peer_read",
 )  # fmt: skip
 """Further operations of some devices, measured where ``--axis operation`` names them."""
-LARGE = 1 << 20
-"""Bytes from which a copy shows its link rather than its start-up time: its rate may be a plateau.
-
-On H100 (gen5 x16) a pinned copy of 1 MiB has 0.6 to 0.7 of the rate of 256 MiB (stored runs in
-``benchmarks/results``), and slower links need less."""
 _COARSE_MOST = 64 << 20
 """Bytes up to which the curve begins; larger copies are measured where the rate still changes."""
 _STEP_BELOW, _STEP_ABOVE = 16, 4
@@ -39,8 +35,6 @@ def coarse(sizes: Sequence[int]) -> Sequence[int]:
 SIZES = parse_sizes("1:2Gi")
 ORDINARY = ("pageable", "aligned")
 """Kinds of host memory that a driver may copy once more on the way to a device with a link."""
-LATENCY_BYTES = 4 << 10
-"""Size of the copy whose time is called the latency: a page."""
 
 STUDY = Study(
     name="transfer",
@@ -68,8 +62,8 @@ STUDY = Study(
         Headline("copy to device", "write"),
         Headline("copy to host", "read"),
         Headline("both ways at once", "bidirectional"),
-        Headline("copy to device", "write", LATENCY_BYTES),
-        Headline("copy to host", "read", LATENCY_BYTES),
+        Headline("copy to device", "write", SMALL),
+        Headline("copy to host", "read", SMALL),
         Headline("copy to device", "write", 1),
         Headline("copy to host", "read", 1),
     ),

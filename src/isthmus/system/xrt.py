@@ -17,13 +17,13 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import TYPE_CHECKING, NamedTuple
 
-from isthmus.backends import Candidate, Problem
+from isthmus.candidates import Candidate, Problem
 from isthmus.errors import IsthmusError
 from isthmus.system import private
 from isthmus.system.files import is_there, text
 
 if TYPE_CHECKING:
-    from isthmus.measure.address import Address
+    from isthmus.address import Address
 
 HARDWARE = ""
 """The mode without a name: boards."""

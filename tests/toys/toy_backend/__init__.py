@@ -6,8 +6,9 @@ from collections.abc import Sequence
 from pathlib import Path
 from types import MappingProxyType
 
-from isthmus.backends import BackendDescription, Candidate
-from isthmus.measure.protocol import DeviceDescription
+from isthmus.backends import BackendDescription
+from isthmus.candidates import Candidate
+from isthmus.descriptions import DeviceDescription
 
 
 class Toy(BackendDescription):

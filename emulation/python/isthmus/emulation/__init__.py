@@ -4,7 +4,7 @@
 the page in which the device process counts its work. XRT starts the device process itself.
 
 The rest of Isthmus calls ``candidate``, ``default_xclbin`` and ``add_commands``, all through
-``isthmus.system.emulation``. Nothing is loaded before it is used: each command line comes here.
+``isthmus.xrt_emulation``. Nothing is loaded before it is used: each command line comes here.
 """
 
 from __future__ import annotations

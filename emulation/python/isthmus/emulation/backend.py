@@ -11,14 +11,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from isthmus import boards, xclbin
-from isthmus.backends import Candidate
+from isthmus.candidates import Candidate
 from isthmus.emulation import kernels
 from isthmus.emulation.session import Session, prepare
 from isthmus.errors import UsageError
 from isthmus.system import private, xrt
 
 if TYPE_CHECKING:
-    from isthmus.measure.address import Address
+    from isthmus.address import Address
 
 BOARD = "ISTHMUS_CARD_BOARD"
 

@@ -9,8 +9,8 @@ import subprocess
 from collections.abc import Sequence
 from pathlib import Path
 
+from isthmus import built
 from isthmus.errors import IsthmusError
-from isthmus.system import built
 
 PARTS = built.FOLDER / "emulation"
 """Holds the folder ``include``, for plug-ins, and ``plugin``, what is linked to them."""

@@ -17,7 +17,7 @@ from typing import IO, Literal
 import msgspec
 import psutil
 
-from isthmus import boards
+from isthmus import boards, built
 from isthmus.boards import Board
 from isthmus.emulation import computing as computings
 from isthmus.emulation import naming, requirements
@@ -25,7 +25,7 @@ from isthmus.emulation import page as pages
 from isthmus.emulation.kernels import banks
 from isthmus.emulation.root import HIDDEN_MODE, HW_EMU, MODE, root
 from isthmus.errors import IsthmusError, NoDeviceError, UsageError
-from isthmus.system import built, xrt
+from isthmus.system import xrt
 
 ClockKind = Literal["virtual", "card", "wall"]
 ShimKind = Literal["xrt", "own"]

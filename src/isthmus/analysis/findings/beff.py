@@ -13,12 +13,12 @@ from isthmus.analysis import beff
 from isthmus.analysis.context import AnalysisContext, each, interval_of
 from isthmus.analysis.findings import common
 from isthmus.analysis.findings.finding import MOST_HEADLINES, Finding, Reference, shown
-from isthmus.analysis.fits import NO_LAW
 from isthmus.analysis.ratios import groups
 from isthmus.analysis.sentences import say
 from isthmus.analysis.wording import number
 from isthmus.program import quoted
 from isthmus.statistics import Interval
+from isthmus.statistics.fits import NO_LAW
 from isthmus.studies.base import Analysis
 
 _MESSAGES = {
@@ -34,8 +34,10 @@ def findings(context: AnalysisContext) -> Sequence[Finding]:
 
     Last come messages of two ranks, which are measured on request.
     """
-    means, largest = list(_b_eff(context)), list(_largest(context))
-    gains = list(_better(context, [one for one in means if not _without_network(context, one)]))
+    by_channel, largest = list(_b_eff(context)), list(_largest(context))
+    means = [one for _, one in by_channel]
+    network = [(name, one) for name, one in by_channel if not _without_network(context, one)]
+    gains = list(_better(context, network))
     results = [*means[:1], *gains, *largest[:1], *means[1:], *largest[1:], *_latencies(context)]
     results += _messages(context)
     head = [one for one in results if not _without_network(context, one)][:MOST_HEADLINES]
@@ -49,25 +51,27 @@ def _without_network(context: AnalysisContext, one: Finding) -> bool:
     return not own_rows.empty and bool(own_rows["flags"].str.contains("to_itself").any())
 
 
-def _better(context: AnalysisContext, means: Sequence[Finding]) -> Iterator[Finding]:
+def _better(context: AnalysisContext, means: Sequence[tuple[str, Finding]]) -> Iterator[Finding]:
     """Ratio of the fastest channel to the next one of the same devices, where significant."""
-    by_device: dict[str, list[Finding]] = {}
-    for one in means:
-        by_device.setdefault(one.device, []).append(one)
+    by_device: dict[str, list[tuple[str, Finding]]] = {}
+    for channel, one in means:
+        by_device.setdefault(one.device, []).append((channel, one))
     for ranked in by_device.values():
-        if len(ranked) < 2 or ranked[0].interval is None or ranked[1].interval is None:
+        if len(ranked) < 2:
             continue
-        best, usual = (one.quantity.rpartition(" ")[2] for one in ranked[:2])
-        gain = ranked[0].interval.over(ranked[1].interval)
+        (best, first), (usual, second) = ranked[:2]
+        if first.interval is None or second.interval is None:
+            continue
+        gain = first.interval.over(second.interval)
         gain = gain.with_confidence(context.simultaneous(len(ranked) - 1))
         if context.judge(gain) == "slower":  # a rate that is higher is a time that is lower
             yield msgspec.structs.replace(
-                ranked[0], subject=f"{best} over {usual}", quantity="b_eff",
+                first, subject=f"{best} over {usual}", quantity="b_eff",
                 interval=gain, unit="1", reference=None, share=None,
                 verdict="faster", remark=f"use channel {best}",
                 action=f"--channel {quoted(best)}", evidence="channels",
                 sentence=say("better_channel", best=best, usual=usual,
-                             ratio=number(gain.value), who=ranked[0].subject),
+                             ratio=number(gain.value), who=first.subject),
             )  # fmt: skip
 
 
@@ -84,7 +88,8 @@ def _tell(
     )
 
 
-def _b_eff(context: AnalysisContext) -> Iterator[Finding]:
+def _b_eff(context: AnalysisContext) -> Iterator[tuple[str, Finding]]:
+    """Each channel with its finding, the fastest channel first."""
     table = beff.b_eff(context).table.sort_values("median_Bps", ascending=False)
     for row in each(table):
         theirs = float(getattr(row, "published_Bps", np.nan))
@@ -92,7 +97,7 @@ def _b_eff(context: AnalysisContext) -> Iterator[Finding]:
         reference = Reference(kind="published", value=theirs, name="published") if known else None
         best = shown(row.b_eff_Bps, "B/s")
         same = best == shown(row.median_Bps, "B/s")
-        yield _tell(
+        yield str(row.channel), _tell(
             context, row, "b_eff_published" if known else "b_eff" if same else "b_eff_best",
             "b_eff, channel {channel}", interval_of(row, "median_Bps"), "B/s",
             {"best_rate": best} | ({"share": f"{100 * row.median_Bps / theirs:.1f} %"}),

@@ -2,13 +2,13 @@
 
 Causes come in this order:
 
-0. ``less``: a device whose name is known, slower than any known run of such devices, which nothing
-   of 1 to 3 explains;
+0. ``below_known``: a device whose name is known, slower than any known run of such devices, which
+   nothing of 1 to 3 explains;
 1. bad checks of what was read of the device and the machine (``isthmus.checks``), likeliest first;
 2. ``falling``: the last processes are all slower than all before them, ``UNSTEADY`` times or more;
-3. ``unsteady``: the best sample reaches the median rate ``UNSTEADY`` times or more, where the host
-   was not disturbed and small copies are steady: something else used the link meanwhile;
-4. ``bounced``: ordinary memory has less than ``BOUNCED`` of the best kind's rate: copied once more.
+3. ``other_user``: the best sample reaches the median rate ``UNSTEADY`` times or more, where the
+   host was not disturbed and small copies are steady: something else used the link meanwhile;
+4. ``bounce``: ordinary memory has less than ``LOWER`` of the best kind's rate: copied once more.
 
 2 and 3 are judged without ordinary memory, whose copy by the host scatters by itself, and not where
 a bad check tells of a change during the run: that is what the times show.
@@ -25,35 +25,23 @@ import numpy as np
 
 from isthmus import backends, checks
 from isthmus.analysis import wording
+from isthmus.analysis.commands import again
 from isthmus.analysis.context import each
-from isthmus.analysis.findings.common import FAIR, GOOD, pick
+from isthmus.analysis.findings.common import pick
 from isthmus.analysis.findings.finding import Cause, shown
-from isthmus.analysis.findings.reached import TOLERANCE, known_of
+from isthmus.analysis.findings.reached import known_of
 from isthmus.analysis.summary import measured_on
 from isthmus.checks import Check, Facts, Result
 from isthmus.checks.base import as_root
 from isthmus.frames import Frame, Series
 from isthmus.program import Invocation
-from isthmus.results.commands import again
 from isthmus.results.run_file import DeviceRecord, Point, Run
-from isthmus.studies.transfer import LARGE, LATENCY_BYTES
+from isthmus.thresholds import AS_FAST, FAIR, GOOD, LARGE, LOWER, SMALL, START_UP, UNSTEADY
 from isthmus.units import format_size
 
-UNSTEADY = 1.15
-"""Least ratio of the best sample's rate to the median's that another user of the link explains."""
-BOUNCED = 0.8
-"""Most share of the best memory's rate that ordinary memory has where it is copied once more."""
-START_UP = 0.1
-"""Least share of a copy's time for the processor's part of it to be worth a verdict."""
 ORDINARY = ("pageable", "aligned", "hugepage")
 """Kinds of memory that a driver may have to copy before the device reaches them."""
 COPIES = ("write", "read", "read_bandwidth", "write_bandwidth")
-OTHER_USER = "another user of the link"
-FALLING = "a rate that falls during the run (heat or another user)"
-ANY = "a slow device, or another user of the link"
-LESS = "another user of the link, or a fault that no check sees"
-"""Of a device whose name is known, and that is slower than any known run of its family."""
-_API = "the API or its driver"
 MOST = 2
 """Causes in one sentence."""
 _BY_HOST = r"\b(?:steal|timer_bound)\b"
@@ -108,7 +96,10 @@ def lesser_link(run: Run, device: DeviceRecord) -> str:
 
 def by_check(check: Check, result: Result) -> Cause:
     """What a check found, as a cause."""
-    return Cause(name=check.fault, evidence=result.found, command=result.command, check=check.name)
+    return Cause(
+        kind="check", of=check.fault, evidence=result.found, command=result.command,
+        check=check.name,
+    )  # fmt: skip
 
 
 def causes_of(
@@ -141,8 +132,8 @@ def furthest_below(device: DeviceRecord, best: Sequence[Any]) -> Any | None:
     """The copy that is furthest below every known run of such devices; None where none is."""
     known = [(row, runs) for row in best if (runs := known_of(device, row))]
     below = {float(row.bandwidth_Bps) / runs.least: row for row, runs in known}
-    least = min(below, default=TOLERANCE)
-    return below[least] if least < TOLERANCE else None
+    least = min(below, default=AS_FAST)
+    return below[least] if least < AS_FAST else None
 
 
 def _less(run: Run, device: DeviceRecord, best: Sequence[Any]) -> Iterator[Cause]:
@@ -150,7 +141,7 @@ def _less(run: Run, device: DeviceRecord, best: Sequence[Any]) -> Iterator[Cause
     row = furthest_below(device, best)
     if row is not None and (runs := known_of(device, row)):
         yield Cause(
-            name=LESS,
+            kind="below_known",
             evidence=f"{row.operation} {shown(row.bandwidth_Bps, 'B/s')}; {runs.runs} known runs "
             f"of {runs.family}, scaled to this link: {shown(runs.least, 'B/s')} or more "
             f"(least: {runs.source})",
@@ -161,7 +152,7 @@ def _less(run: Run, device: DeviceRecord, best: Sequence[Any]) -> Iterator[Cause
 def as_known(device: DeviceRecord, best: Sequence[Any]) -> bool:
     """Whether each direction is as fast as a known run of a device of this name."""
     known = [(row, known_of(device, row)) for row in best]
-    return all(runs and row.bandwidth_Bps >= TOLERANCE * runs.own for row, runs in known)
+    return all(runs and row.bandwidth_Bps >= AS_FAST * runs.own for row, runs in known)
 
 
 def _again(run: Run, device: DeviceRecord) -> Invocation | str:
@@ -180,7 +171,7 @@ def explains(check: Check, rows: Frame, low: Any) -> bool:
     if check.of != "machine" or alike["memory"].isin(ORDINARY).all():
         return True
     same = alike[alike["memory"] == low.memory]
-    small = same[same["bytes"].between(1, LATENCY_BYTES)]["median_s"]
+    small = same[same["bytes"].between(1, SMALL)]["median_s"]
     return small.empty or float(small.median()) >= START_UP * float(low.median_s)
 
 
@@ -196,7 +187,7 @@ def _unsteady(rows: Frame) -> Iterator[Cause]:
     direct = large_of(copies_of(rows[~rows["memory"].isin(ORDINARY)]))
     for row in sorted(best_of(direct), key=lambda row: float(row.limit_share)):
         same = rows[(rows["operation"] == row.operation) & (rows["memory"] == row.memory)]
-        small = same[same["bytes"].between(1, LATENCY_BYTES)]
+        small = same[same["bytes"].between(1, SMALL)]
         calm = small.empty or float((small["median_s"] / small["p10_s"]).median()) < UNSTEADY
         ratio = row.median_s / row.min_s if row.min_s > 0 else 0.0
         if ratio >= UNSTEADY and calm and not re.search(_BY_HOST, row.flags):
@@ -204,7 +195,7 @@ def _unsteady(rows: Frame) -> Iterator[Cause]:
                 shown(rate, "B/s") for rate in (ratio * row.bandwidth_Bps, row.bandwidth_Bps)
             )
             yield Cause(
-                name=OTHER_USER,
+                kind="other_user",
                 evidence=f"best sample {top}, median {usual} at {format_size(int(row.bytes))}",
                 command="lspci -tv; ps aux",
             )
@@ -243,7 +234,7 @@ def _falling(run: Run, device: DeviceRecord, rows: Frame) -> Iterator[Cause]:
             which = f"process {first + 1}" + (" on" if len(of) > first + 1 else "")
             if late < GOOD * float(direct["limit_Bps"].iloc[0]):
                 yield Cause(
-                    name=FALLING,
+                    kind="falling",
                     evidence=f"{shown(early, 'B/s')} at {format_size(point.bytes)}, "
                     f"{shown(late, 'B/s')} from {which} of {len(of)}",
                     command="sensors; lspci -tv; ps aux",
@@ -261,7 +252,7 @@ def _bounced(run: Run, device: DeviceRecord, rows: Frame, best: Sequence[Any]) -
     """Ordinary memory that is much slower than the best kind, in the same direction and size."""
     for row in best:
         same = rows[rows["operation"].eq(row.operation) & rows["bytes"].eq(row.bytes)]
-        slow = same[BOUNCED * same["min_s"] > row.min_s]  # another user comes and goes
+        slow = same[LOWER * same["min_s"] > row.min_s]  # another user comes and goes
         for other in each(slow[slow["memory"].isin(ORDINARY)][:1]):
             rates = [
                 f"{one.memory} memory {shown(one.bandwidth_Bps, 'B/s')}" for one in (other, row)
@@ -272,7 +263,7 @@ def _bounced(run: Run, device: DeviceRecord, rows: Frame, best: Sequence[Any]) -
 
 def _bounce(run: Run, device: DeviceRecord, memory: str, other: str, evidence: str) -> Cause:
     command = again(run, "transfer", [device.address], {"memory": f"{memory},{other}"}) or ""
-    return Cause(name=f"a bounce copy of {memory} memory", evidence=evidence, command=command)
+    return Cause(kind="bounce", of=memory, evidence=evidence, command=command)
 
 
 def _unexplained(
@@ -283,19 +274,19 @@ def _unexplained(
     if full is not None:
         command = again(run, "transfer", [device.address, str(full.device)]) or ""
         filled = f"{full.device} reaches {wording.percent(full.limit_share)} of the same link"
-        yield Cause(name=_API, evidence=filled, command=command)
+        yield Cause(kind="api", evidence=filled, command=command)
         return
     hidden = [(check, one) for check, one in results if one.state == "unknown" and check.fault]
     for check, result in hidden[:MOST]:
         cause = by_check(check, result)
         yield msgspec.structs.replace(
             cause,
-            name=f"perhaps {check.fault}",
+            kind="hidden_check",
             command=result.command or as_root(device.address),
         )
     if not hidden:
         yield Cause(
-            name=ANY,
+            kind="device_or_user",
             evidence=f"a steady {wording.percent(row.limit_share)} of the link; no check is bad. "
             "Run again at another time (isthmus compare), or on an equal node (isthmus fleet)",
             command=_again(run, device),

@@ -11,6 +11,7 @@ import msgspec
 import numpy as np
 
 from isthmus import backends
+from isthmus.analysis.commands import again
 from isthmus.analysis.context import AnalysisContext, each
 from isthmus.analysis.findings.finding import (
     MOST_HEADLINES,
@@ -24,14 +25,11 @@ from isthmus.analysis.sentences import say
 from isthmus.backends import BackendDescription
 from isthmus.frames import Frame, Series
 from isthmus.program import Invocation, quoted
-from isthmus.results.commands import again
 from isthmus.results.run_file import DeviceRecord
 from isthmus.statistics import Interval
-from isthmus.studies.transfer import LATENCY_BYTES
+from isthmus.thresholds import FAIR, GOOD, SMALL
 from isthmus.units import format_size
 
-GOOD, FAIR = 0.85, 0.6
-"""Least share of a limit that is called good, and that is called fair."""
 BEST_FIRST = ("pinned", "alloc_host", "host_only", "use_host_ptr", "registered", "aligned")
 """Which of several equally fast kinds of memory to advise: the first here."""
 
@@ -136,7 +134,7 @@ def at_plateau(rows: Frame) -> Any:
 
 def at_small(rows: Frame) -> Any:
     """The row of 4 KiB, or of the size nearest to it."""
-    distance = Series(np.log2(rows["bytes"].clip(lower=1) / LATENCY_BYTES), rows.index).abs()
+    distance = Series(np.log2(rows["bytes"].clip(lower=1) / SMALL), rows.index).abs()
     return pick(rows, distance.idxmin())
 
 

@@ -12,10 +12,10 @@ from isthmus.analysis import wording
 from isthmus.analysis.context import AnalysisContext
 from isthmus.analysis.findings import common
 from isthmus.analysis.findings.finding import Finding, shown, span
-from isthmus.analysis.fits import LEAST_SIZES, AlphaBeta
 from isthmus.analysis.sentences import LONGEST, say
 from isthmus.analysis.transfer import curves, splits
 from isthmus.statistics import Interval
+from isthmus.statistics.fits import LEAST_SIZES, AlphaBeta
 
 
 def of_splits(context: AnalysisContext, ways: Mapping[str, str]) -> Iterator[Finding]:

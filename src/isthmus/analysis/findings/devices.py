@@ -14,11 +14,11 @@ import msgspec
 from isthmus import backends
 from isthmus.analysis.context import AnalysisContext, rate_of, time_of
 from isthmus.analysis.findings import common
-from isthmus.analysis.findings.finding import Finding, shown
+from isthmus.analysis.findings.finding import Finding, shown, shown_range
 from isthmus.frames import Frame
 from isthmus.results.run_file import DeviceRecord, Run
 from isthmus.statistics import APART, Interval, apart
-from isthmus.studies.transfer import LATENCY_BYTES
+from isthmus.thresholds import SMALL
 
 
 def beside(run: Run) -> dict[str, str]:
@@ -78,9 +78,7 @@ def _joined(name: str, found: Sequence[Finding]) -> list[Finding]:
     near = min(agree, key=lambda one: abs(values[one.device] - middle))
     least, most = (choose(values[one.device] for one in agree) for choose in (min, max))
     unit = near.unit
-    span = (
-        shown(least, unit) if shown(least, unit) == shown(most, unit) else _range(least, most, unit)
-    )
+    span = shown_range(Interval(middle, least, most), unit)
     common_interval = Interval(
         middle,
         min(one.low for one in intervals),
@@ -97,11 +95,6 @@ def _joined(name: str, found: Sequence[Finding]) -> list[Finding]:
         sentence=f"{len(agree)} x {name}: {near.quantity} {span}.",
     )
     return [joined, *(one for one in found if one.device in named)]
-
-
-def _range(least: float, most: float, unit: str) -> str:
-    """``55.0 to 55.1 GB/s``."""
-    return f"{shown(least, unit).split()[0]} to {shown(most, unit)}"
 
 
 def of_other_apis(context: AnalysisContext, ways: Sequence[str]) -> Iterator[Finding]:
@@ -153,7 +146,7 @@ def _latency(context: AnalysisContext, own: Frame, rows: Frame) -> Interval | No
     """By how much a small write takes longer than by the card's own API, each at its best."""
     times = []
     for part in (own, rows):
-        small = part[(part["operation"] == "write") & (part["bytes"] == LATENCY_BYTES)]
+        small = part[(part["operation"] == "write") & (part["bytes"] == SMALL)]
         if small.empty:
             return None
         times.append(

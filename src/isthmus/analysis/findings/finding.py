@@ -6,15 +6,23 @@ from typing import Any, Literal
 
 import msgspec
 
+from isthmus.analysis.sentences import CAUSES
 from isthmus.analysis.wording import number
 from isthmus.program import Invocation
 from isthmus.statistics import Interval
+from isthmus.units import Amount
 
 _WIDE = 10.0
 """Intervals with a larger ratio of their ends are shown as a factor."""
 MOST_HEADLINES = 4
 """Headlines of one study."""
 ReferenceKind = Literal["limit", "published", "modelled", "memcpy", "other"]
+CauseKind = Literal[
+    "check", "hidden_check", "below_known", "falling", "other_user", "bounce", "api",
+    "device_or_user", "above_limit", "above_sum", "not_arrived", "not_copied", "moved_nothing",
+    "not_run", "unverified", "no_large_copy", "hidden_link",
+]  # fmt: skip
+"""``analysis.sentences.CAUSES`` says each in words."""
 Verdict = Literal[
     "good", "fair", "poor", "same", "faster", "slower", "undecided", "none",
     "normal", "below", "impossible", "unknown",
@@ -37,14 +45,20 @@ class Reference(msgspec.Struct, frozen=True):
 class Cause(msgspec.Struct, frozen=True, kw_only=True):
     """Why a figure is what it is, or why it cannot be true."""
 
-    name: str
-    """In a few words: "small packets"."""
+    kind: CauseKind
+    of: str = ""
+    """What the kind is of: the fault that a check looks for, or a kind of memory."""
     evidence: str
     """What was read or measured that says so."""
     command: Invocation | str
     """Shows it, or decides it: a command of Isthmus, or a line for a shell."""
     check: str = ""
     """Check of ``isthmus doctor`` that found it; empty: measured."""
+
+    @property
+    def name(self) -> str:
+        """In a few words: "small packets"."""
+        return CAUSES[self.kind].format(of=self.of)
 
 
 class Finding(msgspec.Struct, frozen=True, kw_only=True):
@@ -84,9 +98,14 @@ class Finding(msgspec.Struct, frozen=True, kw_only=True):
     clock: str = ""
 
     @property
+    def amount(self) -> Amount:
+        """The value and its unit; empty without one."""
+        return Amount("", "") if self.interval is None else _amount(self.interval.value, self.unit)
+
+    @property
     def figure(self) -> str:
         """The value with its unit: ``54.7 GB/s``, ``7.24 us``, ``1.3 x``; empty without one."""
-        return "" if self.interval is None else shown(self.interval.value, self.unit)
+        return str(self.amount)
 
     @property
     def span(self) -> str:
@@ -119,10 +138,14 @@ def _scale(value: float, unit: str) -> tuple[float, str]:
     return next(((s, u) for s, u in scales if abs(value) >= s * 0.9995), scales[-1])
 
 
+def _amount(value: float, unit: str) -> Amount:
+    scale, name = _scale(value, unit)
+    return Amount(number(value / scale), name)
+
+
 def shown(value: float, unit: str) -> str:
     """A value with three digits and the unit that suits it; ``unit`` as of a finding."""
-    scale, name = _scale(value, unit)
-    return f"{number(value / scale)} {name}"
+    return str(_amount(value, unit))
 
 
 def span(interval: Interval, unit: str) -> str:
@@ -134,6 +157,12 @@ def span(interval: Interval, unit: str) -> str:
     return f"{low} to {high}" if low != high else ""
 
 
+def shown_range(interval: Interval, unit: str) -> str:
+    """The ends with their unit, ``55.0 to 55.1 GB/s``; the value where they are shown alike."""
+    ends = span(interval, unit)
+    return f"{ends} {_scale(interval.value, unit)[1]}" if ends else shown(interval.value, unit)
+
+
 def plain(finding: Finding) -> dict[str, Any]:
     """A finding as plain data for JSON: interval ends by name, unknown values as null."""
     data = msgspec.structs.asdict(finding)
@@ -143,7 +172,8 @@ def plain(finding: Finding) -> dict[str, Any]:
         data["interval"] = {name: end if abs(end) < float("inf") else None for name, end in ends}
     data["action"] = str(finding.action)
     data["causes"] = [
-        {**msgspec.structs.asdict(cause), "command": str(cause.command)} for cause in finding.causes
+        {"name": cause.name, **msgspec.structs.asdict(cause), "command": str(cause.command)}
+        for cause in finding.causes
     ]
     data["reference"] = finding.reference and msgspec.structs.asdict(finding.reference)
     return data

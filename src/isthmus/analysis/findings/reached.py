@@ -16,11 +16,7 @@ from typing import Any, NamedTuple
 from isthmus.models.pcie import Link, link_of
 from isthmus.published.source import UNITS
 from isthmus.results.run_file import DeviceRecord
-
-LEAST_BYTES = 16 << 20
-"""Copies from which start-up is lost beside the rate: no run of the table has smaller ones."""
-TOLERANCE = 0.95
-"""Least share of the slowest known run that is as fast as it is."""
+from isthmus.thresholds import SETTLED
 
 
 class Known(NamedTuple):
@@ -72,7 +68,7 @@ def known_of(device: DeviceRecord, copy: Any) -> Known | None:
     """
     link, words = link_of(device.link), set(re.split(r"[^a-z0-9]+", device.name.lower()))
     rows = [row for row in table() if row.name in words]
-    if not (device.real and link and rows) or copy.bytes < LEAST_BYTES:
+    if not (device.real and link and rows) or copy.bytes < SETTLED:
         return None
     family = [row for row in table() if row.family == rows[0].family]
     if copy.operation not in rows[0].rates or link.raw > max(row.link.raw for row in family):

@@ -8,19 +8,19 @@ from typing import Any
 
 from isthmus import backends
 from isthmus.analysis import hybrid, transfer, wording
+from isthmus.analysis.commands import again
 from isthmus.analysis.context import AnalysisContext, each, rate_of, time_of
 from isthmus.analysis.findings import common
 from isthmus.analysis.findings.curves import of_curves, of_splits
 from isthmus.analysis.findings.devices import beside, kinds, of_alike, of_other_apis
 from isthmus.analysis.findings.finding import MOST_HEADLINES, Finding, Verdict, shown
 from isthmus.analysis.hybrid import Share
-from isthmus.analysis.ratios import SMALL, groups
+from isthmus.analysis.ratios import groups
 from isthmus.frames import Frame, Row
 from isthmus.program import Invocation
-from isthmus.results.commands import again
 from isthmus.statistics import Interval, relevant
 from isthmus.studies.base import Analysis
-from isthmus.studies.transfer import LARGE
+from isthmus.thresholds import CACHE_BYTES, LARGE, LOWER, PLATEAU_BYTES, SMALL, WORTH
 from isthmus.units import format_size
 
 WAYS = {
@@ -37,16 +37,6 @@ WAYS = {
 }
 """Operations in words."""
 _SERIES = ["device", "memory", "axes", "clock"]
-_PEAK = 1.25
-"""Least ratio of the peak to the rate at the largest size for which the peak is a finding."""
-_LATENCY_MOST = 1 << 20
-"""Largest copy in bytes whose time is shown as a latency."""
-_WORTH = 1.2
-"""Least ratio for which a change is a headline."""
-_CACHE_BYTES = 64 << 20
-_PLATEAU_BYTES = 256 << 20
-"""Size in bytes up to which a run is advised that shows a plateau: on H100 (gen5 x16) pinned copies
-of 64 MiB are within 1 % of those of 256 MiB (``benchmarks/RESULTS.md``)."""
 _STEP = 4
 """Factor by which that run goes beyond the largest size so far, at least."""
 
@@ -132,7 +122,7 @@ def _rate(context: AnalysisContext, rows: Frame) -> Finding:
     if worth and of_link:
         axes = {"memory": f"{row.memory},{other}"}
     elif not row.plateau and row.limit == "link":
-        largest = format_size(max(_PLATEAU_BYTES, _STEP * int(row.bytes)))
+        largest = format_size(max(PLATEAU_BYTES, _STEP * int(row.bytes)))
         smallest = format_size(max(LARGE, int(row.bytes)))
         axes = {"operation": str(row.operation), "bytes": f"{smallest}:{largest}"}
         remark, template = "still grows", "rate_grows"
@@ -150,7 +140,7 @@ def _latencies(context: AnalysisContext, series: dict[tuple[str, ...], Frame]) -
     for (operation, device, *_), rows in series.items():
         row = common.at_small(rows)
         way = operation == "write" or (operation == "read" and not _has(series, device, "write"))
-        small = way and row.bytes <= _LATENCY_MOST
+        small = way and row.bytes <= LARGE
         if small and (device not in best or row.median_s < best[device].median_s):
             best[device] = row
     order = sorted(
@@ -171,8 +161,8 @@ def _changes(context: AnalysisContext, series: dict[tuple[str, ...], Frame]) -> 
     """Possible gains by other memory, mapping or another device; the largest first."""
     changes = [*_memories(context), *_maps(context, series), *_devices(context, series)]
     changes.sort(key=lambda one: -one.interval.value if one.interval else 0.0)
-    yield from (one for one in changes if one.interval and one.interval.value >= _WORTH)
-    yield from (one for one in changes if not one.interval or one.interval.value < _WORTH)
+    yield from (one for one in changes if one.interval and one.interval.value >= WORTH)
+    yield from (one for one in changes if not one.interval or one.interval.value < WORTH)
 
 
 _OUTCOMES: dict[str, tuple[str, str]] = {
@@ -268,7 +258,7 @@ def _maps(context: AnalysisContext, series: dict[tuple[str, ...], Frame]) -> Ite
         if operation != "read" or mapped_rows.empty or common.simulated(context, device):
             continue
         pair = _same_size([rows, mapped_rows])
-        if len(pair) < 2 or pair[0].median_s < _WORTH * pair[1].median_s:
+        if len(pair) < 2 or pair[0].median_s < WORTH * pair[1].median_s:
             continue
         copied, mapped = pair
         gain = _gain(context, mapped, copied)
@@ -322,9 +312,9 @@ def _peaks(context: AnalysisContext, series: dict[tuple[str, ...], Frame]) -> It
     for (operation, *_), rows in series.items():
         last = common.at_largest(rows)
         top = common.at_peak(rows)
-        if operation not in {"read", "write"} or top.bandwidth_Bps < _PEAK * last.bandwidth_Bps:
+        if operation not in {"read", "write"} or last.bandwidth_Bps > LOWER * top.bandwidth_Bps:
             continue
-        cached = top.bytes <= _CACHE_BYTES and top.limit != "link"
+        cached = top.bytes <= CACHE_BYTES and top.limit != "link"
         yield common.tell(
             context, top, "in_cache" if cached else "peak",
             f"{{what}}, peak {'in cache ' if cached else ''}at {{size}}",

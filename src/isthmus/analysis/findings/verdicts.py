@@ -31,22 +31,21 @@ from typing import Any
 import msgspec
 import numpy as np
 
-from isthmus.analysis import wording
+from isthmus.analysis import limits, wording
+from isthmus.analysis.commands import again, is_address, points_of
 from isthmus.analysis.findings import causes
-from isthmus.analysis.findings.common import FAIR, GOOD, reference_of
-from isthmus.analysis.findings.finding import Cause, Finding, Verdict, shown
+from isthmus.analysis.findings.common import reference_of
+from isthmus.analysis.findings.finding import Cause, CauseKind, Finding, Verdict, shown
 from isthmus.analysis.findings.reached import known_of
 from isthmus.analysis.sentences import say
-from isthmus.frames import Frame
+from isthmus.frames import Frame, Series
 from isthmus.program import Invocation, invocation
-from isthmus.results.commands import again, is_address, points_of
 from isthmus.results.run_file import DeviceRecord, Run
 from isthmus.text import counted
+from isthmus.thresholds import FAIR, GOOD, LAUNCH_S
 
 _WORST = ("impossible", "below", "unknown", "normal")
 _NOT_TRUE = "above_link_limit|zero_copy"
-_LEAST_LAUNCH_S = 100e-9
-"""No command reaches a device behind a link, and no answer comes back, in less."""
 
 
 def verdicts(run: Run, summary: Frame) -> Iterator[Finding]:
@@ -106,7 +105,7 @@ def _verdict(run: Run, device: DeviceRecord, rows: Frame, others: Frame) -> Iter
         low = causes.lowest_of(best)
         full = _full(best, causes.large_of(causes.copies_of(others)))
         found = causes.causes_of(run, device, rows, best, full)
-        if found and found[0].name == causes.LESS:
+        if found and found[0].kind == "below_known":
             low = causes.furthest_below(device, best)
         kind = _kind(run, device, rows, found, best, full, unchecked)
         lesser = causes.lesser_link(run, device)
@@ -122,10 +121,10 @@ def _kind(
     bad = {check.name: causes.explains(check, rows, low)
            for check, _ in causes.bad_checks(run, device)}  # fmt: skip
     checked = [bad[cause.check] for cause in found if cause.check in bad]
-    in_time = any(c.name in {causes.OTHER_USER, causes.FALLING, causes.LESS} for c in found)
-    if any(cause.name.startswith((causes.ANY, "perhaps")) for cause in found):
+    kinds = {cause.kind for cause in found}
+    if kinds & {"device_or_user", "hidden_check"}:
         return "unknown"
-    if any(checked) or in_time:
+    if any(checked) or kinds & {"other_user", "falling", "below_known"}:
         return "below"
     well = low.limit_share >= FAIR or causes.as_known(device, best)
     if checked or (unchecked and well):
@@ -138,11 +137,9 @@ def _without_large(
     unchecked: Sequence[Cause],
 ) -> Finding:  # fmt: skip
     """The verdict without a large copy that was seen to arrive: from the checks alone."""
-    why = "no copy is so large that a larger one is no faster"
-    if not copies["limit"].eq("link").any():
-        why = "its speed or width is hidden"
+    why: CauseKind = "no_large_copy" if copies["limit"].eq("link").any() else "hidden_link"
     command = again(run, str(rows["study"].iloc[0]), [device.address]) or ""
-    open_ = [Cause(name=why, evidence="", command=command)] if len(copies) else []
+    open_ = [Cause(kind=why, evidence="", command=command)] if len(copies) else []
     bad = causes.bad_checks(run, device)
     lower = [causes.by_check(*one) for one in bad if one[0].lowers_limit]
     other = [causes.by_check(*one) for one in bad if not one[0].lowers_limit]
@@ -167,37 +164,38 @@ def _full(best: Sequence[Any], others: Frame) -> Any | None:
 
 
 def _wrong(rows: Frame, device: DeviceRecord) -> Iterator[Cause]:
-    """Figures that cannot be true, by reason."""
+    """Figures that cannot be true, by kind."""
     crosses = device.simulated or bool(device.link or device.pci)
     flags, kernels = rows["flags"].str, rows["initiator"] == "kernel"
     empty = flags.contains("zero_copy") & bool(device.link)
-    launched = rows["operation"].eq("launch") & (rows["median_s"] < _LEAST_LAUNCH_S)
-    for reason, wrong in {
+    launched = rows["operation"].eq("launch") & (rows["median_s"] < LAUNCH_S)
+    untrue: dict[CauseKind, Series] = {
         # Where a link is crossed: the caches of a processor can.
-        "faster than the link can be": flags.contains(r"\babove_link_limit\b") & crosses,
-        "both directions at once exceed their sum": flags.contains(r"\babove_sum\b") & crosses,
-        "data did not arrive": rows["verified"] == "false",
-        "nothing was copied": empty & rows["operation"].isin(["read", "write"]),
-        "kernels that moved nothing": empty & kernels,
-        "a kernel that did not run": launched & crosses & (not device.simulated),
-    }.items():
-        yield from _told(reason, rows[wrong])
+        "above_limit": flags.contains(r"\babove_link_limit\b") & crosses,
+        "above_sum": flags.contains(r"\babove_sum\b") & crosses,
+        "not_arrived": rows["verified"] == "false",
+        "not_copied": empty & rows["operation"].isin(["read", "write"]),
+        "moved_nothing": empty & kernels,
+        "not_run": launched & crosses & (not device.simulated),
+    }
+    for kind, wrong in untrue.items():
+        yield from _told(kind, rows[wrong])
 
 
 def _unchecked(run: Run, rows: Frame) -> Iterator[Cause]:
     """Copies of which nothing checked whether the data arrived, where this program measured."""
     if run.origin is None:
         copies = rows[rows["operation"].isin(causes.COPIES) & rows["bandwidth_Bps"].gt(0)]
-        yield from _told("data not verified", copies[copies["verified"].eq("na")])
+        yield from _told("unverified", copies[copies["verified"].eq("na")])
 
 
-def _told(reason: str, rows: Frame) -> Iterator[Cause]:
+def _told(kind: CauseKind, rows: Frame) -> Iterator[Cause]:
     """A cause that these rows show, if there are any."""
     operations = [str(one) for one in rows["operation"].unique()]
     named = ",".join(operations)
     if len(rows):
         yield Cause(
-            name=reason, evidence=f"{counted(len(rows), 'point', 'points')} of {named}",
+            kind=kind, evidence=f"{counted(len(rows), 'point', 'points')} of {named}",
             command=points_of(operations) or "",
         )  # fmt: skip
 
@@ -212,15 +210,15 @@ def _finding(
     values["how"] = "; isthmus doctor" if any(one.check for one in found) else ""
     values["lesser"] = f"; {lesser}" if lesser else ""
     kind: str = {"unknown": "open", "below": "below_link"}.get(verdict, verdict)
-    names = [one.name for one in found]
+    kinds = {one.kind for one in found}
     runs = None if low is None else known_of(device, low)
     if runs:
         values |= {"rate": shown(low.bandwidth_Bps, "B/s"), "operation": str(low.operation)}
         values |= {"least": shown(runs.least, "B/s"), "most": shown(runs.most, "B/s")}
         values |= {"family": runs.family}
-    if causes.LESS in names:
+    if "below_known" in kinds:
         kind = "below_known"
-    elif causes.ANY in names:
+    elif "device_or_user" in kinds:
         kind, values["share"] = "open_user", share
     elif verdict == "normal" and full is None and low.limit_share < FAIR:
         kind = "normal_known"
@@ -233,12 +231,11 @@ def _finding(
             other += f" ({full.study})"
         values |= {"other": other, "share": wording.percent(full.limit_share)}
     elif verdict == "normal":
-        facts = str(low.limit_source).split(", ")
-        assumed = "".join(f", {fact}" for fact in facts if fact.endswith(" assumed"))
-        values |= {"share": share, "assumed": assumed}
+        assumed = limits.assumed(device)
+        values |= {"share": share, "assumed": f", {assumed} assumed" if assumed else ""}
         if found:
             kind = "normal_best"
-            values |= {"best": str(low.memory), "usual": found[0].name.split()[-2]}
+            values |= {"best": str(low.memory), "usual": found[0].of}
     first = found[0] if found else None
     action = first.command if first and isinstance(first.command, Invocation) else ""
     if first and first.check and is_address(device.address):

@@ -15,8 +15,8 @@ from isthmus.analysis.quantities import identity, size_class
 from isthmus.frames import Frame, Series
 from isthmus.statistics.host_state import PRIOR_FREE
 from isthmus.statistics.outliers import UNKNOWN, Scatter, above, robust_variance
-from isthmus.studies.transfer import LARGE
 from isthmus.text import counted
+from isthmus.thresholds import LARGE
 
 _FALSE_ALARMS = 0.01
 """Share of healthy fleets in which a machine is named as slow, if errors are normal.

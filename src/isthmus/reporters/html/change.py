@@ -58,13 +58,13 @@ def changed(sources: Sequence[Source]) -> Changed | str:
 
 
 def _tile(one: Change) -> Tile:
-    value, _, interval = comparison.percent_of_time(one).partition(" % time")
+    value, interval = comparison.percents(one)
     return {
         "what": comparison.what(one),
         "of": one.device,
         "value": value,
         "unit": "% time",
-        "certainty": interval.strip(" ()"),
+        "certainty": interval,
         "share": None,
         "remark": f"{one.verdict}: {comparison.values(one)}",
     }

@@ -11,8 +11,6 @@ from typing import Any
 
 import pandas as pd
 
-from isthmus.units import format_size
-
 LIGHT = {
     "c1": "#0b65a3", "c2": "#b54708", "c3": "#1b7a48", "c4": "#7a3fb0", "c5": "#a81e5b",
     "c6": "#6b5a01", "c7": "#006f78", "c8": "#5d5148",
@@ -68,13 +66,6 @@ SIZE = "+".join(
 
 Options = dict[str, Any]
 """A part of a specification in Vega-Lite's words."""
-
-
-def size_text(size: float) -> str:
-    """``4 KiB``."""
-    text = format_size(int(size))
-    number = text.rstrip("KMGTi")
-    return f"{number} {text[len(number) :]}B"
 
 
 def ends_of(

@@ -9,11 +9,11 @@ from typing import NamedTuple
 import msgspec
 
 from isthmus.analysis import wording
+from isthmus.analysis.commands import recorded
 from isthmus.analysis.flags import meaning
 from isthmus.frames import Frame
 from isthmus.reporters.cells import Table, heading, table, view
 from isthmus.reporters.html.charts import Source
-from isthmus.results.commands import recorded
 from isthmus.results.run_file import Run
 from isthmus.units import format_seconds
 

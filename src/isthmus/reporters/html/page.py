@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import hashlib
 from collections.abc import Iterator, Mapping, Sequence
+from functools import cache
 from itertools import chain, zip_longest
 from pathlib import Path
 from typing import NamedTuple
@@ -60,6 +61,20 @@ def write(runs: Sequence[tuple[str, Run]], folder: Path) -> Path:
     """See ``write_page``."""
     with Vega() as vega:  # it starts while the runs are analysed
         return _write(runs, folder, Renderer(vega))
+
+
+@cache
+def template() -> jinja2.Template:
+    """The page's template; to compile it takes longer than to fill it in."""
+    environment = jinja2.Environment(
+        loader=jinja2.FileSystemLoader(_FOLDER),
+        autoescape=True,
+        undefined=jinja2.StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+        finalize=lambda value: value if isinstance(value, Markup) else printable(value),
+    )
+    return environment.get_template("page.html.j2")
 
 
 def _write(runs: Sequence[tuple[str, Run]], folder: Path, renderer: Renderer) -> Path:
@@ -128,15 +143,7 @@ def _render(
     first = next((figure for name in rank for figure in plots[name]), None)
     script = Markup((_FOLDER / "page.js").read_text("utf-8"))
     none = not any(map(accelerates, _devices(sources)))
-    environment = jinja2.Environment(
-        loader=jinja2.FileSystemLoader(_FOLDER),
-        autoescape=True,
-        undefined=jinja2.StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
-        finalize=lambda value: value if isinstance(value, Markup) else printable(value),
-    )
-    return environment.get_template("page.html.j2").render(
+    return template().render(
         title=f"Isthmus: {_machine(sources)}, {sources[0].run.started[:10]}",
         generator=Markup(_GENERATOR),
         machine=_machine(sources),
@@ -262,8 +269,8 @@ def _tiles(results: Sequence[tuple[Source, Finding]]) -> Sequence[Tile]:
         {
             "what": one.quantity,
             "of": _subject(source, one),
-            "value": one.figure.rpartition(" ")[0],
-            "unit": one.figure.rpartition(" ")[2],
+            "value": one.amount.number,
+            "unit": one.amount.unit,
             "certainty": one.certainty,
             "share": one.share,
             "remark": _share(one) or one.remark,
@@ -287,7 +294,7 @@ def _missing(source: Source, results: Sequence[Finding]) -> list[str]:
     reasons = [f"{address}: no card behind it, its API's software alone" for address in
             sorted(software_only(run))]  # fmt: skip
     reasons += sorted(wording.troubles(run))
-    reasons += [unmeasured(run, source.summary, results).removeprefix("Not measured: ")]
+    reasons += [unmeasured(run, source.summary, results)]
     return [*filter(None, reasons)] if run.points else ["this run holds no points", *reasons]
 
 

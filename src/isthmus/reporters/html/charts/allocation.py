@@ -53,7 +53,9 @@ def plots(sources: Sequence[Source], palette: Palette) -> Iterator[Figure]:
             )
             before = f"{source.label(address, api)}, " if several else ""
             drawn += [
-                timed_dot(source, palette, totals[k], f"{before}{k}", not k.startswith(ORDINARY))
+                timed_dot(
+                    source, palette, totals[k], f"{before}{k}", totals[k].memory not in ORDINARY
+                )
                 for k in known[:MOST_ROWS]
             ]
             shown = [known[0], *[k for k in known if k in ORDINARY], known[-1]] if known else []

@@ -21,9 +21,7 @@ from isthmus.reporters.html.drawing import (
     Line,
     Panel,
 )
-from isthmus.reporters.html.layout import (
-    size_text,
-)
+from isthmus.units import format_bytes
 
 _WINDOWS = {"window": "", "window_both": ", both ways"}
 """Operations with many messages in flight, and how their lines differ."""
@@ -61,7 +59,7 @@ def plots(sources: Sequence[Source], palette: Palette) -> Iterator[Figure]:
     if drawn:
         best = max(drawn, key=lambda line: line.rows["y"].iloc[-1])
         last = best.rows.iloc[-1]
-        title = f"{best.label}: {last['y']:.3g} GB/s in all at {size_text(last['x'])}"
+        title = f"{best.label}: {last['y']:.3g} GB/s in all at {format_bytes(int(last['x']))}"
         panels = [Panel("sum over all", drawn[:MOST_LINES], marked(marks))]
         yield from rate_figure("beff-rate", title, panels, "GB/s", "size of a message")
     if ranks:

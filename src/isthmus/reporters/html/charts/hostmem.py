@@ -20,9 +20,7 @@ from isthmus.reporters.html.drawing import (
     Figure,
     Panel,
 )
-from isthmus.reporters.html.layout import (
-    size_text,
-)
+from isthmus.units import format_bytes
 
 _KERNELS = {
     "read_bandwidth": "kernels read", "write_bandwidth": "kernels write",
@@ -33,6 +31,7 @@ _KERNELS = {
 def plots(sources: Sequence[Source], palette: Palette) -> Iterator[Figure]:
     """Draws it over several runs."""
     panels = []
+    places: dict[str, tuple[str, str]] = {}  # device and kind of memory, by the line's label
     for operation, title in _KERNELS.items():
         drawn, on, marks = [], [], []
         for source in sources:
@@ -48,6 +47,7 @@ def plots(sources: Sequence[Source], palette: Palette) -> Iterator[Figure]:
                 name = source.label(address, api)
                 where = "host memory" if hosts else "own memory"
                 label = where if one_device else f"{name}, {where}"
+                places[label] = name, where
                 drawn.append(
                     rate_line(source, palette, points, label=label, subject=name, filled=hosts)
                 )
@@ -59,7 +59,7 @@ def plots(sources: Sequence[Source], palette: Palette) -> Iterator[Figure]:
     if kept:
         on_host = [line for line in kept[0].lines if line.filled] or kept[0].lines
         last = on_host[0].rows.iloc[-1]
-        who = last["tip"].partition(", ")[0]
-        where = on_host[0].label.rpartition(", ")[2]
-        title = f"{who}: {kept[0].title} {where} at {last['y']:.3g} GB/s ({size_text(last['x'])})"
+        who, where = places[on_host[0].label]
+        size = format_bytes(int(last["x"]))
+        title = f"{who}: {kept[0].title} {where} at {last['y']:.3g} GB/s ({size})"
         yield from rate_figure("hostmem-rate", title, kept, "GB/s", "size of the buffer")

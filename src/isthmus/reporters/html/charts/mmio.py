@@ -24,10 +24,7 @@ from isthmus.reporters.html.drawing import (
     Line,
     Panel,
 )
-from isthmus.reporters.html.layout import (
-    size_text,
-)
-from isthmus.units import format_seconds
+from isthmus.units import format_bytes, format_seconds
 
 _ACCESSES = {
     "register_load": "register load", "bar_memory_load": "memory load", "store": "store",
@@ -64,8 +61,8 @@ def plots(sources: Sequence[Source], palette: Palette) -> Iterator[Figure]:
         ends = sorted(drawn, key=lambda line: (-line.rows["x"].iloc[-1], line.rows["y"].iloc[-1]))
         first, last = ends[0].rows.iloc[0], ends[0].rows.iloc[-1]
         title = (
-            f"{ends[0].label}: {format_seconds(first['y'])} for {size_text(first['x'])}, "
-            f"{format_seconds(last['y'])} for {size_text(last['x'])}"
+            f"{ends[0].label}: {format_seconds(first['y'])} for {format_bytes(int(first['x']))}, "
+            f"{format_seconds(last['y'])} for {format_bytes(int(last['x']))}"
         )
         panels = [Panel("quickest of each way", drawn[:MOST_LINES])]
         yield from rate_figure("mmio-size", title, panels, "s", "size of the block")

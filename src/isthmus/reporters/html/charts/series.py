@@ -33,10 +33,9 @@ from isthmus.reporters.html.drawing import (
 from isthmus.reporters.html.layout import (
     COLOURS,
     LIGHT,
-    size_text,
 )
 from isthmus.results.run_file import DeviceRecord, Run
-from isthmus.units import format_rate, format_seconds, format_size
+from isthmus.units import format_bytes, format_rate, format_seconds, format_size
 
 MOST_LINES = 6
 MOST_ROWS = 12
@@ -126,7 +125,7 @@ class Palette:
 
 
 def _tip(label: str, row: Any, value: str, interval: str) -> str:
-    at = f", {size_text(row.bytes)}" if row.bytes else ""
+    at = f", {format_bytes(int(row.bytes))}" if row.bytes else ""
     flags = f"; {row.flags.replace(';', ', ')}" if row.flags else ""
     return f"{label}{at}: {value}{interval}{flags}"
 
@@ -266,7 +265,7 @@ def _source_text(row: Row) -> str:
     """Tooltip of a published figure: its source, and its value in the source's unit."""
     size = row.plus[0].bytes if len(row.terms) == 1 else None
     what = [row.item] if size is None or row.item != format_size(size) else []
-    what += [size_text(size)] if size is not None else []
+    what += [format_bytes(int(size))] if size is not None else []
     by = published_sources()[row.source].by
     return f"published, {_title(row.board)} ({by}), {', '.join(what)}: {row.text}"
 
@@ -283,7 +282,7 @@ def seen(panels: Sequence[Panel]) -> str:
     others = [line for line in panel.lines if line.colour != LIGHT["quiet"]] or copies
     best = max(others, key=lambda line: float(line.rows["y"].iloc[-1]))
     size, rate = best.rows["x"].iloc[-1], best.rows["y"].iloc[-1]
-    text = f"{best.label}: {rate:.3g} GB/s {panel.title} at {size_text(size)}"
+    text = f"{best.label}: {rate:.3g} GB/s {panel.title} at {format_bytes(int(size))}"
     if len(panel.limits) == 1:  # of several, which one is this line's is not known here
         return f"{text}, {100 * rate / panel.limits[0][0]:.0f} % of the link"
     of_memcpy = [y for line in copies for y in line.rows["y"][line.rows["x"] == size]]

@@ -28,10 +28,8 @@ from isthmus.reporters.html.drawing import (
     Line,
     Panel,
 )
-from isthmus.reporters.html.layout import (
-    size_text,
-)
 from isthmus.studies.transfer import ORDINARY
+from isthmus.units import format_bytes
 
 _DIRECTIONS = {
     "to device": ("write", ("write", "unmap")),
@@ -115,7 +113,7 @@ def _kinds(sources: Sequence[Source], palette: Palette) -> Iterator[Figure]:
     if drawn:
         low, high = min(drawn, key=lambda d: d.value), max(drawn, key=lambda d: d.value)
         title = (
-            f"{size_text(size)} to device: {high.label} takes {high.value / low.value:.2g} times "
-            f"as long as {low.label}"
+            f"{format_bytes(int(size))} to device: {high.label} takes "
+            f"{high.value / low.value:.2g} times as long as {low.label}"
         )
         yield dot_figure("transfer-memory", title, drawn[: 2 * MOST_ROWS])

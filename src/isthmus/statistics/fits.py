@@ -19,10 +19,10 @@ from numpy.typing import NDArray
 from isthmus.frames import Frame
 from isthmus.statistics import Interval
 from isthmus.student import student
+from isthmus.thresholds import PLATEAU
 
 Values = NDArray[np.float64]
 
-_RISING = 1.05
 NO_LAW = 0.5
 """A fit that misses a point by more than this says nothing about the series."""
 NONE_FITS = 0.1
@@ -30,11 +30,13 @@ NONE_FITS = 0.1
 _MOST_PLACES = 32
 """Sizes at which a line may end: of more, every second, third, ... one."""
 _MOST_BREAKS = 2
+"""Breaks of a curve. A choice: three lines fit in a sentence."""
 _LEAST_POINTS = 4
 """Of one line of several: two hold it, two more tell whether it is one."""
 _IRRELEVANT = 0.01
 """Log residuals below this call for no further line: a curve that is exact has none to explain."""
 _STEPS = 4
+"""Steps of Newton's method."""
 
 
 class AlphaBeta(NamedTuple):
@@ -272,7 +274,7 @@ def half_bandwidth(sizes: Sequence[float], rates: Sequence[float]) -> tuple[Inte
         return None
     logs = np.log2(np.array(data))
     half = logs[:, 1].max() - 1.0
-    rising = len(data) > 1 and data[-1][1] > _RISING * max(rate for _, rate in data[:-1])
+    rising = len(data) > 1 and data[-1][1] > (1 + PLATEAU) * max(rate for _, rate in data[:-1])
     first = int(np.argmax(logs[:, 1] >= half))
     if first == 0:
         return (Interval(data[0][0], 0.0, data[0][0]), rising)

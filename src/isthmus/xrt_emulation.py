@@ -14,8 +14,8 @@ from isthmus.errors import NoDeviceError
 if TYPE_CHECKING:
     import typer
 
-    from isthmus.backends import Candidate
-    from isthmus.measure.address import Address
+    from isthmus.address import Address
+    from isthmus.candidates import Candidate
 
 ABSENT = (
     "this Isthmus was built without the emulation of XRT; "

@@ -13,8 +13,8 @@ from types import MappingProxyType
 from typing import Any
 
 from isthmus import backends, studies
+from isthmus.address import Address
 from isthmus.errors import UsageError
-from isthmus.measure.address import Address
 from isthmus.program import Invocation, invocation, option_words, shorter
 from isthmus.results.run_file import Run
 from isthmus.run_options import RunOption, flag
@@ -23,6 +23,7 @@ from isthmus.studies import Study
 MOST_RANKS = 4096
 """Most ranks that a command starts: more than any run of Isthmus had."""
 _LEAST_BUDGET_S = 60
+"""Seconds that a command gives a run to go on: as a quick run has. A choice."""
 _OF_ONE_COMMAND = ("--resume", "--no-wait", "--verbose", "--per-node")
 """Switches that say nothing about what is measured."""
 _LAUNCHER = ("mpirun", "-n")

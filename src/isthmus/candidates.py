@@ -1,0 +1,33 @@
+"""Ways to load a backend here, and reasons why a device cannot be used."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from types import MappingProxyType
+
+
+@dataclass(frozen=True)
+class Candidate:
+    """One way to load a backend: the environment that its worker gets."""
+
+    label: str
+    environment: Mapping[str, str] = field(default_factory=lambda: MappingProxyType({}))
+    keys: Mapping[str, str] = field(default_factory=lambda: MappingProxyType({}))
+    """Address options that choose between candidates, e.g. which ``.icd`` file."""
+    mode: str = ""
+    """The part after ``@`` in addresses of this candidate."""
+    hardware: bool = True
+    """False where an emulated card or software without a device is timed."""
+    built_in: bool = False
+    """Whether it loads no vendor's library, so that one worker can serve several backends."""
+
+
+@dataclass(frozen=True)
+class Problem:
+    """A reason why a device cannot be used here, and the remedy."""
+
+    what: str
+    cure: str
+    mode: str | None = None
+    """The mode of addresses that have the problem; None: all modes."""
