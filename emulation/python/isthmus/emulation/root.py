@@ -31,9 +31,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import NamedTuple
 
+from isthmus import built
 from isthmus.emulation import elf, requirements
 from isthmus.errors import NoDeviceError
-from isthmus.system import built, private, xrt
+from isthmus.system import private, xrt
 
 HW_EMU = "hw_emu"
 MODE = "XCL_EMULATION_MODE"
