@@ -19,7 +19,7 @@ _NO_BASE_UNIT = re.compile(
     r"percent|bits|bps|sec|secs)(_|$)"
 )
 _UNITS = ("_seconds", "_bytes", "_bytes_per_second", "_ratio", "_info", "_total", "_celsius")
-_COUNTS = ("_state", "_quantities")
+_COUNTS = ("_state", "_quantities", "_files")
 """Endings of metrics without a unit: truth values and counts of things."""
 
 

@@ -125,19 +125,6 @@ def time(value: float) -> str:
     return f"{value / scale:.{min(max(digits, 0), 3)}f} {unit}"
 
 
-def sizes(wanted: set[int], planned: list[int]) -> str:
-    """Sizes of which neighbours in the plan are joined."""
-    spans: list[list[int]] = []
-    for before, one in zip([0, *planned], planned, strict=False):
-        if one in wanted:
-            if spans and spans[-1][1] == before:
-                spans[-1][1] = one
-            else:
-                spans.append([one, one])
-    texts = [span(ends, size) if ends[0] != ends[1] else size(ends[0]) for ends in spans]
-    return " and ".join(filter(None, [", ".join(texts[:-1]), texts[-1]]))
-
-
 def phrases(
     run: JSON, ends: dict[int, float] | None = None, of_state: Set[int] = frozenset()
 ) -> list[str]:
@@ -160,10 +147,16 @@ def _about(run: JSON) -> list[str]:
     found += [f"kernel {environment['kernel']}"] if environment.get("kernel") else []
     if bound := run["settings"].get("cpus"):
         found.append(f"bound to processors {', '.join(map(str, bound))}")
-    began, ended = (datetime.fromisoformat(run[name]) for name in ("started", "finished"))
-    took = run.get("duration_s") or (ended - began).total_seconds()
-    found.append(f"began on {began:%Y-%m-%d} at {began:%H:%M} UTC and took {time(took)}.")
-    found += map(_device, run["devices"])
+    began, took = datetime.fromisoformat(run["started"]), _took_s(run)
+    load, processors = environment.get("load_average"), environment.get("logical_cpus")
+    on = f" on {processors} processors" if processors else ""
+    before = f" after a load average of {load[0]:.2f}{on}" if load else ""
+    found.append(f"began on {began:%Y-%m-%d} at {began:%H:%M} UTC{before} and took {time(took)}.")
+    linked = [_device(one) for one in run["devices"] if _link(one)]
+    for one in dict.fromkeys(map(_device, run["devices"])):
+        if one in linked or not linked:
+            found.append(f" {one}.")
+    found += [one["address"] for one in run["devices"] if re.search(r"\d", one["address"])]
     if cards := sorted(one["address"] for one in run["devices"] if one.get("simulated")):
         found.append(f"Times of {' and '.join(cards)} are those of the model's clock.")
     return found
@@ -171,19 +164,29 @@ def _about(run: JSON) -> list[str]:
 
 def _device(device: JSON) -> str:
     if device.get("error"):
-        return f"{device['address']} could not be measured."
+        return "a device that could not be measured"
     known = {**device.get("properties", {}), **device.get("link", {})}
     driver = known.get("driver_version") or known.get("driver")
-    speed = known.get("path_link_speed") or known.get("max_link_speed") or ""
-    lanes = known.get("path_link_width") or known.get("current_link_width")
-    generation = GENERATIONS.get(speed.partition(" ")[0])
     kind = "simulated by a model of the board" if device.get("simulated") else (
         "" if device["real"] else "not hardware"
     )  # fmt: skip
     parts = [device.get("name") or device["address"],
-             f"PCIe gen{generation} x{lanes}" if generation and lanes else "",
+             _link(device),
              f"driver {driver}" if driver else "", device.get("platform"), kind]  # fmt: skip
-    return f"{device['address']} is {', '.join(filter(None, parts))}."
+    return ", ".join(filter(None, parts))
+
+
+def _took_s(run: JSON) -> float:
+    began, ended = (datetime.fromisoformat(run[name]) for name in ("started", "finished"))
+    return float(run.get("duration_s") or (ended - began).total_seconds())
+
+
+def _link(device: JSON) -> str:
+    known = device.get("link", {})
+    speed = known.get("path_link_speed") or known.get("max_link_speed") or ""
+    lanes = known.get("path_link_width") or known.get("current_link_width")
+    generation = GENERATIONS.get(speed.partition(" ")[0])
+    return f"PCIe gen{generation} x{lanes}" if generation and lanes else ""
 
 
 def _plan(run: JSON) -> list[str]:
@@ -194,7 +197,7 @@ def _plan(run: JSON) -> list[str]:
     turns = f", by turns on {devices} devices" if devices > 1 else ""
     subject = planned if len(counted) == len(points) else f"{len(counted)} of {planned}"
     were = "was" if len(counted) == 1 else "were"
-    found = [f"{subject} {were} measured in random order {seed}{turns}."]
+    found = [f"{subject} {were} measured in random order {seed}{turns}: ", *_what(run)]
     without = [point for point in points if id(point) not in counted]
     if without:
         failed = sum(bool(point.get("error")) for point in without)
@@ -204,16 +207,32 @@ def _plan(run: JSON) -> list[str]:
         reasons = ", ".join(f"{count} {reason}" for reason, count in why.items() if count)
         have = "points have" if len(without) > 1 else "point has"
         found.append(f"{len(without)} {have} no samples ({reasons}).")
-        there = {point["bytes"] for point in points if id(point) in counted}
-        missing = {point["bytes"] for point in without} - {0}
-        every = sorted({point["bytes"] for point in points} - {0})
-        if missing - there:
-            found.append(f"Nothing was measured of {sizes(missing - there, every)}.")
-        if missing & there:
-            found.append(f"Some points are missing of {sizes(missing & there, every)}.")
     if more := sum(one["points"] for one in run.get("left_out") or ()):
         found.append(f"{more} further point{'s' if more > 1 else ''} of the studies")
     return found
+
+
+def _what(run: JSON) -> list[str]:
+    """Operations by direction, kinds of memory, and sizes, of what was measured."""
+    counted = list({id(point): point for point, *_ in rows_of(run)}.values())
+    named: dict[str, list[str]] = {}
+    for point in counted:
+        of = named.setdefault(point["direction"], [])
+        of += [point["operation"]] if point["operation"] not in of else []
+    ways = {"h2d": " (host to device)", "d2h": " (device to host)", "both": " (both directions)"}
+    texts = [f"{_first(names, 3)}{ways.get(way, '')}" for way, names in named.items()]
+    memories = list(dict.fromkeys(point["memory"] for point in counted if point["memory"]))
+    texts += [f"memory: {_first(memories, 6)}"] if memories else []
+    moving = [point["bytes"] for point in counted if point["bytes"]]
+    if moving:
+        ends = span([min(moving), max(moving)], size)
+        texts.append(f"sizes: {ends} (rates in GB/s are 10^9 bytes a second)")
+    return [f"Operations: {'; '.join(texts)}."]
+
+
+def _first(names: list[str], most: int) -> str:
+    shown = [*names[:most], f"{len(names) - most} more"] if len(names) > most + 1 else names
+    return " and ".join(filter(None, [", ".join(shown[:-1]), shown[-1]]))
 
 
 def _sampling(run: JSON) -> list[str]:
@@ -230,12 +249,12 @@ def _sampling(run: JSON) -> list[str]:
     batch = [r["batch"] for point, _ in by_point.values() for r in point["reruns"]]
     word = "process" if max(processes) == 1 else "processes"
     samples = "sample" if max(each) == 1 else "samples"
-    found = [f"Each point has {span(processes)} {word} with {span(each)} {samples} a process, "
+    found = [f"{span(processes)} {word} with {span(each)} {samples} a process, "
              f"{sum(each)} in all."]  # fmt: skip
-    if max(batch) > 1:
-        found.append(f"A sample is the mean of {span(batch)} repetitions.")
+    if max(batch) > 1 and any(clock == "host" for _, clock, _ in rows_of(run)):
+        found.append(f"; the mean of {span(batch)} repetitions.")
     if twice:
-        found.append(f"The device's clock timed {twice} sample")
+        found.append(f"timed {twice} sample")
     return found
 
 
@@ -258,36 +277,41 @@ def _estimators(run: JSON, ends: dict[int, float] | None) -> list[str]:
                 step = max(resolution(rerun, clock) for rerun in reruns)
                 reached += half_width(medians, step) <= settings["precision"]
         kinds[kind] += 1
-    level = "95 %"
-    found = [f"{'is' if len(measured) == 1 else 'are'} {rows(len(measured))}, one for each"]
+    level, found = "95 %", list[str]()
     if several:
         word = "process" if max(several) == 1 else "processes"
-        found += [
-            f"{span(several)} {word} measured {rows(len(several))}.",
-            "(Kalibera and Jones 2013)",
-            f"The interval of {reached} of these {rows(len(several))} reached the wanted precision "
-            f"of {percent(settings['precision'])}.",
-        ]
-        names = {"ranked": "of Wilcoxon's signed ranks", "few": "Student's, for fewer processes",
-                 "zero": "of order statistics, for times of 0"}  # fmt: skip
-        parts = [f"{name} ({rows(kinds[kind])})" for kind, name in names.items() if kinds[kind]]
+        names = {
+            "ranked": "Wilcoxon's signed ranks",
+            "few": "Student's t",
+            "zero": "order statistics for times of 0, whose figure is the median",
+        }
+        parts = [f"{name} ({kinds[kind]})" for kind, name in names.items() if kinds[kind]]
         listed = " and ".join(filter(None, [", ".join(parts[:-1]), parts[-1]]))
-        found.append(f"The {level} interval holds for each row by itself: {listed}.")
-    if over := kinds["ranked"] + kinds["few"]:
-        found.append(
-            f"The figure of {rows(over)} is the Hodges-Lehmann estimate over the "
-            "logarithms of the medians of its processes (Hodges and Lehmann 1963)."
+        have = "has" if len(several) == 1 else "have"
+        figure = (
+            "Hodges-Lehmann estimates over logarithms of the processes' medians "
+            "(Hodges and Lehmann 1963)"
+            if kinds["ranked"] + kinds["few"]
+            else "medians of the processes' medians"
         )
-    if kinds["zero"]:
-        found.append(f"The figure of {rows(kinds['zero'])} with times of 0 is")
+        found += [
+            f"Of {rows(len(measured))} (a point on a clock), {len(several)} {have} "
+            f"{span(several)} {word}, the level of repetition (Kalibera and Jones 2013): "
+            f"{figure} with {level} intervals, each row by itself, by {listed}. "
+            f"{reached} reached the wanted precision of {percent(settings['precision'])}.",
+        ]
     if kinds["one"]:
-        less = f"; {rows(without)} of them with too few samples for it" if without else ""
-        found.append(f"One process measured {rows(kinds['one'])}: the figure is the median of its "
-                     f"samples, with the {level} interval of order statistics{less}.")  # fmt: skip
+        less = f" ({without} lack samples for it)" if without else ""
+        have = "has" if kinds["one"] == 1 else "have"
+        found.append(
+            f"{rows(kinds['one'])} {have} one process: the median of its samples with the {level} "
+            f"interval of order statistics{less}, which does not speak for other processes."
+        )
     if kinds["exact"]:
         found.append(f"Times of {rows(kinds['exact'])} are simulated")
     if on_device := sum(clock == "device" for _, clock, _ in measured):
-        found.append(f"The device's own clock timed {rows(on_device)}.")
+        verb = "is" if on_device == 1 else "are"
+        found.append(f"{rows(on_device)} {verb} on the device's own clock")
     return found
 
 
@@ -304,10 +328,6 @@ def _noise(run: JSON, ends: dict[int, float], of_state: Set[int]) -> list[str]:
     found = []
     environment, precision = run["environment"], run["settings"]["precision"]
     processors = environment.get("logical_cpus") or 1
-    if environment.get("load_average"):
-        on = f" on {processors} processors" if environment.get("logical_cpus") else ""
-        load = environment["load_average"][0]
-        found.append(f"The load average of the minute before was {load:.2f}{on}.")
     if all(device.get("simulated") for device in run["devices"]):
         return found
     measured = rows_of(run)
@@ -328,8 +348,16 @@ def _noise(run: JSON, ends: dict[int, float], of_state: Set[int]) -> list[str]:
     reruns = [rerun for point in run["points"] for rerun in point["reruns"]]
     stolen = sum(rerun["noise"]["steal_s"] for rerun in reruns)
     share_of_time = stolen / sum(rerun["measured_s"] for rerun in reruns) / processors
+    of = "processor time"
+    if {"busy_before_s", "busy_after_s"} <= environment.keys():
+        busy, took = (environment[f"{name}_after_s"] - environment[f"{name}_before_s"]
+                      for name in ("busy", "steal"))  # fmt: skip
+        share_of_time, of = took / max(busy, took, 1e-9), "busy time"
+    elif "steal_before_s" in environment:
+        took = environment["steal_after_s"] - environment["steal_before_s"]
+        share_of_time = took / _took_s(run) / processors
     if share_of_time >= 0.0005:
-        found.append(f"A hypervisor took {percent(share_of_time)} of the processors' time")
+        found.append(f"A hypervisor took {percent(share_of_time)} of the {of}.")
     return found
 
 
@@ -346,12 +374,10 @@ def _checks(run: JSON) -> list[str]:
     reruns = [r for point in counted if point["device"] not in cards for r in point["reruns"]]
     for source in {rerun["clock"]["source"] for rerun in reruns}:
         clocks = [rerun["clock"] for rerun in reruns if rerun["clock"]["source"] == source]
-        found.append(f"clock {source} (resolution {span((c['resolution_s'] for c in clocks), time)}"
-                     f"); the {span((c['empty_pair_s'] for c in clocks), time)} that")  # fmt: skip
-        beside = sum(len(one.get("empty_ticks") or ()) for rerun in reruns
-                     if rerun["clock"]["source"] == source
-                     for one in rerun["clocks"].values())  # fmt: skip
-        found += [f"Of {beside} sample"] if beside else []
+        found.append(
+            f"{source} (resolution {span((c['resolution_s'] for c in clocks), time)}), less the "
+            f"{span((c['empty_pair_s'] for c in clocks), time)} of two readings"
+        )
     return found
 
 

@@ -35,6 +35,17 @@ def run(tmp_path: Path) -> Path:
     return path
 
 
+def test_a_hyphen_is_stdout_and_never_a_file(run: Path, isthmus: Command, tmp_path: Path) -> None:
+    told = isthmus("export", str(run), "--out", "-", "--format", "json")
+    assert told.returncode == 0, told.stderr
+    assert json.loads(told.stdout)[0]["study"] == "beff"
+    for words in (("anonymise", str(run)), ("run", "transfer", "--device", "null")):
+        refused = isthmus(*words, "--out", "-")
+        assert (refused.returncode, refused.stdout) == (2, "")
+        assert "name another file" in refused.stderr
+    assert not (tmp_path / "-").exists()
+
+
 def read(path: Path) -> pd.DataFrame:
     if path.suffix == ".json":
         return pd.DataFrame(json.loads(path.read_text("utf-8")))

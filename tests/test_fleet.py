@@ -18,6 +18,7 @@ from conftest import Command
 from exposition import problems
 from host_states import planted_fleet
 from isthmus.analysis.fleet import Fleet, Node, inspect
+from isthmus.analysis.quantities import size_class
 from isthmus.cli.fleet import fleet as command
 from isthmus.errors import UsageError
 from isthmus.measure.devices import link_attributes
@@ -159,6 +160,12 @@ def test_a_fleet_of_few_is_said_to_be_unjudged() -> None:
     assert not fleet.passes
 
 
+def test_classes_of_sizes_say_what_they_hold() -> None:
+    sizes = (4096, 4097, (1 << 20) - 1, 1 << 20, 0)
+    names = ["up to 4Ki", "between 4Ki and 1Mi", "between 4Ki and 1Mi", "from 1Mi", ""]
+    assert list(map(size_class, sizes)) == names
+
+
 def test_a_missing_size_hides_no_slow_machine() -> None:
     runs = machines(10, {5: 3.0})
     name, run = runs[7]
@@ -214,7 +221,26 @@ def test_a_lesser_link_stands_beside_a_slow_machine(virtual: bool) -> None:
     same = inspect([(name, linked(run, 8)) for name, run in machines(6, {})])
     assert not any(one.facts for one in same.nodes), "what all have tells none apart"
     equal = inspect([(n, linked(r, 8 if n == "n2" else 16)) for n, r in machines(8, {})])
-    assert "node002: no slower, but cuda:0 link_width: x8; " in FORMATS["summary"](equal)
+    assert [one.name for one in equal.of("degraded")] == ["node002"]
+    assert not equal.passes, "an automatic gate must not miss it"
+    first, line, *_ = FORMATS["summary"](equal).splitlines()
+    assert first.endswith("is slower than its like; 1 has a lesser link.")
+    assert line.startswith("node002: cuda:0 link_width: x8; ")
+    few = [(n, linked(r, 8 if n == "n2" else 16)) for n, r in machines(4, {})]
+    assert [one.name for one in inspect(few).of("degraded")] == ["node002"], (
+        "also if none is judged"
+    )
+
+
+def test_no_line_loses_the_words_that_are_the_finding() -> None:
+    """A long name or a long fact takes further lines."""
+    runs = [(n, linked(r, 8 if n == "n2" else 16, virtual=True)) for n, r in machines(8, {})]
+    long = "n2" + "-rack" * 12
+    fleet = inspect([(n, named(r, long) if n == "n2" else r) for n, r in runs])
+    text = FORMATS["summary"](fleet)
+    assert "link_width: x8;" in " ".join(text.split())
+    assert "..." not in text
+    assert all(len(line) <= 80 for line in text.splitlines())
 
 
 @pytest.mark.parametrize("share", [0.5, 0.4])
@@ -256,7 +282,10 @@ def test_a_change_of_most_machines_says_of_how_many() -> None:
     fleet = inspect(machines(8, dict.fromkeys(range(8), 1.2), seed=1), baseline=machines(8, {}))
     (shift,) = fleet.shifts
     assert shift.machines == (8, 8)
-    assert "% longer on 8 of 8: cuda:0 write" in FORMATS["summary"](fleet)
+    first, second = FORMATS["summary"](fleet).splitlines()
+    says = r"1 quantity takes (\d+) % longer than in the baseline on 8 of 8 machines\."
+    (longer,) = re.fullmatch(says, first).groups()
+    assert second.startswith(f"  {longer} % longer on 8 of 8: cuda:0 write")
 
 
 @pytest.mark.parametrize(
@@ -306,7 +335,7 @@ def test_an_old_run_speaks_for_no_machine(
         return capsys.readouterr().out.splitlines()
 
     assert [line.partition(" began")[0] for line in said(expect="node[000-007]")] == [
-        "None of 8 machines is slower than its like.",
+        "None of 8 machines is slower than its like; 1 is old.",
         "node005: old: its newest run",
     ]
     assert said(form="nodes") == ["node005"]
@@ -315,6 +344,41 @@ def test_an_old_run_speaks_for_no_machine(
     assert "(--max-age)" in said(max_age="1m")[0]
     with pytest.raises(UsageError, match="no age"):
         command(tmp_path, max_age="1")
+
+
+def test_a_run_of_the_future_speaks_for_no_machine(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    for name, run in machines(8, {}):
+        save(began(run, {"n4": -48, "n5": -0.1}.get(name, 1)), tmp_path / f"{name}.json")
+    assert command(tmp_path) == 3
+    first, line, *_ = capsys.readouterr().out.splitlines()
+    assert first == "None of 8 machines is slower than its like; 1 failed."
+    assert line.startswith("node004: failed: its run is dated in the future (")
+    save(began(machines(8, {})[4][1]), tmp_path / "n4-now.json")
+    assert command(tmp_path) == 0, "a clock that was set right"
+
+
+@pytest.mark.parametrize("content", ["", '{"schema": "isthmus.run/1", "poi'], ids=["empty", "cut"])
+def test_a_machine_whose_only_file_cannot_be_read_has_failed(
+    content: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    for _, run in machines(8, {}):
+        save(began(run), tmp_path / f"{run.environment['host']}.json")
+    (tmp_path / "node003.json").write_text(content)
+    (tmp_path / "node004.json.gz").write_text(content)  # node004 has another file
+    assert command(tmp_path) == 3
+    told = capsys.readouterr()
+    first, line, *_ = told.out.splitlines()
+    assert first == "None of 8 machines is slower than its like; 1 failed."
+    assert line.startswith("node003: failed: ")
+    assert told.err.count("not a run file") == 2
+    assert command(tmp_path, form="prometheus") == 3
+    metrics = capsys.readouterr().out
+    assert 'isthmus_node_state{node="node003",state="failed"} 1' in metrics
+    assert "isthmus_unreadable_files 2" in metrics
+    assert command(tmp_path, baseline=tmp_path, expect="node[000-007]") == 3
+    assert "missing" not in capsys.readouterr().out
 
 
 def test_metrics_follow_the_rules_of_the_format() -> None:
@@ -328,7 +392,8 @@ def test_metrics_follow_the_rules_of_the_format() -> None:
         family.name: family.samples for family in parser.text_string_to_metric_families(text)
     }
     assert set(samples) == {
-        "isthmus_node_info", "isthmus_node_state", "isthmus_run_start_timestamp_seconds",
+        "isthmus_node_info", "isthmus_node_state", "isthmus_unreadable_files",
+        "isthmus_run_start_timestamp_seconds",
         "isthmus_operation_duration_seconds", "isthmus_operation_bytes_per_second",
         "isthmus_operation_duration_ratio", "isthmus_operation_base_duration_ratio",
         "isthmus_host_duration_ratio", "isthmus_baseline_slower_quantities",
@@ -419,24 +484,24 @@ def test_the_summary_names_the_slow_ones_and_ends_with_3(folder: Path, isthmus: 
     ran = isthmus("fleet", str(folder))
     assert ran.returncode == 3
     lines = ran.stdout.splitlines()
-    assert lines[0] == "2 of 24 machines are slower than their like."
-    assert [line.split(":")[0] for line in lines[1:]] == ["node003", "node004"]
+    assert lines[0] == "2 of 25 machines are slower than their like; 1 failed."
+    assert [line.split(":")[0] for line in lines[1:4]] == ["node003", "node004", "broken"]
     assert "% longer: cuda:0 write pageable from 1Mi" in lines[1]
     assert all(len(line) <= 80 for line in lines)
     assert "broken.json: not a run file" in ran.stderr
-    assert isthmus("fleet", str(folder), "--relevant", "80%").returncode == 0
+    assert isthmus("fleet", str(folder), "--relevant", "80%").stdout.startswith("None of 25")
     assert isthmus("fleet", str(folder / "none")).returncode == 2
 
 
 def test_every_format_names_them(folder: Path, isthmus: Command) -> None:
     shown = {form: isthmus("fleet", str(folder), "--format", form).stdout for form in FORMATS}
-    assert shown["nodes"] == "node[003-004]\n"
+    assert shown["nodes"] == "node[003-004],broken\n"
     assert shown["list"].count(" slow ") == 2
-    assert len(shown["list"].splitlines()) == 24
+    assert len(shown["list"].splitlines()) == 25
     nodes = json.loads(shown["json"])["nodes"]
     assert {one["name"] for one in nodes if one["state"] == "slow"} == {"node003", "node004"}
     suite = ElementTree.fromstring(shown["junit"])
-    assert len(suite.findall("testcase/failure")) == int(suite.get("failures", "")) == 2
+    assert len(suite.findall("testcase/failure")) == int(suite.get("failures", "")) == 3
     assert not problems(shown["prometheus"])
     assert shown["prometheus"].count('state="slow"} 1') == 2
 
@@ -482,7 +547,7 @@ def test_expected_machines_without_a_run_are_named(tmp_path: Path, isthmus: Comm
     ran = isthmus("fleet", ".", "--expect", "node[000-009],login1")
     assert ran.returncode == 3
     assert ran.stdout.splitlines() == [
-        "None of 8 machines is slower than its like.",
+        "None of 8 machines is slower than its like; 3 are missing.",
         "3 machines have no run file: login1,node[008-009]",
     ]
     shown = {

@@ -129,7 +129,10 @@ def test_a_device_that_fails_on_both_sides_is_undecided(isthmus: Command, tmp_pa
         ({"started": LATER}, "the base is newer"),
         ({"status": "interrupted"}, "the base is incomplete"),
         ({"environment": {"host": "other"}}, "another machine (other, not bench)"),
-        ({"settings": {"quick": True}}, "other settings (quick)"),
+        (
+            {"settings": {"quick": True, "budget_s": 9.0, "axes": {"bytes": "64"}}},
+            "other settings (--budget, --quick, sizes or other axes)",
+        ),
     ],
 )
 def test_an_unlike_base_is_said(
@@ -144,6 +147,78 @@ def test_an_unlike_base_is_said(
     assert text not in plain
     done = ran(isthmus, tmp_path, msgspec.structs.replace(base, **changes), new)
     assert text in done.stdout.splitlines()[0]
+
+
+def test_a_run_against_itself_decides_nothing(isthmus: Command, tmp_path: Path) -> None:
+    run = measured(1)
+    done = ran(isthmus, tmp_path, run, run)
+    assert done.returncode == 5
+    first = done.stdout.splitlines()[0]
+    assert first.startswith("UNDECIDED: b.json against a.json: both are the same run. Next, ")
+    assert first.endswith("isthmus repeat a.json --fail-above 5%")
+    later = msgspec.structs.replace(run, started=LATER)
+    assert outcome(run, later) == "pass", "another run: times of a model are equal"
+    assert outcome(run, msgspec.structs.replace(run, environment={"host": "x"})) == "undecided"
+
+
+def test_the_next_command_can_decide(isthmus: Command, tmp_path: Path) -> None:
+    """Runs of few processes need more on both sides, and a base elsewhere needs its machine."""
+
+    def few(seed: int, **changes: Any) -> Run:
+        return msgspec.structs.replace(
+            transfer_run({"opencl:x": {"read": Law(1e-5, 1e10)}}, SIZES, reruns=1, seed=seed),
+            **changes,
+        )
+
+    both = (
+        "isthmus repeat a.json {more} --out a-again.json && "
+        "{isthmus} repeat b.json {more} --out b-again.json && "
+        "{isthmus} compare a-again.json b-again.json --fail-above 5%"
+    )
+
+    def then(base: Run, new: Run) -> tuple[str, str]:
+        first = ran(isthmus, tmp_path, base, new).stdout.splitlines()[0]
+        begin, _, rest = first.partition(". Next")[2].partition(": ")
+        program = rest.partition(" ")[0]
+        return begin, rest.replace(program, "isthmus")
+
+    more = "--reruns 12"
+    assert then(few(1), few(2)) == ("", both.format(more=more, isthmus="isthmus"))
+    short = {"status": "budget"}
+    longer = few(1).settings.budget_s * 10
+    said = then(few(1, **short), few(2, **short))[1]
+    assert said == both.format(more=f"--budget {longer:.0f}", isthmus="isthmus")
+    elsewhere = msgspec.structs.replace(noisy(1), environment={"host": "other"})
+    assert then(elsewhere, noisy(3, 1.3)) == (
+        ", on the base's machine (other)",
+        "isthmus repeat b.json --out b-again.json && "
+        "isthmus compare a.json b-again.json --fail-above 5%",
+    )
+
+
+def test_points_that_neither_side_measured_are_not_counted(
+    isthmus: Command, tmp_path: Path
+) -> None:
+    """Both runs ended before they measured writes, and the new one before one size of reads."""
+
+    def cut(run: Run, *, reads: int) -> Run:
+        points = [
+            msgspec.structs.replace(p, reruns=[])
+            if p.operation == "write" or SIZES.index(p.bytes) >= reads
+            else p
+            for p in run.points
+        ]
+        return msgspec.structs.replace(run, points=points, status="budget")
+
+    done = ran(isthmus, tmp_path, cut(measured(1), reads=4), cut(measured(2), reads=3))
+    assert done.returncode == 5
+    lines = done.stdout.splitlines()
+    assert "; 1 quantity has no time on either side (opencl:x write" in lines[0]
+    assert "1 point cannot be compared (opencl:x read" in lines[0]
+    text = " ".join(" ".join(lines[1:]).split())
+    assert "b.json lacks: 1 for which its time ran out (transfer opencl:x)." in text
+    shown = isthmus("show", "a.json").stdout
+    assert "\n4 of 8 points" in shown
 
 
 @pytest.mark.parametrize("seed", range(1, 6))

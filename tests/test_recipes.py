@@ -8,6 +8,7 @@ import re
 import shutil
 import subprocess
 import sys
+from datetime import datetime, timedelta, timezone
 from pathlib import Path
 
 import msgspec
@@ -18,6 +19,7 @@ from conftest import LIMIT_S, Command
 from isthmus.results.run_file import Rerun, Run, load, save
 from launchers import AS_ROOT
 
+NOW = datetime.now(timezone.utc)
 ROOT = Path(__file__).parents[1]
 HERE = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
 REFRAME = shutil.which("reframe", path=HERE)
@@ -110,6 +112,8 @@ FAILING = "#!/bin/sh\nexit 1\n"
         ("no device", "the run failed"),
         ("no folder", "cannot be written"),
         ("killed fleet", "not in the answer"),
+        ("busy", "kept, as another Isthmus measures here"),
+        ("degraded", "degraded"),
     ],
 )
 def test_the_prolog_drains_a_node_of_which_nothing_is_known(
@@ -122,9 +126,9 @@ def test_the_prolog_drains_a_node_of_which_nothing_is_known(
         variables["FLEET"] = str(tmp_path / "nowhere")
     before = (fleet / f"{platform.node()}.json").read_bytes()
     ran = done(tmp_path, path, str(script), **variables)
-    assert ran.returncode == 1, ran.stderr
+    assert ran.returncode == (fault != "busy"), ran.stderr
     assert why in ran.stderr
-    if fault in {"failed run", "no device"}:
+    if fault in {"failed run", "no device", "busy"}:
         assert (fleet / f"{platform.node()}.json").read_bytes() == before
 
 
@@ -133,6 +137,9 @@ def faulty(fault: str, folder: Path) -> dict[str, str]:
     program = folder / "program"
     texts = {
         "failed run": FAILING,
+        "busy": '#!/bin/sh\n[ "$1" = run ] && exit 6\nexec isthmus "$@"\n',
+        "degraded": '#!/bin/sh\n[ "$1" = fleet ] && echo "$(hostname) degraded x8" && exit 3\n'
+        'exec isthmus "$@"\n',
         "killed fleet": '#!/bin/sh\n[ "$1" = fleet ] && exit 137\nexec isthmus "$@"\n',
     }
     if fault in texts:
@@ -153,7 +160,8 @@ def faulty(fault: str, folder: Path) -> dict[str, str]:
         ("no file", "is missing"),
         ("empty file", "is missing"),
         ("old file", "is older than 24 hours"),
-        ("cut file", "not in the answer"),
+        ("cut file", "failed"),
+        ("future file", "failed"),
         ("no device", f"{DEAD} is not there"),
         ("killed fleet", "not in the answer"),
         ("slow", "slow"),
@@ -172,9 +180,11 @@ def test_the_health_check_drains_a_node_of_which_nothing_good_is_known(
         save(of_node(load(base), platform.node(), 0.5), own)
     elif fault in {"empty file", "cut file"}:
         own.write_bytes(data[: len(data) // 2] if fault == "cut file" else b"")
-    elif fault == "old file":
-        two_days_ago = own.stat().st_mtime - 2 * 86400
-        os.utime(own, (two_days_ago, two_days_ago))
+    elif fault in {"old file", "future file"}:  # by the time in it: it was copied just now
+        days = timedelta(days=2 if fault == "future file" else -2)
+        run = of_node(load(base), platform.node(), 1.0)
+        own.unlink()
+        save(msgspec.structs.replace(run, started=(NOW + days).isoformat()), own)
     variables = {"FLEET": str(fleet), "DEVICE": "card:u250", **faulty(fault, tmp_path)}
     for _ in range(2):
         ran = done(tmp_path, path, str(script), **variables)

@@ -110,6 +110,20 @@ def test_permissions_and_files_are_not_taken_from_a_run_file(base: Run) -> None:
     assert "x" not in planned
 
 
+@pytest.mark.parametrize("form", ["{}={}", "{} {}"], ids=["joined", "apart"])
+def test_another_number_of_processes_takes_the_place_of_the_runs(base: Run, form: str) -> None:
+    words = "isthmus run transfer --device=host {} {} --seed 2"
+    given = words.format(form.format("--reruns", 1), form.format("--budget", 5)).split()
+    software = msgspec.structs.replace(base.software, command=given)
+    run = msgspec.structs.replace(base, software=software)
+    kept = ["run", "transfer", "--device=host"]
+    assert repeating(run, {"--reruns": "12"}) == [
+        *kept, *form.format("--budget", 5).split(), "--seed", "2", "--reruns", "12"
+    ]  # fmt: skip
+    both = repeating(run, {"--budget": "50", "--reruns": "12"})
+    assert both == [*kept, "--seed", "2", "--budget", "50", "--reruns", "12"]
+
+
 def test_devices_that_the_run_chose_by_itself_are_named(base: Run) -> None:
     chose = repeating(called(base, "isthmus", "run", "all", "--quick"))
     assert chose == ["run", "all", "--quick", "--device", "card:u250"]

@@ -438,9 +438,20 @@ def test_no_wait_refuses_while_another_measures(
 ) -> None:
     more = SMALL if "run" in command else ()
     ended = isthmus(*command, *more, "--no-wait")
-    assert ended.returncode == 1
+    assert ended.returncode == 6, "a script tells this from a run that failed"
     assert f"another Isthmus measures here (process {measuring})" in ended.stderr
     assert not list(tmp_path.glob("*.json*"))
+
+
+def test_a_device_that_is_not_here_is_said_before_the_wait(
+    isthmus: Command, measuring: int
+) -> None:
+    absent = {"ISTHMUS_CUDA_DRIVER": "/nowhere/libcuda.so.1"}
+    for more in ((), ("--no-wait",)):
+        ended = isthmus("run", "transfer", "--device", "cuda:0", *SMALL, *more, env=absent)
+        assert ended.returncode == 4
+        assert "'cuda:0' is not here" in ended.stderr
+        assert str(measuring) not in ended.stderr
 
 
 def test_doctor_waits_for_nobody(isthmus: Command, measuring: int) -> None:
@@ -459,7 +470,7 @@ def test_what_is_simulated_waits_for_nobody(
     assert "another" not in done.stderr
     ended = isthmus("run", "transfer", *simulated, "--device", "null", *SMALL, "--no-wait",
                      "--out", "beside.json", timeout=60)  # fmt: skip
-    assert ended.returncode == 1
+    assert ended.returncode == 6
     kept = run_file.load(tmp_path / "beside.json")
     assert all(len(p.reruns) == ("simulated" in p.device) for p in kept.points)
 

@@ -201,6 +201,7 @@ def exit_codes() -> str:
     rows += [
         (0, "Done."),
         (errors.GATE_FAILED, "A gate failed, or what was looked for was found."),
+        (errors.GATE_UNDECIDED, "A gate is undecided."),
     ]
     return f"# Exit codes\n\n{table(('code', 'meaning'), sorted(set(rows)))}"
 

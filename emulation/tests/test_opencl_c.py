@@ -24,7 +24,8 @@ def built(run_isthmus: Command) -> Path:
 
     def make(folder: Path) -> None:
         (folder / "opencl_c.cl").write_text(SOURCE.read_text())
-        made = run_isthmus("card", "kernel", "build", "opencl_c.cl", cwd=folder)
+        build = ("card", "kernel", "build", "--no-estimate")
+        made = run_isthmus(*build, "opencl_c.cl", cwd=folder)
         assert made.returncode == 0, made.stderr
         names = ["turned", "doubled", "astray", "values", "who", "wide", "words"]
         assert made.stdout.split() == [*(f"{name}.so" for name in names), "opencl_c.xclbin"]
@@ -133,7 +134,15 @@ def test_what_is_not_here_is_said_when_a_kernel_is_built(
         ("x.atom_y = atom_y + atom_add(&z, 1)", "x.atom_y = atom_y + atomic_add(&z, 1)"),
         ('printf("(int4)(local)");', 'printf("(int4)(local)");'),
         ("struct __attribute__((packed)) s {};", "struct __attribute__((packed)) s {};"),
-        ("__attribute__((xcl_pipeline_loop(1))) l: ;", " l: ;"),
+        (
+            "__attribute__((xcl_pipeline_loop(1))) l: ;",
+            '_Pragma("HLS ISTHMUS_BEFORE PIPELINE II=1") l: ;',
+        ),
+        ("__attribute__((opencl_unroll_hint)) ;", '_Pragma("HLS ISTHMUS_BEFORE UNROLL") ;'),
+        (
+            "int a[2][3] __attribute__((xcl_array_partition(cyclic,4,1)));",
+            'int a[2][3] _Pragma("HLS ARRAY_PARTITION variable=a cyclic factor=4 dim=1");',
+        ),
         ("convert_short8_sat(a) + 1.0f", "convert<short8, true, 'z'>(a) + 1.0f"),
         ("#pragma local\nlocal int a;", "#pragma local\nstatic int a;"),
     ],

@@ -148,7 +148,9 @@ def made_kernel(run_isthmus: Command) -> Made:
 
         def make(folder: Path) -> None:
             (folder / f"{name}.cpp").write_text(SOURCES[text])
-            built = run_isthmus("card", "kernel", "build", f"{name}.cpp", cwd=folder)
+            built = run_isthmus(
+                "card", "kernel", "build", "--no-estimate", f"{name}.cpp", cwd=folder
+            )
             assert built.returncode == 0, built.stderr
 
         return made_once(f"kernel-{text}", make) / f"{name}.so"

@@ -11,6 +11,10 @@ GATE_UNDECIDED = 5
 """Exit code of a gate that neither passes nor fails: its data do not decide."""
 
 
+BUSY = 6
+"""Exit code of a command with ``--no-wait`` while another Isthmus measures on this machine."""
+
+
 class IsthmusError(Exception):
     """Something failed; the message is one line that says what to do."""
 
@@ -36,6 +40,12 @@ class NoDeviceError(IsthmusError):
     """No device of this machine can do what was requested."""
 
     exit_code = 4
+
+
+class BusyError(IsthmusError):
+    """Another Isthmus measures on this machine, and the user does not want to wait for it."""
+
+    exit_code = BUSY
 
 
 @contextlib.contextmanager

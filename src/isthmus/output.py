@@ -9,6 +9,7 @@ from __future__ import annotations
 import sys
 from typing import TYPE_CHECKING, TextIO
 
+from isthmus.errors import UsageError
 from isthmus.units import printable
 
 if TYPE_CHECKING:
@@ -34,6 +35,18 @@ def cleaned(text: object) -> str:
 def put(text: object, end: str = "\n") -> None:
     """Prints what a command is asked for, to stdout."""
     _write(sys.stdout, text, end)
+
+
+def put_bytes(content: bytes) -> None:
+    """Prints a whole file to stdout: text as ``put`` does, else only where no terminal reads it."""
+    try:
+        put(content.decode(), end="")
+    except UnicodeDecodeError:
+        if sys.stdout.isatty():
+            raise UsageError(
+                "these are no characters for a terminal: write them to a file"
+            ) from None
+        sys.stdout.buffer.write(content)
 
 
 def tell(text: object) -> None:

@@ -19,12 +19,23 @@ _NAME_KEPT = 40
 """Characters of the name that stay in the other name: a file system takes 255 bytes in all."""
 
 
+STDOUT = Path("-")
+"""Name that stands for stdout in ``--out -``."""
+
+
+def refuse_stdout(path: Path) -> None:
+    """Raises UsageError for the name ``-``: users mean stdout by it, not a file."""
+    if path == STDOUT:
+        raise UsageError("--out - would write a file named '-': name another file")
+
+
 def save(content: bytes, path: Path, *, replace: bool = False) -> None:
     """Writes a file whole or not at all.
 
     Raises UsageError where there is one already, unless told to replace it, and IsthmusError where
     the file cannot be written.
     """
+    refuse_stdout(path)
     if not replace and os.path.lexists(path):
         raise _exists(path)
     with contextlib.suppress(OSError, OverflowError):

@@ -22,6 +22,7 @@
 #include "isthmus/card/kernel_plugin.h"
 #include "isthmus/card/unset_arguments.hpp"
 #include "kernel_window.hpp"
+#include "phases.hpp"
 
 namespace isthmus::card::plugin {
 
@@ -35,6 +36,9 @@ std::vector<Window>* windows = nullptr;
 Window* latest = nullptr;
 std::uint64_t lowest = 0;  ///< address of all of them
 std::uint64_t beside = 0;  ///< from there to the end of the highest
+
+/// Of the run that goes on, where its kernel is estimated.
+Phases phases;
 
 /// Of the same run: arguments that were never set, as texts.
 const std::vector<std::string>* unset = nullptr;
@@ -170,7 +174,8 @@ class Run {
 
   void call() {
     // Cycles are only what it reads, writes and sends. Said first, for it may never end.
-    run_.computing = ISTHMUS_COMPUTING_UNKNOWN;
+    const bool is_estimated = isthmus_estimated.count > 0;
+    run_.computing = is_estimated ? ISTHMUS_COMPUTING_ESTIMATED : ISTHMUS_COMPUTING_UNKNOWN;
     std::vector<std::size_t> words;  // where each argument begins
     std::size_t end = 0;
     for (std::size_t n = 0; n < kernel.count; ++n) {
@@ -205,11 +210,15 @@ class Run {
       value(n) = window.begin + (value(n) - window.card_address);
     }
     watch(&windows_, &unset_);
+    phases.begin(windows_);
     call_kernel(values.data());
     ignore();
     for (Window& window : windows_) {
       window.find_written();
-      finish(window);
+      finish(window, is_estimated);
+    }
+    if (is_estimated) {
+      phases.finish(run_);
     }
     for (std::size_t n = 0; n < kernel.count; ++n) {
       const Argument& argument = kernel.arguments[n];
@@ -330,15 +339,15 @@ class Run {
   }
 
   /// Writes back what was written, and nothing beside, which others may have written while the run
-  /// waited at a stream; and tells what it took.
-  void finish(const Window& window) const {
-    if (window.reads.bytes > 0) {
+  /// waited at a stream; and tells what it took, where that is not told phase by phase.
+  void finish(const Window& window, bool is_estimated) const {
+    if (!is_estimated && window.reads.bytes > 0) {
       check(run_.moved(run_.card, window.card_address, window.reads.bytes, 0));
     }
     for (const auto& [begin, end] : window.written.ends()) {
       check(run_.store(run_.card, window.card_address + begin, window.copy() + begin, end - begin));
     }
-    if (window.writes.bytes > 0) {
+    if (!is_estimated && window.writes.bytes > 0) {
       check(run_.moved(run_.card, window.card_address, window.writes.bytes, 1));
     }
   }
@@ -350,13 +359,19 @@ class Run {
 };
 
 }  // namespace
+
+void begin_loop(unsigned number) { phases.begin_loop(number); }
+void end_loop(unsigned number, std::uint64_t times) { phases.end_loop(number, times); }
+void begin_process(unsigned number) { phases.begin_process(number); }
+void end_process() { phases.end_process(); }
+
 }  // namespace isthmus::card::plugin
 
 extern "C" {
 
 __attribute__((visibility("default"))) int isthmus_kernel(isthmus_kernel_run* run) {
   try {
-    if (run->abi < 6) {
+    if (run->abi < 7) {
       throw std::runtime_error("it was built for a newer Isthmus");
     }
     isthmus::card::plugin::Run(*run).call();

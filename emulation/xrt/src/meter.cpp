@@ -36,6 +36,18 @@ Page* map_page(const std::string& path) {
   return page;
 }
 
+/// The word of the events' file for a source of computing time.
+const char* name_of(Source source) {
+  switch (source) {
+    case Source::by_user:
+      return "given";
+    case Source::estimated:
+      return "estimate";
+    default:
+      return "unknown";
+  }
+}
+
 /// Whether one time is not before another, though both may have wrapped.
 bool reached(std::uint64_t now, std::uint64_t end) {
   return static_cast<std::int64_t>(now - end) >= 0;
@@ -118,9 +130,11 @@ void Meter::record_kernel(std::uint64_t begin, Time duration, const std::string&
   const Computing& computing = outcome.computing;
   std::string more;
   if (computing.source != Source::by_model) {
-    more = (computing.source == Source::by_user ? "\tgiven\t" : "\tunknown\t") +
-           std::to_string(outcome.memory) + '\t' + std::to_string(computing.time) + '\t' +
-           std::to_string(computing.least);
+    more = std::string("\t") + name_of(computing.source) + '\t' + std::to_string(outcome.memory) +
+           '\t' + std::to_string(computing.time) + '\t' + std::to_string(computing.least);
+  }
+  if (computing.source == Source::estimated) {
+    more += '\t' + std::to_string(computing.most) + '\t' + computing.bound;
   }
   event("kernel", name, begin, duration, outcome.bytes, more);
   slot_->kernel_fs += static_cast<std::uint64_t>(duration);
@@ -129,15 +143,14 @@ void Meter::record_kernel(std::uint64_t begin, Time duration, const std::string&
 
 void Meter::note_computing(const ComputeUnit& unit, const Computing& computing) {
   if (computing_file_.empty() || computing.source == Source::by_model ||
-      !noted_.insert(unit.kernel).second) {
+      !noted_.insert(unit.kernel + '\t' + (computing.text.empty() ? "" : "estimate")).second) {
     return;
   }
-  const char* how = "unknown";
-  if (computing.source != Source::unknown) {
-    how = unit.least_cycles.empty() ? "given" : "range";
-  }
+  const bool is_range = computing.source == Source::by_user && !unit.least_cycles.empty();
+  const std::string how = is_range ? "range" : name_of(computing.source);
+  const std::string text = computing.source == Source::estimated ? computing.text : unit.computing;
   std::ofstream file(computing_file_, std::ios::app);
-  file << unit.kernel + '\t' + how + '\t' + unit.computing + '\n' << std::flush;
+  file << unit.kernel + '\t' + how + '\t' + text + '\n' << std::flush;
 }
 
 void Meter::note_counted(const ComputeUnit& unit) {

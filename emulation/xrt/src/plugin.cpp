@@ -5,10 +5,12 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <cmath>
 #include <cstdio>
 #include <exception>
 #include <filesystem>
 #include <fstream>
+#include <utility>
 
 #include "isthmus/card/kernel_plugin.h"
 
@@ -25,14 +27,17 @@ struct Bridge {
   std::string wrong;
   std::exception_ptr unset;  ///< an UnsetArgumentError, which names the kernel already
   const isthmus_kernel_run* call = nullptr;
-  bool has_told = false;  ///< that nobody knows what its computing takes
+  bool has_told = false;  ///< that its computing is unknown or estimated
+  /// What the phases of an estimate come to.
+  KernelOutcome estimated{};
 
   template <class Action>
   int guarded(const Action& action) {
     try {
-      if (!has_told && call->computing == ISTHMUS_COMPUTING_UNKNOWN) {
+      const bool unknown = call->computing == ISTHMUS_COMPUTING_UNKNOWN;
+      if (!has_told && (unknown || call->computing == ISTHMUS_COMPUTING_ESTIMATED)) {
         has_told = true;
-        run->computing_is_unknown();
+        run->computing_is(unknown ? Source::unknown : Source::estimated);
       }
       action();
       return 0;
@@ -150,8 +155,54 @@ int done(void* card, std::uint64_t cycles) {
   });
 }
 
+/// Computing and memory overlap within a phase; phases follow each other.
+void add_phase(Bridge& bridge, double least, double cycles, double most) {
+  const double period_fs = 1e15 / bridge.run->timing->kernel_hertz();
+  const auto time = [&](double count) {
+    return static_cast<Time>(std::llround(count * period_fs));
+  };
+  const KernelOutcome moved = outcome_of(*bridge.run, 1);
+  bridge.reach->forget();
+  KernelOutcome& all = bridge.estimated;
+  all.bytes += moved.bytes;
+  all.memory += moved.memory;
+  all.duration += std::max(moved.memory, time(cycles));
+  all.computing.least += time(least);
+  all.computing.time += time(cycles);
+  all.computing.most += time(most);
+}
+
+int phase(void* card, double least, double cycles, double most) {
+  auto* bridge = static_cast<Bridge*>(card);
+  return bridge->guarded([&] { add_phase(*bridge, least, cycles, most); });
+}
+
 int warn(void* card, const char* does, const char* where) {
   return guarded(card, [&](Reach& reach) { reach.warn(does, where); });
+}
+
+/// "1204 to 1208 cycles" of an estimate.
+std::string cycles_text(const Computing& computing, double hertz) {
+  const auto cycles = [&](Time time) {
+    return std::to_string(std::llround(static_cast<double>(time) * hertz / 1e15));
+  };
+  const std::string most = cycles(computing.most);
+  return (computing.least < computing.most ? cycles(computing.least) + " to " : "") + most;
+}
+
+/// With streams the words that a kernel moves have paced it, too.
+KernelOutcome estimated_outcome(Bridge& bridge, const isthmus_kernel_run& call) {
+  KernelOutcome outcome = std::move(bridge.estimated);
+  const double hertz = bridge.run->timing->kernel_hertz();
+  outcome.logic = Pace::of_rate(hertz).of(static_cast<std::int64_t>(call.cycles));
+  if (bridge.streams != nullptr) {
+    outcome.duration = std::max(outcome.duration, outcome.logic);
+  }
+  outcome.computing.source = Source::estimated;
+  outcome.computing.bound = &call.bound[0];
+  outcome.computing.text = cycles_text(outcome.computing, hertz) + " cycles in its first run" +
+                           (call.bound[0] != '\0' ? ", most in " + outcome.computing.bound : "");
+  return outcome;
 }
 
 class Plugin final : public KernelModel {
@@ -186,6 +237,7 @@ class Plugin final : public KernelModel {
     call.stream_look = &stream_look;
     call.done = &done;
     call.warn = &warn;
+    call.phase = &phase;
     const int failed = function_(&call);
     std::fflush(stdout);  // what it printed
     if (bridge.unset) {
@@ -196,6 +248,9 @@ class Plugin final : public KernelModel {
       const std::string own = call.error[0] != '\0' ? std::string(&call.error[0]) : bridge.wrong;
       throw KernelError("kernel '" + run.unit->kernel + "' failed: " +
                         (own.empty() ? "it returned " + std::to_string(failed) : own));
+    }
+    if (call.computing == ISTHMUS_COMPUTING_ESTIMATED) {
+      return estimated_outcome(bridge, call);
     }
     KernelOutcome outcome = outcome_after(run, call.cycles);
     const bool by_cycles = call.computing == ISTHMUS_COMPUTING_BY_CYCLES && call.cycles > 0;

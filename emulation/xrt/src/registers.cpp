@@ -141,9 +141,9 @@ KernelOutcome Device::run(Unit& unit, StreamAccess* streams) {
                       .reach = &reach,
                       .timing = timing_,
                       .streams = streams,
-                      .computing_is_unknown = [this, &unit, &given] {
+                      .computing_is = [this, &unit, &given](Source source) {
                         if (!given) {
-                          note_computing(unit, {.source = Source::unknown});
+                          note_computing(unit, {.source = source});
                         }
                       }};
   KernelOutcome outcome = unit.model->run(run);
@@ -193,6 +193,10 @@ void Device::note_computing(const Unit& unit, const Computing& computing) {
                    "kernel " + unit.place.instance +
                        ": computing not modelled, so its times are those of its memory accesses "
                        "alone, no board's");
+  } else if (as_hardware_ && computing.source == Source::estimated) {
+    warnings_.note(
+        "computing " + unit.place.kernel,
+        "kernel " + unit.place.instance + ": computing is an estimate from its source, no board's");
   }
 }
 

@@ -52,6 +52,8 @@ class Missing(Quantity):
     bytes: int
     why: str
     """``wrong data``, ``failed``, ``no time``, ``absent`` or ``RAN_OUT``."""
+    measured: bool = True
+    """Whether one of the two sides has a time for it."""
 
 
 class Comparison(NamedTuple):
@@ -219,8 +221,9 @@ def compare(
     )
 
 
-def _missing(key: Sequence[Any], why: str) -> Missing:
-    return Missing(**dict(zip([*IDENTITY, "bytes"], key, strict=True)), why=why)
+def _missing(key: Sequence[Any], why: str, *, measured: bool = True) -> Missing:
+    values = dict(zip([*IDENTITY, "bytes"], key, strict=True))
+    return Missing(**values, why=why, measured=measured)
 
 
 def _unknown(
@@ -237,7 +240,11 @@ def _unknown(
         if key[:-1] not in compared and before.get(key) != "":
             found[key] = why or before.get(key, "absent")
     # Times at the clock's resolution on both sides are no fault of either.
-    return [_missing(key, why) for key, why in found.items() if why != "no time"]
+    return [
+        _missing(key, why, measured=after[key] == "")
+        for key, why in found.items()
+        if why != "no time"
+    ]
 
 
 def _behind_shared_links(runs: Sequence[Run], names: Mapping[str, str]) -> frozenset[str]:

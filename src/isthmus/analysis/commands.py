@@ -28,6 +28,7 @@ _OF_ONE_COMMAND = ("--resume", "--no-wait", "--verbose", "--per-node")
 """Switches that say nothing about what is measured."""
 _LAUNCHER = ("mpirun", "-n")
 _NO_AXES: Mapping[str, str] = MappingProxyType({})
+_AS_IT_WAS: Mapping[str, str] = MappingProxyType({})
 
 
 def is_address(text: str) -> bool:
@@ -122,18 +123,21 @@ def recorded(run: Run) -> Invocation | None:
     return invocation(*(word for word in words[1:] if word not in permissions), before=launcher)
 
 
-def repeating(run: Run) -> list[str]:
+def repeating(run: Run, changed: Mapping[str, str] = _AS_IT_WAS) -> list[str]:
     """Arguments of ``isthmus`` that measure as a run was measured, on the same devices.
 
-    Without permissions, a launcher of ranks, and a file to write. Raises UsageError where the run
-    file names no device that was measured: any device here would be measured instead.
+    Without permissions, a launcher of ranks, and a file to write. ``changed``: options with another
+    value than the run's. Raises UsageError where the run file names no device that was measured:
+    any device here would be measured instead.
     """
     _, command = _recorded(run)
     left_out = _permissions().union(_OF_ONE_COMMAND)
     if command[:2] == ["isthmus", "run"] and "--resume" not in command:
-        kept = [word for word in _without_out(command[1:]) if word not in left_out]
+        kept = [word for word in _without(command[1:], ["--out"]) if word not in left_out]
     else:
         kept = list(_planned(run))
+    kept = list(_without(kept, changed))
+    kept += [word for option in changed.items() for word in option_words(*option)]
     if not any(word == "--device" or word.startswith("--device=") for word in kept):
         named = [device.address for device in run.devices if not device.added and not device.error]
         if not named:
@@ -155,12 +159,13 @@ def _permissions() -> frozenset[str]:
     return frozenset(one.flag for one in backends.run_options().values() if one.permission)
 
 
-def _without_out(words: Sequence[str]) -> Iterator[str]:
+def _without(words: Sequence[str], options: Collection[str]) -> Iterator[str]:
+    """The words without these options and their values."""
     skipped = False
     for word in words:
-        if not skipped and word != "--out" and not word.startswith("--out="):
+        if not skipped and word.partition("=")[0] not in options:
             yield word
-        skipped = word == "--out"
+        skipped = not skipped and word in options
 
 
 def _planned(run: Run) -> Iterator[str]:

@@ -18,11 +18,15 @@ _SETTINGS = (
 """Settings that change which times a run has; the seed does not."""
 
 
+_ENOUGH_PROCESSES = 6
+"""Processes on each side from which the ranks of a sample bound a change at 95 %."""
+
+
 class Doubt(NamedTuple):
     """Why two sides may not be like with like."""
 
     kind: str
-    """``newer``, ``incomplete``, ``machine`` or ``settings``."""
+    """``same run``, ``newer``, ``incomplete``, ``machine`` or ``settings``."""
     side: str
     """``base`` or ``new`` where it is of one side."""
     names: tuple[str, ...]
@@ -40,9 +44,10 @@ class Gate(NamedTuple):
 
 def decide(result: Comparison) -> Gate:
     """The decision on a comparison: it passes only if every device and quantity is decided."""
-    dead = _dead(result)
-    outcome: Outcome = "undecided" if result.passes and dead else result.outcome
-    return Gate(outcome, list(_doubts(result.base, result.new)), dead)
+    dead, doubts = _dead(result), list(_doubts(result.base, result.new))
+    unsure = dead or any(one.kind == "same run" for one in doubts)
+    outcome: Outcome = "undecided" if result.passes and unsure else result.outcome
+    return Gate(outcome, doubts, dead)
 
 
 def _dead(result: Comparison) -> list[str]:
@@ -74,6 +79,8 @@ def _below_resolution(result: Comparison) -> set[str]:
 
 
 def _doubts(base: Side, new: Side) -> Iterator[Doubt]:
+    if any(_is_same(one, other) for one in base.runs for other in new.runs):
+        yield Doubt("same run", "", ())
     if min(run.started for run in base.runs) > max(run.started for run in new.runs):
         yield Doubt("newer", "base", ())
     for name, side in (("base", base), ("new", new)):
@@ -87,6 +94,17 @@ def _doubts(base: Side, new: Side) -> Iterator[Doubt]:
         yield Doubt("settings", "", differ)
 
 
+def _is_same(one: Run, other: Run) -> bool:
+    """Whether two files hold the same run; names of machines differ in an anonymised copy."""
+    return one.started == other.started and one.points == other.points
+
+
+def few_processes(result: Comparison) -> bool:
+    """Whether what is undecided has fewer processes than the rank-sum interval needs."""
+    undecided = [one for one in result.undecided if not one.per_run]
+    return any(min(one.samples) < _ENOUGH_PROCESSES for one in undecided)
+
+
 def _machine(run: Run) -> str:
     """The host's name, or its processor where the name is not known."""
     return next((str(run.environment[n]) for n in _MACHINE if run.environment.get(n)), "unknown")
@@ -97,10 +115,13 @@ def _values(side: Side, name: str) -> set[str]:
 
 
 def unknown_quantities(result: Comparison) -> list[tuple[Missing, int]]:
-    """Quantities that cannot be compared, each by its first point, and how many points it has."""
+    """Quantities that cannot be compared, each by its first point.
+
+    The number is that of its points for which one side has a time.
+    """
     counts: dict[tuple[str, ...], int] = {}
     first: dict[tuple[str, ...], Missing] = {}
     for one in result.unknown:
         first.setdefault(one.key, one)
-        counts[one.key] = counts.get(one.key, 0) + 1
+        counts[one.key] = counts.get(one.key, 0) + one.measured
     return [(first[key], count) for key, count in counts.items()]

@@ -9,7 +9,6 @@ import math
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass
-from itertools import groupby
 
 from isthmus.analysis import host_state
 from isthmus.analysis.flags import DISTURBED
@@ -20,6 +19,7 @@ from isthmus.analysis.summary import (
     simulated_devices,
     summarise,
 )
+from isthmus.checks import Facts, steal
 from isthmus.frames import Frame
 from isthmus.results.run_file import ClockName, Point, Run
 from isthmus.statistics import Basis, middle
@@ -39,10 +39,6 @@ class Range:
         return cls(min(known), max(known))
 
 
-Span = tuple[int, int]
-"""First and last size in bytes, with all planned sizes between."""
-
-
 @dataclass(frozen=True)
 class Missing:
     """Points of the plan without a sample."""
@@ -51,10 +47,6 @@ class Missing:
     skipped: int
     """Points that the machine or the device does not allow."""
     not_reached: int
-    sizes: tuple[Span, ...]
-    """Sizes that were planned and of which no point was measured."""
-    sizes_in_part: tuple[Span, ...]
-    """Sizes of which some points were measured, and some were not."""
     left_for_longer: int
     """Further points of the study that the run did not plan."""
 
@@ -72,8 +64,6 @@ class Clock:
     resolution_s: Range
     empty_pair_s: Range
     """Seconds between two readings with nothing between them, taken off each sample."""
-    read_beside: int
-    """Samples with a fresh reading of the empty pair, which is taken off instead."""
 
 
 @dataclass(frozen=True)
@@ -117,6 +107,12 @@ class Method:
     """Points of the plan."""
     measured: int
     missing: Missing
+    operations: Mapping[str, Sequence[str]]
+    """Operations that were measured, by direction."""
+    memories: Sequence[str]
+    """Kinds of host memory that were measured."""
+    sizes: Range
+    """Sizes of measured points that move data, in bytes."""
     processes: Range
     samples_each: Range
     """Samples of a point in a process."""
@@ -131,7 +127,9 @@ class Method:
     processes_with_readings: int
     """Processes that read the host's speed."""
     steal: float
-    """Share of processor time that a hypervisor took while points were measured."""
+    """Share that a hypervisor took of ``steal_of``."""
+    steal_of: str
+    """Of what ``steal`` is a share: the processors' busy time, as ``isthmus doctor`` has it."""
     verified: int
     wrong: int
     unverified: int
@@ -149,11 +147,15 @@ def method(run: Run) -> Method:
     ]
     counts = [max(of_clocks) for _, of_clocks in each if any(of_clocks)]
     verified = [{rerun.verified for rerun in point.reruns} for point, _ in measured]
+    stolen, steal_of = _steal(run)
     right, wrong = verified.count({"true"}), sum("false" in states for states in verified)
     return Method(
         points=len(run.points),
         measured=len(measured),
         missing=_missing(run, {id(point) for point, _ in measured}),
+        operations=_operations(point for point, _ in measured),
+        memories=list(dict.fromkeys(p.memory for p, _ in measured if p.memory)),
+        sizes=Range.of(point.bytes for point, _ in measured if point.bytes),
         processes=Range.of(len({r.rerun for r in point.reruns}) for point, _ in measured),
         samples_each=Range.of(counts),
         samples=sum(counts),
@@ -162,7 +164,8 @@ def method(run: Run) -> Method:
         rows=_rows(run, measured),
         clocks=tuple(_read_clocks(measured)),
         processes_with_readings=len(host_state.readings(run)),
-        steal=host_state.steal_share(run, run.points),
+        steal=stolen,
+        steal_of=steal_of,
         verified=right,
         wrong=wrong,
         unverified=len(measured) - right - wrong,
@@ -176,28 +179,30 @@ def _counted(point: Point, run: Run) -> list[ClockName]:
     return [clock for clock in found if clock in own]
 
 
+def _operations(points: Iterable[Point]) -> dict[str, list[str]]:
+    """Operations by direction, in order of appearance."""
+    found: dict[str, dict[str, None]] = {}
+    for point in points:
+        found.setdefault(point.direction, {})[point.operation] = None
+    return {direction: list(names) for direction, names in found.items()}
+
+
+def _steal(run: Run) -> tuple[float, str]:
+    """The share that a hypervisor took, and of what, as ``isthmus doctor --run`` has it."""
+    known = steal.during(Facts.of_run(run))
+    return known or (host_state.steal_share(run, run.points), "processor time")
+
+
 def _missing(run: Run, measured: Set[int]) -> Missing:
-    there = {point.bytes for point in run.points if id(point) in measured}
     without = [point for point in run.points if id(point) not in measured]
-    planned = sorted({point.bytes for point in run.points} - {0})
-    sizes = {point.bytes for point in without}
     failed = sum(bool(point.error) for point in without)
     skipped = sum(bool(point.skipped) and not point.error for point in without)
     return Missing(
         failed=failed,
         skipped=skipped,
         not_reached=len(without) - failed - skipped,
-        sizes=_spans(sizes - there, planned),
-        sizes_in_part=_spans(sizes & there, planned),
         left_for_longer=sum(one.points for one in run.left_out),
     )
-
-
-def _spans(sizes: Set[int], planned: Sequence[int]) -> tuple[Span, ...]:
-    """Ranges of these sizes: a range holds sizes that follow one another in the plan."""
-    runs = groupby(planned, key=sizes.__contains__)
-    spans = (list(run) for inside, run in runs if inside)
-    return tuple((span[0], span[-1]) for span in spans)
 
 
 _Measured = Sequence[tuple[Point, Sequence[ClockName]]]
@@ -244,7 +249,4 @@ def _read_clocks(measured: _Measured) -> Iterator[Clock]:
             source=source,
             resolution_s=Range.of(rerun.clock.resolution_s for rerun in of_source),
             empty_pair_s=Range.of(rerun.clock.empty_pair_s for rerun in of_source),
-            read_beside=sum(
-                len(samples.empty_ticks) for r in of_source for samples in r.clocks.values()
-            ),
         )

@@ -16,6 +16,8 @@ from isthmus.thresholds import LARGE, SMALL
 
 CLASSES = ((1, SMALL), (SMALL + 1, LARGE - 1), (LARGE, math.inf), (0, 0))
 """Bytes, from and to: sizes that are judged together; the last is of what has no size."""
+_MIDDLE = f"between {wording.size(SMALL)} and {wording.size(LARGE)}"
+"""Name of the class of sizes without both ends."""
 Outcome = Literal["pass", "fail", "undecided"]
 """Of a gate."""
 CLOCKS: tuple[ClockName, ...] = ("host", "simulated", "hybrid")
@@ -86,7 +88,9 @@ def size_class(size: int) -> str:
     low, high = next((ends for ends in CLASSES if ends[0] <= size <= ends[1]), (0, 0))
     if not high:
         return ""
-    return f"from {wording.size(low)}" if high == math.inf else f"up to {wording.size(high)}"
+    if high == math.inf:
+        return f"from {wording.size(low)}"
+    return f"up to {wording.size(high)}" if low == 1 else _MIDDLE
 
 
 def identity(row: Mapping[str, Any]) -> dict[str, str]:

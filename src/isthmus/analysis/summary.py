@@ -205,6 +205,11 @@ def measured_on(point: Point, clock: ClockName) -> list[Rerun]:
     return [r for r in point.reruns if clock in r.clocks and r.clocks[clock].ticks]
 
 
+def measured_points(run: Run) -> int:
+    """Number of points of the plan that have samples."""
+    return sum(any(measured_on(point, clock) for clock in CLOCKS) for point in run.points)
+
+
 def _row(point: Point, clock: ClockName, run: Run, known: Limits, slow: Slow) -> dict[str, object]:
     measured = measured_on(point, clock)
     each = [r.seconds(clock) for r in measured]

@@ -17,7 +17,7 @@ def judge(facts: Facts) -> Result | None:
     """
     if not facts.virtual:
         return None
-    known = _during(facts)
+    known = during(facts)
     if known is not None:
         taken, of = known
         if taken < STEAL_SLOWS:
@@ -47,7 +47,7 @@ def judge(facts: Facts) -> Result | None:
     )
 
 
-def _during(facts: Facts) -> tuple[float, str] | None:
+def during(facts: Facts) -> tuple[float, str] | None:
     """The share that others took during a run, and of what; None where it was not recorded."""
     before, after = (facts.host.get(f"steal_{when}_s") for when in ("before", "after"))
     if not facts.measured_s or before is None or after is None:

@@ -13,8 +13,6 @@ from isthmus.output import put, tell
 
 if TYPE_CHECKING:
     from isthmus.analysis.changes import Side
-    from isthmus.program import Invocation
-
 AUTO = "auto"
 """Limit of a gate by each time's own spread."""
 _CODES = {"pass": 0, "fail": GATE_FAILED, "undecided": GATE_UNDECIDED}
@@ -104,7 +102,7 @@ def _answer(asked: _Asked, form: str) -> tuple[str, str, str]:
             text = "\n".join(comparison.lines(result, more)) + "\n"
         else:
             text = comparison.FORMATS[form](result)
-        first = line(result, more, _again(asked.new, new))
+        first = line(result, more, _repeatable(asked, base, new), _gate_words(asked))
         return text, first, gate.decide(result).outcome
 
 
@@ -129,12 +127,18 @@ def _print(text: str, first: str = "", outcome: str = "pass", form: str = "") ->
     return _CODES[outcome]
 
 
-def _again(new: Sequence[Path], side: Side) -> Invocation | None:
-    """The command that measures as the new side; None for several runs and imported ones."""
-    from isthmus.program import invocation, shorter
+def _gate_words(asked: _Asked) -> list[str]:
+    """The option that makes the comparison a gate."""
+    from isthmus.program import option_words
 
-    single = len(new) == 1 and not new[0].is_dir() and not side.runs[0].origin
-    return invocation("repeat", shorter(new[0])) if single else None
+    return option_words("--fail-above", asked.limit) if asked.limit else []
+
+
+def _repeatable(asked: _Asked, *sides: Side) -> list[Path]:
+    """Both run files; none where a side is a folder, several files, or imported."""
+    files = [asked.base, *asked.new]
+    single = len(files) == len(sides) and not any(map(Path.is_dir, files))
+    return files if single and not any(side.runs[0].origin for side in sides) else []
 
 
 def limit(relevant: str | None, fail_above: str | None) -> tuple[str, float | None]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -46,7 +46,7 @@ def doctor(
     ] = False,
     as_json: Annotated[bool, typer.Option("--json", help="for programs")] = False,
 ) -> int:
-    """Prints a table of findings; ends with 0 where none is bad, 3 where one is, 4 for no device.
+    """Prints a table of findings; ends with 4 where a device is missing, 3 for a bad result, or 0.
 
     Reads what the system shows to the user who asks; writes to no device. It does not wait for
     another Isthmus that measures.
@@ -58,30 +58,32 @@ def doctor(
     if run is not None and device:
         raise UsageError("give devices or --run RUN.json: a run names its own devices")
     varied = None
+    missing: dict[str, str] = {}
     if run:
         with analysing(run):
-            judged, missing, varied = _of_run(run)
+            judged, varied = _of_run(run)
     else:
         judged, missing = _of_machine(device or [])
     if as_json:
         _print_json(judged, missing, varied)
     else:
-        _print_table(judged, everything=everything)
-    for why in missing:
+        _print_table(judged, list(missing), everything=everything)
+    for why in missing.values():
         warn(why)
     bad = any(result.state == "bad" for _, results in judged for result in results)
-    return GATE_FAILED if bad else _NO_DEVICE if missing else 0
+    # A script that only asks whether a device is here must not miss that beside a finding.
+    return _NO_DEVICE if missing else GATE_FAILED if bad else 0
 
 
-def _of_machine(addresses: Sequence[str]) -> tuple[Judged, list[str]]:
-    """Results of this machine and its devices, and why a device that was named is not here."""
+def _of_machine(addresses: Sequence[str]) -> tuple[Judged, dict[str, str]]:
+    """Results of this machine and its devices, and why named devices are not here, by address."""
     from isthmus.checks import Facts
     from isthmus.errors import NoDeviceError, NoSuchDeviceError
     from isthmus.measure import discovery
     from isthmus.measure.devices import open_device, record_of
     from isthmus.system import environment, lock
 
-    missing = []
+    missing: dict[str, str] = {}
     with lock.if_free(_beside), discovery.SharedWorker() as shared:
         devices = [] if addresses else discovery.real_devices()
         devices = [one for one in devices if not one.backend.only_first_device]
@@ -91,7 +93,7 @@ def _of_machine(addresses: Sequence[str]) -> tuple[Judged, list[str]]:
                 # Its options are known to be right only when it is open: card:none is no board.
                 devices.append(open_device(found, shared) if found.options else found)
             except (NoDeviceError, NoSuchDeviceError) as error:
-                missing.append(str(error))
+                missing[address] = str(error)
     host = environment.host()
     records = [record_of(one) for one in devices]
     return _judged(
@@ -103,8 +105,8 @@ def _beside(who: str) -> None:
     warn(f"another Isthmus measures here (process {who}); its figures may be disturbed")
 
 
-def _of_run(path: Path) -> tuple[Judged, list[str], Variation | None]:
-    """As ``_of_machine``, of a run; and the part of it in which the host was slower."""
+def _of_run(path: Path) -> tuple[Judged, Variation | None]:
+    """Results of a run's machine and devices, and the part of it in which the host was slower."""
     from isthmus.analysis.host_state import variation
     from isthmus.checks import Facts
     from isthmus.results import run_file
@@ -116,7 +118,7 @@ def _of_run(path: Path) -> tuple[Judged, list[str], Variation | None]:
     )
     varied = variation(run)
     of_host = [_host_speed(varied)] if varied else []
-    return [(machine, [*of_machine, *of_host]), *rest], [], varied
+    return [(machine, [*of_machine, *of_host]), *rest], varied
 
 
 def _host_speed(varied: Variation) -> Result:
@@ -158,19 +160,19 @@ def _judged(devices: Sequence[Facts], machine: Facts) -> Judged:
     return [(_MACHINE, checks.of_machine(machine)), *rest]
 
 
-def _print_json(judged: Judged, missing: Sequence[str], varied: Variation | None) -> None:
+def _print_json(judged: Judged, missing: Mapping[str, str], varied: Variation | None) -> None:
     """Results; ``host`` as the JSON of ``isthmus show`` has it."""
     from isthmus.written import json_text
 
     data = {
         **({"host": varied} if varied else {}),
         "subjects": [{"name": name, "results": results} for name, results in judged],
-        "missing": missing,
+        "missing": list(missing.values()),
     }
     put(json_text(data), end="")
 
 
-def _print_table(judged: Judged, *, everything: bool) -> None:
+def _print_table(judged: Judged, missing: Sequence[str], *, everything: bool) -> None:
     """A table for each device on a terminal; one, uncut, in a pipe."""
     from rich.console import Console
 
@@ -185,13 +187,16 @@ def _print_table(judged: Judged, *, everything: bool) -> None:
             head = printable(name if results else f"{name}: {_NO_LINK}")
             console.print(head, style="bold", markup=False)
             console.print(_on_screen(results, everything=everything))
-    put(_sentence(judged))
+    put(_sentence(judged, missing))
     drawn = "\n".join(filter(None, map(str.rstrip, captured.get().splitlines())))
     put(Styled(drawn))
 
 
-def _sentence(judged: Judged) -> str:
-    """The answer in one line."""
+def _sentence(judged: Judged, missing: Sequence[str]) -> str:
+    """The answer in one line; devices that were named and are not here come first."""
+    if missing:
+        are = "is" if len(missing) == 1 else "are"
+        return f"{', '.join(missing)} {are} not here. {_sentence(judged, ())}"
     bad = [
         f"{name} {result.check}"
         for name, results in judged

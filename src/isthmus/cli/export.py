@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from isthmus.output import put
+from isthmus.output import put, put_bytes
 
 
 def add_to(app: typer.Typer) -> None:
@@ -19,7 +19,7 @@ def add_to(app: typer.Typer) -> None:
 
 def export(
     run: Annotated[Path, typer.Argument(help="run file")],
-    out: Annotated[Path, typer.Option(help="file to write; never overwritten")],
+    out: Annotated[Path, typer.Option(help="file to write, never overwritten; - for stdout")],
     form: Annotated[
         str | None, typer.Option("--format", help="csv, json or parquet [by the ending of --out]")
     ] = None,
@@ -37,7 +37,7 @@ def export(
     from isthmus.errors import analysing
     from isthmus.reporters.export import FORMATS
     from isthmus.results import run_file
-    from isthmus.saving import save
+    from isthmus.saving import STDOUT, save
     from isthmus.text import known
 
     write = FORMATS[known("format", form or out.suffix.removeprefix("."), FORMATS)]
@@ -45,5 +45,8 @@ def export(
     with analysing(run):
         rows = samples_of(loaded) if samples else summarise(loaded)
         content = write(with_run(rows, loaded))
-    save(content, out)
-    put(out)
+    if out == STDOUT:
+        put_bytes(content)
+    else:
+        save(content, out)
+        put(out)

@@ -13,7 +13,11 @@ from isthmus.errors import GATE_FAILED, GATE_UNDECIDED
 from isthmus.output import put, warn
 
 if TYPE_CHECKING:
+    from isthmus.analysis.fleet import Unreadable
     from isthmus.results.run_file import Run
+
+_SKEW = timedelta(minutes=10)
+"""Most by which a node's clock may be ahead: clocks that NTP sets differ by less than a second."""
 
 
 def add_to(app: typer.Typer) -> None:
@@ -44,7 +48,8 @@ def fleet(
 
     Ends with 5 where nothing is bad, but no machine or no comparison with the baseline is decided.
 
-    Subfolders count. A file that cannot be read is named on stderr, and the others are judged.
+    Subfolders count. A file that cannot be read is named on stderr. Its name is that of a failed
+    machine, unless the machine has another file.
     """
     from isthmus.analysis import fleet as analysis
     from isthmus.errors import analysing
@@ -53,13 +58,15 @@ def fleet(
     from isthmus.units import parse_age, parse_share
 
     known("format", form, FORMATS)
-    before = list(_runs(baseline)) if baseline else None
+    before = list(_runs(baseline, "left out")) if baseline else None
     expected = [] if expect is None else node_names(expect)
     least = parse_share(relevant)
     age_s = None if max_age == "none" else parse_age(max_age)
-    oldest = None if age_s is None else datetime.now(timezone.utc) - timedelta(seconds=age_s)
+    now = datetime.now(timezone.utc)
+    ages = None if age_s is None else analysis.Ages(now - timedelta(seconds=age_s), now + _SKEW)
     with analysing(folder):
-        result = analysis.inspect(_runs(folder), least, before, expected, oldest)
+        runs = _runs(folder, "counts as a failed machine")
+        result = analysis.inspect(runs, least, before, expected, ages)
         text = FORMATS[form](result)
     if before is not None and form == "summary":
         put(f"{result.outcome.upper()}: ", end="")
@@ -67,8 +74,9 @@ def fleet(
     return {"pass": 0, "fail": GATE_FAILED, "undecided": GATE_UNDECIDED}[result.outcome]
 
 
-def _runs(folder: Path) -> Iterator[tuple[str, Run]]:
-
+def _runs(folder: Path, unreadable: str) -> Iterator[tuple[str, Run | Unreadable]]:
+    """Name of each file, and its run; ``unreadable``: what stderr says of one that is none."""
+    from isthmus.analysis.fleet import Unreadable
     from isthmus.errors import UsageError
     from isthmus.results import run_file
 
@@ -76,9 +84,11 @@ def _runs(folder: Path) -> Iterator[tuple[str, Run]]:
     if not files:
         raise UsageError(f"{folder}: no run file (*.json, *.json.gz) there")
     for file in files:
+        name = file.name.partition(".json")[0]
         try:
-            yield file.name.partition(".json")[0], run_file.load(file)
+            yield name, run_file.load(file)
         except UsageError as error:
-            if len(files) == 1:
+            if not folder.is_dir():
                 raise
-            warn(f"{error}; left out")
+            warn(f"{error}; {unreadable}")
+            yield name, Unreadable(str(error))

@@ -14,7 +14,7 @@ from isthmus.errors import IsthmusError, UsageError
 from isthmus.output import put, tell
 from isthmus.run_options import RunOption, flag
 
-_MOST_CODE = 5
+_MOST_CODE = 6
 """Largest exit code of isthmus; a launcher may end with others."""
 
 
@@ -50,6 +50,12 @@ def repeat(
     no_wait: Annotated[
         bool, typer.Option("--no-wait", help="refuse where another Isthmus measures")
     ] = False,
+    reruns: Annotated[
+        int | None, typer.Option(help="fresh processes for each point [as the run]")
+    ] = None,
+    budget: Annotated[
+        float | None, typer.Option(help="seconds for the whole run [as the run]")
+    ] = None,
     launcher: Annotated[
         str, typer.Option(help="what starts the ranks of a run of several; -n N is added")
     ] = "mpirun",
@@ -66,10 +72,15 @@ def repeat(
     target = out or fresh_name(run.stem)
     allowed = [flag(name) for name, given in context.obj.items() if given]
     switches = [*allowed, *(["--no-wait"] if no_wait else [])]
+    changed = {
+        name: f"{value:g}"
+        for name, value in (("--reruns", reruns), ("--budget", budget))
+        if value is not None
+    }
     base = run_file.load(run)
     if base.origin:
         raise UsageError(f"{run} was imported from {base.origin.tool}: run that program again")
-    arguments = [*repeating(base), *switches, *option_words("--out", target)]
+    arguments = [*repeating(base, changed), *switches, *option_words("--out", target)]
     ranks = ranks_of(base)
     if not ranks:
         given.refuse(context, {"launcher"}, "on a run without ranks")

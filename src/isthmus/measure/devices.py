@@ -194,6 +194,23 @@ def refuse_or_warn(what: str, records: Sequence[DeviceRecord], watcher: Watcher)
     watcher.say(what)
 
 
+def refuse_absent(addresses: Sequence[str]) -> None:
+    """Raises NoDeviceError where none of these devices is here, UsageError for a wrong address."""
+    errors = []
+    earlier = _earlier.get()
+    known = earlier.devices if earlier.must_be_here else {}
+    with SharedWorker() as shared:
+        for address in addresses:
+            try:
+                discovery.resolve(address, shared=shared, before=known.get(address))
+            except NoDeviceError as error:
+                errors.append(str(error))
+            else:
+                return
+    if errors:
+        raise NoDeviceError("; ".join(errors))
+
+
 def devices_of(
     addresses: Sequence[str],
     options: Mapping[str, str],

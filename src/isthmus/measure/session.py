@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from isthmus import __version__
+from isthmus import __version__, saving
 from isthmus.address import Address
 from isthmus.backends import by_scheme, run_options
 from isthmus.errors import UsageError
@@ -24,6 +24,7 @@ from isthmus.measure.devices import (
     joint_device,
     of_earlier,
     read_again,
+    refuse_absent,
     refuse_or_warn,
 )
 from isthmus.measure.discovery import FoundDevice
@@ -107,11 +108,14 @@ def lock_for_hardware(
     """Holds the machine's lock while hardware is looked for and measured.
 
     Runtimes that start would disturb the measurements of another Isthmus. A run of emulated devices
-    only needs no lock.
+    only needs no lock. Where another Isthmus measures, devices are looked for before the lock is
+    waited for: a user learns at once that none of them is here.
     """
     parsed = [Address.parse(address) for address in addresses]
     if not parsed or any(by_scheme(a.scheme).expects_hardware(a) for a in parsed):
-        return lock.exclusive(watcher.say, no_wait=no_wait)
+        return lock.exclusive(
+            watcher.say, no_wait=no_wait, before_waiting=lambda: refuse_absent(addresses)
+        )
     return contextlib.nullcontext()
 
 
@@ -179,6 +183,7 @@ def measure(
     anything is measured, KeyboardInterrupt after the results so far are in the run file.
     """
     memory.refuse_little()
+    saving.refuse_stdout(request.out)
     if before is None and os.path.lexists(request.out):
         raise UsageError(f"{request.out} exists; nothing is overwritten: choose another --out")
     questions = _questions(request)  # a wrong value is refused before any device is touched

@@ -72,7 +72,8 @@ def _single_runs(result: Comparison) -> bool:
 
 def verdict(result: Comparison) -> list[str]:
     """The answer as a sentence; about the hosts, what is open, points the new side lacks."""
-    lacking = [*result.missing, *(one for one in result.unknown if one.why == RAN_OUT)]
+    ran_out = [one for one in result.unknown if one.why == RAN_OUT and one.measured]
+    lacking = [*result.missing, *ran_out]
     lacks = [_missing(result, lacking)] if lacking else []
     return [_verdict(result), *_host(result), *_open(result), *lacks]
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import textwrap
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from itertools import groupby
 from types import MappingProxyType
@@ -11,7 +12,6 @@ from typing import Any
 from isthmus.analysis import wording
 from isthmus.analysis.fleet import BAD, Fact, Fleet, Node, Outlier, State
 from isthmus.analysis.quantities import Coverage
-from isthmus.analysis.sentences import shortened
 from isthmus.errors import UsageError
 from isthmus.junit import Case, junit
 from isthmus.reporters.fleet_metrics import prometheus
@@ -25,6 +25,8 @@ _MOST_SHIFTS = 3
 _MOST_OPEN = 4
 _MOST_REFERENCES = 2
 _WIDTH = 80
+_MOST_LINES = 3
+"""Lines that one fact takes at most: an error of another program may have any length."""
 _MOST_EXPECTED = 1_000_000
 _PARTS = re.compile(r"[^\s,\[\]]+(?:\[\d+(?:-\d+)?(?:,\d+(?:-\d+)?)*\][^\s,\[\]]*)?")
 _FOLDED = re.compile(r"([^\[]*)\[(.*)\]([^\[]*)")
@@ -32,16 +34,25 @@ _NUMBERED = re.compile(r"(.*?)(\d{1,18})")
 
 
 def _summary(fleet: Fleet) -> str:
-    return "".join(f"{shortened(printable(line), _WIDTH)}\n" for line in _lines(fleet))
+    return "".join(f"{line}\n" for text in _lines(fleet) for line in _wrapped(printable(text)))
+
+
+def _wrapped(text: str) -> list[str]:
+    """A line of the summary in lines of 80 columns; only an error of many lines is cut."""
+    indent = " " * (len(text) - len(text.lstrip()))
+    return textwrap.wrap(
+        text, _WIDTH, subsequent_indent=f"{indent}  ", max_lines=_MOST_LINES, placeholder=" ...",
+        break_on_hyphens=False,
+    )  # fmt: skip
 
 
 def _lines(fleet: Fleet) -> Iterator[str]:
-    slow, slow_host, failed, missing, old, unknown = map(fleet.of, _LISTED)
+    slow, degraded, slow_host, failed, missing, old, unknown = map(fleet.of, _LISTED)
     yield _first(fleet, len(fleet.nodes) - len(missing))
     yield from _against_baseline(fleet)
     for nodes, what in (
-        (slow, ""), (slow_host, " whose host is slow"), (failed, " that failed"),
-        (old, " without a young run file"),
+        (slow, ""), (degraded, " with a lesser link"), (slow_host, " whose host is slow"),
+        (failed, " that failed"), (old, " without a young run file"),
     ):  # fmt: skip
         for node in nodes[:_MOST_NODES]:
             yield _line(node)
@@ -51,8 +62,6 @@ def _lines(fleet: Fleet) -> Iterator[str]:
     if missing:
         what = counted(len(missing), "machine has", "machines have")
         yield f"{what} no run file: {nodeset(missing)}"
-    for node in fleet.noted[:_MOST_NODES]:
-        yield f"{node.name}: no slower, but {'; '.join(_fact(f) for f in node.facts if f.less)}"
     if unknown and fleet.quantities:
         names = nodeset(unknown)
         yield f"{counted(len(unknown), 'machine', 'machines')} cannot be judged: {names}"
@@ -62,32 +71,63 @@ def _lines(fleet: Fleet) -> Iterator[str]:
 
 
 def _first(fleet: Fleet, count: int) -> str:
-    """The answer in one line."""
+    """The answer in one line, with the number of machines in each other bad state."""
+    states: tuple[tuple[State, str, str], ...] = (
+        ("degraded", "has a lesser link", "have a lesser link"),
+        ("slow_host", "has a slow host", "have slow hosts"),
+        ("failed", "failed", "failed"),
+        ("missing", "is missing", "are missing"),
+        ("old", "is old", "are old"),
+    )
+    parts = [
+        f"{len(nodes)} {one if len(nodes) == 1 else several}"
+        for state, one, several in states
+        if (nodes := fleet.of(state))
+    ]
+    if fleet.outcome == "undecided" and (fleet.baseline or fleet.open):
+        parts.append("not all is decided against the baseline")
+    return "; ".join(filter(None, (_answer(fleet, count), ", ".join(parts)))) + "."
+
+
+def _answer(fleet: Fleet, count: int) -> str:
+    """Which machines are slower, or what is slower on most of them."""
     machines = counted(count, "machine", "machines")
     kinds = f" of {fleet.kinds} kinds" if fleet.kinds > 1 else ""
     slow = fleet.of("slow")
     if not fleet.quantities and not slow:
         old = len(fleet.of("old"))
         if old == count:
-            return f"None of {machines} has a run file that is young enough (--max-age)."
-        return f"None of {machines} could be judged: it takes six of a kind."
+            return f"None of {machines} has a run file that is young enough (--max-age)"
+        return f"None of {machines} could be judged: it takes six of a kind"
     if fleet.group:
         of_group, others = fleet.group
-        return f"{of_group} of {machines}{kinds} are slower than {others} others: two groups."
+        return f"{of_group} of {machines}{kinds} are slower than {others} others: two groups"
     if slow:
         own = all(one.against == "base" for node in slow for one in node.outliers)
         like = ("it was before", "they were before") if own else ("its like", "their like")
         what = f"is slower than {like[0]}" if len(slow) == 1 else f"are slower than {like[1]}"
-        return f"{len(slow)} of {machines}{kinds} {what}."
-    return f"None of {machines}{kinds} is slower than its like."
+        return f"{len(slow)} of {machines}{kinds} {what}"
+    return _shifted(fleet) or f"None of {machines}{kinds} is slower than its like"
+
+
+def _shifted(fleet: Fleet) -> str:
+    """By how much quantities are slower than the baseline, and on how many machines."""
+    if not fleet.shifts:
+        return ""
+    longer = [round(100 * ((one.ratio or 1.0) - 1)) for one in fleet.shifts]
+    upto = "up to " if min(longer) < max(longer) else ""
+    slower, of = max(one.machines for one in fleet.shifts)
+    takes = counted(len(fleet.shifts), "quantity takes", "quantities take")
+    return f"{takes} {upto}{max(longer)} % longer than in the baseline on {slower} of {of} machines"
 
 
 def _against_baseline(fleet: Fleet) -> Iterator[str]:
     if fleet.baseline:
         yield f"No comparison with the baseline: {fleet.baseline}."
     if fleet.shifts:
-        what = counted(len(fleet.shifts), "quantity is", "quantities are")
-        yield f"Against the baseline, {what} slower on most machines of a kind:"
+        if fleet.of("slow"):  # else the first line says it
+            what = counted(len(fleet.shifts), "quantity is", "quantities are")
+            yield f"Against the baseline, {what} slower on most machines of a kind:"
         yield from (f"  {_what(one)}" for one in fleet.shifts[:_MOST_SHIFTS])
     if fleet.open and not fleet.baseline:
         names = list(dict.fromkeys(map(_kind, fleet.open)))
@@ -113,6 +153,10 @@ def _why(node: Node, *, times: bool = True) -> str:
     if node.outliers:
         more = f"; {len(node.outliers) - 1} more" if len(node.outliers) > 1 else ""
         return f"{_what(node.outliers[0], times=times)}{more}"
+    if node.state == "degraded":
+        known = any(one.ratio is not None for one in node.figures)
+        links = "; ".join(_fact(fact) for fact in node.facts if fact.less)
+        return f"{links}; nothing is slower" if known else links
     if node.state == "slow_host":
         return f"its host is slow: {_host(node)}"
     if node.state == "old":
@@ -131,7 +175,8 @@ def _beside(node: Node) -> list[str]:
         texts.append(
             f"that explains {what} beside it" if node.outliers else f"that explains {what}"
         )
-    return [*texts, *map(_fact, node.facts)]
+    told = node.state == "degraded"
+    return [*texts, *(_fact(fact) for fact in node.facts if not (told and fact.less))]
 
 
 def _host(node: Node) -> str:

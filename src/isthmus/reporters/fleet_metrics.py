@@ -42,6 +42,10 @@ def _metrics(fleet: Fleet) -> Iterator[tuple[str, str, Iterable[_Sample]]]:
         ],
     )  # fmt: skip
     yield (
+        "isthmus_unreadable_files", "Files in the folder that cannot be read.",
+        [_Sample({}, fleet.unreadable)],
+    )  # fmt: skip
+    yield (
         "isthmus_run_start_timestamp_seconds", "When a machine's newest run began.",
         [_Sample(name, n.started.timestamp()) for name, n in named if n.started],
     )  # fmt: skip

@@ -5,11 +5,12 @@ Each number is checked against the run file by ``tests/test_cite.py``.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator, Sequence
 from datetime import timezone
+from types import MappingProxyType
 
 from isthmus.analysis.context import studies_in
-from isthmus.analysis.method import Method, Range, Rows, Span, method
+from isthmus.analysis.method import Method, Range, Rows, method
 from isthmus.analysis.wording import percent
 from isthmus.models.pcie import link_of
 from isthmus.results.run_file import DeviceRecord, Origin, Run, moment
@@ -20,6 +21,14 @@ COMMIT_DIGITS = 12
 """Digits of a commit that are shown."""
 _DIGEST = 16
 """Digits of a checksum that are shown."""
+_MOST_NAMED = 3
+"""Operations of a direction that are named, where there are more than one further."""
+_MOST_MEMORIES = 6
+"""Kinds of memory that are named."""
+_GIGA = "10^9"
+_DIRECTIONS = MappingProxyType(
+    {"h2d": "host to device", "d2h": "device to host", "both": "both directions"}
+)
 _LEAST_STEAL = 0.0005
 """Share of processor time that is shown as more than 0.0 %."""
 
@@ -37,8 +46,7 @@ def _of_import(run: Run, origin: Origin) -> Iterator[str]:
         f"The figures are those of {tool}, read from its output {origin.file} (SHA-256 "
         f"{origin.sha256[:_DIGEST]}) with Isthmus {run.software.version}, which measured nothing."
     )
-    for device in run.devices:
-        yield _device(device)
+    yield from _devices(run.devices)
     kinds = ["single repetitions" if one == "each" else f"{one} values"
              for one in origin.statistics]  # fmt: skip
     yield f"{counted(len(run.points), 'point', 'points')}: {listed(kinds)} of that program."
@@ -55,18 +63,17 @@ def _sentences(run: Run) -> Iterator[str]:
     yield f"We measured {listed(studies_in(run))} with Isthmus {version}{_machine(run)}."
     found = method(run)
     yield from _time(run)
-    for device in run.devices:
-        yield _device(device)
+    yield from _devices(run.devices)
     if not found.measured:
         yield "The run holds no samples."
         return
+    yield _operations(found)
+    yield from _samples(run, found)
     yield from _points(run, found)
     yield from _missing(run, found)
     yield from _estimates(run, found.rows)
-    yield from _precision(run, found.rows)
     yield from _state(found)
     yield from _disturbed(run, found)
-    yield from _clocks(run, found)
     yield from _verification(found)
 
 
@@ -88,19 +95,37 @@ def _machine(run: Run) -> str:
 def _time(run: Run) -> Iterator[str]:
     """When the run began, how long it took, and what else the machine had to do."""
     began = moment(run.started)
+    load, processors = run.environment.get("load_average"), run.environment.get("logical_cpus")
+    before = ""
+    if load:
+        on = f" on {counted(processors, 'processor', 'processors')}" if processors else ""
+        before = f" after a load average of {load[0]:.2f}{on}"
     if began:
         began = began.astimezone(timezone.utc) if began.tzinfo else began
         took = f" and took {format_seconds(run.took_s)}" if run.took_s else ""
-        yield f"The run began on {began:%Y-%m-%d} at {began:%H:%M} UTC{took}."
-    load, processors = run.environment.get("load_average"), run.environment.get("logical_cpus")
-    if load:
-        on = f" on {counted(processors, 'processor', 'processors')}" if processors else ""
-        yield f"The load average of the minute before was {load[0]:.2f}{on}."
+        yield f"The run began on {began:%Y-%m-%d} at {began:%H:%M} UTC{before}{took}."
+
+
+def _devices(devices: Sequence[DeviceRecord]) -> Iterator[str]:
+    """A sentence for devices of one kind; those beside an accelerator are named alone."""
+    named: dict[str, list[str]] = {}
+    for one in devices:
+        named.setdefault(_device(one), []).append(one.address)
+    linked = {_device(one) for one in devices if link_of(one.link)}
+    beside = []
+    for text, addresses in named.items():
+        if linked and text not in linked:
+            beside += addresses
+        else:
+            yield f"{listed(addresses)} {_is(len(addresses))} {text}."
+    if beside:
+        yield f"{listed(beside)} {'was' if len(beside) == 1 else 'were'} measured beside."
 
 
 def _device(device: DeviceRecord) -> str:
+    """What a device is, in the words after "is"."""
     if device.error:
-        return f"{device.address} could not be measured."
+        return "a device that could not be measured"
     known = {**device.properties, **device.link}
     link = link_of(device.link)
     parts = [device.name or device.address]
@@ -111,7 +136,46 @@ def _device(device: DeviceRecord) -> str:
     kind = "simulated by a model of the board" if device.simulated else (
         "" if device.real else "not hardware"
     )  # fmt: skip
-    return f"{device.address} is {', '.join(filter(None, (*parts, kind)))}."
+    return ", ".join(filter(None, (*parts, kind)))
+
+
+def _operations(found: Method) -> str:
+    """Operations by direction, kinds of host memory, sizes and the unit of rates."""
+    texts = []
+    for direction, names in found.operations.items():
+        way = _DIRECTIONS.get(direction, "")
+        texts.append(f"{_some(names, _MOST_NAMED)}{f' ({way})' if way else ''}")
+    kinds = _some(found.memories, _MOST_MEMORIES)
+    memory = f"; memory: {kinds}" if found.memories else ""
+    sizes = _range(format_bytes(int(found.sizes.least)), format_bytes(int(found.sizes.most)))
+    moved = f"; sizes: {sizes} (rates in GB/s are {_GIGA} bytes a second)"
+    return f"Operations: {'; '.join(texts)}{memory}{moved if found.sizes.most else ''}."
+
+
+def _samples(run: Run, found: Method) -> Iterator[str]:
+    """What a sample times, by which clock, and what was taken off."""
+    mean = ""
+    if found.batch.most > 1:
+        mean = f"; the mean of {_of_many(found.batch, 'repetition', 'repetitions')}"
+    if found.clocks:
+        clocks = [
+            f"{clock.source} (resolution {_times(clock.resolution_s)}), less the "
+            f"{_times(clock.empty_pair_s)} of two readings with nothing between them"
+            for clock in found.clocks
+        ]
+        yield (
+            "A sample is the time from submission to completion of an operation on the host's "
+            f"clock {listed(clocks)}{mean}."
+        )
+    if found.rows.on_device_clock:
+        timed = counted(found.twice_timed, "sample", "samples")
+        rows = _rows(found.rows.on_device_clock)
+        yield (
+            f"{rows} {_is(found.rows.on_device_clock)} on the device's own clock, which spans the "
+            f"operation on the device: it timed {timed} as well, each counted once."
+        )
+    if simulated := sorted({device.address for device in run.devices if device.simulated}):
+        yield f"Times of {listed(simulated)} are those of the model's clock."
 
 
 def _points(run: Run, found: Method) -> Iterator[str]:
@@ -120,19 +184,16 @@ def _points(run: Run, found: Method) -> Iterator[str]:
     planned = counted(found.points, "planned point", "planned points")
     subject = planned if found.measured == found.points else f"{found.measured} of {planned}"
     were = "was" if found.measured == 1 else "were"
-    yield f"{subject} {were} measured in random order (seed {run.settings.seed}){turns}."
     processes = _of_many(found.processes, "process", "processes")
     each = _of_many(found.samples_each, "sample", "samples")
-    yield f"Each point has {processes} with {each} a process, {found.samples} in all."
-    if found.batch.most > 1:
-        yield f"A sample is the mean of {_of_many(found.batch, 'repetition', 'repetitions')}."
-    if found.twice_timed:
-        timed = counted(found.twice_timed, "sample", "samples")
-        yield f"The device's clock timed {timed} as well: counted once."
+    yield (
+        f"{subject} {were} measured in random order (seed {run.settings.seed}){turns}: {processes} "
+        f"with {each} a process, {found.samples} in all."
+    )
 
 
 def _missing(run: Run, found: Method) -> Iterator[str]:
-    """Points and sizes without figures, and why."""
+    """Points without figures, and why."""
     missing = found.missing
     if missing.points:
         counts = {
@@ -142,10 +203,6 @@ def _missing(run: Run, found: Method) -> Iterator[str]:
         }
         why = ", ".join(f"{count} {reason}" for reason, count in counts.items() if count)
         yield f"{counted(missing.points, 'point has', 'points have')} no samples ({why})."
-    if missing.sizes:
-        yield f"Nothing was measured of {_sizes(missing.sizes)}."
-    if missing.sizes_in_part:
-        yield f"Some points are missing of {_sizes(missing.sizes_in_part)}."
     if missing.left_for_longer:
         further = counted(missing.left_for_longer, "further point", "further points")
         yield f"{further} of the studies {_is(missing.left_for_longer)} left for a longer run."
@@ -156,54 +213,40 @@ def _missing(run: Run, found: Method) -> Iterator[str]:
 
 def _estimates(run: Run, rows: Rows) -> Iterator[str]:
     """Estimator and interval of the rows, by how many processes measured them."""
-    yield f"There {_is(rows.all)} {_rows(rows.all)}, one for each point and clock."
     level = percent(run.settings.confidence)
-    yield from _over_processes(rows, level)
+    if rows.several:
+        yield from _over_processes(run, rows, level)
     if single := rows.by_basis.get("one process", 0):
-        without = rows.without_interval
-        less = f"; {_rows(without)} of them with too few samples for it" if without else ""
+        less = f" ({rows.without_interval} lack samples for it)" if rows.without_interval else ""
         yield (
-            f"One process measured {_rows(single)}: the figure is the median of its samples, with "
-            f"the {level} interval of order statistics{less}."
+            f"{_rows(single)} {_have(single)} one process: the median of its samples with the "
+            f"{level} interval of order statistics{less}, which does not speak for other processes."
         )
-        yield "Such an interval does not speak for other processes."
     if exact := rows.by_basis.get("exact", 0):
         yield f"Times of {_rows(exact)} are simulated: exact, without an interval."
-    if rows.on_device_clock:
-        yield f"The device's own clock timed {_rows(rows.on_device_clock)}."
 
 
-def _over_processes(rows: Rows, level: str) -> Iterator[str]:
+def _over_processes(run: Run, rows: Rows, level: str) -> Iterator[str]:
     """Estimator and intervals of rows that several processes measured."""
     ranked, few = rows.by_basis.get("signed ranks", 0), rows.by_basis.get("Student", 0)
     ordered = rows.by_basis.get("order statistics over processes", 0)
-    processes = _of_many(rows.processes, "process", "processes")
-    if rows.several:
-        yield f"{processes.capitalize()} measured {_rows(rows.several)}."
-        yield "The process is the level of repetition (Kalibera and Jones 2013)."
-    if ranked + few:
-        yield (
-            f"The figure of {_rows(ranked + few)} is the Hodges-Lehmann estimate over the "
-            "logarithms of the medians of its processes (Hodges and Lehmann 1963)."
-        )
-    if ordered:
-        yield f"The figure of {_rows(ordered)} with times of 0 is the median of these medians."
     kinds = {
-        "of Wilcoxon's signed ranks": ranked,
-        "Student's, for fewer processes": few,
-        "of order statistics, for times of 0": ordered,
+        "Wilcoxon's signed ranks": ranked,
+        "Student's t": few,
+        "order statistics for times of 0, whose figure is the median": ordered,
     }
-    parts = [f"{kind} ({_rows(count)})" for kind, count in kinds.items() if count]
-    if parts:
-        yield f"The {level} interval holds for each row by itself: {listed(parts)}."
-
-
-def _precision(run: Run, rows: Rows) -> Iterator[str]:
-    if rows.several:
-        yield (
-            f"The interval of {rows.converged} of these {_rows(rows.several)} reached the wanted "
-            f"precision of {percent(run.settings.precision)}."
-        )
+    parts = [f"{kind} ({count})" for kind, count in kinds.items() if count]
+    processes = _of_many(rows.processes, "process", "processes")
+    figure = (
+        "Hodges-Lehmann estimates over logarithms of the processes' medians (Hodges and Lehmann "
+        "1963)" if ranked + few else "medians of the processes' medians"
+    )  # fmt: skip
+    yield (
+        f"Of {_rows(rows.all)} (a point on a clock), {rows.several} {_have(rows.several)} "
+        f"{processes}, the level of repetition (Kalibera and Jones 2013): {figure} with {level} "
+        f"intervals, each row by itself, by {listed(parts)}. {rows.converged} reached the wanted "
+        f"precision of {percent(run.settings.precision)}."
+    )
 
 
 def _state(found: Method) -> Iterator[str]:
@@ -233,22 +276,7 @@ def _disturbed(run: Run, found: Method) -> Iterator[str]:
     disturbed = f"{rows.disturbed} of {_rows(rows.all)} ({percent(rows.disturbed / rows.all)})"
     yield f"Drift within a process, the host's own speed, or steal disturbed {disturbed}."
     if found.steal >= _LEAST_STEAL:
-        yield f"A hypervisor took {percent(found.steal)} of the processors' time meanwhile."
-
-
-def _clocks(run: Run, found: Method) -> Iterator[str]:
-    for clock in found.clocks:
-        pair = _times(clock.empty_pair_s)
-        yield (
-            f"Times were read from the clock {clock.source} (resolution "
-            f"{_times(clock.resolution_s)}); the {pair} that two readings with nothing between "
-            "them take were taken off."
-        )
-        if clock.read_beside:
-            samples = counted(clock.read_beside, "sample", "samples")
-            yield f"Of {samples} the pair was timed beside the sample, and that time taken off."
-    if simulated := sorted({device.address for device in run.devices if device.simulated}):
-        yield f"Times of {listed(simulated)} are those of the model's clock."
+        yield f"A hypervisor took {percent(found.steal)} of the {found.steal_of}."
 
 
 def _verification(found: Method) -> Iterator[str]:
@@ -264,12 +292,12 @@ def _rows(count: int) -> str:
     return counted(count, "row", "rows")
 
 
+def _have(count: int) -> str:
+    return "has" if count == 1 else "have"
+
+
 def _is(count: int) -> str:
     return "is" if count == 1 else "are"
-
-
-def _sizes(spans: Iterable[Span]) -> str:
-    return listed(_range(format_bytes(low), format_bytes(high)) for low, high in spans)
 
 
 def _times(seconds: Range) -> str:
@@ -280,6 +308,12 @@ def _of_many(numbers: Range, one: str, many: str) -> str:
     """``1 process``, ``1 to 3 processes``."""
     text = _range(f"{int(numbers.least)}", f"{int(numbers.most)}")
     return f"{text} {one if numbers.most == 1 else many}"
+
+
+def _some(names: Sequence[str], most: int) -> str:
+    """The first names, and how many more there are."""
+    more = len(names) - most
+    return listed([*names[:most], f"{more} more"] if more > 1 else names)
 
 
 def _range(low: str, high: str) -> str:

@@ -16,7 +16,7 @@ from isthmus.analysis.flags import DISTURBED
 from isthmus.analysis.host_state import variation
 from isthmus.analysis.reproduction import rows_of_card
 from isthmus.analysis.sentences import shortened
-from isthmus.analysis.summary import BELOW_RESOLUTION, summarise
+from isthmus.analysis.summary import BELOW_RESOLUTION, measured_points, summarise
 from isthmus.columns import command_lines, fitted, line_width
 from isthmus.frames import Frame
 from isthmus.models.pcie import link_of
@@ -260,6 +260,8 @@ def _state(run: Run, rows: Frame) -> str:
     """State of the run: points, time, precision and disturbances."""
     measured = rows[rows["samples"] > 0]
     points = f"{len(run.points):,} point{'' if len(run.points) == 1 else 's'}"
+    known = measured_points(run)
+    points = points if known == len(run.points) else f"{known:,} of {points}"
     took = _seconds(run)
     how = {"complete": "", "budget": " (time ran out)", "interrupted": " (interrupted)"}
     texts = [f"{points}{f', {took}' if took else ''}{how[run.status]}"]

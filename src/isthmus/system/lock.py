@@ -11,21 +11,29 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import TextIO
 
-from isthmus.errors import IsthmusError
+from isthmus.errors import BusyError, IsthmusError
 
 _held: set[Path] = set()
 """Locks that this process holds."""
 
 
 def exclusive(
-    say: Callable[[str], None], *, no_wait: bool = False
+    say: Callable[[str], None],
+    *,
+    no_wait: bool = False,
+    before_waiting: Callable[[], None] = lambda: None,
 ) -> contextlib.AbstractContextManager[None]:
-    """Holds the lock; names the process that it waits for, with ``no_wait`` in an IsthmusError."""
+    """Holds the lock; names the process that it waits for, with ``no_wait`` in a BusyError.
+
+    ``before_waiting`` is called once where another process holds the lock. It raises an error where
+    waiting would be in vain.
+    """
 
     def wait(who: str) -> None:
+        before_waiting()
         message = f"another Isthmus measures here (process {who})"
         if no_wait:
-            raise IsthmusError(f"{message}: try again later, or leave out --no-wait to wait for it")
+            raise BusyError(f"{message}: try again later, or leave out --no-wait to wait for it")
         say(f"{message}: waiting (--no-wait to give up instead)")
 
     return measuring(wait)

@@ -17,6 +17,7 @@ from isthmus import saving, xclbin
 from isthmus.emulation import (
     compiler,
     connectivity,
+    estimate,
     opencl_c,
     prototype,
     schedule,
@@ -58,6 +59,7 @@ def build(
     defines: Sequence[str] = (),
     schedules: Sequence[Path] = (),
     cycles: Sequence[str] = (),
+    estimated: bool = True,
     mode: ModeName,
 ) -> Built:
     """Makes a NAME.so beside the source of each kernel and one xclbin, in place of older ones.
@@ -68,7 +70,8 @@ def build(
     ``configs`` are AMD's linker's, and say what is connected. The xclbin is ``out``, else it is
     named as the description, the first of ``configs`` or the source. ``folders`` hold headers or
     modules, ``defines`` are macros of C++ and OpenCL C, ``NAME`` or ``NAME=VALUE``. ``schedules``
-    are reports of Vitis HLS, ``cycles`` formulas: how long kernels compute. Raises UsageError where
+    are reports of Vitis HLS, ``cycles`` formulas: how long kernels compute; where neither says
+    it, and ``estimated``, it is estimated. Raises UsageError where
     these do not fit, IsthmusError with the compiler's words.
     """
     _check_sources(sources, defines)
@@ -115,7 +118,7 @@ def build(
     _refuse_others(described_by)
     kernels = {name: completed(there[name]) for name in kernel_sources}
     parts = [s for s in texts if s not in kernel_sources.values() and s not in in_opencl]
-    libraries = []
+    libraries, notes = [], list[str]()
     with tempfile.TemporaryDirectory(prefix="isthmus-kernel-") as folder:
         places = {name: Path(folder) / name for name in kernels}
         for place in places.values():
@@ -129,7 +132,11 @@ def build(
             sides |= model.sides
         built = design.build(sides=sides, unconnected=unconnected)
         made = _compiled(
-            Path(folder), kernel_sources, _Cpp(parts, in_opencl, code), kernels, models
+            Path(folder),
+            kernel_sources,
+            _Cpp(parts, in_opencl, code, estimated, notes),
+            kernels,
+            models,
         )
         for name, source in kernel_sources.items():
             library = source.with_name(f"{name}.so")
@@ -137,7 +144,9 @@ def build(
             saving.save(made[name].read_bytes(), library, replace=True)
             libraries.append(library)
     save(built, described_by, replace=True)
-    notes = [note for name in said for note in said[name].notes(name, texts[kernel_sources[name]])]
+    notes = sorted(set(notes)) + [
+        note for name in said for note in said[name].notes(name, texts[kernel_sources[name]])
+    ]
     return Built(libraries, described_by, notes)
 
 
@@ -418,10 +427,35 @@ class _Cpp:
     """Sources without a kernel."""
     in_opencl: Mapping[Path, opencl_c.Translation]
     code: _Code
+    estimated: bool
+    """Whether computing is estimated where nobody says its cycles."""
+    notes: list[str]
+    """Lines for the user, which compiling adds to."""
 
 
 # Without the checks that some systems add: they replace memcpy, and know one stack alone.
 _OPTIONS = ("-O2", "-fPIC", "-fvisibility=hidden", "-U_FORTIFY_SOURCE")
+
+
+def _compile_kernel(source: Path, cpp: _Cpp, kernel: Kernel, options: list[object]) -> None:
+    """Compiles the kernel's own code, with counters of its loops where nobody says its cycles."""
+    *flags, _, call, _, made = options
+    call, preprocessed = Path(str(call)), Path(str(call)).with_suffix(".ii")
+    if kernel.cycles is None and cpp.estimated:
+        compiler.run([*flags, "-E", call, "-o", preprocessed], source)
+        macros = compiler.run([*flags, "-E", "-dM", call], source)
+        found = estimate.counted(
+            preprocessed, kernel.name, macros, PARTS, in_opencl=source in cpp.in_opencl
+        )
+        if found.text is not None:
+            preprocessed.write_bytes(found.text)
+            if not compiler.ended([*flags, "-c", preprocessed, "-o", made]).returncode:
+                return
+        cpp.notes.append(found.note or f"kernel {kernel.name}: not estimated, its loops cannot be "
+                         "counted")  # fmt: skip
+    with call.open("a") as file:
+        file.write(estimate.table.NONE)
+    compiler.run(options, source)
 
 
 def _compile(source: Path, cpp: _Cpp, kernel: Kernel, folder: Path) -> Path:
@@ -454,10 +488,11 @@ def _compile(source: Path, cpp: _Cpp, kernel: Kernel, folder: Path) -> Path:
     for number, part in enumerate(cpp.parts):
         wrapped.append(folder / f"part{number}.cpp")
         wrapped[-1].write_text(filled_template("part.cpp", cpp.code.before(part)), "utf-8")
-    objects = []
-    for number, one in enumerate(wrapped):
-        objects.append(folder / f"kernel{number}.o")
-        compiler.run([*common, *instrumented, *quiet, "-c", one, "-o", objects[-1]], source)
+    objects = [folder / f"kernel{number}.o" for number in range(len(wrapped))]
+    compiled = [*common, *instrumented, *quiet]
+    _compile_kernel(source, cpp, kernel, [*compiled, "-c", call, "-o", objects[0]])
+    for one, made in zip(wrapped[1:], objects[1:], strict=True):
+        compiler.run([*compiled, "-c", one, "-o", made], source)
     library = folder / f"{kernel.name}.so"
     wraps = [f"-Wl,--wrap={one}" for one in _WRAPPED]
     complete = "-Wl,-z,defs"  # what is missing is said here, not when a program loads it

@@ -1,8 +1,8 @@
 """Sources of the computing times of a program's kernels, for the line at the program's end.
 
-The cards write a file of lines ``KERNEL<TAB>unknown|given|range<TAB>TEXT`` when a kernel starts,
-and ``KERNEL<TAB>counted`` when its given cycles were first counted
-(``emulation/xrt/src/meter.cpp``).
+The cards write a file of lines ``KERNEL<TAB>unknown|given|range|estimate<TAB>TEXT`` when a kernel
+starts, and ``KERNEL<TAB>counted`` when its given cycles were first counted
+(``emulation/xrt/src/meter.cpp``). The text of an estimate comes when its first run has ended.
 """
 
 from __future__ import annotations
@@ -14,9 +14,11 @@ from typing import Literal, NamedTuple, get_args
 FILE = "computing.tsv"
 """File in the session's folder, to which ``emulation/xrt/src/main.cpp`` appends."""
 NOT_MODELLED = "not modelled"
+ESTIMATE = "estimate"
+"""What computing by the rules of HLS is called everywhere."""
 _SHOWN = 4
 """Most kernels that the line names; of the others it says the number."""
-_Source = Literal["unknown", "given", "range"]
+_Source = Literal["unknown", "given", "range", "estimate"]
 _SOURCES: tuple[_Source, ...] = get_args(_Source)
 
 
@@ -27,7 +29,7 @@ class Computing(NamedTuple):
     source: _Source
     """``unknown``: only its memory accesses take time."""
     text: str
-    """The cycles that the user has given, and their source; empty if they are unknown."""
+    """The cycles that the user has given, and their source, or the estimate's; empty if unknown."""
     is_counted: bool = True
     """Whether given cycles have taken time: they do when the kernel's function returns."""
 
@@ -45,14 +47,16 @@ def read(path: Path) -> list[Computing]:
         source = next((known for known in _SOURCES if known == name), None)
         if source is not None:
             is_counted = source == "unknown" or kernel in counted
+            is_counted |= source == "estimate" and bool(text)
             found.append(Computing(kernel, source, text, is_counted))
-    return sorted(found)
+    ended = {one.kernel for one in found if one.source == "estimate" and one.text}
+    return sorted(one for one in found if one.text or one.kernel not in ended)
 
 
 def sentences(kernels: Iterable[Computing], command: str) -> list[str]:
     """Parts of the line about these kernels; ``command`` builds a kernel."""
     told = [
-        f"computing of {kernel.kernel}: {kernel.text}" + _counted(kernel)
+        f"computing of {kernel.kernel}: {_estimate(kernel)}{kernel.text}" + _counted(kernel)
         for kernel in kernels
         if kernel.source != "unknown"
     ]
@@ -65,7 +69,15 @@ def sentences(kernels: Iterable[Computing], command: str) -> list[str]:
     return shown
 
 
+def _estimate(kernel: Computing) -> str:
+    if kernel.source != "estimate":
+        return ""
+    return f"{ESTIMATE} of its source, "
+
+
 def _counted(kernel: Computing) -> str:
+    if not kernel.is_counted and kernel.source == "estimate":
+        return "not counted: its function has not returned"
     if not kernel.is_counted:
         return ", which were not counted: its function has not returned"
     return ", the most counted" if kernel.source == "range" else ""

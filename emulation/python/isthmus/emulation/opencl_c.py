@@ -18,6 +18,10 @@ DIALECT = (
     "-DCL_VERSION_1_2=120", "-D__ENDIAN_LITTLE__=1", "-Dcl_khr_fp64=1",
 )  # fmt: skip
 """How the source is preprocessed, as Vitis does."""
+BEFORE_LOOP = "ISTHMUS_BEFORE"
+"""Begins a pragma that stands for an attribute before a loop."""
+WORK_ITEMS = "ISTHMUS_WORK_ITEMS PIPELINE"
+"""The pragma for ``xcl_pipeline_workitems``."""
 LENGTHS = (2, 3, 4, 8, 16)
 """Elements that vectors have."""
 
@@ -61,6 +65,11 @@ _MISSING = re.compile(
 _OWN_VECTOR = re.compile(r"\b(?:__)?(?:ext_vector_type|vector_size)(?:__)?\b")
 _LAYOUT = re.compile(r"\b(?:__)?(?:packed|aligned)(?:__)?\b")
 _REQUIRED = re.compile(r"\b(?:__)?reqd_work_group_size(?:__)?\s*\(([^,]+),([^,]+),([^,)]+)\)")
+_HARDWARE = re.compile(
+    r"\b(?:(xcl_pipeline_loop)(?:\s*\(\s*(\d+)\s*\))?|(opencl_unroll_hint)(?:\s*\(\s*(\d+)\s*\))?|"
+    r"(xcl_pipeline_workitems)|(xcl_array_partition)\s*\(([^)]*)\))"
+)
+"""Attributes that say how a loop, a kernel or an array becomes hardware."""
 _BARRIERS = {"barrier", "work_group_barrier", "wait_group_events"}
 _ANY: WorkGroup = (0, 0, 0)
 
@@ -204,7 +213,35 @@ class _Translator:
                     "numbers"
                 )
             self._required = (int(sizes[0]), int(sizes[1]), int(sizes[2]))
-        return text if _LAYOUT.search(text) else "", behind
+        return text if _LAYOUT.search(text) else self._pragma(text, at), behind
+
+    def _pragma(self, text: str, at: int) -> str:
+        """A pragma for the estimate of computing (``estimate/reader.py``); empty where none is."""
+        found = _HARDWARE.search(text)
+        if found is None:
+            return ""
+        if found[1]:
+            said = f"{BEFORE_LOOP} PIPELINE II={found[2] or 1}"
+        elif found[3]:
+            said = f"{BEFORE_LOOP} UNROLL" + (f" factor={found[4]}" if found[4] else "")
+        elif found[5]:
+            said = WORK_ITEMS
+        else:
+            kind, *numbers = [part.strip() for part in found[7].split(",")]
+            names = ["dim"] if kind == "complete" else ["factor", "dim"]
+            options = " ".join(f"{n}={v}" for n, v in zip(names, numbers, strict=False))
+            said = f"ARRAY_PARTITION variable={self._declared(at)} {kind} {options}"
+        return f'_Pragma("HLS {said.strip()}")'
+
+    def _declared(self, at: int) -> str:
+        """The name of the array that an attribute stands behind."""
+        depth = 0
+        for n in range(at - 1, 0, -1):
+            word = self._word(n)
+            depth += (word == "]") - (word == "[")
+            if depth == 0 and _WORD.fullmatch(word):
+                return word
+        return ""
 
     def _of_word(self, word: str, at: int) -> str:
         before, behind = self._word(at - 1), self._word(at + 1)

@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 import msgspec
 
-from isthmus.emulation.computing import NOT_MODELLED
+from isthmus.emulation.computing import ESTIMATE, NOT_MODELLED
 
 _HEADING = re.compile(r"# card (\d+) board (.*) program (\d+)")
 _LANES = {"write": 1, "read": 1, "copy": 1, "kernel": 2, "register": 3}
@@ -33,11 +33,16 @@ class KernelTime(NamedTuple):
     """Parts of a kernel's time, in femtoseconds."""
 
     known: bool
-    """Whether the user has given its computing time; else only memory takes time."""
+    """Whether its computing time is given or estimated; else only memory takes time."""
     memory_fs: int
     computing_fs: int
     least_fs: int
-    """Less than ``computing_fs`` where the user gives a range."""
+    """Less than ``computing_fs`` where it is a range."""
+    most_fs: int = 0
+    """Of an estimate; more than ``computing_fs`` where it is a range."""
+    bound: str = ""
+    """Of an estimate: the loop that takes most of it."""
+    is_estimate: bool = False
 
 
 class Event(NamedTuple):
@@ -50,7 +55,7 @@ class Event(NamedTuple):
     duration_fs: int
     bytes: int
     computing: KernelTime | None = None
-    """Of a kernel whose computing time is unknown or given by the user; else None."""
+    """Of a kernel whose computing time is unknown, given or estimated; else None."""
 
 
 def events_of(files: Iterable[Path]) -> list[tuple[Header, list[Event]]]:
@@ -107,7 +112,12 @@ def _computing(time: KernelTime | None) -> dict[str, object]:
     shown = {"computing_us": time.computing_fs, "memory_us": time.memory_fs}
     if time.least_fs < time.computing_fs:
         shown["least_computing_us"] = time.least_fs
-    return {name: value / _FS_PER_US for name, value in shown.items()}
+    if time.most_fs > time.computing_fs:
+        shown["most_computing_us"] = time.most_fs
+    told: dict[str, object] = {name: value / _FS_PER_US for name, value in shown.items()}
+    if time.is_estimate:
+        told |= {"computing": ESTIMATE, "bound": time.bound}
+    return told
 
 
 def _names(process: int, title: str) -> Iterator[dict[str, object]]:
@@ -135,6 +145,16 @@ def _read(file: Path) -> tuple[Header, list[Event]] | None:
     rows = []
     for line in lines[:-1]:
         kind, name, begin, duration, moved, *more = line.split("\t")
-        time = KernelTime(more[0] == "given", *map(int, more[1:])) if more else None
+        time = _kernel_time(more) if more else None
         rows.append(Event(kind, name, int(begin), int(duration), int(moved), time))
     return header, rows
+
+
+def _kernel_time(words: list[str]) -> KernelTime:
+    """The words of ``emulation/xrt/src/meter.cpp`` behind a kernel's bytes."""
+    how, *numbers = words[:4]
+    memory, computing, least = map(int, numbers)
+    if how != ESTIMATE:
+        return KernelTime(how == "given", memory, computing, least)
+    most, bound = words[4:]
+    return KernelTime(True, memory, computing, least, int(most), bound, is_estimate=True)

@@ -6,8 +6,8 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 from isthmus.emulation.account import bytes_text
-from isthmus.emulation.computing import NOT_MODELLED, Computing, not_modelled
-from isthmus.emulation.trace import Event, events_of
+from isthmus.emulation.computing import ESTIMATE, NOT_MODELLED, Computing, not_modelled
+from isthmus.emulation.trace import Event, KernelTime, events_of
 from isthmus.units import format_seconds
 
 _FS = 1e-15
@@ -73,7 +73,9 @@ def _computing(event: Event) -> str:
     """What bounds a kernel's time, as text; empty if the kernel's own model sets its time."""
     if event.computing is None:
         return ""
-    known, memory, most, least = event.computing
+    known, memory, most, least, *_ = event.computing
+    if event.computing.is_estimate:
+        return _estimate(event, event.computing)
     if not known:
         return f"; computing {NOT_MODELLED}"
     computing, moving = format_seconds(_FS * most), format_seconds(_FS * memory)
@@ -83,6 +85,19 @@ def _computing(event: Event) -> str:
     if event.duration_fs > max(most, memory) and not computing_decides:
         bound = "its streams"
     return f"; bound by {bound}: computes {lowest}{computing}, memory {moving}"
+
+
+def _estimate(event: Event, time: KernelTime) -> str:
+    """What bounds an estimated kernel, and how long memory waits for it."""
+    whole = max(event.duration_fs, 1)
+    low, high = (format_seconds(_FS * end) for end in (time.least_fs, time.most_fs))
+    spread = f"{low} to {high}" if low != high else high
+    moving = format_seconds(_FS * time.memory_fs)
+    waits = _percent(max(0, whole - time.memory_fs), whole)
+    bound = "memory" if time.memory_fs > time.computing_fs else time.bound or "computing"
+    if whole > max(time.memory_fs + time.computing_fs, 1):
+        bound = "its streams"
+    return f"; bound by {bound}; memory {moving}, waits {waits}; computes {spread} ({ESTIMATE})"
 
 
 def _summary(events: Sequence[Event]) -> list[str]:

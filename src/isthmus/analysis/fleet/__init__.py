@@ -4,12 +4,19 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable
-from datetime import datetime
 from functools import partial
 
 from isthmus.analysis.fleet.hosts import HostSpeed
 from isthmus.analysis.fleet.judging import QUANTITY, Judging, outlier, scores_of
-from isthmus.analysis.fleet.reading import Fact, Reading, gather, read, same_hosts
+from isthmus.analysis.fleet.reading import (
+    Ages,
+    Fact,
+    Reading,
+    Unreadable,
+    gather,
+    read,
+    same_hosts,
+)
 from isthmus.analysis.fleet.states import BAD, Fleet, Node, Outlier, State
 from isthmus.analysis.quantities import Coverage, coverage
 from isthmus.results.run_file import Run
@@ -23,11 +30,11 @@ needed, and each bound has the whole confidence (see ``analysis.change``)."""
 
 
 def inspect(
-    runs: Iterable[tuple[str, Run]],
+    runs: Iterable[tuple[str, Run | Unreadable]],
     least: float = 0.05,
-    baseline: Iterable[tuple[str, Run]] | None = None,
+    baseline: Iterable[tuple[str, Run | Unreadable]] | None = None,
     expected: Iterable[str] = (),
-    oldest: datetime | None = None,
+    ages: Ages | None = None,
 ) -> Fleet:
     """Judges machines, each by the median of its runs, against others of its kind.
 
@@ -46,11 +53,12 @@ def inspect(
         least: smallest difference that counts, as a share.
         baseline: runs of before.
         expected: names of machines that must be there; those without a run are missing.
-        oldest: machines without a run that began since then are old, and not judged; None: any.
+        ages: when runs began that count; machines without such a run are not judged; None: any.
 
     """
     wanted = list(expected)
-    now, before = read(runs, oldest), [] if baseline is None else read(baseline)
+    now = read(runs, ages)
+    before = [one for one in read(baseline or ()) if not one.machine.unreadable]
     names = same_hosts((one.machine.name for one in (*now, *before)), wanted)
     after, old = gather(now, names), gather(before, names)
     judging = Judging(after, old, least)
@@ -64,6 +72,7 @@ def inspect(
     return Fleet(
         nodes, kinds, judging.quantities, shifts, why, least, decided,
         None if baseline is None else own,
+        sum(one.machine.unreadable for one in now),
     )  # fmt: skip
 
 
@@ -117,4 +126,7 @@ def _shifts(judging: Judging, before: Reading | None) -> tuple[list[Outlier], st
     return found, few, coverage(judged)
 
 
-__all__ = ["BAD", "Fact", "Fleet", "HostSpeed", "Node", "Outlier", "State", "inspect"]
+__all__ = [
+    "BAD", "Ages", "Fact", "Fleet", "HostSpeed", "Node", "Outlier", "State", "Unreadable",
+    "inspect",
+]  # fmt: skip

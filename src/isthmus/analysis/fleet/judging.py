@@ -97,8 +97,11 @@ class Judging:
             host = sorted((s for s in speeds if s.ratio > 1 + self.least), key=lambda s: -s.ratio)
         reasons = machine.reasons
         state: State = "slow" if found else "failed" if reasons else "unknown"
-        if not found and machine.old:
-            state, reasons = "old", ["no run file that is young enough"]
+        facts = self._facts(machine)
+        if not found and machine.dated:
+            state, reasons = _dated(machine)
+        elif not found and not reasons and any(fact.less for fact in facts):
+            state = "degraded"
         elif not found and not reasons and host:
             state = "slow_host"
         elif not reasons and lacks:
@@ -107,7 +110,6 @@ class Judging:
             state = "healthy"
         elif state == "unknown":
             reasons = [f"fewer than {hosts.FEWEST} of its kind"]
-        facts = self._facts(machine)
         return Node(
             machine.name, machine.kind, state, found, reasons, host, by_host, facts,
             machine.started, own if judged else [_alone(one) for one in own], base, speeds,
@@ -171,6 +173,14 @@ class Judging:
             for bounds in self._found[against].values()
             for key, bound in bounds.items()
         }
+
+
+def _dated(machine: Machine) -> tuple[State, list[str]]:
+    """State and reason of a machine without a run whose date counts."""
+    if machine.dated == "old":
+        return "old", ["no run file that is young enough"]
+    when = f" ({machine.started:%Y-%m-%d %H:%M} UTC)" if machine.started else ""
+    return "failed", [f"its run is dated in the future{when}: is its clock wrong?"]
 
 
 class _Bound(NamedTuple):

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timezone
 from statistics import median
-from typing import NamedTuple
+from typing import Literal, NamedTuple
 
 import msgspec
 
@@ -47,13 +47,21 @@ class Machine:
     """Why it failed."""
     started: datetime | None = None
     """When its newest run began."""
-    old: bool = False
-    """Whether it has no run that is young enough."""
+    dated: Literal["", "old", "future"] = ""
+    """Why no run of it counts: all are too old, or dated in the future."""
+    unreadable: bool = False
+    """Whether it is known by the name of a file alone, which cannot be read."""
     facts: list[Fact] = field(default_factory=list)
     hosts: list[Run] = field(default_factory=list)
     """Its runs without times: readings of the host's speed alone."""
     logs: list[Mapping[Key, Mapping[int, float]]] = field(default_factory=list)
     """Of each of ``hosts``, mean logarithm of each quantity by process."""
+
+
+class Unreadable(NamedTuple):
+    """A file in the place of a run file that cannot be read."""
+
+    why: str
 
 
 class OneRun(NamedTuple):
@@ -73,21 +81,40 @@ class Reading(NamedTuple):
     """By name and kind."""
 
 
-def read(runs: Iterable[tuple[str, Run]], oldest: datetime | None = None) -> list[OneRun]:
-    """What is kept of each run; nothing but the machine of one that began before ``oldest``."""
-    return [_one(name, run, oldest) for name, run in runs]
+class Ages(NamedTuple):
+    """When runs began that count."""
+
+    oldest: datetime
+    newest: datetime
+
+
+def read(runs: Iterable[tuple[str, Run | Unreadable]], ages: Ages | None = None) -> list[OneRun]:
+    """What is kept of each run; nothing but the machine of a run that began outside of ``ages``."""
+    return [
+        OneRun(Machine(name, "", [run.why], unreadable=True), [])
+        if isinstance(run, Unreadable)
+        else _one(name, run, ages)
+        for name, run in runs
+    ]
 
 
 def gather(runs: Sequence[OneRun], names: Mapping[str, str]) -> Reading:
     """The runs by machine; ``names``: the shown name of each host."""
     machines: dict[tuple[str, str], Machine] = {}
     rows: list[tuple[object, ...]] = []
-    young = {names[one.machine.name] for one in runs if not one.machine.old}
+    count = [one.machine for one in runs if not one.machine.dated]
+    known_now = {names[one.name] for one in count if not one.unreadable}
+    unreadable = {names[one.name] for one in count if one.unreadable}
     for own, of_run in runs:
         name = names[own.name]
-        if own.old and name in young:
+        if (own.dated or own.unreadable) and name in known_now:
             continue
-        known = machines.setdefault((name, own.kind), Machine(name, own.kind, old=own.old))
+        if own.dated and name in unreadable:
+            continue
+        known = machines.setdefault(
+            (name, own.kind),
+            Machine(name, own.kind, dated=own.dated, unreadable=own.unreadable),
+        )
         known.reasons += [reason for reason in own.reasons if reason not in known.reasons]
         known.facts += [fact for fact in own.facts if fact not in known.facts]
         known.started = max(filter(None, (known.started, own.started)), default=None)
@@ -133,12 +160,16 @@ def same_hosts(names: Iterable[str], wanted: Iterable[str] = ()) -> dict[str, st
     return shown
 
 
-def _one(name: str, run: Run, oldest: datetime | None) -> OneRun:
+def _one(name: str, run: Run, ages: Ages | None) -> OneRun:
     host = str(run.environment.get("host") or name)
     machine = Machine(host, kind_of(run), started=_started(run))
-    if oldest is not None and (machine.started is None or machine.started < oldest):
-        machine.old = True
-        return OneRun(machine, [])
+    if ages is not None:
+        if machine.started is None or machine.started < ages.oldest:
+            machine.dated = "old"
+        elif machine.started > ages.newest:
+            machine.dated = "future"
+        if machine.dated:
+            return OneRun(machine, [])
     rows: list[tuple[object, ...]] = []
     try:
         rows, machine.reasons, logs = _rows(run)

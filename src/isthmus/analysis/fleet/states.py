@@ -12,8 +12,8 @@ from isthmus.analysis.fleet.reading import Fact
 from isthmus.analysis.quantities import Coverage, Outcome, Quantity
 from isthmus.statistics.outliers import GROUP_SHARE, LEAST_GROUP
 
-State = Literal["slow", "slow_host", "failed", "missing", "old", "unknown", "healthy"]
-BAD: tuple[State, ...] = ("slow", "slow_host", "failed", "missing", "old")
+State = Literal["slow", "degraded", "slow_host", "failed", "missing", "old", "unknown", "healthy"]
+BAD: tuple[State, ...] = ("slow", "degraded", "slow_host", "failed", "missing", "old")
 """States of machines that need somebody's attention."""
 
 
@@ -79,6 +79,8 @@ class Fleet(NamedTuple):
     """How much of the comparison with the baseline is decided."""
     own_base: tuple[int, int] | None
     """Number of machines with a run in the baseline, and of all; None without a baseline."""
+    unreadable: int = 0
+    """Number of files that cannot be read."""
 
     def of(self, state: State) -> list[Node]:
         """Machines in this state, the worst first."""
@@ -93,11 +95,6 @@ class Fleet(NamedTuple):
         slow = sum(any(one.against == "like" for one in n.outliers) for n in judged)
         several = slow >= max(LEAST_GROUP, GROUP_SHARE * len(judged))
         return (slow, len(judged) - slow) if several else None
-
-    @property
-    def noted(self) -> list[Node]:
-        """Machines that are not slow, though a check finds a lesser link."""
-        return [n for n in self.nodes if n.state == "healthy" and any(f.less for f in n.facts)]
 
     @property
     def open(self) -> list[Coverage]:

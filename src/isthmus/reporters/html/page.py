@@ -20,6 +20,7 @@ from isthmus.analysis.findings import MOST_HEADLINES, Finding, findings
 from isthmus.analysis.flags import DISTURBED
 from isthmus.analysis.ratios import software_only
 from isthmus.analysis.reproduction import ReproducedRow, from_events
+from isthmus.analysis.summary import measured_points
 from isthmus.errors import IsthmusError, UsageError
 from isthmus.frames import Frame, Series
 from isthmus.models.pcie import link_of
@@ -235,8 +236,9 @@ def _state(sources: Sequence[Source]) -> Iterator[str]:
     if all(run.finished for run in runs):
         took = sum(run.took_s for run in runs)
         many = f"{len(runs)} runs, " if len(runs) > 1 else ""
-        points = sum(len(run.points) for run in runs)
-        yield f"{many}{points:,} points in {format_seconds(took)}"
+        points, known = sum(len(run.points) for run in runs), sum(map(measured_points, runs))
+        of = "" if known == points else f"{known:,} of "
+        yield f"{many}{of}{points:,} points in {format_seconds(took)}"
     yield "quick" if any(run.settings.quick for run in runs) else ""
     yield from dict.fromkeys(_ENDINGS.get(run.status, "") for run in runs)
     flags = Series([flag for source in sources for flag in source.summary["flags"]])

@@ -100,6 +100,9 @@ def build(
             "kernels 'KERNEL=n*4+120'; repeatable",
         ),
     ] = None,
+    estimate: Annotated[
+        bool, typer.Option(help="estimate computing by HLS's rules where nobody gives it")
+    ] = True,
     mode: Annotated[str, typer.Option(help="hw_emu, or hw for card exec --as-hardware")] = "hw_emu",
 ) -> None:
     """Makes a NAME.so beside each source, and an xclbin, and prints their names."""
@@ -121,6 +124,7 @@ def build(
         defines=define or (),
         schedules=schedule or (),
         cycles=cycles or (),
+        estimated=estimate,
         mode=chosen,
     )
     put("\n".join(map(str, [*made.libraries, made.xclbin])))

@@ -13,7 +13,7 @@
 extern "C" {
 #endif
 
-#define ISTHMUS_KERNEL_ABI 6
+#define ISTHMUS_KERNEL_ABI 7
 
 /* A word of a stream to or from another kernel: data, as wide on both sides, and what accompanies
  * them: TLAST in the first byte, then TKEEP, TSTRB, TUSER, TID and TDEST as ap_axi_sdata.h has
@@ -44,7 +44,8 @@ enum isthmus_stream_answer {
 enum isthmus_computing {
   ISTHMUS_COMPUTING_BY_CYCLES, /* `cycles` is what the kernel computes; 0: nobody knows */
   ISTHMUS_COMPUTING_UNKNOWN,   /* `cycles` is only what its reads, writes and words take */
-  ISTHMUS_COMPUTING_KNOWN      /* `cycles` is what the kernel computes, also where it is 0 */
+  ISTHMUS_COMPUTING_KNOWN,     /* `cycles` is what the kernel computes, also where it is 0 */
+  ISTHMUS_COMPUTING_ESTIMATED  /* since version 7: `phase` has told an estimate of its cycles */
 };
 /* NOLINTEND(performance-enum-size) */
 
@@ -105,6 +106,13 @@ struct isthmus_kernel_run {
 
   /* An answer, since version 6: one of isthmus_computing. */
   uint32_t computing;
+
+  /* Since version 7. A part of the run is over, which is `cycles` by an estimate, from `least` to
+   * `most`. Beside it went what `moved` has told since the part before. */
+  int (*phase)(void* card, double least, double cycles, double most);
+  /* An answer: what bounds the estimate, such as "its loop at line 41, II 7: floating-point sum";
+   * empty where nobody knows. */
+  char bound[200];
 };
 
 /* The plug-in defines this: does all of the kernel's work, returns 0. */

@@ -66,6 +66,8 @@ class Reach {
   /// What was read and written so far. Each argument that is a buffer has a port of its own, which
   /// moves what lies from its address on up to the next argument's; a port per bank and direction.
   [[nodiscard]] std::vector<PortWork> ports() const;
+  /// From now on `ports` has what comes.
+  void forget() { traffic_.clear(); }
 
  private:
   struct Buffer {
@@ -146,9 +148,9 @@ struct KernelRun {
   Reach* reach;
   Timing* timing;
   StreamAccess* streams = nullptr;  ///< null: it is connected to none
-  /// To be called by a model that does not know what its kernel's computing takes, as soon as it
-  /// can: the kernel may never end.
-  std::function<void()> computing_is_unknown{};
+  /// To be called by a model whose kernel's computing is unknown or estimated, as soon as it can:
+  /// the kernel may never end.
+  std::function<void(Source)> computing_is{};
 
   /// Argument `index`, of up to eight bytes.
   [[nodiscard]] std::uint64_t argument(std::size_t index) const;

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <string>
 
 #include "isthmus/card/time.hpp"
 
@@ -10,16 +11,20 @@ namespace isthmus::card::process {
 
 /// Source of a kernel's computing time.
 enum class Source : std::uint8_t {
-  by_model,  ///< the kernel says it: a module in Verilog, the card's own, a plug-in with cycles
-  by_user,   ///< the xclbin says it: a formula, or a report of Vitis HLS
-  unknown    ///< no source: only the kernel's reads and writes take time
+  by_model,   ///< the kernel says it: a module in Verilog, the card's own, a plug-in with cycles
+  by_user,    ///< the xclbin says it: a formula, or a report of Vitis HLS
+  estimated,  ///< by the rules of HLS, from the kernel's source
+  unknown     ///< no source: only the kernel's reads and writes take time
 };
 
 /// A kernel's computing time.
 struct Computing {
   Source source = Source::by_model;
-  Time time = 0;   ///< as the user gives it, else 0
-  Time least = 0;  ///< less than `time` where the user gives a range
+  Time time = 0;        ///< as the user gives it, or as estimated, else 0
+  Time least = 0;       ///< less than `time` where it is a range
+  Time most = 0;        ///< of an estimate; more than `time` where it is a range
+  std::string text{};   ///< of an estimate: its cycles
+  std::string bound{};  ///< of an estimate: the loop that bounds it
 };
 
 struct KernelOutcome {
@@ -47,6 +52,9 @@ struct KernelOutcome {
     computing.source = next.computing.source;
     computing.time += next.computing.time;
     computing.least += next.computing.least;
+    computing.most += next.computing.most;
+    computing.text = next.computing.text;
+    computing.bound = next.computing.bound;
     return *this;
   }
 };

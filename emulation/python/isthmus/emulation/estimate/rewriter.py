@@ -1,0 +1,44 @@
+"""Inserts counters into a preprocessed source, on the lines that are there."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from isthmus.emulation.estimate.reader import Counter
+
+KERNEL = 0
+"""The counter of the kernel's function."""
+
+
+def counted(text: bytes, counters: Iterable[Counter]) -> bytes:
+    """The source, in which each loop and process of these counts.
+
+    ``isthmus/card/loop_counts.hpp`` has the classes of the counters.
+    """
+    inserted: list[tuple[int, int, bytes]] = []
+
+    def insert(at: int, order: int, words: str) -> None:
+        inserted.append((at, order, words.encode()))
+
+    for one in counters:
+        name = f"isthmus_n{one.number}"
+        if one.body is None:
+            insert(one.begin, -2, f"{{ isthmus_process {name}({one.number}); ")
+            insert(one.end, 2, " }")
+            continue
+        count = f" ++{name}.times; "
+        if one.number == KERNEL:
+            insert(one.body, 0, f" isthmus_loop {name}(0); {count}")
+            continue
+        insert(one.begin, -1, f"{{ isthmus_loop {name}({one.number}); ")
+        if one.body_is_block:
+            insert(one.body + 1, 0, count)
+        else:
+            insert(one.body, -3, f"{{{count}")
+            insert(one.end, -1, " }")
+        insert(one.end, 1, " }")
+    pieces, done = [], 0
+    for at, _, words in sorted(inserted, key=lambda one: one[:2]):
+        pieces += [text[done:at], words]
+        done = at
+    return b"".join([*pieces, text[done:]])

@@ -1,0 +1,410 @@
+"""When the values of a block are ready: operators chained within cycles, as HLS schedules them."""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+
+from isthmus.emulation.estimate import operators
+from isthmus.emulation.estimate.structure import (
+    Array,
+    Assign,
+    Call,
+    Choice,
+    Code,
+    Constant,
+    Element,
+    Evaluate,
+    Expression,
+    Function,
+    Loop,
+    Operation,
+    Process,
+    Return,
+    Statement,
+    Storage,
+    Variable,
+)
+
+RAM_CYCLES = 1
+"""From a block RAM's address to its word, and for a write (UG1399, BIND_STORAGE: latency)."""
+RAM_NS = 1.2
+REGISTERS_NS = 0.5
+"""Selects one of several registers."""
+_LONGEST_UNROLLED = 4096
+"""Copies of a loop's body beyond which HLS itself warns, and this stops to follow."""
+
+
+@dataclass(frozen=True)
+class Path:
+    """A chain of operators from a variable's old value."""
+
+    cycles: float
+    slowest: str = ""
+    """The operator that takes most, in words."""
+    stages: float = 0.0
+
+
+@dataclass(frozen=True)
+class Value:
+    """A result."""
+
+    ready: float = 0.0
+    """Cycles since the iteration began."""
+    paths: Mapping[str, Path] = field(default_factory=dict)
+    """By the variables whose old values it needs."""
+    of: frozenset[str] = frozenset()
+    """Variables of loops that it depends on."""
+    linear: Mapping[str, int] | None = None
+    """Coefficients of variables, with the constant under an empty name; None: not linear."""
+    is_data: bool = False
+    """Whether it was read from memory: nobody knows which index it makes."""
+
+
+@dataclass(frozen=True)
+class Access:
+    """A read or write of an array."""
+
+    array: str
+    writes: bool
+    indices: tuple[Value, ...]
+    value: Value
+    copies: int = 1
+
+
+@dataclass
+class Result:
+    """What a block takes."""
+
+    end: float = 0.0
+    accesses: list[Access] = field(default_factory=list)
+    carried: dict[str, tuple[float, str]] = field(default_factory=dict)
+    """By variables that need their own old value: cycles, and the slowest operator."""
+    unknown: list[Loop] = field(default_factory=list)
+    """Loops within, of which no constant says how often they run."""
+
+
+class Scheduler:
+    """Schedules blocks of a kernel at a clock."""
+
+    def __init__(self, code: Code, clock_mhz: float) -> None:
+        self._code = code
+        self._clock_mhz = clock_mhz
+        self._usable_ns = 1000 / clock_mhz * (1 - operators.UNCERTAINTY)
+
+    def run(self, body: Iterable[Statement], loops: Iterable[str], names: Mapping[str, str]
+            ) -> Result:  # fmt: skip
+        """Schedules one iteration of a body; ``loops`` are variables that count iterations.
+
+        ``names`` are what parameters of the function stand for.
+        """
+        scope = _Scope(self, dict(names), set(loops))
+        scope.block(tuple(body))
+        result = scope.result
+        result.end = max(result.end, *(v.ready for v in scope.values.values()), 0.0)
+        for name, value in scope.values.items():
+            if name in value.paths and name not in scope.loops:
+                path = value.paths[name]
+                result.carried[name] = (max(path.cycles, 0.0), path.slowest)
+        return result
+
+    def storage(self, array: str) -> Storage:
+        """Where the array lies."""
+        return self._code.storage.get(array, Storage("registers"))
+
+    def function(self, name: str) -> Function | None:
+        """The function, where its code is in the source."""
+        return self._code.functions.get(name)
+
+    def after(self, begin: float, operation: Operation) -> float:
+        """When the operation's result is ready."""
+        stages, delay = operators.latency(
+            operation.kind, operation.number, operation.bits, self._clock_mhz
+        )
+        return math.ceil(begin - 1e-9) + stages if stages else self.delayed(begin, delay)
+
+    def delayed(self, begin: float, delay_ns: float) -> float:
+        """When a delay is over: within the cycle where it fits, else from the next cycle on."""
+        share = min(delay_ns / self._usable_ns, 1.0)
+        within = begin - math.floor(begin)
+        return begin + share if within + share <= 1 else math.floor(begin) + 1 + share
+
+    def loaded(self, begin: float, array: str) -> float:
+        """When a word of the array is there."""
+        kind = self.storage(array).kind
+        if kind == "registers":
+            return self.delayed(begin, REGISTERS_NS)
+        return self.delayed(math.floor(begin) + RAM_CYCLES, RAM_NS if kind == "ram" else 0.0)
+
+    def stored(self, begin: float, array: str) -> float:
+        """When a word has been written to the array."""
+        kind = self.storage(array).kind
+        return begin if kind == "registers" else math.floor(begin) + RAM_CYCLES
+
+
+class _Scope:
+    def __init__(self, scheduler: Scheduler, names: dict[str, str], loops: set[str]) -> None:
+        self.scheduler = scheduler
+        self.names = names
+        self.loops = loops
+        self.values: dict[str, Value] = {}
+        self.result = Result()
+        self._depth = 0
+
+    # Statements
+
+    def block(self, body: tuple[Statement, ...]) -> Value:
+        """The value that the block returns."""
+        returned = Value()
+        for statement in body:
+            if isinstance(statement, Return):
+                returned = _joined([returned, self.value(statement.value)])
+            else:
+                self._statement(statement)
+        return returned
+
+    def _statement(self, statement: Statement) -> None:
+        if isinstance(statement, Assign):
+            self._assign(statement)
+        elif isinstance(statement, Evaluate):
+            self._finish(self.value(statement.value))
+        elif isinstance(statement, Choice):
+            self._choice(statement)
+        elif isinstance(statement, Loop):
+            self._unrolled(statement)
+        elif isinstance(statement, Process):
+            self.block(statement.body)
+
+    def _finish(self, value: Value) -> None:
+        self.result.end = max(self.result.end, value.ready)
+
+    def _assign(self, statement: Assign) -> None:
+        value = self.value(statement.value)
+        target = statement.target
+        if isinstance(target, Variable):
+            self.values[self._name(target.name)] = value
+            self._finish(value)
+            return
+        array = self._name(target.array)
+        indices = tuple(map(self.value, target.indices))
+        begin = max([value.ready, *(index.ready for index in indices)])
+        end = self.scheduler.stored(begin, array)
+        self.result.accesses.append(Access(array, True, indices, value))
+        self.result.end = max(self.result.end, end)
+
+    def _choice(self, choice: Choice) -> None:
+        condition = self.value(choice.condition)
+        before = dict(self.values)
+        made: dict[str, list[Value]] = {}
+        accesses = self.result.accesses
+        alternatives = []
+        for branch in choice.branches:
+            self.values, self.result.accesses = dict(before), []
+            self.block(branch)
+            alternatives.append(self.result.accesses)
+            for name, value in self.values.items():
+                if value is not before.get(name):
+                    made.setdefault(name, []).append(value)
+        self.result.accesses = accesses + _alternatives(alternatives)
+        self.values = before
+        for name, values in made.items():
+            whole = len(values) == len(choice.branches) > 1
+            olds = [] if whole else [before.get(name) or self._old(name)]
+            joined = _joined([*values, *olds, condition])
+            self.values[name] = self._operated(Operation("logic"), [joined])
+
+    def _unrolled(self, loop: Loop) -> None:
+        """All copies of a loop's body at once; chains of values go through all."""
+        trips = min(loop.trips or 1, _LONGEST_UNROLLED)
+        if loop.trips is None:
+            self.result.unknown.append(loop)
+        if trips == 0:
+            return
+        before, accesses = dict(self.values), self.result.accesses
+        self.result.accesses = []
+        variable = loop.variable
+        if variable is not None:
+            self.values[variable] = Value(of=frozenset([variable]), linear={variable: 1, "": 0})
+        self.block(loop.body)
+        for name, value in list(self.values.items()):
+            old = before.get(name)
+            if value is old or name == variable:
+                continue
+            chain = self._chain(name, value, old)
+            self.values[name] = _later(value, chain * _copies_in_chain(chain, trips))
+            self._finish(self.values[name])
+        self.result.accesses = accesses + [
+            self._copied(access, variable, trips) for access in self.result.accesses
+        ]
+
+    def _chain(self, name: str, value: Value, old: Value | None) -> float:
+        """Cycles that each further copy adds, where a copy needs the value of the one before."""
+        if old is None:
+            path = value.paths.get(name)
+            return path.cycles if path else 0.0
+        grows = any(path.cycles > _of(old.paths, n) for n, path in value.paths.items())
+        return max(0.0, value.ready - old.ready) if grows or value.ready > old.ready else 0.0
+
+    @staticmethod
+    def _copied(access: Access, variable: str | None, trips: int) -> Access:
+        of = frozenset[str]().union(*(index.of for index in access.indices))
+        differs = variable is None or variable in of or not access.indices
+        differs = differs or any(index.is_data for index in access.indices)
+        copies = access.copies * (trips if differs else 1)
+        return Access(access.array, access.writes, access.indices, access.value, copies)
+
+    # Expressions
+
+    def _name(self, name: str) -> str:
+        return self.names.get(name, name)
+
+    def _old(self, name: str) -> Value:
+        linear = {name: 1, "": 0} if name in self.loops else None
+        of = frozenset([name]) if name in self.loops else frozenset[str]()
+        if name not in self.loops and name not in self.values:
+            linear = {name: 1, "": 0}
+        return Value(paths={name: Path(0.0)}, of=of, linear=linear)
+
+    def value(self, expression: Expression) -> Value:
+        """When an expression's value is ready."""
+        if isinstance(expression, Constant):
+            known = expression.value
+            return Value(linear=None if known is None else {"": known})
+        if isinstance(expression, Variable):
+            return self._variable(self._name(expression.name))
+        if isinstance(expression, Element):
+            return self._loaded(expression)
+        if isinstance(expression, Operation):
+            return self._operated(expression, list(map(self.value, expression.operands)))
+        if isinstance(expression, Call):
+            return self._called(expression)
+        return Value()
+
+    def _variable(self, name: str) -> Value:
+        """A variable's value; of a member that of the structure, where that was assigned whole."""
+        whole = name
+        while whole not in self.values and "." in whole:
+            whole = whole.rpartition(".")[0]
+        return self.values.get(whole) or self._old(name)
+
+    def _loaded(self, element: Element) -> Value:
+        array = self._name(element.array)
+        indices = tuple(map(self.value, element.indices))
+        joined = _joined(indices)
+        ready = self.scheduler.loaded(joined.ready, array)
+        origin = {f"{array}[]": Path(0.0)}
+        value = Value(ready, {**_without_cycles(joined.paths), **origin}, joined.of, None, True)
+        self.result.accesses.append(Access(array, False, indices, value))
+        return value
+
+    def _operated(self, operation: Operation, operands: list[Value]) -> Value:
+        joined = _joined(operands)
+        if operation.kind == "free":
+            linear = operands[0].linear if len(operands) == 1 else None
+            return Value(joined.ready, joined.paths, joined.of, linear, joined.is_data)
+        linear = _linear(operation, operands)
+        varies = joined.ready > 0 or joined.is_data or not joined.of
+        if linear is not None and operation.number == "integer" and not varies:
+            # An address: HLS makes it a counter of its own.
+            return Value(joined.ready, joined.paths, joined.of, linear, joined.is_data)
+        takes = operators.text(operation.kind, operation.number)
+        paths = {}
+        for name, path in joined.paths.items():
+            after = self.scheduler.after(path.cycles, operation)
+            slowest = (takes, after - path.cycles)
+            if path.stages >= slowest[1]:
+                slowest = (path.slowest, path.stages)
+            paths[name] = Path(after, *slowest)
+        ready = self.scheduler.after(joined.ready, operation)
+        return Value(ready, paths, joined.of, linear, joined.is_data)
+
+    def _called(self, call: Call) -> Value:
+        arguments = [self.value(a) for a in call.arguments if not isinstance(a, Array)]
+        function = self.scheduler.function(call.function)
+        if function is None or self._depth > 20:
+            return _joined(arguments)
+        outer = self.names
+        inner = dict(outer)
+        for parameter, argument in zip(function.parameters, call.arguments, strict=False):
+            is_name = isinstance(argument, Variable) and parameter in function.references
+            if isinstance(argument, Array) or is_name:
+                name = argument.name  # type: ignore[union-attr]
+                inner[parameter] = outer.get(name, name)
+            else:
+                self.values[parameter] = self.value(argument)
+                inner.pop(parameter, None)
+        self.names, self._depth = inner, self._depth + 1
+        returned = self.block(function.body)
+        self.names, self._depth = outer, self._depth - 1
+        return returned
+
+
+def _of(paths: Mapping[str, Path], name: str) -> float:
+    return paths[name].cycles if name in paths else -1.0
+
+
+def _copies_in_chain(chain: float, trips: int) -> float:
+    """Further links of a chain: short ones are sums, which HLS makes a tree of."""
+    return math.log2(trips) if chain < 1 else trips - 1
+
+
+def _later(value: Value, cycles: float) -> Value:
+    paths = {n: Path(p.cycles + cycles, p.slowest, p.stages) for n, p in value.paths.items()}
+    return Value(value.ready + cycles, paths, value.of, None, value.is_data)
+
+
+def _without_cycles(paths: Mapping[str, Path]) -> dict[str, Path]:
+    return {name: Path(path.cycles + RAM_CYCLES, path.slowest) for name, path in paths.items()}
+
+
+def _joined(values: Iterable[Value]) -> Value:
+    """A result that needs all of these."""
+    there = list(values)
+    paths: dict[str, Path] = {}
+    for value in there:
+        for name, path in value.paths.items():
+            if name not in paths or path.cycles > paths[name].cycles:
+                paths[name] = path
+    return Value(
+        max((value.ready for value in there), default=0.0),
+        paths,
+        frozenset[str]().union(*(value.of for value in there)),
+        None,
+        any(value.is_data for value in there),
+    )
+
+
+def _linear(operation: Operation, operands: list[Value]) -> dict[str, int] | None:
+    """The sum or product as coefficients."""
+    if len(operands) != 2 or any(o.linear is None for o in operands):
+        return None
+    left, right = (dict(o.linear or {}) for o in operands)
+    if operation.kind == "add":
+        return {n: left.get(n, 0) + right.get(n, 0) for n in {*left, *right}}
+    if operation.kind == "subtract":
+        return {n: left.get(n, 0) - right.get(n, 0) for n in {*left, *right}}
+    if operation.kind == "multiply":
+        for factor, other in ((left, right), (right, left)):
+            if set(factor) <= {""}:
+                return {n: c * factor.get("", 0) for n, c in other.items()}
+    return None
+
+
+def _alternatives(branches: list[list[Access]]) -> list[Access]:
+    """Accesses of branches: of each array as many as the branch has that needs most ports."""
+    if len(branches) < 2:
+        return branches[0] if branches else []
+    counts = [Counter[tuple[str, bool]]() for _ in branches]
+    for count, branch in zip(counts, branches, strict=True):
+        for access in branch:
+            count[access.array, access.writes] += access.copies
+    kept = []
+    for branch, count in zip(branches, counts, strict=True):
+        for access in branch:
+            key = (access.array, access.writes)
+            most = max(range(len(branches)), key=lambda n, key=key: counts[n][key])  # type: ignore[misc]
+            if counts[most] is count:
+                kept.append(access)
+    return kept

@@ -1,0 +1,216 @@
+"""A kernel's code as ``rules`` needs it, and the costs of its loops."""
+
+from __future__ import annotations
+
+from typing import Literal, TypeAlias
+
+import msgspec
+
+Number = Literal["integer", "half", "float", "double"]
+"""Kinds of arithmetic, which differ in latency. ``ap_int`` and ``ap_fixed`` are integers."""
+
+
+class Constant(msgspec.Struct, frozen=True):
+    """A number; None where only the type is known."""
+
+    value: int | None = None
+
+
+class Variable(msgspec.Struct, frozen=True):
+    """A scalar variable."""
+
+    name: str
+
+
+class Element(msgspec.Struct, frozen=True):
+    """An element of an array, or a word of a stream (without indices)."""
+
+    array: str
+    indices: tuple[Expression, ...] = ()
+
+
+class Operation(msgspec.Struct, frozen=True):
+    """Arithmetic on one or more values."""
+
+    kind: str
+    """``add``, ``multiply``, ``divide``, ``compare``, ``logic``, ``shift``, ``sqrt``, ``exp``,
+    ``convert``, ``free``."""
+    number: Number = "integer"
+    bits: int = 32
+    operands: tuple[Expression, ...] = ()
+
+
+class Call(msgspec.Struct, frozen=True):
+    """A call of a function of the kernel's source."""
+
+    function: str
+    arguments: tuple[Expression, ...] = ()
+
+
+class Array(msgspec.Struct, frozen=True):
+    """A name of an array or stream, as an argument of a call."""
+
+    name: str
+
+
+Expression: TypeAlias = Constant | Variable | Element | Operation | Call | Array
+
+
+class Assign(msgspec.Struct, frozen=True):
+    """A value is stored."""
+
+    target: Variable | Element
+    value: Expression
+
+
+class Evaluate(msgspec.Struct, frozen=True):
+    """An expression without a target."""
+
+    value: Expression
+
+
+class Return(msgspec.Struct, frozen=True):
+    """The function's value."""
+
+    value: Expression
+
+
+class Clear(msgspec.Struct, frozen=True):
+    """An array gets its first values, which HLS writes one a cycle."""
+
+    array: str
+    elements: int
+
+
+class Choice(msgspec.Struct, frozen=True):
+    """``if``, ``switch`` and ``?``."""
+
+    condition: Expression
+    branches: tuple[tuple[Statement, ...], ...]
+
+
+class Pragma(msgspec.Struct, frozen=True):
+    """``#pragma HLS NAME options``, names in lower case."""
+
+    name: str
+    options: dict[str, str] = {}
+
+    def number(self, option: str) -> int | None:
+        """The option's value where that is a number."""
+        text = self.options.get(option, "")
+        return int(text) if text.isdigit() else None
+
+
+class Loop(msgspec.Struct, frozen=True):
+    """A loop; ``number`` is that of its counter."""
+
+    number: int
+    line: int
+    body: tuple[Statement, ...]
+    variable: str | None = None
+    """The variable that counts the iterations."""
+    trips: int | None = None
+    """Iterations, where the code says a constant."""
+    test: Expression = Constant()
+    pragmas: tuple[Pragma, ...] = ()
+
+    def pragma(self, name: str) -> Pragma | None:
+        """The loop's pragma of that name."""
+        return next((one for one in self.pragmas if one.name == name), None)
+
+
+class Process(msgspec.Struct, frozen=True):
+    """A statement of a DATAFLOW region, which runs beside the others of its region.
+
+    ``number`` is that of its counter.
+    """
+
+    number: int
+    region: int
+    line: int
+    body: tuple[Statement, ...]
+
+
+Statement: TypeAlias = Assign | Clear | Evaluate | Return | Choice | Loop | Process
+
+
+class Function(msgspec.Struct, frozen=True):
+    """A function of the source, with constants in place of template arguments."""
+
+    name: str
+    line: int
+    parameters: tuple[str, ...]
+    body: tuple[Statement, ...]
+    pragmas: tuple[Pragma, ...] = ()
+    references: frozenset[str] = frozenset()
+    """Parameters that stand for the caller's variables."""
+
+    def pragma(self, name: str) -> Pragma | None:
+        """The function's pragma of that name."""
+        return next((one for one in self.pragmas if one.name == name), None)
+
+
+class Storage(msgspec.Struct, frozen=True):
+    """Where an array lies."""
+
+    kind: Literal["ram", "registers", "memory", "stream"]
+    """``memory`` is reached by a port of the kernel, ``ram`` within it."""
+    banks: int = 1
+    """Parts of ``ram`` that work at once."""
+    partitioned: bool = False
+    """Whether a pragma says the banks."""
+    port: str = ""
+    """What several arguments in ``memory`` share."""
+
+
+class Code(msgspec.Struct, frozen=True):
+    """A kernel."""
+
+    top: str
+    functions: dict[str, Function]
+    storage: dict[str, Storage]
+    streamed_regions: frozenset[int] = frozenset()
+    """DATAFLOW regions whose processes pass words of streams."""
+    work_items: Literal["none", "sequential", "pipelined"] = "none"
+    """How the calls of a kernel in OpenCL C, one a work-item, follow each other."""
+
+
+class Span(msgspec.Struct, frozen=True):
+    """From least to most cycles."""
+
+    least: float
+    most: float
+
+    def __add__(self, other: Span) -> Span:
+        return Span(self.least + other.least, self.most + other.most)
+
+    def times(self, count: float) -> Span:
+        """The cycles of so many."""
+        return Span(self.least * count, self.most * count)
+
+    def or_else(self, other: Span) -> Span:
+        """Both are possible."""
+        return Span(min(self.least, other.least), max(self.most, other.most))
+
+
+class Cost(msgspec.Struct, frozen=True):
+    """Cycles of a loop, without those of loops within it."""
+
+    number: int
+    line: int
+    iteration: Span
+    """Of each iteration."""
+    entry: Span
+    """Each time that the loop begins."""
+    why: str
+    """``II 7: floating-point sum``; empty where nothing bounds it."""
+    is_pipelined: bool = False
+
+
+class Estimate(msgspec.Struct, frozen=True):
+    """What the plug-in multiplies with the counters of loops."""
+
+    costs: tuple[Cost, ...]
+    processes: tuple[tuple[int, int], ...]
+    """Numbers of processes, and of their regions."""
+    streamed_regions: frozenset[int]

@@ -1,0 +1,35 @@
+"""The costs of a kernel's loops as C++, for the plug-in."""
+
+from __future__ import annotations
+
+from isthmus.emulation.estimate.structure import Cost, Estimate
+
+NONE = "\nextern const isthmus_estimated_type isthmus_estimated = {nullptr, 0};\n"
+"""Of a kernel that nobody has estimated."""
+
+
+def of(estimate: Estimate) -> str:
+    """A definition of ``isthmus_estimated``, in the words of ``isthmus/card/loop_counts.hpp``."""
+    costs = {cost.number: cost for cost in estimate.costs}
+    regions = dict(estimate.processes)
+    rows = []
+    for number in range(max(costs) + 1):
+        region = regions.get(number, -1)
+        cost = costs.get(number)
+        is_pipelined = "true" if cost is not None and cost.is_pipelined else "false"
+        streamed = "true" if region in estimate.streamed_regions else "false"
+        rows.append(f"    {{{_row(cost)}, {is_pipelined}, {region}, {streamed}}},")
+    return "\n".join([
+        "", "static constexpr isthmus_loop_cost isthmus_loop_costs[] = {", *rows, "};",
+        "extern const isthmus_estimated_type isthmus_estimated = "
+        f"{{isthmus_loop_costs, {len(rows)}}};", "",
+    ])  # fmt: skip
+
+
+def _row(cost: Cost | None) -> str:
+    if cost is None:
+        return '0, 0, 0, 0, 0, ""'
+    numbers = (
+        cost.iteration.least, cost.iteration.most, cost.entry.least, cost.entry.most
+    )  # fmt: skip
+    return f'{cost.line}, {", ".join(map(repr, map(float, numbers)))}, "{cost.why}"'

@@ -1,0 +1,303 @@
+"""The estimate of a kernel's computing: rules, the reader of sources, and kernels that are run."""
+
+from __future__ import annotations
+
+import subprocess
+from pathlib import Path
+
+import pytest
+from on_cards import SOURCES, Run, card_exec, compiled, emulated
+
+from conftest import Command
+from isthmus.emulation import compiler, computing, estimate, watch
+from isthmus.emulation.estimate import libclang, operators, reader, rules
+from isthmus.emulation.estimate.preprocessed import Preprocessed
+from isthmus.emulation.estimate.structure import (
+    Array,
+    Assign,
+    Call,
+    Code,
+    Constant,
+    Cost,
+    Element,
+    Evaluate,
+    Expression,
+    Function,
+    Loop,
+    Operation,
+    Pragma,
+    Process,
+    Span,
+    Statement,
+    Storage,
+    Variable,
+)
+from isthmus.emulation.trace import Event, KernelTime, events_of
+
+__all__ = ["card_exec", "emulated"]  # fixtures
+NEEDS_LIBCLANG = pytest.mark.skipif(libclang.cindex() is None, reason="no libclang")
+AT = Variable("i")
+ONE = Constant(1)
+
+
+def costs(*body: Statement, **storage: Storage) -> dict[int, Cost]:
+    """Costs of the loops of a kernel with that body, near 300 MHz."""
+    code = Code("k", {"k": Function("k", 1, (), body)}, storage)
+    return {cost.number: cost for cost in rules.estimate(code, 300).costs}
+
+
+def loop(*body: Statement, pragmas: tuple[Pragma, ...] = (), trips: int | None = None) -> Loop:
+    return Loop(1, 5, body, "i", trips, Constant(), pragmas)
+
+
+def interval(cost: Cost) -> tuple[float, float]:
+    return cost.iteration.least, cost.iteration.most
+
+
+def added(target: Variable | Element, number: str, by: Expression = ONE) -> Assign:
+    return Assign(target, Operation("add", number, 32, (target, by)))  # type: ignore[arg-type]
+
+
+SUM = Variable("sum")
+
+
+@pytest.mark.parametrize(
+    ("body", "wanted", "why"),
+    [
+        ([added(SUM, "integer")], (1, 1), "II 1"),
+        ([added(SUM, "float")], (7, 7), "II 7: floating-point sum"),
+        ([added(SUM, "double")], (8, 8), "II 8: floating-point sum"),
+        ([Assign(SUM, Operation("multiply", "float", 32, (SUM, Constant())))], (4, 4),
+         "II 4: floating-point product"),
+        ([Assign(SUM, Operation("divide", "integer", 32, (SUM, Variable("by"))))], (36, 36),
+         "II 36: integer division"),
+        # Another iteration may have written the element that this one reads.
+        ([added(Element("ram", (Element("in", (AT,)),)), "integer")], (2, 2),
+         "II 2: dependence through ram, integer sum"),
+        ([added(Element("ram", (AT,)), "float")], (1, 1), "II 1"),
+        ([Assign(Element("ram", (AT,)), Operation("add", "float", 32, (
+            Element("ram", (Operation("subtract", operands=(AT, Constant(2))),)), Constant())))],
+         (4, 4), "II 4: dependence through ram, floating-point sum"),
+        ([Evaluate(Operation("add", operands=tuple(
+            Element("ram", (Operation("add", operands=(AT, Constant(n))),)) for n in range(5))))],
+         (3, 3), "II 3: ports of ram"),
+    ],
+    ids=["integer", "float", "double", "product", "division", "histogram", "elements", "distance",
+         "ports"],
+)  # fmt: skip
+def test_an_innermost_loop_begins_iterations_as_often_as_it_can(
+    body: list[Statement], wanted: tuple[float, float], why: str
+) -> None:
+    there = {"ram": Storage("ram"), "in": Storage("memory", port="in")}
+    found = costs(loop(*body), **there)[1]
+    assert (interval(found), found.why, found.is_pipelined) == (wanted, why, True)
+
+
+def test_pragmas_decide() -> None:
+    body = added(Element("ram", (Element("in", (AT,)),)), "integer")
+    there = {"ram": Storage("ram"), "in": Storage("registers")}
+    slow = costs(loop(body, pragmas=(Pragma("pipeline", {"ii": "5"}),)), **there)[1]
+    assert (interval(slow), slow.why) == ((5, 5), "II 5: as its pragma says")
+    free = Pragma("dependence", {"variable": "ram", "inter": "", "false": ""})
+    assert interval(costs(loop(body, pragmas=(free,)), **there)[1]) == (1, 1)
+    off = costs(loop(body, pragmas=(Pragma("pipeline", {"off": ""}),)), **there)[1]
+    assert (off.is_pipelined, off.why, off.iteration.least) == (False, "not pipelined", 2)
+    unrolled = loop(
+        Assign(Element("ram", (AT,)), Constant(0)), pragmas=(Pragma("unroll", {"factor": "8"}),)
+    )
+    assert interval(costs(unrolled, ram=Storage("ram", 4, True))[1]) == (1 / 8, 1 / 8)
+    assert interval(costs(unrolled, ram=Storage("ram", 1, True))[1]) == (4 / 8, 4 / 8)
+    # Without a pragma HLS may partition the array itself.
+    assert interval(costs(unrolled, ram=Storage("ram"))[1]) == (1 / 8, 4 / 8)
+
+
+def test_a_nest_is_one_loop() -> None:
+    inner = Loop(2, 6, (Assign(Element("ram", (Variable("j"),)), Constant(0)),), "j", 100)
+    outer = Loop(1, 5, (inner,), "i", 50)
+    found = costs(outer, ram=Storage("ram"))
+    assert (interval(found[1]), interval(found[2])) == ((0, 0), (1, 1))
+    assert (found[2].entry, found[1].entry.least > 0) == (Span(0, 0), True)
+
+
+def test_a_loop_without_a_known_length_cannot_be_unrolled_into_a_pipeline() -> None:
+    inner = Loop(2, 6, (added(SUM, "integer"),), "j", None)
+    found = costs(loop(inner, pragmas=(Pragma("pipeline"),)))
+    assert (found[1].is_pipelined, interval(found[2])) == (True, (0, 1))
+
+
+def test_processes_and_functions_are_counted_apart() -> None:
+    fill = Function("fill", 9, ("to",), (
+        Loop(3, 10, (Assign(Element("to", (AT,)), Constant(0)),), "i", 100),))  # fmt: skip
+    body = (Process(1, 7, 5, (Evaluate(Call("fill", (Array("a"),))),)),)
+    code = Code("k", {"k": Function("k", 1, (), body), "fill": fill}, {"a": Storage("ram")})
+    found = rules.estimate(code, 300)
+    assert found.processes == ((1, 7),)
+    assert [cost.number for cost in found.costs] == [0, 1, 3]
+
+
+def test_operators_take_longer_at_a_faster_clock() -> None:
+    assert operators.latency("add", "float", 32, 100).stages == 4
+    assert operators.latency("add", "float", 32, 300).stages == 7
+    assert operators.latency("divide", "integer", 24, 300).stages == 28
+
+
+# Sources
+
+SOURCE = """
+#define FACTOR 4
+template <int N> float dot(const float* a, const float* b) {
+  float sum = 0;
+  for (int i = 0; i < N; i++) {
+    sum += a[i] * b[i];
+  }
+  return sum;
+}
+static void load(const float* from, float to[64]) {
+  for (int i = 0; i < 64; ++i) {
+#pragma HLS PIPELINE II = 2
+    to[i] = from[i];
+  }
+}
+struct Sum {
+  int value = 0;
+  void add(int times) { for (int i = 0; i < times; ++i) value += i; }
+};
+extern "C" void k(const float* in, float* out, int n) {
+#pragma HLS INTERFACE m_axi port = in bundle = gmem0
+  float a[64], b[64];
+#pragma HLS ARRAY_PARTITION variable = a cyclic factor = FACTOR
+  load(in, a);
+  Sum sum;
+  sum.add(33);
+  const auto fill = [&](int times) { for (int i = 0; i < times; ++i) b[i] = sum.value; };
+  fill(5);
+  int left = n;
+  while (left > 0) left -= 3;
+  do { left++; } while (left < 9);
+  for (int i = 0; i < n; ++i)
+    if (i % 2) for (int j = 0; j < 70; ++j) { b[j] = left; if (j > n) break; }
+  out[0] = dot<64>(a, b);
+}
+"""
+
+
+def counted(tmp_path: Path, text: str, name: str = "k") -> tuple[Path, estimate.Counted]:
+    source = tmp_path / "k.cpp"
+    source.write_text("#include <isthmus/card/loop_counts.hpp>\n" + text)
+    made = tmp_path / "k.ii"
+    options = ["-std=c++17", "-w", f"-I{compiler.PARTS}/include", "-isystem",
+               f"{compiler.PARTS}/include/hls"]  # fmt: skip
+    compiler.run([*options, "-E", source, "-o", made], source)
+    macros = compiler.run([*options, "-E", "-dM", source], source)
+    return made, estimate.counted(made, name, macros, compiler.PARTS)
+
+
+@NEEDS_LIBCLANG
+def test_a_source_is_read_and_its_loops_count(tmp_path: Path) -> None:
+    made, found = counted(tmp_path, SOURCE)
+    assert (found.note, found.text is not None) == ("", True)
+    clang = libclang.cindex()
+    read = reader.read(clang, made, Preprocessed(made.read_bytes(), compiler.PARTS), "k",
+                       constants={"FACTOR": 4})  # fmt: skip
+    assert read is not None
+    storage = {name.split("@")[0]: there for name, there in read.code.storage.items()}
+    assert storage["a"] == Storage("ram", 4, True)
+    assert storage["in"] == Storage("memory", port="gmem0")
+    made.write_bytes(found.text or b"")
+    main = tmp_path / "main.cpp"
+    main.write_text("""
+#include <cstdio>
+namespace isthmus::card::plugin {
+void begin_loop(unsigned) {}
+void end_loop(unsigned number, unsigned long times) { std::printf("%u:%lu ", number, times); }
+void begin_process(unsigned) {}
+void end_process() {}
+}
+extern "C" void k(const float*, float*, int);
+int main() { float in[64] = {}, out[1]; k(in, out, 10); }
+""")
+    program = tmp_path / "program"
+    compiler.run([made, main, "-w", "-o", program], main)
+    times = subprocess.run([program], capture_output=True, text=True, check=True).stdout.split()
+    lengths = sorted(int(one.split(":")[1]) for one in times)
+    assert lengths == [1, 4, 5, 10, 11, 12, 12, 12, 12, 12, 33, 64, 64]
+    lines = {cost.line: cost.why for cost in rules.estimate(read.code, 300).costs}
+    assert lines[12] == "II 2: as its pragma says"
+    assert lines[6] == "II 7: floating-point sum"
+
+
+@NEEDS_LIBCLANG
+def test_what_cannot_be_estimated_is_said(tmp_path: Path) -> None:
+    _, found = counted(tmp_path, "void other(int*);\nvoid k(int* out) { other(out); }")
+    assert found == (None, "kernel k: not estimated, it calls other of another source")
+    tasks = "#include <hls_task.h>\nvoid t(hls::stream<int>& a) { a.write(a.read()); }\n"
+    tasks += "void k(hls::stream<int>& a) { hls_thread_local hls::task one(t, a); }"
+    _, found = counted(tmp_path, tasks)
+    assert found == (None, "kernel k: not estimated, it has tasks (hls::task)")
+    _, found = counted(tmp_path, "void k(int* out) { *out = 1; }", "j")
+    assert found == (None, "kernel j: not estimated, libclang finds no such function")
+
+
+def test_without_libclang_a_line_says_what_to_install(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(libclang, "cindex", lambda: None)
+    found = estimate.counted(tmp_path / "k.ii", "k", "", tmp_path)
+    assert found == (None, f"kernel k: computing not modelled; {libclang.INSTALL}")
+
+
+# What is said
+
+
+def test_an_estimate_is_called_so(tmp_path: Path) -> None:
+    file = tmp_path / "computing.tsv"
+    file.write_text("fir\testimate\t\nfir\testimate\t70 to 90 cycles in its first run\n"
+                    "ever\testimate\t\n")  # fmt: skip
+    ever, fir = computing.read(file)
+    assert computing.sentences([ever, fir], "build") == [
+        "computing of ever: estimate of its source, not counted: its function has not returned",
+        "computing of fir: estimate of its source, 70 to 90 cycles in its first run",
+    ]
+    memory_ms, computed_ms = 5, 2
+    time = KernelTime(
+        True, memory_ms * 10**12, computed_ms * 10**12, 10**12, 3 * 10**12, "its loop at line 4",
+        is_estimate=True,
+    )  # fmt: skip
+    event = Event("kernel", "fir_1", 0, memory_ms * 10**12, 0, time)
+    (tmp_path / "card.tsv").write_text(
+        "# card 0 board u250 program 1\n"
+        f"kernel\tfir_1\t0\t{5 * 10**12}\t0\testimate\t{5 * 10**12}\t{2 * 10**12}\t{10**12}"
+        f"\t{3 * 10**12}\tits loop at line 4\n"
+    )
+    ((_, events),) = events_of([tmp_path / "card.tsv"])
+    assert events == [event]
+    row = watch.lines([tmp_path / "card.tsv"])[1]
+    assert row.endswith("bound by memory; memory 5.00 ms, waits 0 %; computes 1.00 ms to 3.00 ms "
+                        "(estimate)")  # fmt: skip
+
+
+# Kernels that run
+
+
+@NEEDS_LIBCLANG
+@pytest.mark.usefixtures("emulated")
+def test_a_kernel_of_dependent_iterations_takes_their_time(
+    card_exec: Run, isthmus: Command, tmp_path: Path
+) -> None:
+    """``probe`` of 300 million iterations, of which each needs the one before: 1 s at 300 MHz."""
+    (tmp_path / "probe.cpp").write_text("""
+extern "C" void probe(const int* in, int* out, int what, int n) {
+  unsigned x = n;
+  for (unsigned i = 0; i < 300000000; ++i) x = (x << 1) ^ (x >> 3) ^ i;
+  out[0] = x;
+}
+""")
+    assert isthmus("card", "kernel", "build", "probe.cpp").returncode == 0
+    program = tmp_path / "program"
+    compiled(SOURCES / "probe.cpp", program)
+    ran = card_exec("--kernels", ".", "--watch", "--", program, "apart", "probe.xclbin", 0)
+    (row,) = [line for line in ran.errors if "kernel probe_1:" in line]
+    assert "+  1.00 s" in row
+    assert "bound by its loop at line 4, II 1; memory" in row
+    assert row.endswith("waits 100 %; computes 1.00 s (estimate)")
+    assert "computing of probe: estimate of its source, 3000000" in ran.errors[-1]

@@ -1,0 +1,52 @@
+// What the counters of a kernel's loops come to.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "isthmus/card/loop_counts.hpp"
+
+namespace isthmus::card::plugin {
+
+/// An estimate of a run's cycles.
+struct Cycles {
+  double least = 0;
+  double most = 0;
+  unsigned longest = 0;       ///< the counter whose loop takes most of them
+  double longest_cycles = 0;  ///< what that loop takes at most
+
+  [[nodiscard]] double likely() const { return (least + most) / 2; }
+  void add(const Cycles& other);
+  void remove(const Cycles& other);
+};
+
+/// Counts of the loops of one process of a DATAFLOW region, or of all that is outside of them.
+class Counts {
+ public:
+  void begin() { entries_.assign(isthmus_estimated.count, {}); }
+  void note(unsigned number, std::uint64_t times);
+  Counts& inner(unsigned number);
+  /// By the costs of the loops.
+  [[nodiscard]] Cycles cycles() const;
+  /// Of one loop alone, or of one region.
+  [[nodiscard]] Cycles part(unsigned number) const;
+
+ private:
+  struct Entry {
+    std::uint64_t begun = 0;
+    std::uint64_t times = 0;
+  };
+  [[nodiscard]] Cycles loop(unsigned number) const;
+  [[nodiscard]] std::map<int, Cycles> regions() const;
+
+  std::vector<Entry> entries_;
+  std::map<unsigned, std::unique_ptr<Counts>> inner_;
+};
+
+/// "its loop at line 41, II 7: floating-point sum"; empty without a loop.
+std::string bound_of(const Cycles& cycles);
+
+}  // namespace isthmus::card::plugin
