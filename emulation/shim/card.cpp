@@ -41,8 +41,10 @@ constexpr int most_looks = 1'000'000;
 /// Held by a thread that works with a card: a kernel of one card may reach another's memory, and
 /// kernels of the user's code have static variables.
 // These are never destroyed: the helper's thread uses them until the process ends.
+// NOLINTBEGIN(bugprone-throwing-static-initialization,cert-err58-cpp)
 std::recursive_mutex& all_cards = *new std::recursive_mutex;
 std::set<Card*>& cards = *new std::set<Card*>;  // guarded by `all_cards`
+// NOLINTEND(bugprone-throwing-static-initialization,cert-err58-cpp)
 
 std::string environment(const char* name) {
   const char* value = std::getenv(name);
@@ -496,6 +498,8 @@ int Card::submit(Command command) {
   return 0;
 }
 
+/// One loop: each turn looks at the card again, for others may have given it commands.
+// NOLINTNEXTLINE(readability-function-cognitive-complexity)
 int Card::wait(int limit_ms) {
   if (!loaded_) {
     return 0;

@@ -85,7 +85,7 @@ class Card {
   void close_kernel();
 
   /// The new buffer's number, or no_buffer. `user` is memory of the program, or null.
-  unsigned allocate(std::size_t bytes, unsigned flags, unsigned bank, Place place, void* user);
+  unsigned allocate(std::size_t bytes, unsigned flags, unsigned bank, Place where, void* user);
   void free(unsigned number);
   /// Null where there is no such buffer.
   Buffer* buffer(unsigned number);
@@ -100,7 +100,7 @@ class Card {
 
   int submit(Command command);
   /// Waits until a command has ended: how many have, 0 after the time.
-  int wait(int milliseconds);
+  int wait(int limit_ms);
 
   int write_register(std::size_t unit, std::uint32_t offset, std::uint32_t value);
   int read_register(std::size_t unit, std::uint32_t offset, std::uint32_t& value);

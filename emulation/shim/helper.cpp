@@ -27,7 +27,7 @@ void* help(void* /*none*/) {
   while (true) {
     nanosleep(&between_looks, nullptr);
     const std::chrono::nanoseconds since = began;
-    if (since == since.zero()) {
+    if (since == std::chrono::nanoseconds::zero()) {
       Card::look();
     } else if (!told && card::process::real_time() - since >=
                             std::chrono::seconds(card::process::long_run_seconds)) {

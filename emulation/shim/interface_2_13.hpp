@@ -29,6 +29,8 @@ class uuid {
 
 }  // namespace xrt
 
+// The functions and their results are XRT's choice.
+// NOLINTBEGIN(modernize-use-nodiscard,performance-enum-size,*-virtual-class-destructor)
 namespace xrt_core {
 
 using Handle = void*;
@@ -250,6 +252,7 @@ std::shared_ptr<device> get_userpf_device(Handle handle);
 std::shared_ptr<device> get_userpf_device(Handle handle, Index index);
 
 }  // namespace xrt_core
+// NOLINTEND(modernize-use-nodiscard,performance-enum-size,*-virtual-class-destructor)
 
 // Flags of buffers (`xrt_mem.h`); the lowest 24 bits are the bank's number.
 inline constexpr unsigned flag_bank = 0xff'ffff;
