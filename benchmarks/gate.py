@@ -1,9 +1,10 @@
 """How often the gate of ``compare`` passes, fails or is undecided on runs of one healthy machine.
 
 Without arguments: all ordered pairs of the stored twelve runs of an H100 node, whose processes are
-known, at 10 % and at ``auto``; then each series made slower by 12 % in the run after each. With
-``--rows FILE.csv.gz`` (several ``isthmus show --format csv``, one after the other): runs that have
-the same medians and intervals, with processes placed by normal scores in a random order.
+known, at 10 % and at ``auto``; then each series made slower by 12 % in the run after each. With run
+files of repetitions: those. With ``--rows FILE.csv.gz`` (several ``isthmus show --format csv``, one
+after the other): runs that have the same medians and intervals, with processes placed by normal
+scores in a random order.
 """
 
 from __future__ import annotations
@@ -27,6 +28,7 @@ sys.path.insert(0, str(Path(__file__).parents[1] / "tests"))
 from host_states import STORED
 from isthmus.analysis.changes import Side, compare
 from isthmus.analysis.gate import decide
+from isthmus.results import run_file
 from isthmus.results.run_file import HostReading, Point, Run
 from isthmus.student import student
 from synthetic import point, run
@@ -138,9 +140,13 @@ def figures(title: str, runs: Sequence[Run], pairs: int) -> None:
 def main() -> None:
     """Prints the figures."""
     parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("files", nargs="*", type=Path, help="run files of repetitions")
     parser.add_argument("--rows", type=Path, help="rows of several runs, as CSV")
     parser.add_argument("--pairs", type=int, default=1000, help="ordered pairs, at most")
     arguments = parser.parse_args()
+    if arguments.files:
+        figures("files", list(map(run_file.load, arguments.files)), arguments.pairs)
+        return
     if arguments.rows:
         figures(arguments.rows.name, reconstructed(arguments.rows), arguments.pairs)
         return

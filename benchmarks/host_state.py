@@ -30,6 +30,7 @@ from host_states import (
 from isthmus.analysis.changes import Side, compare
 from isthmus.analysis.summary import estimate, summarise
 from isthmus.results import run_file
+from isthmus.results.journal import key_of
 from isthmus.results.run_file import Run
 from isthmus.statistics import Interval, location
 
@@ -126,15 +127,24 @@ def changes() -> None:
 
 
 def files(paths: list[Path]) -> None:
-    """Coverage and pairs of repetitions, from their run files."""
+    """Coverage and pairs of repetitions, from their run files.
+
+    Of the points that several processes measured in each run.
+    """
     runs = [run_file.load(path) for path in paths]
     alone, model = [], []
     for run in runs:
         rows = summarise(run)
-        alone.append([estimate(point.reruns)[:3] for point in run.points if point.reruns])
-        model.append(rows[rows["samples"] > 0][["median_s", "ci_low_s", "ci_high_s"]].rows())
+        measured = [one for one in run.points if len(one.reruns) > 1]
+        alone.append({key_of(one): estimate(one.reruns)[:3] for one in measured})
+        kept = rows[(rows["clock"] == "host") & rows["samples"].gt(0)]
+        shown = kept[["median_s", "ci_low_s", "ci_high_s"]].rows()
+        points = (key_of(one) for one in run.points if one.reruns)
+        found = dict(zip(points, shown, strict=True))
+        model.append({key: found[key] for key in alone[-1]})
+    common = [key for key in alone[0] if all(key in one for one in alone)]
     for title, table in (("by processes alone", alone), ("with the model", model)):
-        values = np.array(table)
+        values = np.array([[one[key] for key in common] for one in table], dtype=np.float64)
         middle = np.median(values[..., 0], axis=0)
         held = (values[..., 1] <= middle) & (middle <= values[..., 2])
         width = np.median(np.log(values[..., 2] / values[..., 1])) / 2

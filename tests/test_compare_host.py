@@ -6,6 +6,7 @@ import json
 from pathlib import Path
 
 import msgspec
+import numpy as np
 import pytest
 
 from host_states import planted
@@ -14,7 +15,7 @@ from isthmus.analysis.changes import Comparison, Side, compare
 from isthmus.cli.compare import compare as command
 from isthmus.reporters.comparison import FORMATS, lines
 from isthmus.results import run_file
-from isthmus.results.run_file import Run
+from isthmus.results.run_file import HostReading, Run
 
 PAIRS = 8
 NO_MORE = ["isthmus", "compare"]
@@ -70,6 +71,38 @@ def test_hosts_that_show_no_sensitivity_hide_no_change() -> None:
         base, new = planted(seed, host=1.1, spread=0.0)
         result = compare(Side("a", [base]), Side("b", [new]))
         assert not result.of("slower")
+
+
+def _with_noisy_references(run: Run, seed: int) -> Run:
+    """References that scatter by 20 % from process to process, and that no row follows."""
+    random = np.random.default_rng(seed)
+    points = []
+    for one in run.points:
+        reruns = []
+        for rerun in one.reruns:
+            logs = random.normal(0, 0.2, (len(rerun.host_speed), 3))
+            readings = [
+                HostReading(old.at_s, *np.exp(np.log(VALUES) + new).tolist())
+                for old, new in zip(rerun.host_speed, logs, strict=True)
+            ]
+            reruns.append(msgspec.structs.replace(rerun, host_speed=readings))
+        points.append(msgspec.structs.replace(one, reruns=reruns))
+    return msgspec.structs.replace(run, points=points)
+
+
+VALUES = (2e-7, 4e-4, 7e-6)
+
+
+def test_the_scatter_of_references_hides_no_change() -> None:
+    """References that differ by chance explain little, though no sensitivity is known."""
+    found = 0
+    for seed in range(5):
+        pair = planted(seed, link=1.12, spread=0.0)
+        base, new = (_with_noisy_references(one, seed + 100 * i) for i, one in enumerate(pair))
+        slower = compare(Side("a", [base]), Side("b", [new]), 0.1).of("slower")
+        assert all(map(_of_link, slower))
+        found += bool(slower)
+    assert found >= 4
 
 
 def test_the_interval_of_a_slower_link_holds_its_change() -> None:

@@ -141,12 +141,23 @@ def test_readings_take_their_share_of_the_time_and_no_more(visit_s: float, refus
     count = 0
     while worker.now < 30.0:
         worker.now += visit_s
-        count += len(host.readings(worker))
+        count += len(host.readings(worker, 0))
     assert host.spent_s <= SHARE * worker.now + 2 * 5e-3, "the first and the last are beside"
     assert host.spent_s < 0.02 * worker.now
     assert refuses or count >= 25
     if visit_s < 1:  # else each visit has its reading, which is less than the share
         assert host.spent_s > SHARE * worker.now / 2
+
+
+def test_the_first_processes_have_a_reading_each_at_once() -> None:
+    """The state of the host is known from three; each process visits two points in 10 ms."""
+    worker = Worker(lambda: 5e-3)
+    host = HostSpeed(0.0, clock=lambda: worker.now)
+    found = []
+    for visit in range(10):
+        worker.now += 5e-3
+        found.append(len(host.readings(worker, visit // 2)))
+    assert found == [1, 1, 1, 0, 1, 0, 0, 0, 0, 0]
 
 
 def test_all_workers_of_a_run_use_the_same_memory() -> None:
@@ -175,6 +186,6 @@ def test_a_worker_without_memory_refuses_and_lives_on() -> None:
         little = pages * resource.getpagesize() + (2 << 20)  # less than a buffer
         resource.prlimit(worker.pid, resource.RLIMIT_AS, (little, before[1]))
         host = HostSpeed(0.0)
-        assert host.readings(worker) == []
+        assert host.readings(worker, 0) == []
         resource.prlimit(worker.pid, resource.RLIMIT_AS, before)
         assert isinstance(worker.ask(protocol.ReadHostSpeed()), protocol.HostSpeed)

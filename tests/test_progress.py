@@ -73,7 +73,15 @@ def test_an_answer_is_one_line_at_once(shown: Shown) -> None:
         ({"bytes": 4096, "moved_bytes": 4096}, "4Ki pinned: 1.20 ms +-0.17 %"),
         (
             {"seconds": [WIDE], "certainty": "scatter"},
-            "64Mi pinned: 55.9 GB/s, within a factor of 14: processes differ too much",
+            "64Mi pinned: 55.9 GB/s: processes differ too much to tell",
+        ),
+        (
+            {"seconds": [WIDE], "certainty": "open"},
+            "64Mi pinned: 55.9 GB/s so far: processes differ too much to tell",
+        ),
+        (
+            {"certainty": "few"},
+            "64Mi pinned: 55.9 GB/s +-0.17 %: too few processes to know the host's speed",
         ),
         ({"certainty": "scatter"}, "64Mi pinned: 55.9 GB/s +-0.17 %: processes differ too much"),
         ({"certainty": "open"}, "64Mi pinned: 55.9 GB/s +-0.17 % so far"),

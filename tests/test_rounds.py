@@ -31,7 +31,7 @@ from isthmus.measure.runner import Answer, Runner
 from isthmus.results.journal import PointKey, key_of
 from isthmus.results.run_file import HostReading, Rerun, Settings
 from isthmus.statistics import LOOKS, over_processes
-from isthmus.statistics.host_state import Slow
+from isthmus.statistics.host_state import UNKNOWN, Slow
 from isthmus.studies.base import Headline
 from isthmus.system.binding import Binding
 
@@ -430,12 +430,13 @@ def test_headlines_come_first_and_the_curve_waits_until_they_are_precise() -> No
     assert plan.next_round(60.0) == [curve]
 
 
-def test_the_curve_begins_where_a_headline_cannot_become_precise() -> None:
+def test_a_headline_that_cannot_become_precise_has_its_share_of_the_time() -> None:
     head, curve = job(), job(SMALL, "other")
     head.layer = Layer.HEADLINES
     visit(head, 2.0, 0.5, 2.0, 0.5, 1.0, 1.5)
     plan = rounds([head, curve])
-    assert plan.next_round(60.0) == [curve]
+    assert plan.next_round(40.0) == [head], "six processes are not the last word"
+    assert plan.next_round(20.0) == [curve]
     visit(curve, *[1.0] * LOOKS[0])
     assert plan.next_round(60.0) == [head], "the time that is left narrows the interval"
     head.open_ended = True
@@ -548,6 +549,46 @@ def test_an_answer_is_shown_at_the_first_look_and_measured_on() -> None:
     assert may_narrow(wide, of), "and so far only"
 
 
+def test_no_answer_is_certain_before_the_host_s_state_is_known() -> None:
+    """Three processes agree. What the screen shows last decides, with the host's state."""
+    head, curve = at_size(SMALL, layer=Layer.HEADLINES), job(LARGE, "other")
+    quick, noted = settings(quick=True, precision=0.1), Noted()
+    visit(head, 1.0, 1.001, 0.999)
+    runner = Runner([head, curve], quick, Binding(), noted, lambda _: None)
+    assert settled(head, quick), "a run without references judges by the processes"
+    key = key_of(head.task.points[0])
+    for unknown in ({key: UNKNOWN}, {key_of(curve.task.points[0]): Slow(0.0, (), 0.0)}):
+        head.judge_by(unknown)
+        assert not settled(head, quick)
+        assert not answered(head, quick)
+        assert runner.rounds.next_round(50.0) == [head]
+    state(0.001, head)
+    assert settled(head, quick)
+    runner._answer(head)
+    state(0.12, head)
+    assert runner.rounds.next_round(50.0) == [head], "it is measured on, before the curve"
+    state(0.001, head)
+    visit(head, 1.0, 1.0, 1.0)
+    runner._answer(head)  # the user has read that
+    state(0.12, head)
+    runner.run(until=0.0)
+    widths = [one.seconds[0].half_width for one in noted.answers]
+    assert [one.certainty for one in noted.answers] == ["precise", "host"]
+    assert widths == [pytest.approx(0.003, abs=0.002), pytest.approx(0.127, abs=0.01)], (
+        "the last line is what the screen shows"
+    )
+
+
+def test_two_readings_do_not_tell_the_host_s_state() -> None:
+    rows = HostRows[str](0.95)
+    for number in range(4):
+        rerun = host_varies(number, 1e-3)
+        if number > 1:
+            rerun = msgspec.structs.replace(rerun, host_speed=[])
+        rows.add("row", synthetic.point("host", "read", SMALL, []), rerun)
+    assert rows.slow() == {"row": UNKNOWN}
+
+
 @pytest.mark.parametrize(("apart", "goes_on"), [(0.2, True), (0.9, False)])
 def test_a_headline_beyond_its_share_of_the_precision_goes_on_to_the_precision(
     apart: float, goes_on: bool
@@ -556,10 +597,18 @@ def test_a_headline_beyond_its_share_of_the_precision_goes_on_to_the_precision(
     visit(head, *[math.exp(apart * k) for k in (-1, 0, 1)] * 2)
     quick = settings(quick=True, precision=0.1)
     assert may_narrow(head, quick) == goes_on
-    assert rounds([head, curve], quick).next_round(50.0) == ([head] if goes_on else [curve])
+    reachable = at_size(LARGE, layer=Layer.HEADLINES)
+    visit(reachable, 1.0, 1.1, 0.9)
+    chosen = rounds([head, reachable, curve], quick).next_round(50.0)
+    assert set(chosen) == ({head, reachable} if goes_on else {reachable})
     noted = Noted()
-    Runner([head, curve], quick, Binding(), noted, lambda _: None).run(until=0.0)
-    assert [one.certainty for one in noted.answers] == ["time" if goes_on else "scatter"]
+    runner = Runner([head, curve], quick, Binding(), noted, lambda _: None)
+    runner.run(until=0.0)
+    visit(head, *[1.0] * 24)
+    for _ in range(2):
+        runner._answer(head)
+    before = "time" if goes_on else "scatter"
+    assert [one.certainty for one in noted.answers] == [before, "precise"], "it is said once more"
 
 
 def test_a_headline_ends_within_the_precision_where_its_share_is_out_of_reach() -> None:

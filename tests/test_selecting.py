@@ -15,6 +15,7 @@ import pytest
 import launchers
 from conftest import Command
 from isthmus.address import Address
+from isthmus.analysis.findings.devices import beside
 from isthmus.backends import BackendDescription, registry
 from isthmus.candidates import Candidate
 from isthmus.descriptions import DeviceDescription
@@ -376,6 +377,14 @@ def test_an_emulator_is_no_accelerator(
     ):
         monkeypatch.setattr(discovery, "surveys", lambda here=here: [Survey(backend, here, [])])
         assert [one.address for one in discovery.real_devices()] == [c.address for c in chosen]
+    second = found("opencl:intel-cpu", "Intel(R) OpenCL", "Xeon", "cpu")
+    both = [Survey(backend, [emulated, processor, second], [])]
+    monkeypatch.setattr(discovery, "surveys", lambda: both)
+    assert [(one.address, one.beside) for one in discovery.real_devices()] == [
+        ("opencl:pocl", ""), ("opencl:intel-cpu", "opencl:pocl"),
+    ]  # fmt: skip
+    run = run_of([], devices=[record_of(one) for one in (processor, second)])
+    assert beside(run) == {"opencl:intel-cpu": "opencl:pocl"}, "one processor is one subject"
     record = record_of(emulated)
     assert not record.real
     title = summary.lines(run_of([], devices=[record]), Path("run.json"))[0]

@@ -13,7 +13,7 @@ from statistics import fmean
 from typing import TYPE_CHECKING, Generic, TypeVar
 
 from isthmus.results.run_file import HostReading, Point, Rerun
-from isthmus.statistics import middle
+from isthmus.statistics import FEWEST, middle
 from isthmus.thresholds import LARGE
 
 if TYPE_CHECKING:
@@ -70,15 +70,18 @@ class HostRows(Generic[Key]):
     def slow(self) -> Mapping[Key, Slow]:
         """What the host's state adds to each row that has ``logs``.
 
-        Empty without references: nothing says how the host's speed varied.
+        Empty without references: nothing says how the host's speed varied. Not known where fewer
+        than ``FEWEST`` processes have readings.
         """
         # Imported here, because planning a run needs no numpy.
-        from isthmus.statistics.host_state import Row, slow_parts  # noqa: PLC0415
+        from isthmus.statistics.host_state import UNKNOWN, Row, slow_parts  # noqa: PLC0415
 
         readings = self.readings
         if not readings:
             return {}
         rows = {row: Row(self._kinds[row], logs) for row in self._logs if (logs := self.logs(row))}
+        if len(readings) < FEWEST:
+            return dict.fromkeys(rows, UNKNOWN)
         at = {number: fmean(of) for number, of in self._at_s.items()}
         parts = slow_parts(list(rows.values()), readings, at, self.confidence)
         return dict(zip(rows, parts, strict=True))

@@ -309,8 +309,11 @@ def _change(
     judged = min(limit, MOST_OWN) if how.own else limit
     before, after = sample.before, sample.after
     verdict, most = judge(ratio, judged), bound.high
-    if verdict in {"slower", "faster"} and explained and by_host:
-        ratio = _beside_hosts(_interval(sample, scatter, hidden, each), explained)
+    if explained and by_host:
+        # Changed is what lies beyond all that the hosts may explain, and by its estimate the limit.
+        beside = _beside_hosts(_interval(sample, scatter, hidden, each), explained)
+        if (changed := judge(beside, judged)) in {"slower", "faster"}:
+            ratio, verdict = beside, changed
     relevant_log = math.log1p(judged)
     wide = explained is not None and explained.high - explained.low > 2 * relevant_log
     if wide and abs(by_host) > relevant_log and verdict != "slower":

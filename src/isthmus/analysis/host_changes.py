@@ -12,12 +12,12 @@ from isthmus.analysis.host_state import readings
 from isthmus.frames import Frame
 from isthmus.host_rows import REFERENCES
 from isthmus.results.run_file import Run
-from isthmus.statistics import Interval, judge, shift
+from isthmus.statistics import FEWEST, Interval, judge, shift
 from isthmus.statistics.host_state import MOST_SENSITIVE, Row, slow_parts
 from isthmus.student import student
 
-_FEWEST = 3
-"""Processes with readings that a run needs."""
+_SIGMAS = 1.96
+"""Half-widths of the references' changes are of 95 %, in standard deviations."""
 Process = tuple[int, int, int]
 """Side, number of the run on that side, number of the process."""
 
@@ -54,7 +54,7 @@ class Hosts:
         for side, runs in enumerate(sides):
             for number, run in enumerate(runs):
                 known = readings(run)
-                if len(known) < _FEWEST:
+                if len(known) < FEWEST:
                     raise LookupError("a run without references of the host's speed")
                 for process, logs in known.items():
                     self._logs[side, number, process] = logs
@@ -75,6 +75,11 @@ class Hosts:
     ) -> list[Explained]:
         """Which change of its logarithm the hosts' change may explain, for each part.
 
+        Sensitivity times change of the reference, whose variance has an unbiased estimate (Goodman,
+        "On the exact variance of products", Journal of the American Statistical Association 55
+        (1960), 708). So a sensitivity that is not known counts only as far as the reference changed
+        by more than its error.
+
         Args:
             parts: of each series the logarithm of each process.
             confidence: of the sensitivities, which the processes within each run show.
@@ -94,9 +99,10 @@ class Hosts:
                 self.changes, slow.sensitivities, slow.errors, strict=False
             ):
                 ratio, sensitivity = change.ratio.logarithm(), min(max(value, 0.0), MOST_SENSITIVE)
+                wide = (ratio.high - ratio.low) / 2
+                changed = math.sqrt(max(ratio.value**2 - (wide / _SIGMAS) ** 2, 0.0))
                 middle += sensitivity * ratio.value
-                unsure.append(reach * error * ratio.value)
-                unsure.append(sensitivity * (ratio.high - ratio.low) / 2)
+                unsure += [reach * error * changed, sensitivity * wide]
             low, high = middle - math.hypot(*unsure), middle + math.hypot(*unsure)
             unseen = math.sqrt(2) * slow.rest if slow.known and not self._per_run else 0.0
             ranges.append(Explained(low, high, unseen))

@@ -14,11 +14,10 @@ import numpy as np
 from isthmus.host_rows import REFERENCES, HostRows
 from isthmus.results.run_file import Point, Run
 from isthmus.statistics import Interval, judge, relevant, shift, simultaneous
-from isthmus.statistics.host_state import Slow
+from isthmus.statistics.host_state import UNKNOWN, Slow
 
 __all__ = ["REFERENCES", "UNKNOWN", "Variation", "of_rows", "readings", "variation"]
 
-UNKNOWN = Slow(math.nan, (), 0.0)
 _FEWEST = 6
 """Processes with readings of which two parts can be told."""
 

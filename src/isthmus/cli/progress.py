@@ -27,6 +27,7 @@ _WHY = {
     "time": ": the time is up",
     "scatter": ": processes differ too much",
     "host": ": the host's own speed varies",
+    "few": ": too few processes to know the host's speed",
 }
 """Why an interval is no narrower, by ``Certainty``."""
 _MOST_NAMED = 2
@@ -121,8 +122,9 @@ def _certainty(answer: Answer) -> str:
         return " (one process)"
     widest = max(_LEAST_WIDTH, *(one.half_width for one in answer.seconds))
     digits = f"{100 * widest:.2g}" if widest < 0.1 else f"{100 * widest:.0f}"  # no exponent
-    width = f", within a factor of {1 + widest:.2g}" if widest >= 1 else f" +-{digits} %"
-    return width + _WHY[answer.certainty]
+    if widest >= 1:
+        return f"{' so far' * (answer.certainty == 'open')}: processes differ too much to tell"
+    return f" +-{digits} %{_WHY[answer.certainty]}"
 
 
 def _counted(standing: Standing) -> str:

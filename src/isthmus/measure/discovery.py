@@ -39,7 +39,7 @@ class FoundDevice:
     others: tuple[str, ...] = ()
     """Addresses of the same kind: see ``BackendDescription.others_of``."""
     beside: str = ""
-    """Address by which a run measures the same card fully; empty: this device's own."""
+    """Address by which a run measures the same ``subject`` fully; empty: this device's own."""
     like: str = ""
     """Address of the first device of the same kind, whose curve the run measures; empty: this
     device is the first."""
@@ -67,6 +67,17 @@ class FoundDevice:
         kind = self.description.properties.get("type", "")
         emulated = self.backend.emulates(self.description)
         return self.backend.has_runtime and kind != "cpu" and not emulated
+
+    @property
+    def subject(self) -> str:
+        """What it physically is: a PCIe function, or this machine's processor; empty: unknown.
+
+        Of devices with a runtime: several of these may reach the same one.
+        """
+        if self.accelerates:
+            return self.pci_address
+        of_processor = self.description.properties.get("type") == "cpu"
+        return "processor" if self.backend.has_runtime and self.real and of_processor else ""
 
     @property
     def direct_memory(self) -> str:
@@ -239,14 +250,17 @@ def real_devices() -> list[FoundDevice]:
 
 
 def grouped(devices: Sequence[FoundDevice]) -> list[FoundDevice]:
-    """The devices, each card's own API before the other APIs that reach the same PCIe function."""
+    """The devices, each card's own API before the other APIs that reach it.
+
+    Likewise the first of several runtimes that compute on this machine's processor.
+    """
     primary: dict[str, FoundDevice] = {}
     for device in sorted(devices, key=_by_api):
-        if device.accelerates and device.pci_address:
-            primary.setdefault(device.pci_address, device)
+        if device.subject:
+            primary.setdefault(device.subject, device)
     result: list[FoundDevice] = []
     for device in devices:
-        known = primary.get(device.pci_address) if device.accelerates else None
+        known = primary.get(device.subject)
         beside = known.address if known and known is not device else ""
         result.append(replace(device, beside=beside))
     return sorted(result, key=lambda device: bool(device.beside))

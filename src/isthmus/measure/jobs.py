@@ -166,9 +166,22 @@ class Job:
 
     def _with_state(self, row: tuple[int, ClockName], alone: Interval) -> Interval:
         """The interval of a row as a summary shows it: with what the host's state adds."""
-        part, clock = row
-        slow = self._slow.get(key_of(self.task.points[part])) if clock == "host" else None
+        slow = self._slow_of(row)
         return slow.widened(alone) if slow else alone
+
+    def _slow_of(self, row: tuple[int, ClockName]) -> Slow | None:
+        """What the host's state adds to a row, which may be unknown; None where it adds nothing.
+
+        Of a run without references, and of other clocks.
+        """
+        part, clock = row
+        return self._slow.get(key_of(self.task.points[part])) if clock == "host" else None
+
+    @property
+    def state_known(self) -> bool:
+        """Whether its intervals have what the host's state adds, as far as a run reads it."""
+        slow = map(self._slow_of, self._judged()) if self._slow else ()
+        return all(one is not None and one.known for one in slow)
 
     def judge_by(self, slow: Mapping[PointKey, Slow]) -> None:
         """Sets what the host's state adds to the rows of the run, by point."""
@@ -236,7 +249,10 @@ class Job:
         return {row: medians for row, medians in self.medians.items() if min(medians) > 0}
 
     def half_width(self, confidence: float) -> float:
-        """Relative half-width of the widest interval, as it is shown."""
+        """Relative half-width of the widest interval, as it is shown.
+
+        Infinite where the run reads the host's speed, and what that adds is not known yet.
+        """
         return self._half_widths(confidence)[0]
 
     def own_half_width(self, confidence: float) -> float:
@@ -261,9 +277,10 @@ class Job:
                 step_s = self.resolution_s[row]
                 interval = over_processes(medians, confidence, step_s)
                 interval = self._with_state(row, interval)
-                widest = max(widest, interval.half_width)
+                width = interval.half_width if self.state_known else math.inf
+                widest = max(widest, width)
                 if interval.half_width > exact(interval.value).spanning(step_s).half_width:
-                    narrowing = max(narrowing, interval.half_width)
+                    narrowing = max(narrowing, width)
             self._widths[confidence] = widest, narrowing
         return self._widths[confidence]
 

@@ -43,7 +43,7 @@ _STEP_SHARE = 0.02
 _OTHER_STEP_SHARE = 0.005
 """The same for other memory and for kernels: 0.3 s of a quick run, 64 MiB on that machine."""
 _HEADLINES_SHARE = 0.6
-"""Share of a quick run's time after which the curve begins, precise headlines or not."""
+"""Share of the run's time after which the curve begins, precise headlines or not."""
 _CHEAP_S = 0.05
 """Most seconds of a visit to a headline in a round of a later layer. On an H100 a visit to copies
 of 4 KiB takes 0.01 s."""
@@ -97,8 +97,6 @@ class Rounds:
         """Results that the jobs were last judged by."""
         self._judging = 0.0, -math.inf
         """How long the model of the host's state took, and when it ended, by ``time.monotonic``."""
-        self._ended: set[Job] = set()
-        """Jobs that had enough processes once. The host's state may open them again."""
         self._settings = settings
         self._last = last
         self._order = random.Random(settings.seed)
@@ -165,11 +163,11 @@ class Rounds:
         ``left_s``: seconds that the run still has. ``simulated``: whether to choose jobs whose time
         is simulated, or all others.
         """
-        self.judge()
+        # A job that waits for the host's state alone gets no process meanwhile.
+        self.judge(ANSWER_SHARE if any(map(self._awaits_state, self._jobs)) else _STATE_SHARE)
         unfinished = self._unfinished_of(simulated=simulated)
         if not unfinished and self.judge(AT_ONCE):
             unfinished = self._unfinished_of(simulated=simulated)
-        self._ended.update(j for j in self._jobs if j.processes and settled(j, self._settings))
         self._shared_s = self._shared_start_s(unfinished)
         left_s -= max(
             (self.start_s.get(job.device.address, 0.0) for job in unfinished), default=0.0
@@ -208,24 +206,23 @@ class Rounds:
         self._judged, self._judging = rows.results, (ended - now, ended)
         return True
 
-    def _can_end(self, job: Job) -> bool:
-        """Whether a job is visited until it is precise, before jobs of later layers are.
-
-        A job that the host's state opened again is visited with the rest at the end: its processes
-        are then spread over the run.
-        """
-        return job not in self._ended and not out_of_reach(job, self._settings)
+    def _awaits_state(self, job: Job) -> bool:
+        """Whether a job has processes for a look, and the host's state is not known for them."""
+        at = looks(job, self._settings)
+        return len(job.processes) in at[:-1] and not job.state_known
 
     def _of_layer(self, layer: Layer, unfinished: Sequence[Job], left_s: float) -> list[Job]:
         """The jobs of one layer that the next round visits."""
         waiting = [job for job in unfinished if self.turn(job) == layer]
-        begun = [job for job in waiting if job.processes and self._can_end(job)]
-        spent_s = self._settings.budget_s - left_s
-        if layer == Layer.HEADLINES and spent_s > _HEADLINES_SHARE * self._settings.budget_s:
-            begun = [job for job in begun if self._lacks_first_looks(job)]
+        visited = [job for job in waiting if job.processes]
+        begun = [job for job in visited if not out_of_reach(job, self._settings)]
         fresh = [job for job in waiting if not job.processes]
         if layer > Layer.HEADLINES:
             return self._batch([*begun, *fresh], left_s)
+        if self._settings.budget_s - left_s > _HEADLINES_SHARE * self._settings.budget_s:
+            begun = [job for job in begun if self._lacks_first_looks(job)]
+        elif not begun and not fresh:
+            begun = visited  # none becomes precise, as it seems, but each is known better
         if any(map(self._lacks_first_looks, begun)):
             fresh = []
         first = min(map(self._place, fresh), default=())

@@ -39,9 +39,10 @@ _STANDING_EVERY_S = 0.5
 several visits."""
 
 
-Certainty = Literal["precise", "open", "time", "scatter", "host"]
+Certainty = Literal["precise", "open", "time", "scatter", "host", "few"]
 """Whether intervals are as narrow as the run asks for. Else why not: further processes follow, the
-time is up, processes differ too much, or they agree and the host's own speed varies."""
+time is up, processes differ too much, they agree and the host's own speed varies, or they are too
+few to tell how it varies."""
 
 
 class Answer(NamedTuple):
@@ -163,7 +164,8 @@ class Runner:
         self._visitor = Visitor(self.jobs, self.settings, self.host_speed)
         self.out_of_time = False
         self._until = math.inf
-        self._answered: set[Job] = set()
+        self._answered: dict[Job, Certainty] = {}
+        """How certain each headline was when the watcher got it."""
         self._failures: Counter[tuple[str, str]] = Counter()
         """Number of jobs that ended with an error, by operation and message."""
         self._counted = -math.inf, Standing(0, 0, 0, 0, 0.0)
@@ -246,23 +248,42 @@ class Runner:
         """Passes a headline to the watcher once it is known.
 
         Devices that are like an earlier one wait for each other, and are answered together.
-        ``last``: the run is over, so that no further process makes a headline more precise.
+        ``last``: the run is over, so that no further process makes a headline more precise. An
+        answer whose certainty has changed is given again: see ``_is_open``.
         """
-        if job.task.headline is None or job.layer > Layer.HEADLINES or job in self._answered:
+        if job.task.headline is None or job.layer > Layer.HEADLINES:
             return
         together = self._same_question(job) if job.device.like else [job]
-        together = [one for one in together if one not in self._answered and not one.given_up]
+        together = [one for one in together if not one.given_up and self._is_open(one, last=last)]
         known = [one for one in together if one.processes and (last or self._is_known(one))]
-        if len(known) < len(together) and not last:
+        if not known or (len(known) < len(together) and not last):
             return
-        self._answered.update(known)
         seconds = {one.device.address: one.seconds(self.settings.confidence) for one in known}
         values = {address: one.value for address, one in seconds.items() if one and one.value > 0}
         named = apart(values) if len(values) > 1 else []
         agree = [one for one in known if one.device.address not in named]
         for group in [agree, *([one] for one in known if one not in agree)]:
             if group:
-                self.watcher.answered(self._answer_of(group, last=last))
+                answer = self._answer_of(group, last=last)
+                self._answered.update(dict.fromkeys(group, answer.certainty))
+                self.watcher.answered(answer)
+
+    def _is_open(self, job: Job, *, last: bool) -> bool:
+        """Whether a headline is to be answered: for the first time, or since that has changed.
+
+        It has become precise, or ``last`` it is no longer: more is known of the host's state. An
+        answer "so far" has its last word in any case.
+        """
+        before = self._answered.get(job)
+        if before is None or (last and before == "open"):
+            return True
+        precise = job.simulated or self._half_width(job) <= self.settings.precision
+        return precise != (before == "precise") and (precise or last)
+
+    def _half_width(self, job: Job) -> float:
+        """Relative half-width of an answer as a summary shows it; infinite where unknown."""
+        shown = job.shown(self.settings.confidence)
+        return shown.half_width if shown and job.state_known else math.inf
 
     def _is_known(self, job: Job) -> bool:
         """Whether the answer to a headline can be shown.
@@ -292,14 +313,14 @@ class Runner:
         intervals = [job.shown(self.settings.confidence) for job in jobs]
         known = [one for one in intervals if one]
         certainty: Certainty = "scatter"
-        if first.simulated or all(one.half_width <= self.settings.precision for one in known):
+        if first.simulated or all(self._half_width(job) <= self.settings.precision for job in jobs):
             certainty = "precise"
         elif any(may_narrow(job, self.settings) for job in jobs):
             certainty = "time" if last else "open"
         elif all(
             job.own_half_width(self.settings.confidence) <= self.settings.precision for job in jobs
         ):
-            certainty = "host"
+            certainty = "host" if all(job.state_known for job in jobs) else "few"
         return Answer(
             [job.device.address for job in jobs],
             first.task.headline.says,

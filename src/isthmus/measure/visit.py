@@ -34,13 +34,15 @@ from isthmus.results.run_file import (
     Settings,
     State,
 )
+from isthmus.statistics import FEWEST
 from isthmus.studies import by_name
 
 SHARE = 0.015
-"""Largest share of a run's time for readings. The first one, which allocates memory, is extra.
+"""Largest share of a run's time for readings.
 
-After a reading of c seconds the next reading waits c / SHARE seconds. Measured shares: 0.65 to
-0.95 % of runs of 20 and 30 s, 2.5 % of a run of 1.7 s (``benchmarks/RESULTS.md``)."""
+Beside it are the first one, which allocates memory, and one in each of the first processes. After a
+reading of c seconds the next reading waits c / SHARE seconds. Measured shares: 0.65 to 0.95 % of
+runs of 20 and 30 s, 2.5 % of a run of 1.7 s (``benchmarks/RESULTS.md``)."""
 _MOST_POINT_S = 20.0
 """Cap on the time of one point in one process."""
 _LEAST_VISIT_S = 0.1
@@ -71,7 +73,8 @@ class HostSpeed:
     spent_s: float = field(default=0.0, init=False)
     """Seconds that all readings took."""
     _next: float = field(default=-math.inf, init=False)
-    _is_first: bool = field(default=True, init=False)
+    _processes: set[int] = field(default_factory=set, init=False)
+    """Numbers of the processes that have read it."""
     _memory: int | None = field(default=None, init=False)
 
     def memory(self) -> int:
@@ -92,22 +95,24 @@ class HostSpeed:
         """Seconds from the start of the run to now, in whole microseconds."""
         return round(max(self.clock() - self.run_began, 0.0), 6)
 
-    def readings(self, worker: Responder) -> list[HostReading]:
+    def readings(self, worker: Responder, number: int) -> list[HostReading]:
         """A reading by a worker; none before it is time for one, or where memory is short.
 
-        Raises WorkerDiedError.
+        The first processes of a run, by ``number``, have one each without waiting: no answer is
+        certain before the state is known. Raises WorkerDiedError.
         """
         began = self.clock()
-        if began < self._next:
+        known = number in self._processes or len(self._processes) >= FEWEST
+        if known and began < self._next:
             return []
         speed = None
         with suppress(WorkerRefusedError):  # no memory for the copy: the point is measured anyway
             speed = worker.ask(protocol.ReadHostSpeed())
         took_s = self.clock() - began
         self.spent_s += took_s
-        if not self._is_first:  # the first one allocates memory: up to 0.1 s, once in a run
+        if self._processes:  # the first one allocates memory: up to 0.1 s, once in a run
             self._next = began + took_s / SHARE
-        self._is_first = False
+        self._processes.add(number)
         if not isinstance(speed, protocol.HostSpeed):
             return []
         at_s = self.since_start()
@@ -144,7 +149,7 @@ class Visitor:
             try:
                 with lend() as worker:
                     answer = worker.ask(request, allowed_s=most_s)
-                    readings = [] if job.simulated else self.host_speed.readings(worker)
+                    readings = [] if job.simulated else self.host_speed.readings(worker, number)
             except (WorkerRefusedError, WorkerDiedError):
                 if request is asked[-1]:
                     raise

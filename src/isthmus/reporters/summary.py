@@ -35,6 +35,11 @@ _COMMAND = 10
 _MINUTES_FROM_S = 120
 _MOST_ADDRESSES = 3
 """Addresses of alike devices that the title lists; of more, the first and the last."""
+_LEAST_ROWS = 6
+"""Headlines, at most, that commands make room for. A choice: both directions of a copy, and a row
+of each other study of a quick run."""
+_GIVES_WAY = ("Points:", "Try:", "Published:")
+"""Labels of commands that make room for headlines, the least useful first. A choice."""
 
 
 def text(run: Run) -> str:
@@ -60,9 +65,12 @@ def lines(
     bottom += _wrapped(left_out(run), 1)
     if any(one.clock == "hybrid" for one in results):
         bottom += _wrapped(HYBRID, 2)
-    if path is not None:
-        bottom += ["", *_commands(run, results, path)]
     room = LINES - 1 - len(top) - len(bottom) - 1  # the file's name comes last
+    if path is not None:
+        least = min(_LEAST_ROWS, sum(one.headline for one in results))
+        commands = _fitting(_commands(run, results, path), room - 1 - least)
+        bottom += ["", *commands]
+        room -= 1 + len(commands)
     table = list(_table(results, max(room, 1)))
     return [printable(line).rstrip() for line in (*top, *([""] if table else []), *table, *bottom)]
 
@@ -148,6 +156,8 @@ def _uncertain(one: Finding) -> str:
     known = one.interval is not None and one.interval.known
     if not known or one.interval is None or one.interval.half_width <= QUICK:
         return ""
+    if one.too_wide:
+        return " It is not certain: processes differ too much to tell."
     return f" It is not certain ({one.certainty}): processes differ, or the host varies."
 
 
@@ -307,8 +317,17 @@ def _seconds(run: Run) -> str:
     return f"{seconds / 60:.0f} min" if seconds >= _MINUTES_FROM_S else f"{seconds:.0f} s"
 
 
-def _commands(run: Run, results: Sequence[Finding], path: Path) -> list[str]:
-    """Commands: the page, the points, and more precise measurements."""
+def _fitting(commands: Sequence[tuple[str, list[str]]], room: int) -> list[str]:
+    """Lines of the commands that have room; those of ``_GIVES_WAY`` are left out first."""
+    kept = list(commands)
+    for given_up in _GIVES_WAY:
+        if sum(len(lines) for _, lines in kept) > room:
+            kept = [(label, lines) for label, lines in kept if label != given_up]
+    return [line for _, lines in kept for line in lines]
+
+
+def _commands(run: Run, results: Sequence[Finding], path: Path) -> list[tuple[str, list[str]]]:
+    """Commands, each with its label and lines: the page, the points, more precise measurements."""
     file = shorter(path)
     commands: list[tuple[str, Invocation | None]] = [
         ("Page:", invocation("report", file, "--force", "--open")),
@@ -325,10 +344,9 @@ def _commands(run: Run, results: Sequence[Finding], path: Path) -> list[str]:
     commands.append(("Try:", next(decide, None)))
     commands += [("Published:", command) for command in _published(run)]
     return [
-        line
+        (label, list(command_lines(command, f"{label:{_COMMAND}}")))
         for label, command in commands
         if command is not None
-        for line in command_lines(command, f"{label:{_COMMAND}}")
     ]
 
 

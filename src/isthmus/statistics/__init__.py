@@ -44,6 +44,8 @@ APART = 0.05
 """Share by which a figure differs from the median of alike devices for the device to be named.
 
 Pinned copies of two H100 of one node differ by 0.4 % at most (``benchmarks/RESULTS.md``)."""
+FEWEST = 3
+"""Processes of which the scatter says anything, and from which the host's state is known."""
 _LEAST_RELEVANT = 0.01
 _FAMILY = 0.2
 """Of the error of an interval: what all comparisons of one question may err together."""

@@ -26,7 +26,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from isthmus.statistics import Interval, combined
+from isthmus.statistics import FEWEST, Interval, combined
 from isthmus.student import both_tails
 
 Array = NDArray[np.float64]
@@ -36,8 +36,6 @@ HORIZON = 12.0
 
 Chosen with the weights below. 6 lengths hold 92 %, 24 lengths 94 to 95 % with intervals that are a
 fifth wider (``benchmarks/host_constants.py``)."""
-_FEWEST = 3
-"""Processes of a row of which the scatter says anything."""
 PRIOR_FREE = 4.0
 """Degrees of freedom that the scatter of a row's kind is worth, beside the row's own.
 
@@ -115,6 +113,10 @@ class Slow:
         return combined((1.0, 1.0), (interval.logarithm(), state)).exponential()
 
 
+UNKNOWN = Slow(math.nan, (), 0.0)
+"""Of a row whose run says nothing about the state of the machine."""
+
+
 def slow_parts(
     rows: Sequence[Row], readings: Mapping[int, Sequence[float]], at: Mapping[int, float],
     confidence: float = 0.95,
@@ -144,7 +146,7 @@ def _centred(numbers: Sequence[int], readings: Mapping[int, Sequence[float]]) ->
     width = max((len(one) for one in readings.values()), default=0)
     table = np.array([readings.get(n, [math.nan] * width) for n in numbers], dtype=np.float64)
     table = table.reshape(len(numbers), width)
-    if not width or np.isfinite(table).all(axis=1).sum() < _FEWEST:
+    if not width or np.isfinite(table).all(axis=1).sum() < FEWEST:
         return np.empty((len(numbers), 0))
     centred: Array = table - np.nanmean(table, axis=0)
     return centred
@@ -161,7 +163,7 @@ def _fenced(values: Array) -> Array:
     result = values.copy()
     for row in result:
         there = np.isfinite(row)
-        if there.sum() >= _FEWEST:
+        if there.sum() >= FEWEST:
             low, high = np.quantile(row[there], [0.25, 0.75])
             reach = _FENCE * (high - low)
             row[there] = np.clip(row[there], low - reach, high + reach)
@@ -278,7 +280,7 @@ class _Fit:
         for p, count in enumerate(self._counts):
             coefficients = tuple(map(float, self._sensitivity[p]))
             errors = tuple(map(float, np.sqrt(np.diag(self._spread[p]))))
-            if count < _FEWEST or not known:
+            if count < FEWEST or not known:
                 results.append(Slow(math.nan, coefficients, 0.0, errors))
                 continue
             mine = there[p]
@@ -299,7 +301,7 @@ class _Fit:
     def _shared(self, residuals: Array) -> tuple[Array | None, Array]:
         """Share of each row's variance that is common to rows, or None; and the common series."""
         scaled = np.nan_to_num(residuals / np.sqrt(self._variance)[:, None])
-        there = (self._used & (self._free[:, None] >= _FEWEST - 1)).astype(np.float64)
+        there = (self._used & (self._free[:, None] >= FEWEST - 1)).astype(np.float64)
         scaled *= there
         own = self._free / np.maximum(self._used.sum(axis=1), 1)
         together, number = scaled.sum(axis=0), there.sum(axis=0)
@@ -329,7 +331,7 @@ class _Fit:
         count = len(values)
         prior = np.array([weight for _, _, weight in _KERNELS])
         variance = float(np.var(values, ddof=1)) if count > 1 else 0.0
-        if count < _FEWEST or variance < _LEAST_VARIANCE:
+        if count < FEWEST or variance < _LEAST_VARIANCE:
             return prior, np.array([1 / _scatter(kernel[:-1, :-1]) for kernel in self._kernels])
         likelihoods, scales = [], []
         for kernel in self._kernels:

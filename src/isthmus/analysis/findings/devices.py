@@ -1,4 +1,4 @@
-"""Devices of a run that are alike, and cards that several APIs reach.
+"""Devices of a run that are alike, and cards or processors that several runtimes reach.
 
 Alike devices share one finding with their range; a device that differs from them is named. A card
 that is measured by its own API has one finding for each other API: by how much it differs.
@@ -22,21 +22,26 @@ from isthmus.thresholds import SMALL
 
 
 def beside(run: Run) -> dict[str, str]:
-    """Addresses of APIs that reach a card beside its own API, each with the address of that API."""
+    """Addresses of APIs that reach a card beside its own API, each with the address of that API.
+
+    Likewise of further runtimes that compute on the processor, each with that of the first.
+    """
     own: dict[str, DeviceRecord] = {}
     reached = [one for one in run.devices if one.real and not one.added]
     by_api = sorted(reached, key=lambda one: not backends.of(one.backend).own_api)
     for device in by_api:
-        if function := _function(device):
-            own.setdefault(function, device)
-    pairs = ((one, own.get(_function(one))) for one in reached)
+        if subject := _subject(device):
+            own.setdefault(subject, device)
+    pairs = ((one, own.get(_subject(one))) for one in reached)
     return {one.address: first.address for one, first in pairs if first and first is not one}
 
 
-def _function(device: DeviceRecord) -> str:
-    """PCIe function of a device with a runtime; empty for others, and where it is not known."""
+def _subject(device: DeviceRecord) -> str:
+    """What a device with a runtime physically is, as ``FoundDevice.subject``; empty: unknown."""
     if device.simulated or not backends.of(device.backend).has_runtime:
         return ""
+    if device.properties.get("type") == "cpu":
+        return "processor"
     return (device.link.get("address") or device.properties.get("pci_address", "")).lower()
 
 
@@ -110,6 +115,8 @@ def of_other_apis(context: AnalysisContext, ways: Sequence[str]) -> Iterator[Fin
         if not rates and later is None:
             continue
         api = names.get(device.api, device.api)
+        if device.api == known[first].api:
+            api = address
         texts = []
         if rates:
             least = min(rates, key=lambda ratio: ratio.value)

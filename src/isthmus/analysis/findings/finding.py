@@ -13,7 +13,7 @@ from isthmus.statistics import Interval
 from isthmus.units import Amount
 
 _WIDE = 10.0
-"""Intervals with a larger ratio of their ends are shown as a factor."""
+"""Intervals with a larger ratio of their ends tell nothing: they are not shown."""
 MOST_HEADLINES = 4
 """Headlines of one study."""
 ReferenceKind = Literal["limit", "published", "modelled", "memcpy", "other"]
@@ -114,11 +114,14 @@ class Finding(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def certainty(self) -> str:
-        """The interval as ``span``; a wide one as a factor, "within a factor of 30"."""
-        if self.interval is None or not self.interval.high > _WIDE * self.interval.low > 0:
-            return self.span
-        value, low, high, _ = self.interval
-        return self.span and f"within a factor of {number(max(high / value, value / low))}"
+        """The interval as ``span``; of one that is ``too_wide`` the reason, in words."""
+        return "processes differ" if self.too_wide else self.span
+
+    @property
+    def too_wide(self) -> bool:
+        """Whether the interval is so wide that the figure is known to no useful factor."""
+        one = self.interval
+        return one is not None and bool(self.span) and one.high > _WIDE * one.low > 0
 
     @property
     def percent(self) -> str:
