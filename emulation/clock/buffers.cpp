@@ -64,9 +64,7 @@ void populate(void* memory, std::size_t bytes) {
   program_time.count(counted);
 }
 
-bool is_buffer(const void* caller) {
-  return has_card() && (in_scheduler(caller) || in_shim(caller));
-}
+bool is_buffer(const void* caller) { return has_card() && in_runtime(caller); }
 
 }  // namespace
 

@@ -203,6 +203,17 @@ void redirect(const Code& code, void (*how)(void* library, std::span<unsigned ch
   }
 }
 
+/// Whether a library, which is loaded, is our own shim.
+bool has_mark(const char* path) {
+  void* const library = path == nullptr ? nullptr : dlopen(path, RTLD_LAZY | RTLD_NOLOAD);
+  if (library == nullptr) {
+    return false;
+  }
+  const bool found = dlsym(library, "isthmus_shim") != nullptr;
+  dlclose(library);
+  return found;
+}
+
 bool is_shim(const char* path) {
   const std::string_view name = file_of(path);
   return name.starts_with("libxrt_core.so") || name.starts_with("libxrt_hwemu.so");
@@ -265,6 +276,22 @@ bool kernels_are_beyond(Nanoseconds time) {
   return xrt_scheduler.is_settled();
 }
 
+/// Cards of our own shim.
+constinit std::array<std::atomic<CardSlot*>, process::most_cards> own_cards{};
+
+/// Whether nothing is left to be done on them before `time`.
+bool own_cards_are_beyond(Nanoseconds time) {
+  const auto wanted = static_cast<std::uint64_t>(time) * femtoseconds;
+  return std::ranges::none_of(own_cards, [wanted](const std::atomic<CardSlot*>& card) {
+    const CardSlot* const slot = card;
+    // A difference, for times wrap.
+    return slot != nullptr && slot->pending != 0 &&
+           static_cast<std::int64_t>(slot->done_fs - wanted) < 0;
+  });
+}
+
+constinit bool own_shim = false;
+
 /// How often others may disturb looks of a thread, one after another: some wait in loops of their
 /// own, which must not hold time up.
 constexpr int most_disturbed = 100;
@@ -273,6 +300,32 @@ thread_local constinit int disturbed = 0;
 }  // namespace
 
 bool has_card() { return program_time.has_started(); }
+
+bool is_own_shim() { return own_shim; }
+
+void enter_card(CardSlot& slot) {
+  for (auto& card : own_cards) {
+    CardSlot* free = nullptr;
+    if (card.compare_exchange_strong(free, &slot) || free == &slot) {
+      return;
+    }
+  }
+}
+
+void forget_card(const CardSlot& slot) {
+  for (auto& card : own_cards) {
+    if (card == &slot) {
+      card = nullptr;
+    }
+  }
+}
+
+bool is_next_in_call(Nanoseconds time, bool in_turn) {
+  const VirtualTime::Look look = program_time.look(time);
+  const bool seems_next =
+      look.earliest >= time && (look.first || !in_turn) && deadlines.earliest() >= time;
+  return seems_next && program_time.activity_before(time) == look.activity;
+}
 
 bool is_next(Nanoseconds time) {
   // One after the other is looked at. A thread that was seen to wait may be woken before the next
@@ -283,6 +336,7 @@ bool is_next(Nanoseconds time) {
   bool held_up = false;
   const bool seems_next =
       program_time.earliest_other() >= time && deadlines.earliest() >= time &&
+      own_cards_are_beyond(time) &&
       (is_scheduler() || (held_up = xrt_scheduler.is_held_up()) || kernels_are_beyond(time));
   const auto alone = [&] {
     return xrt_scheduler.steps == steps && program_time.activity_before(time) == activity &&
@@ -306,6 +360,12 @@ void end_waiting_kernels(process::Ending with, std::optional<unsigned> card) {
 }
 
 bool kernel_runs() {
+  if (std::ranges::any_of(own_cards, [](const std::atomic<CardSlot*>& card) {
+        const CardSlot* const slot = card;
+        return slot != nullptr && (slot->busy != 0 || slot->pending != 0);
+      })) {
+    return true;
+  }
   for (std::size_t index = 0; index < connection_count; ++index) {
     const CardSlot* slot = connections[index].slot;
     if (slot != nullptr && slot->busy != 0) {
@@ -316,16 +376,20 @@ bool kernel_runs() {
 }
 
 bool in_shim(const void* code) { return shim.has(code); }
-bool in_scheduler(const void* code) { return scheduler.has(code); }
+bool in_scheduler(const void* code) { return !own_shim && scheduler.has(code); }
 bool in_opencl(const void* code) { return opencl.has(code) || opencl_devices.has(code); }
+bool in_runtime(const void* code) { return scheduler.has(code) || shim.has(code); }
 
 void learn_loaded_shim() {
   bool is_loaded = false;
   dl_iterate_phdr(find_shim, &is_loaded);
   if (is_loaded) {
     dl_iterate_phdr(find_code, nullptr);
-    redirect(shim, redirect_shim);
-    redirect(scheduler, redirect_scheduler);
+    own_shim = has_mark(shim.path);
+    if (!own_shim) {
+      redirect(shim, redirect_shim);
+      redirect(scheduler, redirect_scheduler);
+    }
     redirect(opencl, redirect_opencl);
   }
 }
@@ -447,6 +511,9 @@ void forget_calls() {
   }
   for (auto& known : known_mutexes) {
     known = nullptr;
+  }
+  for (auto& card : own_cards) {
+    card = nullptr;
   }
 }
 

@@ -12,6 +12,15 @@
 
 namespace isthmus::card::clock {
 
+/// Whether the shim is our own (emulation/shim), which tells of its calls by itself.
+bool is_own_shim();
+/// A card of our own shim: what happens on it next is in its slot.
+void enter_card(process::CardSlot& slot);
+void forget_card(const process::CardSlot& slot);
+/// `is_next` for a thread that is in a call into a card of our own shim; `in_turn`: it is the first
+/// of those that are there, too.
+bool is_next_in_call(Nanoseconds time, bool in_turn);
+
 /// Whether an address lies in the shim's code; `learn` as well, where it is not known yet.
 bool in_shim(const void* code);
 bool learn_shim(const void* code);
@@ -22,6 +31,8 @@ void learn_loaded_shim();
 bool in_scheduler(const void* code);
 /// Whether it lies in XRT's OpenCL, or in the library by which that reaches its devices.
 bool in_opencl(const void* code);
+/// Whether it lies in XRT's common library, or in the shim.
+bool in_runtime(const void* code);
 
 /// XRT's scheduler writes that a command is completed before it marks the command as done. A
 /// program that has read the first and starts the command again finds it in use: waits until it is

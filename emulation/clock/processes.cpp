@@ -145,7 +145,8 @@ void forget_device_processes() {
 
 ISTHMUS_INTERPOSED pid_t fork() noexcept {
   const char* session = std::getenv(folder_variable);
-  if (page() == nullptr || session == nullptr || !learn_shim(__builtin_return_address(0))) {
+  if (page() == nullptr || session == nullptr || !learn_shim(__builtin_return_address(0)) ||
+      is_own_shim()) {
     return real_fork();
   }
   const pid_t device = start_device_process(session);
@@ -179,7 +180,7 @@ ISTHMUS_INTERPOSED int socket(int domain, int type, int protocol) noexcept {
 /// the exit code is chance. A board's driver has none.
 ISTHMUS_INTERPOSED int sigaction(int signal, const struct sigaction* action,
                                  struct sigaction* before) noexcept {
-  if (page() != nullptr && learn_shim(__builtin_return_address(0))) {
+  if (page() != nullptr && learn_shim(__builtin_return_address(0)) && !is_own_shim()) {
     return 0;
   }
   return real_sigaction(signal, action, before);

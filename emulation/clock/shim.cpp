@@ -61,7 +61,7 @@ Role role_of(const void* creator, Routine* routine, const void* argument) {
   const void* code = is_of(creator, "libstdc++.so") ? *static_cast<void* const*>(argument)
                                                     : reinterpret_cast<const void*>(routine);
   if (is_of(code, "libxrt_coreutil")) {
-    return starts_scheduler() ? Role::scheduler : Role::program;
+    return !is_own_shim() && starts_scheduler() ? Role::scheduler : Role::program;
   }
   return is_of(code, "libxrt_") ? Role::shim : Role::program;
 }
@@ -106,6 +106,9 @@ ISTHMUS_INTERPOSED int setenv(const char* name, const char* value, int overwrite
 ISTHMUS_INTERPOSED int pthread_mutex_lock(pthread_mutex_t* mutex) noexcept {
   const void* caller = __builtin_return_address(0);
   const bool of_shim = in_shim(caller);
+  if (of_shim && is_own_shim()) {
+    return real_lock(mutex);
+  }
   if (of_shim) {
     await_turn(mutex);
   } else if (in_scheduler(caller)) {
@@ -128,6 +131,9 @@ ISTHMUS_INTERPOSED int pthread_mutex_lock(pthread_mutex_t* mutex) noexcept {
 ISTHMUS_INTERPOSED int pthread_mutex_unlock(pthread_mutex_t* mutex) noexcept {
   const void* caller = __builtin_return_address(0);
   const bool of_shim = in_shim(caller);
+  if (of_shim && is_own_shim()) {
+    return real_unlock(mutex);
+  }
   const bool ends = of_shim && on_unlocking(mutex);
   const Nanoseconds end = ends ? call_end() : 0;
   if (!of_shim && has_card()) {

@@ -66,6 +66,7 @@ VirtualTime::Thread* VirtualTime::reserve(Role role, Nanoseconds began) {
       thread.doing = Doing::unknown;
       thread.counts = true;
       thread.in_slice = false;
+      thread.parked = nullptr;
       thread.seen = 0;
       thread.base = std::max(began, latest_);
       thread.id = reserved_id;
@@ -200,7 +201,7 @@ void VirtualTime::leave(Nanoseconds time) {
     const bool acts = thread.doing == Doing::call || thread.doing == Doing::leaving;
     // One that gives a command may wait for the scheduler's lock: that takes no time.
     const bool waits = !acts && thread.counts;
-    if (id > 0 && &thread != own && waits && thread.base < all && !system_.runs(id)) {
+    if (id > 0 && &thread != own && waits && thread.base < all && !runs(thread, id)) {
       const Nanoseconds there = time_of(thread);
       thread.base = std::max(there, all);
       thread.used = system_.processor_time(id);
@@ -232,7 +233,7 @@ Nanoseconds VirtualTime::earliest_but(const Thread* self) const {
       earliest = std::min(earliest, thread.base);
     } else if (thread.doing == Doing::call || thread.doing == Doing::leaving) {
       earliest = std::min(earliest, thread.goal);
-    } else if (system_.runs(id)) {
+    } else if (runs(thread, id)) {
       earliest = std::min(earliest, time_of(thread));
     }
   }
@@ -246,12 +247,22 @@ Nanoseconds VirtualTime::earliest_other() {
 
 std::int64_t VirtualTime::activity_before(Nanoseconds time) {
   const Locked lock(locked_);
+  return activity_up_to(time);
+}
+
+VirtualTime::Look VirtualTime::look(Nanoseconds time) {
+  const Locked lock(locked_);
+  return {
+      .earliest = earliest_but(own), .activity = activity_up_to(time), .first = is_first_at(time)};
+}
+
+std::int64_t VirtualTime::activity_up_to(Nanoseconds time) const {
   std::int64_t activity = ended_;
   for (std::size_t index = 0; index < end_; ++index) {
     const Thread& thread = threads_[index];
     const pid_t id = thread.id;
     if (id == 0 || &thread == own || thread.role != Role::program ||
-        thread.doing != Doing::unknown || thread.in_slice) {
+        thread.doing != Doing::unknown || thread.in_slice || thread.parked != nullptr) {
       continue;
     }
     const Nanoseconds used = id > 0 ? system_.processor_time(id) : 0;
@@ -275,8 +286,25 @@ void VirtualTime::end_slice(bool woken) {
   }
 }
 
+void VirtualTime::park(const void* condition) {
+  if (own != nullptr) {
+    own->parked = condition;
+  }
+}
+
+void VirtualTime::unpark(const void* condition) {
+  for (std::size_t index = 0; index < end_; ++index) {
+    const void* waited_for = condition;
+    threads_[index].parked.compare_exchange_strong(waited_for, nullptr);
+  }
+}
+
 bool VirtualTime::is_first(Nanoseconds time) {
   const Locked lock(locked_);
+  return is_first_at(time);
+}
+
+bool VirtualTime::is_first_at(Nanoseconds time) const {
   return std::none_of(threads_.begin(), threads_.begin() + end_, [&](const Thread& thread) {
     const pid_t id = thread.id;
     if (id == 0 || &thread == own || thread.role != Role::program) {
@@ -285,7 +313,7 @@ bool VirtualTime::is_first(Nanoseconds time) {
     if (thread.doing == Doing::call || thread.doing == Doing::leaving) {
       return thread.goal < time || (thread.goal == time && &thread < own);
     }
-    return id < 0 ? thread.base <= time : system_.runs(id) && time_of(thread) <= time;
+    return id < 0 ? thread.base <= time : runs(thread, id) && time_of(thread) <= time;
   });
 }
 
@@ -297,8 +325,10 @@ bool VirtualTime::others_wait() {
       return false;
     }
     // One that waits in slices looks now and then, which is no computing of its own.
-    return id < 0 || (thread.doing == Doing::unknown ? system_.runs(id) || system_.waits_outside(id)
-                                                     : thread.doing != Doing::waiting);
+    if (id < 0 || thread.doing != Doing::unknown) {
+      return id < 0 || thread.doing != Doing::waiting;
+    }
+    return thread.parked == nullptr && (system_.runs(id) || system_.waits_outside(id));
   });
 }
 

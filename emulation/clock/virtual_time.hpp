@@ -58,8 +58,10 @@ class VirtualTime {
     Doing doing = Doing::unknown;
     bool counts = true;                  ///< what it computes
     std::atomic<bool> in_slice = false;  ///< of a wait without a deadline
-    Nanoseconds base = 0;                ///< its time when it had used `used`
-    Nanoseconds used = 0;                ///< processor time
+    /// The condition for which it waits without a deadline, until somebody signals that.
+    std::atomic<const void*> parked = nullptr;
+    Nanoseconds base = 0;  ///< its time when it had used `used`
+    Nanoseconds used = 0;  ///< processor time
     Nanoseconds goal = 0;
     Nanoseconds seen = 0;
   };
@@ -102,10 +104,23 @@ class VirtualTime {
   /// Changes when another thread of the program does something before `time`: computes, or ends a
   /// wait or a call. Threads that wait in slices, and look now and then, do nothing by that.
   [[nodiscard]] std::int64_t activity_before(Nanoseconds time);
+  /// `earliest_other`, `activity_before` and `is_first` at once.
+  struct Look {
+    Nanoseconds earliest = never;
+    std::int64_t activity = 0;
+    bool first = false;
+  };
+  [[nodiscard]] Look look(Nanoseconds time);
   /// The calling thread waits without a deadline, and looks now and then: a slice of that begins,
   /// or ends, as the thread was woken or looks. They take no lock, which many threads would want.
   static void begin_slice();
   void end_slice(bool woken);
+
+  /// The calling thread waits without a deadline until somebody signals this condition, or no
+  /// longer does (null). So nobody has to ask the system whether it runs.
+  static void park(const void* condition);
+  /// Somebody signals a condition: threads that wait for it may go on.
+  void unpark(const void* condition);
 
   /// Whether the caller is to act before all others that may act at `time` or before: of several
   /// that wait there, in the order of their places, which is that of their start.
@@ -123,7 +138,14 @@ class VirtualTime {
 
   [[nodiscard]] Nanoseconds time_of(const Thread& thread) const;
   [[nodiscard]] Nanoseconds time_of(const Thread& thread, Nanoseconds used) const;
+  /// Whether the thread runs, or could.
+  [[nodiscard]] bool runs(const Thread& thread, pid_t id) const {
+    return thread.parked == nullptr && system_.runs(id);
+  }
   [[nodiscard]] Nanoseconds earliest_but(const Thread* self) const;
+  // These need the lock.
+  [[nodiscard]] std::int64_t activity_up_to(Nanoseconds time) const;
+  [[nodiscard]] bool is_first_at(Nanoseconds time) const;
 
   System system_;
   std::atomic<bool> locked_ = false;

@@ -203,7 +203,9 @@ ISTHMUS_INTERPOSED int usleep(useconds_t microseconds) {
 }
 
 ISTHMUS_INTERPOSED int pthread_cond_wait(pthread_cond_t* condition, pthread_mutex_t* mutex) {
+  VirtualTime::park(condition);
   const int result = real_untimed_wait(condition, mutex);
+  VirtualTime::park(nullptr);
   follow_others(condition);
   return result;
 }
@@ -211,12 +213,14 @@ ISTHMUS_INTERPOSED int pthread_cond_wait(pthread_cond_t* condition, pthread_mute
 ISTHMUS_INTERPOSED int pthread_cond_signal(pthread_cond_t* condition) noexcept {
   ++signals_of(condition);
   tell_others(condition);
+  program_time.unpark(condition);
   return real_signal(condition);
 }
 
 ISTHMUS_INTERPOSED int pthread_cond_broadcast(pthread_cond_t* condition) noexcept {
   ++signals_of(condition);
   tell_others(condition);
+  program_time.unpark(condition);
   return real_broadcast(condition);
 }
 

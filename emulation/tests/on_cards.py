@@ -41,6 +41,14 @@ XRT = """
 #include <xrt/xrt_kernel.h>
 """
 
+WITH_BOTH_SHIMS = pytest.mark.parametrize("card_exec", ["xrt", "own"], indirect=True)
+"""A test that runs once with XRT's emulation shim, once with our own."""
+BOTH_ON_REQUEST = pytest.mark.parametrize(
+    "card_exec", ["xrt", "own"] if os.environ.get("ISTHMUS_TEST_BOTH") else ["xrt"], indirect=True
+)
+"""The same for tests with threads, where our own shim was once seen to fail: on request alone."""
+SHIM = os.environ.get("ISTHMUS_TEST_SHIM", "xrt")
+"""Shim of all other tests: with ``own`` they show what our own shim lacks."""
 IN_VERILOG = pytest.mark.skipif(shutil.which("verilator") is None, reason="no verilator here")
 PROBE = """
 #include <cstdint>
@@ -162,9 +170,11 @@ def preloading(library: Path, *command: object) -> tuple[object, ...]:
 
 
 @pytest.fixture
-def card_exec(isthmus: Command) -> Run:
+def card_exec(isthmus: Command, request: pytest.FixtureRequest) -> Run:
+    shim: str = getattr(request, "param", SHIM)
+
     def run(*arguments: object) -> Ran:
-        ended = isthmus("card", "exec", *map(str, arguments))
+        ended = isthmus("card", "exec", "--shim", shim, *map(str, arguments))
         assert "Traceback" not in ended.stderr
         return Ran(ended.returncode, ended.stdout, ended.stderr.splitlines())
 

@@ -526,3 +526,21 @@ def test_the_cards_own_xclbin_has_ddr_behind_the_boards_hbm(
     design = kernels.design(["read_bandwidth"], board)
     assert [memory.name for memory in design.build().memories] == expected
     assert design.connect == {"read_bandwidth_1.input0": ("HBM[0]", "HOST[0]")}
+
+
+def test_each_instance_runs_its_kernels_code(
+    card_exec: Run, isthmus: Command, tmp_path: Path
+) -> None:
+    """The loader took a copy of one kernel's library for that of another kernel."""
+    for number, name in enumerate(("a", "b"), start=1):
+        code = f'extern "C" void {name}(int* out) {{ out[0] = {number}; }}\n'
+        (tmp_path / f"{name}.cpp").write_text(code)
+    (tmp_path / "two.cfg").write_text("[connectivity]\nnk=a:2:a_1.a_2\nnk=b:2:b_1.b_2\n")
+    build = ("card", "kernel", "build", "a.cpp", "b.cpp", "--config", "two.cfg", "-o", "two.xclbin")
+    made = isthmus(*build)
+    assert made.returncode == 0, made.stderr
+    program = compiled(SOURCES / "instances.cpp", tmp_path / "program")
+    instances = ["a:{a_1}", "a:{a_2}", "b:{b_1}", "b:{b_2}"]
+    ran = card_exec("--clock", "wall", "--kernels", ".", "--", program, "two.xclbin", *instances)
+    assert ran.code == 0, ran.errors
+    assert ran.output.endswith("1 1 2 2 ")

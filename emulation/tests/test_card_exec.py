@@ -18,7 +18,7 @@ from typing import Any
 
 import psutil
 import pytest
-from on_cards import Made, Ran, Run, card_exec, emulated, programs
+from on_cards import BOTH_ON_REQUEST, Made, Ran, Run, card_exec, emulated, programs
 
 from conftest import LIMIT_S, Command
 from isthmus.emulation import execution
@@ -106,6 +106,7 @@ def test_computing_takes_its_processor_time(native: Run) -> None:
     assert figures["before"] >= 0.2  # wall time, before a card is open
 
 
+@BOTH_ON_REQUEST
 def test_copies_take_what_the_card_and_its_driver_take(native: Run, tmp_path: Path) -> None:
     path = tmp_path / "trace.json"
 
@@ -171,6 +172,7 @@ def test_no_thread_sees_time_go_back(native: Run) -> None:
     assert figures["steps_back"] == 0
 
 
+@BOTH_ON_REQUEST
 def test_cards_work_at_a_time(native: Run) -> None:
     def both() -> dict[str, float]:
         ran = native("two_cards", "--board", "u250", "--board", "u250")
@@ -180,6 +182,7 @@ def test_cards_work_at_a_time(native: Run) -> None:
     assert 0.99 < least(both, {"ratio": 1.01})["ratio"] < 1.01
 
 
+@BOTH_ON_REQUEST
 def test_units_work_at_a_time_from_the_first_start_on(native: Run) -> None:
     """XRT's scheduler may begin its work only when both have been started."""
     ran = [native("two_units", "--clock", "card", "--board", "u250") for _ in range(5)]
@@ -189,6 +192,7 @@ def test_units_work_at_a_time_from_the_first_start_on(native: Run) -> None:
 
 @pytest.mark.parametrize("what", ["overlapping", "two_cards", "copying"])
 @pytest.mark.slow
+@BOTH_ON_REQUEST
 def test_without_the_programs_computing_all_runs_are_alike(native: Run, what: str) -> None:
     """Beside two threads that keep the processors busy, too."""
     options = ("--clock", "card", "--board", "u250", "--board", "u250")
@@ -209,6 +213,7 @@ def test_without_the_programs_computing_all_runs_are_alike(native: Run, what: st
 
 
 @pytest.mark.parametrize("program", ["opencl", "opencl_loader"])
+@BOTH_ON_REQUEST
 def test_events_of_opencl_have_the_cards_time(
     card_exec: Run, programs: Made, tmp_path: Path, program: str
 ) -> None:

@@ -17,6 +17,7 @@ from conftest import LIMIT_S, Command
 from isthmus import emulation
 from isthmus.emulation import elf
 from isthmus.emulation.requirements import GLIBC, XRT, Requirement, glibc_version
+from isthmus.emulation.root import own_shim
 from isthmus.emulation.session import CLOCK
 from isthmus.errors import NoDeviceError
 from isthmus.system import xrt
@@ -198,7 +199,8 @@ def test_the_page_names_what_the_clock_replaces_and_glibc_has_it_all() -> None:
     if not CLOCK.exists():
         pytest.skip("Isthmus was built without its virtual clock")
     symbols = elf.Library(CLOCK.read_bytes()).symbols
-    replaced = {name for name, symbol in symbols.items() if symbol.section}
+    defined = {name for name, symbol in symbols.items() if symbol.section}
+    replaced = {name for name in defined if not name.startswith("isthmus_clock_")}
     of_xrt = {name for name in replaced if re.match(r"xrt|_ZNK?\d+xrt", name)}
     of_opencl = {name for name in replaced if re.match("cl[A-Z]", name)}
     text = PAGE.read_text("utf-8")
@@ -215,3 +217,18 @@ def test_the_page_names_what_the_clock_replaces_and_glibc_has_it_all() -> None:
     assert {name for name in replaced if not hasattr(libc, name)} == set()
     (row,) = re.findall(r"^\| functions replaced \|(.*?)\|", text, re.MULTILINE)
     assert set(re.findall(r"`(\w+)`", row)) == replaced
+
+
+def test_our_shim_is_refused_where_xrt_has_other_functions(
+    here: xrt.Installation, tmp_path: Path
+) -> None:
+    assert own_shim(here).exists()
+    for version in ("2.16.204", "2.13.0"):
+        (tmp_path / f"libxrt_coreutil.so.{version}").touch()
+        link = tmp_path / "libxrt_coreutil.so.2"
+        link.unlink(missing_ok=True)
+        link.symlink_to(f"libxrt_coreutil.so.{version}")
+        known = "our shim knows XRT 2.13, here is XRT 2.16.204"
+        said = known if version == "2.16.204" else "was built with other functions"
+        with pytest.raises(NoDeviceError, match=re.escape(said)):
+            own_shim(xrt.Installation(tmp_path))

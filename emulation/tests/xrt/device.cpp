@@ -9,6 +9,7 @@
 
 #include "../../../card/tests/u250.hpp"
 #include "isthmus/card/card.hpp"
+#include "isthmus/card/process/channel.hpp"
 
 using namespace isthmus::card;
 using namespace isthmus::card::process;
@@ -45,7 +46,7 @@ struct Bench {
 
   Timing timing{Board::from(u250())};
   Meter meter{Meter::Place{}};
-  ProgramMemory host{"/nowhere"};
+  RemoteMemory host{"/nowhere"};
   Device device;
 
   Reply ask(Call call, MessageWriter& request) {
@@ -189,7 +190,7 @@ TEST_CASE("A buffer takes the place of what was reached for without one", "[card
 TEST_CASE("Memory that the board lacks is refused by name", "[card][process]") {
   Timing timing{Board::from(u250())};
   Meter meter{Meter::Place{}};
-  ProgramMemory host{"/nowhere"};
+  RemoteMemory host{"/nowhere"};
   const auto device_of = [&](const std::string& memories) {
     return Device(described("isthmus.card/1\n" + memories + "end\n"), timing, host, meter, {});
   };

@@ -34,7 +34,7 @@ struct Program {
 
   Timing timing{Board::from(u250())};
   Meter meter{Meter::Place{}};
-  ProgramMemory host{"/nowhere"};
+  RemoteMemory host{"/nowhere"};
   Device device;
 
   static Description parsed(const std::string& text) {

@@ -148,6 +148,9 @@ void count(const volatile void* pointer, std::uint64_t size, bool write) {
   }
 }
 
+constexpr std::size_t most_kept_windows = 16;
+std::vector<WindowMemory> kept_windows;
+
 class Run {
  public:
   explicit Run(isthmus_kernel_run& run) : run_(run) { windows_.reserve(kernel.count); }
@@ -156,11 +159,17 @@ class Run {
   ~Run() {
     ignore();
     for (Window& window : windows_) {
-      munmap(window.mapping, window.mapped);
-      if (window.before != nullptr) {
-        munmap(window.before, window.bytes);
-      }
       window.unwritten.forget();
+      std::byte* const before = window.before != nullptr ? window.before : window.before_room;
+      if (window.is_reusable() && kept_windows.size() < most_kept_windows) {
+        kept_windows.push_back(
+            {.mapping = window.mapping, .mapped = window.mapped, .before = before});
+        continue;
+      }
+      munmap(window.mapping, window.mapped);
+      if (before != nullptr) {
+        munmap(before, window.bytes);
+      }
     }
   }
 
@@ -288,6 +297,19 @@ class Run {
   }
 
   /// The copy of a buffer; two arguments with one buffer have one copy.
+  /// The memory of a window that is over, which had as many pages; null where there is none.
+  static void* take_kept(Window& window) {
+    const auto found = std::ranges::find(kept_windows, window.mapped, &WindowMemory::mapped);
+    if (found == kept_windows.end()) {
+      return nullptr;
+    }
+    void* const mapping = found->mapping;
+    window.is_open = true;
+    window.before_room = found->before;
+    kept_windows.erase(found);
+    return mapping;
+  }
+
   Window& window_of(const Argument& argument, std::uint64_t address) {
     for (Window& window : windows_) {
       if (address - window.card_address < window.bytes) {
@@ -301,8 +323,11 @@ class Run {
     window.card_address = address;
     window.bytes = run_.bytes_at(run_.card, address);
     window.mapped = whole_pages(window.bytes) + 2 * guard_bytes;
-    void* mapping =
-        mmap(nullptr, window.mapped, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    void* mapping = take_kept(window);
+    if (mapping == nullptr) {
+      mapping = mmap(nullptr, window.mapped, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE,
+                     -1, 0);
+    }
     if (mapping == MAP_FAILED) {
       throw std::runtime_error("no memory for the buffer of argument " +
                                std::string(argument.name));

@@ -50,6 +50,14 @@ inline void check(int failed) {
   }
 }
 
+/// Memory of a window that is over. Mapping memory anew for each run would take most of a short
+/// run's wall time.
+struct WindowMemory {
+  std::byte* mapping = nullptr;
+  std::uint64_t mapped = 0;
+  std::byte* before = nullptr;
+};
+
 /// A copy of one argument's buffer, between pages that nothing may touch.
 struct Window {
   const isthmus_kernel_run* run = nullptr;
@@ -59,8 +67,10 @@ struct Window {
   std::uint64_t copied = 0;  ///< more, where the kernel reached for what lies behind
   std::uint64_t mapped = 0;
   std::byte* mapping = nullptr;
-  std::uint64_t begin = 0;      ///< the copy's address here
-  std::byte* before = nullptr;  ///< what it was, where the kernel may write
+  bool is_open = false;              ///< all of its pages, for it has the memory of another window
+  std::byte* before_room = nullptr;  ///< for `before`, from that window
+  std::uint64_t begin = 0;           ///< the copy's address here
+  std::byte* before = nullptr;       ///< what it was, where the kernel may write
   Accesses reads, writes;
   Pieces written;
   /// Nobody else writes to the buffer before the run ends: where the first and the last byte that
@@ -129,8 +139,12 @@ struct Window {
     if (before != nullptr || bytes == 0) {
       return;
     }
-    void* made = mmap(nullptr, bytes, PROT_READ | PROT_WRITE,
-                      MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    void* made = before_room;
+    if (made == nullptr) {
+      made = mmap(nullptr, bytes, PROT_READ | PROT_WRITE,
+                  MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    }
+    before_room = nullptr;
     if (made == MAP_FAILED) {
       throw std::runtime_error("no memory for the buffer of argument " +
                                std::string(argument->name));
@@ -177,12 +191,22 @@ struct Window {
     }
   }
 
+  /// Whether another window with as many pages can have the memory.
+  [[nodiscard]] bool is_reusable() const {
+    return missing.empty() && copied == bytes && bytes <= block_bytes;
+  }
+
   /// Makes the copy longer, with what the card has there.
   void extend(std::uint64_t end) {
     if (!missing.empty()) {
       fetch(missing.size() - 1);
     }
-    open(whole_pages(copied), whole_pages(end));
+    if (is_open) {  // what the other window left behind the buffer's end
+      std::memset(copy() + end, 0, whole_pages(end) - end);
+      is_open = false;
+    } else {
+      open(whole_pages(copied), whole_pages(end));
+    }
     check(run->load(run->card, card_address + copied, copy() + copied, end - copied));
     copied = end;
   }

@@ -114,14 +114,14 @@ bool Channel::send(std::span<const std::byte> first, std::span<const std::byte> 
   return true;
 }
 
-Channel& ProgramMemory::channel() {
+Channel& RemoteMemory::channel() {
   if (!channel_) {
     channel_.emplace(socket_, host_memory_patience);
   }
   return *channel_;
 }
 
-Message ProgramMemory::ask(MessageWriter& request, Call call, std::span<const std::byte> data) {
+Message RemoteMemory::ask(MessageWriter& request, Call call, std::span<const std::byte> data) {
   // Here, and only here, an answer's header is as long as a request's.
   std::array<std::byte, request_header_bytes> header{};
   if (!channel().send(request.request(call), data) || !channel().receive(header)) {
@@ -134,7 +134,7 @@ Message ProgramMemory::ask(MessageWriter& request, Call call, std::span<const st
   return Message(answer_);
 }
 
-void ProgramMemory::read(std::uint64_t address, std::span<std::byte> to) {
+void RemoteMemory::read(std::uint64_t address, std::span<std::byte> to) {
   while (!to.empty()) {
     const auto piece = to.first(std::min(to.size(), portion_bytes));
     MessageWriter request;
@@ -149,7 +149,7 @@ void ProgramMemory::read(std::uint64_t address, std::span<std::byte> to) {
   }
 }
 
-std::uint64_t ProgramMemory::bytes_at(std::uint64_t address, std::uint64_t most) {
+std::uint64_t RemoteMemory::bytes_at(std::uint64_t address, std::uint64_t most) {
   // The program does not tell; it refuses what begins in a buffer and ends behind it.
   std::vector<std::byte> scratch(portion_bytes);
   const auto has = [&](std::uint64_t at, std::uint64_t bytes) {
@@ -175,7 +175,7 @@ std::uint64_t ProgramMemory::bytes_at(std::uint64_t address, std::uint64_t most)
   return found + lacks - 1;
 }
 
-void ProgramMemory::write(std::uint64_t address, std::span<const std::byte> from) {
+void RemoteMemory::write(std::uint64_t address, std::span<const std::byte> from) {
   while (!from.empty()) {
     const auto piece = from.first(std::min(from.size(), portion_bytes));
     MessageWriter request;
@@ -188,7 +188,7 @@ void ProgramMemory::write(std::uint64_t address, std::span<const std::byte> from
   }
 }
 
-void ProgramMemory::close() {
+void RemoteMemory::close() {
   if (!channel_) {
     // Where it was never used the program still waits for somebody to come.
     channel_.emplace(socket_, farewell_patience);

@@ -36,13 +36,14 @@ struct File {
 
 Device::Device(Description description, Timing& timing, ProgramMemory& host, Meter& meter,
                const std::vector<std::string>& kernel_folders, std::string fatal_warnings,
-               bool as_hardware, HostLooks* looks)
+               bool as_hardware, HostLooks* looks, RunWatch& watch)
     : description_(std::move(description)),
       timing_(&timing),
       transfers_(timing),
       host_(&host),
       meter_(&meter),
       warnings_(std::move(fatal_warnings)),
+      watch_(&watch),
       as_hardware_(as_hardware),
       looks_(looks),
       flow_(description_, timing.kernel_hertz()) {
@@ -57,18 +58,29 @@ Device::Device(Description description, Timing& timing, ProgramMemory& host, Met
   }
 }
 
-Reply Device::answer(Call call, const Message& request) {
+void Device::begin_call() {
   ++meter_->slot().calls;
   if (const auto& offload = timing_->board().offload; !std::exchange(programmed_, true)) {
     spend_on_software(offload ? offload->program_ns : 0, "program", 0);
   }
+}
+
+Reply Device::answer(Call call, const Message& request) {
+  begin_call();
   switch (call) {
     case Call::copy_to_card:
-      return copy(Direction::h2d, request);
+      return answer_copy(Direction::h2d, request);
     case Call::copy_from_card:
-      return copy(Direction::d2h, request);
-    case Call::allocate:
-      return allocate(request);
+      return answer_copy(Direction::d2h, request);
+    case Call::allocate: {
+      const std::string file =
+          allocate(request.number(1), request.number(2), request.number(3) != 0);
+      Reply reply = acknowledged();
+      if (!file.empty()) {
+        reply.message.text(2, file);
+      }
+      return reply;
+    }
     case Call::free:
       free(request.number(1));
       return acknowledged();
@@ -148,15 +160,13 @@ void Device::spend_on_software(double nanoseconds, const char* kind, std::uint64
 }
 
 /// The driver pins the buffer's pages on the host, whoever allocated them.
-Reply Device::allocate(const Message& request) {
+std::string Device::allocate(std::uint64_t address, std::uint64_t bytes, bool shared) {
   stuck_for_ = {};
-  const std::uint64_t address = request.number(1);
-  const std::uint64_t bytes = request.number(2);
   const MemoryRange* range = description_.memory_of(address);
   if (range != nullptr && !range->host) {
     timing_->check_bank(description_.bank_of(address));
   }
-  const std::string file = memory_.allocate(address, bytes, request.number(3) != 0);
+  std::string file = memory_.allocate(address, bytes, shared);
   if (BufferUse* use = memory_.use_of(address); use != nullptr && looks_ != nullptr) {
     use->since = looks_->count();
   }
@@ -166,11 +176,7 @@ Reply Device::allocate(const Message& request) {
     const std::uint64_t pages = (bytes + page - 1) / page;
     spend_on_software(board.offload->pin_ns * static_cast<double>(pages), "pin", bytes);
   }
-  Reply reply = acknowledged();
-  if (!file.empty()) {
-    reply.message.text(2, file);
-  }
-  return reply;
+  return file;
 }
 
 void Device::free(std::uint64_t address) {
@@ -212,7 +218,6 @@ void Device::tell_lost_outputs() {
   }
 }
 
-/// What was allocated, or, for a program that reaches behind its buffers, new.
 std::span<std::byte> Device::memory(std::uint64_t address, std::uint64_t bytes) {
   try {
     return memory_.at(address, bytes);
@@ -245,34 +250,53 @@ Cost Device::cost_of(Direction direction, std::uint64_t address, std::uint64_t b
                         continued);
 }
 
-Reply Device::copy(Direction direction, const Message& request) {
-  stuck_for_ = {};
-  const bool to_card = direction == Direction::h2d;
-  const std::uint64_t bytes = to_card ? request.bytes(4).size() : request.number(5);
-  const std::uint64_t address = request.number(to_card ? 3 : 4) + request.number(6);
-  const std::span<std::byte> here = memory(address, bytes);
+Reply Device::answer_copy(Direction direction, const Message& request) {
+  const std::uint64_t offset = request.number(6);
   Reply reply;
-  reply.message.number(1, bytes);
-  if (to_card) {
-    std::ranges::copy(request.bytes(4), here.begin());
-    note_sent(address, bytes);
-    meter_->slot().bytes_to_card += bytes;
+  if (direction == Direction::h2d) {
+    const auto data = request.bytes(4);
+    copy_to_card(request.number(3) + offset, data);
+    reply.message.number(1, data.size());
   } else {
-    reply.data = here;
-    note_taken(address);
-    reply.message.announce(2, bytes);
-    meter_->slot().bytes_from_card += bytes;
+    reply.data = copy_from_card(request.number(4) + offset, request.number(5));
+    reply.message.number(1, reply.data.size()).announce(2, reply.data.size());
   }
-  ++meter_->slot().transfers;
-  meter_->spend(cost_of(direction, address, bytes), to_card ? "write" : "read", "", bytes);
   return reply;
+}
+
+void Device::copy_to_card(std::uint64_t address, std::span<const std::byte> data) {
+  stuck_for_ = {};
+  std::ranges::copy(data, memory(address, data.size()).begin());
+  note_sent(address, data.size());
+  meter_->slot().bytes_to_card += data.size();
+  spend_on_transfer(Direction::h2d, address, data.size());
+}
+
+std::span<const std::byte> Device::copy_from_card(std::uint64_t address, std::uint64_t bytes) {
+  stuck_for_ = {};
+  const std::span<const std::byte> here = memory(address, bytes);
+  note_taken(address);
+  meter_->slot().bytes_from_card += bytes;
+  spend_on_transfer(Direction::d2h, address, bytes);
+  return here;
+}
+
+void Device::spend_on_transfer(Direction direction, std::uint64_t address, std::uint64_t bytes) {
+  ++meter_->slot().transfers;
+  meter_->spend(cost_of(direction, address, bytes), direction == Direction::h2d ? "write" : "read",
+                "", bytes);
+}
+
+void Device::spend_on_copy_between_cards(Direction direction, std::uint64_t address,
+                                         std::uint64_t bytes) {
+  warnings_.note("p2p",
+                 "copies between cards (P2P) are not modelled: they take as long as one between "
+                 "this card and the host");
+  meter_->spend(cost_of(direction, address, bytes), "copy", "", bytes);
 }
 
 /// From one card to another, by way of a file that both map.
 Reply Device::copy_with_file(Direction direction, const Message& request) {
-  warnings_.note("p2p",
-                 "copies between cards (P2P) are not modelled: they take as long as one between "
-                 "this card and the host");
   const bool from_card = direction == Direction::d2h;
   const std::uint64_t bytes = request.number(3);
   const std::uint64_t here_offset = request.number(from_card ? 4 : 5);
@@ -287,7 +311,7 @@ Reply Device::copy_with_file(Direction direction, const Message& request) {
   } else {
     note_sent(address, bytes);
   }
-  meter_->spend(cost_of(direction, address, bytes), "copy", "", bytes);
+  spend_on_copy_between_cards(direction, address, bytes);
   return acknowledged(std::cmp_equal(done, bytes));
 }
 

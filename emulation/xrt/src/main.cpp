@@ -142,7 +142,7 @@ void serve(const Identity& identity, Channel& channel) {
                .card = identity.card,
                .program = static_cast<std::uint32_t>(program),
                .board = timing.board().name});
-  ProgramMemory host(identity.socket("D2X_unix_sock_"));
+  RemoteMemory host(identity.socket("D2X_unix_sock_"));
   // The private copy of the shim that stands in for a board's reads its mode from that variable
   // (emulation/python/isthmus/emulation/root.py).
   const bool as_hardware = !environment("ISTHMUS_CARD__MODE").empty();

@@ -287,8 +287,11 @@ void* loaded(const std::filesystem::path& file) {
   if (dlopen(file.c_str(), RTLD_NOW | RTLD_LOCAL | RTLD_NOLOAD) == nullptr) {
     return dlopen(file.c_str(), RTLD_NOW | RTLD_LOCAL);
   }
+  // A name of its own: the loader takes a library that it has by the name alone, and numbers of
+  // files are used again.
+  static unsigned copies = 0;
   const int copy = memfd_create(file.filename().c_str(), MFD_CLOEXEC);
-  const std::string path = "/proc/self/fd/" + std::to_string(copy);
+  const std::string path = "/proc/self/fd" + std::string(++copies, '/') + std::to_string(copy);
   std::ofstream(path, std::ios::binary) << std::ifstream(file, std::ios::binary).rdbuf();
   void* library = dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL);
   close(copy);

@@ -1,19 +1,14 @@
 // A card's kernels by their registers.
-#include <sys/uio.h>
-#include <unistd.h>
-
 #include <algorithm>
-#include <array>
-#include <csignal>
 #include <cstring>
 #include <limits>
 #include <optional>
 #include <string>
-#include <string_view>
 #include <thread>
 #include <utility>
 
 #include "isthmus/card/process/device.hpp"
+#include "isthmus/card/process/real_time.hpp"
 
 namespace isthmus::card::process {
 namespace {
@@ -35,47 +30,6 @@ constexpr std::chrono::milliseconds most_between_looks{100};
 /// a processor busy.
 constexpr std::chrono::milliseconds stuck_answer{5};
 
-/// Tells the user of a kernel whose function computes for long, for it may never end.
-class LongRun {
- public:
-  explicit LongRun(const std::string& instance) {
-    static const bool handled = [] {
-      struct sigaction action{};
-      action.sa_handler = tell;
-      action.sa_flags = SA_RESTART;
-      return sigaction(SIGALRM, &action, nullptr) == 0;
-    }();
-    told = 0;
-    named = &instance;
-    if (handled) {
-      alarm(seconds);
-    }
-  }
-  LongRun(const LongRun&) = delete;
-  LongRun& operator=(const LongRun&) = delete;
-  ~LongRun() { alarm(0); }
-  [[nodiscard]] static bool was_told() { return told != 0; }
-
- private:
-  static constexpr unsigned seconds = 10;  // which the text says, too
-
-  static void tell(int /*signal*/) {  // all is text already: this may be in the midst of anything
-    const auto piece = [](std::string_view text) {
-      return iovec{.iov_base = const_cast<char*>(text.data()),  // NOLINT(*-const-cast)
-                   .iov_len = text.size()};
-    };
-    const std::array line = {
-        piece("isthmus: emulated card: kernel "), piece(*named),
-        piece(" has computed for 10 s of wall time and goes on; it may never end: Ctrl-C ends the "
-              "program\n")};
-    [[maybe_unused]] const ssize_t written =
-        ::writev(STDERR_FILENO, line.data(), static_cast<int>(line.size()));
-    told = 1;
-  }
-  static inline volatile std::sig_atomic_t told = 0;
-  static inline const std::string* named = nullptr;
-};
-
 /// Of the unit that copies, for messages.
 const ComputeUnit& copier() {
   static const ComputeUnit unit = {.kernel = "copy", .instance = "copy", .arguments = {}};
@@ -83,6 +37,14 @@ const ComputeUnit& copier() {
 }
 
 }  // namespace
+
+std::optional<std::uint64_t> Device::end_of(std::uint64_t address) {
+  const Unit* unit = unit_at(address);
+  if (unit == nullptr || !unit->running) {
+    return meter_->now();
+  }
+  return unit->waits || unit->runs_on ? std::nullopt : std::optional(unit->end);
+}
 
 Device::Unit* Device::unit_at(std::uint64_t address) {
   const auto found = std::ranges::find_if(units_, [address](const Unit& unit) {
@@ -173,10 +135,8 @@ void Device::control(Unit& unit, std::uint32_t value) {
 
 KernelOutcome Device::run(Unit& unit, StreamAccess* streams) {
   Reach reach(description_, memory_, *host_, warnings_, unit.place, unit.registers);
-  std::optional<LongRun> long_run;
-  if (streams == nullptr && !unit.is_long) {  // one with streams may wait
-    long_run.emplace(unit.place.instance);
-  }
+  const bool watched = streams == nullptr && !unit.is_long;  // one with streams may wait
+  watch_->begin(unit.place.instance, watched);
   // Before the run, because the kernel may write to its registers.
   const std::optional<Computing> given = given_computing(unit);
   if (given) {
@@ -193,13 +153,13 @@ KernelOutcome Device::run(Unit& unit, StreamAccess* streams) {
                         }
                       }};
   KernelOutcome outcome = unit.model->run(run);
+  unit.is_long = watch_->end(watched) || unit.is_long;
   if (given) {
     outcome.compute_for(*given, streams != nullptr);
     meter_->note_counted(unit.place);
   } else {
     note_computing(unit, outcome.computing);
   }
-  unit.is_long = unit.is_long || (long_run && LongRun::was_told());
   return outcome;
 }
 
@@ -292,7 +252,7 @@ void Device::find_deadlock() {
     advance_flows();
     return;
   }
-  const auto now = std::chrono::steady_clock::now();
+  const Duration now = real_time();
   const auto since = std::min<Duration>(now - std::exchange(looked_, now), most_between_looks);
   // XRT waits in slices: for a moment now and then the program is seen to run.
   stuck_for_ = stuck ? stuck_for_ + since : std::max(stuck_for_ - since, Duration::zero());

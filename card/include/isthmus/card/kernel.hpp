@@ -2,6 +2,7 @@
 #pragma once
 
 #include <array>
+#include <compare>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -33,6 +34,8 @@ struct PortWork {
   std::size_t bank = 0;          ///< of card memory
   std::int64_t page_offset = 0;  ///< of host memory
   std::int64_t bytes = 0;
+
+  auto operator<=>(const PortWork& other) const = default;
 };
 
 /// The same work for an RTL kernel: its data go through it, so it gets them.

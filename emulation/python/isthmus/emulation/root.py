@@ -31,7 +31,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import NamedTuple
 
-from isthmus.emulation import elf
+from isthmus import built
+from isthmus.emulation import elf, requirements
 from isthmus.errors import NoDeviceError
 from isthmus.system import private, xrt
 
@@ -81,6 +82,9 @@ _QUERIES: dict[tuple[int, ...], _Keys] = {
 _COUNT_CARDS = "_ZNK8xrt_core5hwemu6system17get_total_devicesEb"
 _NO_QUERY, _NOT_MODELLED = b"No such query request (%d)", b"not modelled: query no. %d"
 assert len(_NO_QUERY) == len(_NOT_MODELLED)
+OWN_SHIM_VERSION = "2.13"
+_TABLES = {"_ZTVN8xrt_core5hwemu6deviceE": 584, "_ZTVN8xrt_core5hwemu6systemE": 112}
+"""Bytes of the tables of virtual functions in XRT's shim, as emulation/shim/interface_2_13.hpp."""
 _NOTHING_DONE = b"\x31\xc0\xc3"  # xor eax, eax; ret
 
 
@@ -185,11 +189,16 @@ def _eased(shim: bytes, version: str, cards: int) -> bytes:
         return shim
 
 
-def root(installation: xrt.Installation, *, as_hardware: bool, cards: int = 1) -> Root:
+def root(
+    installation: xrt.Installation, *, as_hardware: bool, cards: int = 1, own: bool = False
+) -> Root:
     """The folder for this installation with so many cards, made where it is missing.
 
-    Raises NoDeviceError where the installation has no emulation, or one that cannot be cured.
+    With ``own`` it has a shim of our own. Raises NoDeviceError where the installation has no
+    emulation, one that cannot be cured, or one that our shim does not know.
     """
+    if own:
+        return root_with(own_shim(installation), installation)
     name = xrt.MODES[HW_EMU]
     shim = installation.library(name)
     if shim is None:
@@ -210,6 +219,42 @@ def root(installation: xrt.Installation, *, as_hardware: bool, cards: int = 1) -
     path = private.folder("xrt", f"card-{digest.hexdigest()[:16]}")
     _fill(path / "lib", installation, files, links)
     return Root(path, cure)
+
+
+def own_shim(installation: xrt.Installation) -> Path:
+    """The shim of our own for the installed version of XRT.
+
+    Raises NoDeviceError where there is none for that version, or where XRT was built otherwise: the
+    sizes of its tables of virtual functions are compared with those that our shim has.
+    """
+    requirements.OWN_SHIM.check(installation.version)
+    own = built.FOLDER / "emulation" / "shim" / OWN_SHIM_VERSION / "libxrt_core.so.2"
+    if not own.exists():
+        raise NoDeviceError("Isthmus was built without its own shim for XRT: leave out --shim")
+    shim = installation.library(xrt.MODES[HW_EMU])
+    try:
+        symbols = elf.Library(shim.read_bytes()).symbols if shim else {}
+    except ValueError:
+        symbols = {}
+    sizes = {name: symbols[name].size for name in _TABLES if name in symbols}
+    if sizes != _TABLES:
+        raise NoDeviceError(
+            f"{installation.name} was built with other functions than the XRT "
+            f"{OWN_SHIM_VERSION} that our shim knows: leave out --shim"
+        )
+    return own
+
+
+def root_with(shim: Path, installation: xrt.Installation) -> Root:
+    """The folder for this installation with a shim of our own, made where it is missing.
+
+    XRT loads the shim by the name of a board's or of the emulation's.
+    """
+    names = [f"lib{xrt.MODES[mode]}.so.2" for mode in (xrt.HARDWARE, HW_EMU)]
+    digest = hashlib.sha256(repr((installation.libraries, shim)).encode())
+    path = private.folder("xrt", f"card-{digest.hexdigest()[:16]}")
+    _fill(path / "lib", installation, {}, dict.fromkeys(names, str(shim)))
+    return Root(path, "")
 
 
 def _fill(

@@ -28,6 +28,8 @@ from isthmus.errors import IsthmusError, NoDeviceError, UsageError
 from isthmus.system import xrt
 
 ClockKind = Literal["virtual", "card", "wall"]
+ShimKind = Literal["xrt", "own"]
+"""Whose library answers XRT's calls: a changed copy of XRT's emulation shim, or our own."""
 PROCESS = built.FOLDER / "emulation" / "isthmus-card"
 """Program that XRT starts as its simulation: the device process."""
 CLOCK = PROCESS.parent / "libisthmus_clock.so"
@@ -57,7 +59,7 @@ exec "{process}"
 """
 # Kernels by XRT's software scheduler, which has no kernel that copies: that goes through the host.
 _SETTINGS = """[Runtime]
-sws=true
+sws={sws}
 cdma=false
 [Emulation]
 sim_dir={folder}/device
@@ -133,6 +135,7 @@ def prepare(
     kernels: Sequence[Path] = (),
     fail_on_warning: bool = False,
     needs_times: bool = True,
+    shim: ShimKind = "xrt",
 ) -> Session:
     """Prepares a run with one card for each board, as ``isthmus card boards`` takes them.
 
@@ -141,9 +144,10 @@ def prepare(
     ``clock`` virtual, computing takes a program its processor time; with card, nothing; with wall,
     clocks are left alone. ``kernels`` are folders with plug-ins; ``fail_on_warning`` ends a program
     that reaches past its buffers. Without ``needs_times`` nobody looks at simulated times: for that
-    more versions of XRT do. Raises UsageError for a board or a folder that cannot be,
-    NoDeviceError where XRT lacks what is needed or a version of XRT or glibc is unknown,
-    IsthmusError where the files cannot be written.
+    more versions of XRT do. The ``shim`` own needs no device process.
+
+    Raises UsageError for a board or a folder that cannot be, NoDeviceError where XRT lacks what is
+    needed or a version of XRT or glibc is unknown, IsthmusError where the files cannot be written.
     """
     chosen = [boards.named(card) for card in cards]
     if not 0 < len(chosen) <= _MOST_CARDS:
@@ -165,7 +169,7 @@ def prepare(
     if clock != "wall":
         requirements.GLIBC.check(glibc)
     called = naming.of_cards(chosen, names)
-    base = root(installation, as_hardware=as_hardware, cards=len(chosen))
+    base = root(installation, as_hardware=as_hardware, cards=len(chosen), own=shim == "own")
     _remove_stale()
     try:
         directory = Path(tempfile.mkdtemp(prefix=f"{_PREFIX}{os.getpid()}-", dir=_BASE))
@@ -198,7 +202,7 @@ def prepare(
     timed = requirements.XRT_IN_TIME.knows(installation.version)
     session = Session(directory, lock, environment, base.cure, timed)
     try:
-        _write(session, chosen, called, clock)
+        _write(session, chosen, called, clock, sws=shim == "xrt")
     except BaseException as error:
         session.close()
         if isinstance(error, OSError):
@@ -218,19 +222,27 @@ def _require_parts(board: Board) -> None:
 
 
 def _write(
-    session: Session, cards: Sequence[Board], names: Sequence[str], clock: ClockKind
+    session: Session,
+    cards: Sequence[Board],
+    names: Sequence[str],
+    clock: ClockKind,
+    *,
+    sws: bool,
 ) -> None:
     folder = session.directory
     pages.create(session.page, clock=pages.CLOCKS[clock])
-    for index, board in enumerate(cards):
+    for index, (board, name) in enumerate(zip(cards, names, strict=True)):
         lines = (f"{key}={value}\n" for key, value in board.flat().items())
         (folder / f"card{index}.board").write_text("".join(lines), "utf-8")
+        memory = banks(board)
+        facts = f"{name}\n{len(memory)}\n{sum(bank.size for bank in memory)}\n"
+        (folder / f"card{index}.card").write_text(facts, "utf-8")
     (folder / "events").mkdir()
     (folder / "device").mkdir()
     start = folder / "device" / "simulate.sh"
     start.write_text(_START.format(process=PROCESS), "utf-8")
     start.chmod(0o700)
-    settings = _SETTINGS.format(folder=folder, packet=PACKET_BYTES)
+    settings = _SETTINGS.format(folder=folder, packet=PACKET_BYTES, sws=str(sws).lower())
     (folder / "xrt.ini").write_text(settings, "utf-8")
     (folder / "emconfig.json").write_bytes(msgspec.json.encode(_configuration(cards, names)))
 

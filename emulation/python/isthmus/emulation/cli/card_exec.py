@@ -7,12 +7,14 @@ import sys
 import time
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import Annotated, NoReturn, get_args
+from typing import Annotated, NoReturn, TypeVar, get_args
 
 import typer
 
 from isthmus.errors import GATE_FAILED, IsthmusError, UsageError
 from isthmus.output import tell, warn
+
+Kind = TypeVar("Kind", bound=str)
 
 
 def execute(
@@ -37,6 +39,13 @@ def execute(
     as_hardware: Annotated[
         bool, typer.Option("--as-hardware", help="hide from the program that this is an emulation")
     ] = False,
+    shim: Annotated[
+        str,
+        typer.Option(
+            help="whose library answers XRT's calls: xrt, a changed copy of XRT's emulation, or "
+            "own, in the program's process"
+        ),
+    ] = "xrt",
     trace: Annotated[
         Path | None, typer.Option(help="write a timeline that ui.perfetto.dev opens")
     ] = None,
@@ -61,14 +70,13 @@ def execute(
     """Runs the program with emulated cards in place of hardware; its exit code is ours."""
     from isthmus.emulation import account, execution, gates, last_call
     from isthmus.emulation import watch as watching
-    from isthmus.emulation.session import ClockKind, prepare
+    from isthmus.emulation.session import ClockKind, ShimKind, prepare
     from isthmus.emulation.trace import timeline
     from isthmus.units import parse_seconds
 
-    kinds: tuple[ClockKind, ...] = get_args(ClockKind)
-    kind = next((known for known in kinds if known == clock), None)
-    if kind is None:
-        raise UsageError(f"no clock '{clock}'; choose {', '.join(kinds)}")
+    clocks: tuple[ClockKind, ...] = get_args(ClockKind)
+    shims: tuple[ShimKind, ...] = get_args(ShimKind)
+    kind = _chosen("clock", clock, clocks)
     boards = board or ["u250"]
     if max_simulated is not None:
         parse_seconds(max_simulated)
@@ -84,6 +92,7 @@ def execute(
             trace=watch or trace is not None,
             kernels=kernels or (),
             fail_on_warning=fail_on_warning,
+            shim=_chosen("shim", shim, shims),
             needs_times=kind != "wall" or watch or trace is not None or max_simulated is not None,
         ) as session,
     ):
@@ -103,7 +112,7 @@ def execute(
         )
         warn(told)
         if ended := last_call.death(session, code):
-            options = _needed(boards, device_name, kind, kernels, as_hardware=as_hardware)
+            options = _needed(boards, device_name, kind, shim, kernels, as_hardware=as_hardware)
             warn(last_call.sentence(ended, options, command))
         failures = [*limit.failures(), *gates.warnings(session, fatal=fail_on_warning)]
         for failure in failures:
@@ -123,6 +132,7 @@ def _needed(
     boards: Sequence[str],
     names: Sequence[str] | None,
     clock: str,
+    shim: str,
     kernels: Sequence[Path] | None,
     *,
     as_hardware: bool,
@@ -133,7 +143,16 @@ def _needed(
     given += [("--kernels", str(one)) for one in kernels or ()]
     words = [word for pair in given for word in pair]
     words += ["--clock", clock] if clock != "virtual" else []
+    words += ["--shim", shim] if shim != "xrt" else []
     return words + (["--as-hardware"] if as_hardware else [])
+
+
+def _chosen(option: str, value: str, kinds: tuple[Kind, ...]) -> Kind:
+    """The kind of this name; raises UsageError for a name that is none."""
+    for kind in kinds:
+        if kind == value:
+            return kind
+    raise UsageError(f"no {option} '{value}'; choose {', '.join(kinds)}")
 
 
 @contextlib.contextmanager

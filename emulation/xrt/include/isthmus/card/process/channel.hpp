@@ -11,6 +11,7 @@
 #include <string>
 #include <vector>
 
+#include "isthmus/card/process/memory.hpp"
 #include "isthmus/card/process/wire.hpp"
 
 namespace isthmus::card::process {
@@ -37,17 +38,15 @@ class Channel {
   int descriptor_ = -1;
 };
 
-/// Host memory that the program gave to the card, reached by asking the program.
-class ProgramMemory {
+/// The memory of a program that is another process: reached by asking that program.
+class RemoteMemory : public ProgramMemory {
  public:
-  explicit ProgramMemory(std::string socket) : socket_(std::move(socket)) {}
+  explicit RemoteMemory(std::string socket) : socket_(std::move(socket)) {}
 
-  /// Throw WireError or std::runtime_error where the program does not answer, and MemoryError where
-  /// it says that nothing is there.
-  void read(std::uint64_t address, std::span<std::byte> to);
-  void write(std::uint64_t address, std::span<const std::byte> from);
-  /// What a buffer has from an address on, `most` at most; the same errors.
-  std::uint64_t bytes_at(std::uint64_t address, std::uint64_t most);
+  /// These throw WireError or std::runtime_error, too, where the program does not answer.
+  void read(std::uint64_t address, std::span<std::byte> to) override;
+  void write(std::uint64_t address, std::span<const std::byte> from) override;
+  std::uint64_t bytes_at(std::uint64_t address, std::uint64_t most) override;
   /// Tells the program's side to end, which waits for it.
   void close();
 

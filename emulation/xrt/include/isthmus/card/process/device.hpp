@@ -15,6 +15,7 @@
 #include "isthmus/card/process/dataflow.hpp"
 #include "isthmus/card/process/description.hpp"
 #include "isthmus/card/process/kernels.hpp"
+#include "isthmus/card/process/long_run.hpp"
 #include "isthmus/card/process/memory.hpp"
 #include "isthmus/card/process/meter.hpp"
 #include "isthmus/card/process/timing.hpp"
@@ -44,10 +45,37 @@ class Device {
   /// one that looks at each buffer.
   Device(Description description, Timing& timing, ProgramMemory& host, Meter& meter,
          const std::vector<std::string>& kernel_folders, std::string fatal_warnings = "",
-         bool as_hardware = false, HostLooks* looks = nullptr);
+         bool as_hardware = false, HostLooks* looks = nullptr,
+         RunWatch& watch = watch_by_alarm());
 
   /// Throws MemoryError, KernelError, CardError or WireError for what cannot be answered.
   Reply answer(Call call, const Message& request);
+
+  // The calls themselves, for a shim in the program's process. Each throws as `answer` does.
+
+  /// To be called before each of the calls below: counts it.
+  void begin_call();
+  /// Returns the name of the file behind the memory; empty for memory that is not shared.
+  std::string allocate(std::uint64_t address, std::uint64_t bytes, bool shared);
+  void free(std::uint64_t address);
+  void import(std::uint64_t address, std::uint64_t bytes, int descriptor) {
+    memory_.import(address, bytes, descriptor);
+  }
+  void copy_to_card(std::uint64_t address, std::span<const std::byte> data);
+  std::span<const std::byte> copy_from_card(std::uint64_t address, std::uint64_t bytes);
+  /// Card memory that was allocated, or, for a program that reaches behind its buffers, new memory.
+  std::span<std::byte> memory(std::uint64_t address, std::uint64_t bytes);
+  void write_registers(std::uint64_t address, std::span<const std::byte> data);
+  void read_registers(std::uint64_t address, std::span<std::byte> to);
+  /// When the unit at an address ends; now where it has ended, nothing where others decide.
+  std::optional<std::uint64_t> end_of(std::uint64_t address);
+  /// A copy of card memory from, or to, another card's memory; not the bytes themselves.
+  void spend_on_copy_between_cards(Direction direction, std::uint64_t address, std::uint64_t bytes);
+  /// The program sent bytes to the card, or took a buffer's bytes from it, in another way.
+  void note_sent(std::uint64_t address, std::uint64_t bytes);
+  void note_taken(std::uint64_t address);
+  /// To be called when the program leaves the card: warns of outputs that it never synced back.
+  void tell_lost_outputs();
 
  private:
   struct Unit {
@@ -70,15 +98,10 @@ class Device {
 
   void check_memories() const;
   void spend_on_software(double nanoseconds, const char* kind, std::uint64_t bytes);
-  Reply allocate(const Message& request);
-  Reply copy(Direction direction, const Message& request);
-  void free(std::uint64_t address);
-  void note_sent(std::uint64_t address, std::uint64_t bytes);
-  void note_taken(std::uint64_t address);
+  Reply answer_copy(Direction direction, const Message& request);
+  void spend_on_transfer(Direction direction, std::uint64_t address, std::uint64_t bytes);
   void tell_if_lost(const BufferUse& use);
-  void tell_lost_outputs();
   Cost cost_of(Direction direction, std::uint64_t address, std::uint64_t bytes);
-  std::span<std::byte> memory(std::uint64_t address, std::uint64_t bytes);
   Reply copy_with_file(Direction direction, const Message& request);
   Reply import_file(const Message& request);
 
@@ -86,8 +109,6 @@ class Device {
   [[nodiscard]] std::size_t number_of(const Unit& unit) const {
     return static_cast<std::size_t>(&unit - units_.data());
   }
-  void write_registers(std::uint64_t address, std::span<const std::byte> data);
-  void read_registers(std::uint64_t address, std::span<std::byte> to);
   void control(Unit& unit, std::uint32_t value);
   void start(Unit& unit);
   KernelOutcome run(Unit& unit, StreamAccess* streams = nullptr);
@@ -113,14 +134,15 @@ class Device {
   std::vector<Unit> units_;
   bool programmed_ = false;
   Warnings warnings_;
+  RunWatch* watch_;
   bool as_hardware_;
   HostLooks* looks_;
   std::array<std::byte, copier_registers> copier_{};
-  using Duration = std::chrono::steady_clock::duration;
+  using Duration = std::chrono::nanoseconds;
   /// How long all that runs has waited for streams, and the program for that, in real time; since
   /// the program did something.
   Duration stuck_for_{};
-  std::chrono::steady_clock::time_point looked_;
+  Duration looked_{};  ///< when find_deadlock was called last, in real time
 
   /// A transfer that XRT hands over in pieces takes as long as in one.
   struct Pieces {

@@ -11,7 +11,6 @@
 #include <utility>
 #include <vector>
 
-#include "isthmus/card/process/channel.hpp"
 #include "isthmus/card/process/description.hpp"
 #include "isthmus/card/process/host_fault.hpp"
 #include "isthmus/card/process/memory.hpp"

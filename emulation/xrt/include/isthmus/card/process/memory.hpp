@@ -20,6 +20,21 @@ class MemoryError : public std::runtime_error {
   MemoryError(std::uint64_t address, std::uint64_t bytes, const std::string& why);
 };
 
+/// Host memory that the program gave to the card. Each function throws MemoryError where the
+/// program gave none at that address.
+class ProgramMemory {
+ public:
+  ProgramMemory() = default;
+  ProgramMemory(const ProgramMemory&) = delete;
+  ProgramMemory& operator=(const ProgramMemory&) = delete;
+  virtual ~ProgramMemory() = default;
+
+  virtual void read(std::uint64_t address, std::span<std::byte> to) = 0;
+  virtual void write(std::uint64_t address, std::span<const std::byte> from) = 0;
+  /// Bytes from an address to the end of the buffer there, at most `most`.
+  virtual std::uint64_t bytes_at(std::uint64_t address, std::uint64_t most) = 0;
+};
+
 class CardMemory {
  public:
   CardMemory() = default;

@@ -61,6 +61,8 @@ struct alignas(64) CardSlot {
   std::atomic<std::uint32_t> stuck;  ///< 1: all wait, without a deadline
   Count waited_fs;  ///< how long a kernel that starts has waited in the runtime's queue
   std::atomic<Ending> ending;
+  /// Written by a shim in the program's process. 1: something happens on the card at `done_fs`.
+  std::atomic<std::uint32_t> pending;
 };
 
 /// Zero but for magic, version and `clock` when it is made.

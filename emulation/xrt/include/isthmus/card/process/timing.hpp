@@ -76,6 +76,8 @@ class Timing {
   std::map<std::tuple<Direction, std::int64_t, std::int64_t, std::size_t>, Time> transfers_;
   /// Beside the other direction, by whether both use one bank.
   std::map<std::tuple<Direction, std::int64_t, bool>, double> shares_;
+  /// By what the ports move, and how often: programs start a kernel with the same work many times.
+  std::map<std::pair<std::vector<PortWork>, std::int64_t>, Time> kernels_;
   std::map<std::pair<Direction, std::int64_t>, double> channels_;
 };
 

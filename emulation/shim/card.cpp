@@ -1,0 +1,661 @@
+#include "card.hpp"
+
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <chrono>
+#include <cstdlib>
+#include <cstring>
+#include <filesystem>
+#include <fstream>
+#include <new>
+#include <set>
+#include <sstream>
+#include <thread>
+
+#include "clock.hpp"
+#include "faults.hpp"
+#include "helper.hpp"
+#include "isthmus/card/process/real_time.hpp"
+
+namespace isthmus::shim {
+namespace {
+
+using card::process::CardSlot;
+using card::process::Ending;
+using std::chrono::milliseconds;
+
+constexpr std::uint64_t page_bytes = 4096;
+/// Until when nothing happens on a card that has nothing to do: half an hour, for times wrap.
+constexpr std::uint64_t far_future = std::uint64_t{1} << 61U;
+constexpr std::uint64_t femtoseconds_of_a_millisecond = 1'000'000'000'000;
+/// How long a thread sleeps before it looks again.
+constexpr std::chrono::microseconds shortest_nap{20};
+constexpr std::chrono::microseconds longest_nap{1000};
+/// How often kernels are looked after that are to end with the program or its bitstream.
+constexpr int most_looks = 1'000'000;
+
+/// Held by a thread that works with a card: a kernel of one card may reach another's memory, and
+/// kernels of the user's code have static variables.
+// These are never destroyed: the helper's thread uses them until the process ends.
+// NOLINTBEGIN(bugprone-throwing-static-initialization,cert-err58-cpp)
+std::recursive_mutex& all_cards = *new std::recursive_mutex;
+std::set<Card*>& cards = *new std::set<Card*>;  // guarded by `all_cards`
+// NOLINTEND(bugprone-throwing-static-initialization,cert-err58-cpp)
+
+std::string environment(const char* name) {
+  const char* value = std::getenv(name);
+  return value != nullptr ? value : "";
+}
+
+std::string file_of_card(unsigned index, const char* kind) {
+  return environment("ISTHMUS_CARD_SESSION") + "/card" + std::to_string(index) + kind;
+}
+
+card::Board board_of(unsigned index) {
+  std::ifstream file(file_of_card(index, ".board"));
+  if (!file) {
+    throw std::runtime_error("no board for card " + std::to_string(index));
+  }
+  return card::Board::from(card::process::parse_parameters(file));
+}
+
+std::vector<std::string> split(const std::string& list) {
+  std::vector<std::string> parts;
+  std::istringstream text(list);
+  for (std::string part; std::getline(text, part, ':');) {
+    if (!part.empty()) {
+      parts.push_back(part);
+    }
+  }
+  return parts;
+}
+
+card::process::Description parsed(const std::string& text) {
+  std::istringstream lines(text);
+  return card::process::Description::parse(lines);
+}
+
+card::process::Meter::Place place_of(unsigned index, unsigned loads, const std::string& board) {
+  const std::string id = "device" + std::to_string(index) + "_" + std::to_string(loads) + "_" +
+                         std::to_string(getpid());
+  const std::string events = environment("ISTHMUS_CARD_EVENTS");
+  return {.page = environment(card::process::page_variable),
+          .events = events.empty() ? "" : events + "/" + id + ".tsv",
+          .computing = environment("ISTHMUS_CARD_SESSION") + "/computing.tsv",
+          .id = id,
+          .card = index,
+          .program = static_cast<std::uint32_t>(getpid()),
+          .board = board};
+}
+
+std::size_t whole_pages(std::size_t bytes) {
+  return (bytes + page_bytes - 1) / page_bytes * page_bytes;
+}
+
+std::shared_ptr<void> host_memory(std::size_t bytes) {
+  std::shared_ptr<void> made(std::aligned_alloc(page_bytes, whole_pages(bytes)), &std::free);
+  if (!made) {
+    throw std::bad_alloc();
+  }
+  std::memset(made.get(), 0, bytes);
+  return made;
+}
+
+void end_with_program() { Card::end_all(); }
+
+}  // namespace
+
+unsigned count_of_cards() {
+  unsigned count = 0;
+  while (access(file_of_card(count, ".board").c_str(), F_OK) == 0) {
+    ++count;
+  }
+  return count;
+}
+
+std::span<std::byte> HostBuffers::from(std::uint64_t address) const {
+  const auto next = buffers_.upper_bound(address);
+  if (next != buffers_.begin()) {
+    const auto& [begin, memory] = *std::prev(next);
+    if (address - begin < memory.size()) {
+      return memory.subspan(address - begin);
+    }
+  }
+  return {};
+}
+
+void HostBuffers::read(std::uint64_t address, std::span<std::byte> to) {
+  const auto memory = from(address);
+  if (memory.size() < to.size()) {
+    throw card::process::MemoryError(address, to.size(),
+                                     "the program gave the card no such host memory");
+  }
+  std::ranges::copy(memory.first(to.size()), to.begin());
+}
+
+void HostBuffers::write(std::uint64_t address, std::span<const std::byte> from_card) {
+  const auto memory = from(address);
+  if (memory.size() < from_card.size()) {
+    throw card::process::MemoryError(address, from_card.size(),
+                                     "the program gave the card no such host memory");
+  }
+  std::ranges::copy(from_card, memory.begin());
+}
+
+std::uint64_t HostBuffers::bytes_at(std::uint64_t address, std::uint64_t most) {
+  return std::min<std::uint64_t>(from(address).size(), most);
+}
+
+/// A card with a bitstream.
+struct Card::Loaded {
+  Loaded(Design of, unsigned index, unsigned loads)
+      : design(std::move(of)),
+        timing(board_of(index)),
+        meter(place_of(index, loads, timing.board().name)),
+        device(parsed(design.description), timing, host, meter,
+               split(environment("ISTHMUS_CARD_KERNELS")),
+               environment("ISTHMUS_CARD_FAIL_ON_WARNING"),
+               !environment("ISTHMUS_CARD__MODE").empty(), &looks, watch),
+        commands(device, meter, design.units) {
+    clock::open(meter.slot());
+  }
+  Loaded(const Loaded&) = delete;
+  Loaded& operator=(const Loaded&) = delete;
+  ~Loaded() { clock::close(meter.slot()); }
+
+  /// Tells the clock when the next thing happens on the card.
+  void publish() {
+    CardSlot& slot = meter.slot();
+    const auto next = commands.next();
+    slot.done_fs = next.value_or(meter.now() + far_future);
+    slot.pending = commands.any() ? 1 : 0;
+  }
+
+  Design design;
+  card::process::Timing timing;
+  card::process::Meter meter;
+  HostBuffers host;
+  WatchByHelper watch;
+  card::process::HostLooks looks{environment("ISTHMUS_CARD_SESSION") + "/last_call." +
+                                 std::to_string(getpid())};
+  card::process::Device device;
+  Commands commands;
+  std::uint64_t latest = 0;  ///< without a virtual clock: the program's time
+};
+
+Card::Card(unsigned index) : index_(index) {
+  std::ifstream(file_of_card(index, ".card")) >> name_ >> banks_ >> bytes_;
+  const std::scoped_lock guard(all_cards);
+  cards.insert(this);
+}
+
+/// Kernels whose runs the program has given up go on until they end.
+Card::~Card() {
+  const std::scoped_lock guard(all_cards);
+  if (loaded_) {
+    end_kernels(Ending::program);
+    guarded([&] { loaded_->device.tell_lost_outputs(); });
+  }
+  cards.erase(this);
+}
+
+/// Does an action at the calling thread's time, which its call takes.
+template <class Action>
+void Card::call(const Action& action) {
+  if (!loaded_) {
+    action();
+    return;
+  }
+  const bool has_clock = clock::is_there();
+  const std::uint64_t entered = clock::enter();
+  std::uint64_t end = 0;
+  guarded([&] {
+    const std::scoped_lock guard(all_cards);
+    Loaded& here = *loaded_;
+    const std::uint64_t began = has_clock ? entered : here.latest;
+    here.commands.advance(began);
+    here.commands.set_now(began);
+    here.device.begin_call();
+    action();
+    end = here.meter.now();
+    here.latest = end;
+    here.commands.advance(began);
+    here.publish();
+  });
+  clock::leave(end);
+}
+
+int Card::load(Design design) {
+  const std::scoped_lock guard(all_cards);
+  if (loaded_) {
+    if (loaded_->design.uuid == design.uuid) {
+      return 0;
+    }
+    if (open_kernels_ > 0) {
+      say("a bitstream is loaded while kernels of another one are open; as on a board that is "
+          "refused (device or resource busy)");
+      return EBUSY;
+    }
+    if (!end_kernels(Ending::bitstream)) {
+      say("a bitstream is loaded while a kernel of another one runs; that is refused (device or "
+          "resource busy): wait for it first");
+      return EBUSY;
+    }
+    loaded_.reset();
+  }
+  guarded([&] {
+    loaded_ = std::make_unique<Loaded>(std::move(design), index_, loads_++);
+    keep_buffers();
+  });
+  return 0;
+}
+
+/// Buffers keep their places with another bitstream; they lose what they held on the card.
+void Card::keep_buffers() {
+  for (Bank& bank : loaded_->design.banks) {
+    for (const auto& [address, bytes] : used_) {
+      if (address >= bank.address && address - bank.address < bank.bytes) {
+        bank.next = std::max(bank.next, address - bank.address + bytes);
+      }
+    }
+  }
+  for (auto& [number, buffer] : buffers_) {
+    if (buffer.place == Place::host) {
+      loaded_->host.add(buffer.address, {buffer.host, buffer.bytes});
+    } else if (buffer.place != Place::command) {
+      const auto memory = loaded_->device.memory(buffer.address, buffer.bytes);
+      buffer.host = buffer.place == Place::card_mapped ? memory.data() : buffer.host;
+    }
+  }
+}
+
+/// Kernels that wait for others end without them, the others when they are done; whether all have.
+bool Card::end_kernels(Ending with) {
+  Loaded& here = *loaded_;
+  here.meter.slot().ending = with;
+  for (int look = 0; look < most_looks && here.commands.any(); ++look) {
+    guarded([&] {
+      if (const auto next = here.commands.next()) {
+        here.commands.advance(*next);
+      }
+      here.commands.look();
+    });
+  }
+  return !here.commands.any();
+}
+
+void Card::close_kernel() {
+  if (open_kernels_ > 0) {
+    --open_kernels_;
+  }
+}
+
+/// Memory of the host lies in a bank of the host's, whatever bank the program names.
+std::optional<std::uint64_t> Card::place(unsigned bank, std::size_t bytes, bool host) {
+  Loaded& here = *loaded_;
+  const auto& banks = here.design.banks;
+  if (host && (bank >= banks.size() || !banks[bank].host)) {
+    const auto found = std::ranges::find_if(banks, &Bank::host);
+    bank = static_cast<unsigned>(found - banks.begin());
+  }
+  if (bank >= here.design.banks.size()) {
+    return std::nullopt;
+  }
+  Bank& in = here.design.banks[bank];
+  const std::uint64_t need = whole_pages(std::max<std::size_t>(bytes, 1));
+  if (in.next + need <= in.bytes) {  // at first behind all
+    const std::uint64_t fresh = in.address + in.next;
+    in.next += need;
+    used_[fresh] = need;
+    return fresh;
+  }
+  std::uint64_t at = in.address;
+  for (auto next = used_.lower_bound(at); next != used_.end() && next->first < at + need; ++next) {
+    at = next->first + next->second;
+  }
+  if (at + need > in.address + in.bytes) {
+    return std::nullopt;
+  }
+  used_[at] = need;
+  return at;
+}
+
+unsigned Card::allocate(std::size_t bytes, unsigned flags, unsigned bank, Place where, void* user) {
+  unsigned number = no_buffer;
+  const auto make = [&] {
+    Buffer made;
+    made.bytes = bytes;
+    made.flags = flags;
+    made.place = where;
+    made.host = static_cast<std::byte*>(user);
+    if (where == Place::command || (where == Place::host && user == nullptr)) {
+      made.own = host_memory(bytes);
+      made.host = static_cast<std::byte*>(made.own.get());
+    }
+    if (where != Place::command) {
+      const auto address = place(bank, bytes, where == Place::host);
+      if (!address) {
+        return;
+      }
+      made.address = *address;
+      made.shared = loaded_->device.allocate(*address, bytes, where == Place::card_mapped);
+      if (where == Place::host) {
+        loaded_->host.add(*address, {made.host, bytes});
+      } else if (where == Place::card_mapped) {
+        made.host = loaded_->device.memory(*address, bytes).data();
+      }
+    }
+    number = next_number_++;
+    buffers_.emplace(number, std::move(made));
+  };
+  if (bytes == 0 || (!loaded_ && where != Place::command)) {
+    return no_buffer;
+  }
+  if (where == Place::command) {
+    const std::scoped_lock guard(all_cards);
+    make();
+  } else {
+    call(make);
+  }
+  return number;
+}
+
+void Card::free(unsigned number) {
+  Buffer* const gone = buffer(number);
+  if (gone == nullptr) {
+    return;
+  }
+  const auto release = [&] {
+    if (gone->place != Place::command && loaded_) {
+      used_.erase(gone->address);
+      loaded_->host.remove(gone->address);
+      loaded_->device.free(gone->address);
+    }
+    if (gone->file >= 0) {
+      close(gone->file);
+    }
+    buffers_.erase(number);
+  };
+  if (gone->place == Place::command) {
+    const std::scoped_lock guard(all_cards);
+    release();
+  } else {
+    call(release);
+  }
+}
+
+Buffer* Card::buffer(unsigned number) {
+  const std::scoped_lock guard(all_cards);
+  const auto found = buffers_.find(number);
+  return found == buffers_.end() ? nullptr : &found->second;
+}
+
+std::byte* Card::map(unsigned number) {
+  const std::scoped_lock guard(all_cards);
+  Buffer* const here = buffer(number);
+  if (here == nullptr) {
+    return nullptr;
+  }
+  if (here->host == nullptr) {
+    here->own = host_memory(here->bytes);
+    here->host = static_cast<std::byte*>(here->own.get());
+  }
+  return here->host;
+}
+
+int Card::synchronise(unsigned number, bool to_card, std::size_t bytes, std::size_t offset) {
+  Buffer* const here = buffer(number);
+  if (here == nullptr || offset > here->bytes || bytes > here->bytes - offset) {
+    return EINVAL;
+  }
+  if (here->place == Place::host || here->place == Place::command) {
+    return 0;
+  }
+  std::byte* const host = map(number) + offset;
+  call([&] {
+    if (to_card) {
+      loaded_->device.copy_to_card(here->address + offset, {host, bytes});
+    } else {
+      std::ranges::copy(loaded_->device.copy_from_card(here->address + offset, bytes), host);
+    }
+  });
+  return 0;
+}
+
+/// Within the card's memory by the unit that copies; from or to another card's memory as the
+/// imported buffer's card would.
+int Card::copy(unsigned to, unsigned from, std::size_t bytes, std::size_t to_offset,
+               std::size_t from_offset) {
+  const Buffer* const target = buffer(to);
+  const Buffer* const source = buffer(from);
+  if (target == nullptr || source == nullptr) {
+    return EINVAL;
+  }
+  call([&] {
+    card::process::Device& device = loaded_->device;
+    if (target->file >= 0 || source->file >= 0) {
+      const auto data = device.memory(source->address + from_offset, bytes);
+      std::ranges::copy(data, device.memory(target->address + to_offset, bytes).begin());
+      device.note_taken(source->address + from_offset);
+      device.note_sent(target->address + to_offset, bytes);
+      const bool out = target->file >= 0;
+      device.spend_on_copy_between_cards(
+          out ? card::Direction::d2h : card::Direction::h2d,
+          out ? source->address + from_offset : target->address + to_offset, bytes);
+      return;
+    }
+    std::array<std::byte, card::process::copier_registers> registers{};
+    const auto field = [&registers](std::size_t at, auto value) {
+      std::memcpy(registers.data() + at, &value, sizeof value);
+    };
+    field(0x00, std::uint32_t{1});
+    field(0x10, std::uint64_t{source->address + from_offset});
+    field(0x18, std::uint64_t{target->address + to_offset});
+    field(0x20, static_cast<std::uint32_t>(bytes));
+    device.write_registers(card::process::copier_address, registers);
+  });
+  return 0;
+}
+
+int Card::share(unsigned number) {
+  const std::scoped_lock guard(all_cards);
+  const Buffer* const here = buffer(number);
+  if (here == nullptr || here->place != Place::card_mapped) {
+    return -1;
+  }
+  return open(here->shared.c_str(), O_RDWR | O_CLOEXEC);
+}
+
+unsigned Card::import(int file) {
+  struct stat found{};
+  const int own = fcntl(file, F_DUPFD_CLOEXEC, 0);
+  if (own < 0 || fstat(own, &found) != 0) {
+    return no_buffer;
+  }
+  const auto bytes = static_cast<std::size_t>(found.st_size);
+  const unsigned number = allocate(bytes, 0, 0, Place::card_mapped, nullptr);
+  if (Buffer* const here = number == no_buffer ? nullptr : buffer(number)) {
+    here->file = own;
+    loaded_->device.import(here->address, here->bytes, own);
+    here->host = loaded_->device.memory(here->address, here->bytes).data();
+  }
+  return number;
+}
+
+int Card::submit(Command command) {
+  if (!loaded_ || command.units.empty() ||
+      std::ranges::any_of(command.units, [this](std::size_t unit) {
+        return unit >= loaded_->design.units.size();
+      })) {
+    return EINVAL;
+  }
+  static const bool ends = std::atexit(end_with_program) == 0;
+  static_cast<void>(ends);
+  start_helper();
+  call([&] {
+    command.given = loaded_->meter.now();
+    loaded_->commands.give(std::move(command));
+  });
+  return 0;
+}
+
+/// One loop: each turn looks at the card again, for others may have given it commands.
+// NOLINTNEXTLINE(readability-function-cognitive-complexity)
+int Card::wait(int limit_ms) {
+  if (!loaded_) {
+    return 0;
+  }
+  const bool has_clock = clock::is_there();
+  const std::uint64_t entered = clock::enter();
+  const auto real_limit = card::process::real_time() + milliseconds(limit_ms);
+  std::uint64_t now = 0;
+  int ended = 0;
+  guarded([&] {
+    std::unique_lock guard(all_cards);
+    Loaded& here = *loaded_;
+    ++waiting_;
+    now = has_clock ? entered : here.latest;
+    const std::uint64_t limit =
+        now + static_cast<std::uint64_t>(limit_ms) * femtoseconds_of_a_millisecond;
+    auto nap = shortest_nap;
+    here.commands.advance(now);
+    while ((ended = here.commands.take_ended()) == 0) {
+      const auto next = here.commands.next();
+      here.publish();
+      if (!next) {
+        clock::aim_at_nothing();
+        here.commands.set_now(now);
+        clock::tell(here.meter.slot(), now);
+        here.commands.look();
+        if (here.commands.any_ended()) {
+          continue;
+        }
+        guard.unlock();
+        std::this_thread::sleep_for(here.commands.any() ? nap : longest_nap);
+        guard.lock();
+        if (card::process::real_time() > real_limit) {
+          break;
+        }
+        nap = std::min(2 * nap, longest_nap);
+        continue;
+      }
+      const bool in_time = !is_before(limit, *next);
+      const std::uint64_t goal = in_time ? *next : limit;
+      clock::aim(goal);
+      guard.unlock();
+      const bool reached = clock::reaches(goal);
+      guard.lock();
+      if (!reached) {
+        guard.unlock();
+        std::this_thread::sleep_for(nap);
+        guard.lock();
+        nap = std::min(2 * nap, longest_nap);
+        continue;
+      }
+      nap = shortest_nap;
+      here.commands.advance(goal, now);
+      now = is_before(now, goal) ? goal : now;
+      if (!in_time) {
+        ended = here.commands.take_ended();
+        break;
+      }
+    }
+    here.latest = now;
+    here.publish();
+    --waiting_;
+  });
+  clock::leave(now, true);
+  return ended;
+}
+
+int Card::write_register(std::size_t unit, std::uint32_t offset, std::uint32_t value) {
+  if (!loaded_ || unit >= loaded_->design.units.size()) {
+    return EINVAL;
+  }
+  call([&] {
+    loaded_->device.write_registers(loaded_->design.units[unit] + offset,
+                                    std::as_bytes(std::span(&value, 1)));
+  });
+  return 0;
+}
+
+int Card::read_register(std::size_t unit, std::uint32_t offset, std::uint32_t& value) {
+  if (!loaded_ || unit >= loaded_->design.units.size()) {
+    return EINVAL;
+  }
+  call([&] {
+    clock::tell(loaded_->meter.slot(), loaded_->meter.now());
+    loaded_->device.read_registers(loaded_->design.units[unit] + offset,
+                                   std::as_writable_bytes(std::span(&value, 1)));
+  });
+  return 0;
+}
+
+void Card::write_registers(std::uint64_t address, std::span<const std::byte> data) {
+  call([&] { loaded_->device.write_registers(address, data); });
+}
+
+void Card::read_registers(std::uint64_t address, std::span<std::byte> to) {
+  call([&] {
+    clock::tell(loaded_->meter.slot(), loaded_->meter.now());
+    loaded_->device.read_registers(address, to);
+  });
+}
+
+void Card::write_memory(std::uint64_t address, std::span<const std::byte> data) {
+  call([&] {
+    loaded_->device.note_sent(address, data.size());
+    std::ranges::copy(data, loaded_->device.memory(address, data.size()).begin());
+  });
+}
+
+void Card::read_memory(std::uint64_t address, std::span<std::byte> to) {
+  call([&] {
+    loaded_->device.note_taken(address);
+    std::ranges::copy(loaded_->device.memory(address, to.size()), to.begin());
+  });
+}
+
+std::uint64_t Card::now_fs() {
+  const std::scoped_lock guard(all_cards);
+  return loaded_ ? loaded_->meter.now() : 0;
+}
+
+void Card::end_all() {
+  const std::scoped_lock guard(all_cards);
+  for (Card* card : cards) {
+    if (card->loaded_) {
+      card->end_kernels(Ending::program);
+      card->loaded_->publish();
+    }
+  }
+}
+
+void Card::look() {
+  std::unique_lock guard(all_cards, std::try_to_lock);
+  if (!guard) {
+    return;
+  }
+  for (const Card* card : cards) {
+    if (!card->loaded_ || card->waiting_ > 0) {
+      continue;
+    }
+    Loaded& here = *card->loaded_;
+    const auto next = here.commands.next();
+    const bool has_clock = clock::is_there();
+    if (!next || (has_clock && !clock::is_next(*next))) {
+      continue;
+    }
+    guarded([&] {
+      here.commands.advance(*next, has_clock ? *next : here.latest);
+      here.latest = *next;
+      here.publish();
+    });
+  }
+}
+
+}  // namespace isthmus::shim

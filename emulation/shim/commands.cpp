@@ -1,0 +1,142 @@
+#include "commands.hpp"
+
+#include <algorithm>
+#include <array>
+#include <cstring>
+#include <ranges>
+#include <span>
+#include <utility>
+
+namespace isthmus::shim {
+namespace {
+
+// States of a command's packet (ert.h of XRT).
+constexpr std::uint32_t state_mask = 0xf;
+constexpr std::uint32_t running = 3;
+constexpr std::uint32_t completed = 4;
+
+constexpr std::uint32_t ap_start = 1;
+constexpr std::uint32_t ap_done = 2;
+constexpr std::uint32_t ap_idle = 4;
+
+void set_state(const Command& command, std::uint32_t state) {
+  if (command.header == nullptr) {
+    return;
+  }
+  __atomic_store_n(command.header, (*command.header & ~state_mask) | state, __ATOMIC_RELEASE);
+}
+
+std::uint64_t later(std::uint64_t one, std::optional<std::uint64_t> other) {
+  return other && is_before(one, *other) ? *other : one;
+}
+
+}  // namespace
+
+void Commands::give(Command command) {
+  if (!packets_.insert(command.header).second) {
+    const auto detach = [&command](Command& older) {
+      if (older.header == command.header) {
+        older.header = nullptr;
+      }
+    };
+    std::ranges::for_each(queue_, detach);
+    std::ranges::for_each(running_ | std::views::values, detach);
+  }
+  queue_.push_back(std::move(command));
+}
+
+void Commands::complete(Command& command) {
+  ++ended_;
+  set_state(command, completed);
+  packets_.erase(command.header);
+}
+
+std::optional<Commands::StartOfNext> Commands::start_of_next() {
+  if (running_.size() == units_->size()) {
+    return std::nullopt;
+  }
+  for (auto command = queue_.begin(); command != queue_.end(); ++command) {
+    const auto unit =
+        std::ranges::find_if(command->units, [this](std::size_t each) { return is_idle(each); });
+    if (unit == command->units.end()) {
+      continue;
+    }
+    const std::uint64_t time = later(later(command->given, last_start_), free_since_[*unit]);
+    return StartOfNext{.time = time, .command = command, .unit = *unit};
+  }
+  return std::nullopt;
+}
+
+std::optional<std::uint64_t> Commands::next() {
+  std::optional<std::uint64_t> first;
+  if (const auto start = start_of_next()) {
+    first = start->time;
+  }
+  for (const auto& [unit, command] : running_) {
+    const auto end = device_->end_of((*units_)[unit]);
+    if (end && (!first || is_before(*end, *first))) {
+      first = end;
+    }
+  }
+  return first;
+}
+
+void Commands::start(const StartOfNext& next) {
+  Command command = std::move(*next.command);
+  queue_.erase(next.command);
+  set_now(next.time);
+  meter_->slot().waited_fs = next.time - command.given;
+  std::memcpy(command.registers.data(), &ap_start, sizeof ap_start);
+  set_state(command, running);
+  device_->begin_call();
+  device_->write_registers((*units_)[next.unit], command.registers);
+  last_start_ = meter_->now();
+  running_.emplace(next.unit, std::move(command));
+}
+
+/// Reads the unit's status at the card's time, and completes its command if the unit has ended.
+void Commands::end(std::size_t unit) {
+  std::array<std::byte, sizeof(std::uint32_t)> status{};
+  device_->read_registers((*units_)[unit], status);
+  if ((std::to_integer<std::uint32_t>(status.front()) & (ap_done | ap_idle)) == 0) {
+    return;
+  }
+  const auto found = running_.find(unit);
+  free_since_[unit] = meter_->now();
+  complete(found->second);
+  running_.erase(found);
+}
+
+void Commands::advance(std::uint64_t time, std::optional<std::uint64_t> waits) {
+  for (auto now = next(); now && !is_before(time, *now); now = next()) {
+    const auto start_now = start_of_next();
+    if (start_now && start_now->time == *now) {
+      start(*start_now);
+      continue;
+    }
+    for (const auto& [unit, command] : running_) {
+      if (device_->end_of((*units_)[unit]) == *now) {
+        // What a thread waits for is time that its call takes; that of a start is told already.
+        const std::uint64_t since = waits ? later(*waits, last_start_) : *now;
+        set_now(is_before(since, *now) ? since : *now);
+        meter_->slot().alone = 1;
+        meter_->slot().patience_fs = *now - meter_->now();
+        end(unit);
+        waits = waits ? now : waits;
+        break;
+      }
+    }
+  }
+}
+
+void Commands::look() {
+  std::vector<std::size_t> units;
+  for (const auto& [unit, command] : running_) {
+    if (!device_->end_of((*units_)[unit])) {
+      units.push_back(unit);
+    }
+  }
+  std::ranges::for_each(units, [this](std::size_t unit) { end(unit); });
+}
+
+}  // namespace isthmus::shim

@@ -1,0 +1,82 @@
+// The card's command queue: it starts kernels in the order of their commands, one after another, as
+// a board's driver does. What happens there has a simulated time, and is done in this order.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <deque>
+#include <map>
+#include <memory>
+#include <optional>
+#include <unordered_set>
+#include <utility>
+#include <vector>
+
+#include "isthmus/card/process/device.hpp"
+
+namespace isthmus::shim {
+
+/// A start of a kernel.
+struct Command {
+  std::uint32_t* header = nullptr;  ///< of the command's packet; its lowest bits are its state
+  std::shared_ptr<void> packet;     ///< keeps the packet, which the program may free before the end
+  std::vector<std::size_t> units;   ///< which may run it
+  std::vector<std::byte> registers;  ///< from offset 0 on
+  std::uint64_t given = 0;           ///< simulated time, femtoseconds modulo 2^64
+};
+
+class Commands {
+ public:
+  Commands(card::process::Device& device, card::process::Meter& meter,
+           const std::vector<std::uint64_t>& units)
+      : device_(&device), meter_(&meter), units_(&units), free_since_(units.size()) {}
+
+  /// A program that destroys a run may use the run's packet for another one while the kernel still
+  /// runs: the packet is the newer command's then.
+  void give(Command command);
+  /// When the next thing happens that has a time. Nothing where no command is left, or where all
+  /// that run wait for what nobody has timed.
+  [[nodiscard]] std::optional<std::uint64_t> next();
+  /// Does all that happens up to `time`. A thread that `waits` since then has the time of the card.
+  void advance(std::uint64_t time, std::optional<std::uint64_t> waits = std::nullopt);
+  /// Looks after kernels whose end nobody has timed.
+  void look();
+  [[nodiscard]] bool any() const { return !queue_.empty() || !running_.empty(); }
+  /// Commands that have ended since the last call.
+  int take_ended() { return std::exchange(ended_, 0); }
+  [[nodiscard]] bool any_ended() const { return ended_ > 0; }
+  /// Sets the card's clock.
+  void set_now(std::uint64_t time) {
+    meter_->slot().offset_fs = time - meter_->slot().elapsed_fs.load();
+  }
+
+ private:
+  struct StartOfNext {
+    std::uint64_t time = 0;
+    std::deque<Command>::iterator command;
+    std::size_t unit = 0;
+  };
+  [[nodiscard]] std::optional<StartOfNext> start_of_next();
+  void start(const StartOfNext& next);
+  void end(std::size_t unit);
+  void complete(Command& command);
+  [[nodiscard]] bool is_idle(std::size_t unit) const { return !running_.contains(unit); }
+
+  card::process::Device* device_;
+  card::process::Meter* meter_;
+  const std::vector<std::uint64_t>* units_;
+  std::vector<std::optional<std::uint64_t>> free_since_;  ///< by unit, since its first run
+  std::deque<Command> queue_;
+  std::map<std::size_t, Command> running_;            ///< by unit
+  std::unordered_set<const std::uint32_t*> packets_;  ///< of commands that have not ended
+  /// The last start is over: commands start one after another.
+  std::optional<std::uint64_t> last_start_;
+  int ended_ = 0;
+};
+
+/// Whether one simulated time is before another, though both may have wrapped.
+inline bool is_before(std::uint64_t one, std::uint64_t other) {
+  return static_cast<std::int64_t>(one - other) < 0;
+}
+
+}  // namespace isthmus::shim

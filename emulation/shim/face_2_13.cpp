@@ -1,0 +1,466 @@
+// The face of XRT 2.13: the objects by which libxrt_coreutil finds a shim, and the C functions by
+// which XRT's OpenCL reaches it.
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <span>
+#include <string>
+#include <system_error>
+#include <tuple>
+#include <utility>
+#include <vector>
+
+#include "card.hpp"
+#include "faults.hpp"
+#include "interface_2_13.hpp"
+
+namespace {
+
+namespace shim = isthmus::shim;
+using shim::Card;
+using xrt_core::query::key_type;
+
+/// A card as XRT has opened it, as often as it has. XRT's part of it lives as long.
+struct Opened {
+  explicit Opened(unsigned index);
+  Card card;
+  unsigned times = 1;
+  std::shared_ptr<xrt_core::device> device;
+};
+
+std::mutex opening;
+std::map<unsigned, std::unique_ptr<Opened>> opened;  // by card; guarded by `opening`
+
+Card& card_of(void* handle) { return static_cast<Opened*>(handle)->card; }
+
+/// Throws for the error number of a call that failed.
+void check(int error, const char* what) {
+  if (error != 0) {
+    throw std::system_error(error, std::generic_category(), what);
+  }
+}
+
+std::span<const std::byte> section(const axlf* xclbin, std::uint32_t kind) {
+  const auto* bytes = reinterpret_cast<const std::byte*>(xclbin);
+  std::uint32_t count = 0;
+  std::memcpy(&count, bytes + section_count_offset, sizeof count);
+  const std::span sections(reinterpret_cast<const Section*>(bytes + sections_offset), count);
+  const auto found = std::ranges::find(sections, kind, &Section::kind);
+  return found == sections.end() ? std::span<const std::byte>()
+                                 : std::span(bytes + found->offset, found->size);
+}
+
+std::vector<shim::Bank> banks_of(const axlf* xclbin) {
+  auto topology = section(xclbin, section_memory_groups);
+  if (topology.empty()) {
+    topology = section(xclbin, section_memories);
+  }
+  std::vector<shim::Bank> banks;
+  for (std::size_t at = 8; at + sizeof(MemoryBank) <= topology.size(); at += sizeof(MemoryBank)) {
+    MemoryBank bank{};
+    std::memcpy(&bank, topology.data() + at, sizeof bank);
+    const bool host = std::strncmp(bank.name.data(), "HOST", 4) == 0;
+    banks.push_back(
+        {.address = bank.address, .bytes = bank.kibibytes << 10U, .host = host, .next = 0});
+  }
+  return banks;
+}
+
+shim::Place place_of(unsigned flags) {
+  if ((flags & flag_command) != 0) {
+    return shim::Place::command;
+  }
+  if ((flags & flag_p2p) != 0) {
+    return shim::Place::card_mapped;
+  }
+  return (flags & flag_host_only) != 0 ? shim::Place::host : shim::Place::card;
+}
+
+/// The start of a kernel that a packet asks for.
+shim::Command command_of(Packet& packet, const shim::Buffer& buffer) {
+  constexpr unsigned units_of_a_mask = 32;
+  const std::size_t masks = 1 + further_masks_of(packet.header);
+  const std::span words(packet.words.data(), words_of(packet.header));
+  shim::Command command;
+  command.header = &packet.header;
+  command.packet = buffer.own;
+  for (std::size_t mask = 0; mask < masks; ++mask) {
+    for (unsigned bit = 0; bit < units_of_a_mask; ++bit) {
+      if ((words[mask] >> bit & 1U) != 0) {
+        command.units.push_back(units_of_a_mask * mask + bit);
+      }
+    }
+  }
+  const auto registers = std::as_bytes(words.subspan(masks));
+  command.registers.assign(registers.begin(), registers.end());
+  return command;
+}
+
+int load(void* handle, const axlf* xclbin) {
+  const auto bits = section(xclbin, section_bitstream);
+  if (bits.empty()) {
+    return EINVAL;
+  }
+  const auto device = xrt_core::get_userpf_device(handle);
+  device->register_axlf(xclbin);
+  shim::Design design;
+  std::memcpy(design.uuid.data(), reinterpret_cast<const std::byte*>(xclbin) + uuid_offset,
+              design.uuid.size());
+  design.description.assign(reinterpret_cast<const char*>(bits.data()), bits.size());
+  design.banks = banks_of(xclbin);
+  design.units = device->get_cus({});
+  return card_of(handle).load(std::move(design));
+}
+
+int execute(void* handle, unsigned bo) {
+  const auto* buffer = card_of(handle).buffer(bo);
+  if (buffer == nullptr || buffer->place != shim::Place::command) {
+    return EINVAL;
+  }
+  auto& packet = *reinterpret_cast<Packet*>(buffer->host);
+  if (opcode_of(packet.header) != opcode_start) {  // others configure what this card does without
+    packet.header = (packet.header & ~state_mask) | state_completed;
+    return 0;
+  }
+  return card_of(handle).submit(command_of(packet, *buffer));
+}
+
+int properties(void* handle, unsigned bo, xrt_core::BufferProperties* to) {
+  const auto* buffer = card_of(handle).buffer(bo);
+  if (buffer == nullptr) {
+    return EINVAL;
+  }
+  *to = {.handle = bo,
+         .flags = buffer->flags,
+         .size = buffer->bytes,
+         .address = buffer->address,
+         .reserved = 0};
+  return 0;
+}
+
+void read_at(void* handle, int space, std::uint64_t address, void* to, std::size_t size) {
+  const std::span data(static_cast<std::byte*>(to), size);
+  if (space == space_memory) {
+    card_of(handle).read_memory(address, data);
+  } else {
+    card_of(handle).read_registers(address, data);
+  }
+}
+
+void write_at(void* handle, int space, std::uint64_t address, const void* from, std::size_t size) {
+  const std::span data(static_cast<const std::byte*>(from), size);
+  if (space == space_memory) {
+    card_of(handle).write_memory(address, data);
+  } else {
+    card_of(handle).write_registers(address, data);
+  }
+}
+
+void* open_card(unsigned index) {
+  if (const unsigned count = shim::count_of_cards(); index >= count) {
+    shim::say("there is no device " + std::to_string(index) + "; the number of cards is " +
+              std::to_string(count) + ", the first is device 0");
+    return nullptr;
+  }
+  const std::scoped_lock guard(opening);
+  auto& entry = opened[index];
+  if (entry) {
+    ++entry->times;
+  } else {
+    entry = std::make_unique<Opened>(index);
+  }
+  return entry.get();
+}
+
+void close_card(void* handle) {
+  std::unique_ptr<Opened> closed;
+  const std::scoped_lock guard(opening);
+  if (--static_cast<Opened*>(handle)->times == 0) {
+    const auto found = std::ranges::find_if(
+        opened, [handle](const auto& entry) { return entry.second.get() == handle; });
+    closed = std::move(found->second);
+    opened.erase(found);
+  }
+}
+
+/// What a program asks of a card, by one function each.
+class Query : public xrt_core::query::request {
+ public:
+  using Get = xrt_core::query::Answer (*)(const xrt_core::device& of);
+  explicit Query(Get get) : get_(get) {}
+  xrt_core::query::Answer get(const xrt_core::device* of) const override { return get_(*of); }
+
+ private:
+  Get get_;
+};
+
+// NOLINTBEGIN(modernize-use-nodiscard): the functions are XRT's choice
+class Device : public xrt_core::device {
+ public:
+  Device(void* handle, unsigned index)
+      : xrt_core::device(index), handle_(handle), index_(static_cast<std::uint16_t>(index)) {}
+
+  void* get_device_handle() const override { return handle_; }
+  [[nodiscard]] std::uint16_t index() const { return index_; }
+
+  void close_device() override { close_card(handle_); }
+  void open_context(const unsigned char* /*uuid*/, unsigned /*unit*/, bool /*shared*/) override {
+    card().open_kernel();
+  }
+  void close_context(const unsigned char* /*uuid*/, unsigned /*unit*/) override {
+    card().close_kernel();
+  }
+  unsigned alloc_bo(std::size_t size, unsigned flags) override {
+    return alloc_user_bo(nullptr, size, flags);
+  }
+  unsigned alloc_user_bo(void* user, std::size_t size, unsigned flags) override {
+    const unsigned bo = card().allocate(size, flags, flags & flag_bank, place_of(flags), user);
+    if (bo == Card::no_buffer) {
+      throw std::bad_alloc();
+    }
+    return bo;
+  }
+  void free_bo(unsigned bo) override { card().free(bo); }
+  int export_bo(unsigned bo) const override {
+    const int file = card().share(bo);
+    check(file < 0 ? EINVAL : 0, "unable to export a buffer that is not P2P");
+    return file;
+  }
+  unsigned import_bo(int file) override {
+    const unsigned bo = card().import(file);
+    check(bo == Card::no_buffer ? EINVAL : 0, "unable to import a buffer");
+    return bo;
+  }
+  void close_export_handle(int file) override { ::close(file); }
+  void copy_bo(unsigned to, unsigned from, std::size_t size, std::size_t to_offset,
+               std::size_t from_offset) override {
+    check(card().copy(to, from, size, to_offset, from_offset), "unable to copy a buffer");
+  }
+  void sync_bo(unsigned bo, int direction, std::size_t size, std::size_t offset) override {
+    check(card().synchronise(bo, direction == to_device, size, offset), "unable to sync a buffer");
+  }
+  void* map_bo(unsigned bo, bool /*write*/) override {
+    void* const memory = card().map(bo);
+    check(memory == nullptr ? EINVAL : 0, "could not map a buffer");
+    return memory;
+  }
+  void unmap_bo(unsigned /*bo*/, void* /*address*/) override {}
+  void get_bo_properties(unsigned bo, xrt_core::BufferProperties* to) const override {
+    check(properties(handle_, bo, to), "failed to get a buffer's properties");
+  }
+  void reg_read(std::uint32_t unit, std::uint32_t offset, std::uint32_t* value) const override {
+    check(card().read_register(unit, offset, *value), "failed to read a register");
+  }
+  void reg_write(std::uint32_t unit, std::uint32_t offset, std::uint32_t value) override {
+    check(card().write_register(unit, offset, value), "failed to write a register");
+  }
+  void xread(int space, std::uint64_t address, void* to, std::size_t size) const override {
+    read_at(handle_, space, address, to, size);
+  }
+  void xwrite(int space, std::uint64_t address, const void* from, std::size_t size) override {
+    write_at(handle_, space, address, from, size);
+  }
+  void unmgd_pread(void* to, std::size_t size, std::uint64_t address) override {
+    read_at(handle_, space_memory, address, to, size);
+  }
+  void unmgd_pwrite(const void* from, std::size_t size, std::uint64_t address) override {
+    write_at(handle_, space_memory, address, from, size);
+  }
+  void exec_buf(unsigned bo) override {
+    check(execute(handle_, bo), "failed to launch execution buffer");
+  }
+  int exec_wait(int milliseconds) const override { return card().wait(milliseconds); }
+  void load_axlf(const axlf* xclbin) override {
+    check(load(handle_, xclbin), "failed to load xclbin");
+  }
+  void reclock(const std::uint16_t* /*megahertz*/) override {}
+  void p2p_enable(bool /*force*/) override {}
+  void p2p_disable(bool /*force*/) override {}
+
+ private:
+  [[nodiscard]] Card& card() const { return card_of(handle_); }
+  const xrt_core::query::request& lookup_query(key_type key) const override;
+
+  void* handle_;
+  std::uint16_t index_;
+};
+
+const xrt_core::query::request& Device::lookup_query(key_type key) const {
+  using xrt_core::query::Answer;
+  using Of = const xrt_core::device&;
+  using Texts = std::vector<std::string>;
+  static const std::map<key_type, Query> known = [] {
+    std::map<key_type, Query> all;
+    all.try_emplace(key_type::rom_vbnv,
+                    [](Of device) { return Answer(card_of(device.get_device_handle()).name()); });
+    all.try_emplace(key_type::pcie_bdf, [](Of device) {
+      // XRT asks with what this shim made. NOLINTNEXTLINE(*-pro-type-static-cast-downcast)
+      const auto index = static_cast<const Device&>(device).index();
+      using Place = std::tuple<std::uint16_t, std::uint16_t, std::uint16_t, std::uint16_t>;
+      return Answer(Place(0, 0, index, 0));
+    });
+    all.try_emplace(key_type::m2m, [](Of) { return Answer(std::uint32_t{1}); });
+    all.try_emplace(key_type::nodma, [](Of) { return Answer(std::uint32_t{0}); });
+    all.try_emplace(key_type::kds_numcdmas, [](Of) { return Answer(std::uint32_t{0}); });
+    all.try_emplace(key_type::interface_uuids, [](Of) { return Answer(Texts()); });
+    all.try_emplace(key_type::clock_freqs_mhz, [](Of) { return Answer(Texts(4, "300")); });
+    return all;
+  }();
+  const auto found = known.find(key);
+  if (found == known.end()) {
+    throw xrt_core::query::no_such_key(key);
+  }
+  return found->second;
+}
+
+class System final : public xrt_core::system {
+ public:
+  std::pair<unsigned, unsigned> get_total_devices(bool /*user*/) const override {
+    return {shim::count_of_cards(), shim::count_of_cards()};
+  }
+  std::shared_ptr<xrt_core::device> open_userpf_device(unsigned index) const override {
+    return xrt_core::get_userpf_device(open_card(index));
+  }
+  std::shared_ptr<xrt_core::device> make_userpf_device(void* handle,
+                                                       unsigned index) const override {
+    return std::shared_ptr<xrt_core::device>(new Device(handle, index));  // XRT keeps it weakly
+  }
+  std::shared_ptr<xrt_core::device> make_mgmtpf_device(unsigned index) const override {
+    return std::shared_ptr<xrt_core::device>(new Device(nullptr, index));
+  }
+};
+
+// NOLINTEND(modernize-use-nodiscard)
+
+// Its constructor tells libxrt_coreutil of it.
+System the_system;  // NOLINT(bugprone-throwing-static-initialization,cert-err58-cpp)
+
+Opened::Opened(unsigned index) : card(index), device(xrt_core::get_userpf_device(this, index)) {}
+
+}  // namespace
+
+#define ISTHMUS_OF_XRT extern "C" __attribute__((visibility("default")))
+
+/// By this name the virtual clock tells this shim from XRT's.
+ISTHMUS_OF_XRT const int isthmus_shim = 1;
+
+ISTHMUS_OF_XRT unsigned xclProbe() { return shim::count_of_cards(); }
+ISTHMUS_OF_XRT unsigned xclVersion() { return 2; }
+ISTHMUS_OF_XRT void* xclOpen(unsigned index, const char* /*log*/, int /*level*/) {
+  return open_card(index);
+}
+ISTHMUS_OF_XRT void xclClose(void* handle) { close_card(handle); }
+
+ISTHMUS_OF_XRT int xclGetDeviceInfo2(void* handle, DeviceInfo* info) {
+  const Card& card = card_of(handle);
+  *info = {};
+  card.name().copy(info->name.data(), info->name.size() - 1);
+  info->major_version = 2;
+  info->dma_threads = 2;
+  info->alignment = 4096;
+  info->banks = static_cast<unsigned short>(card.banks());
+  info->memory_bytes = card.bytes();
+  info->free_bytes = card.bytes();
+  info->megahertz[0] = 300;
+  return 0;
+}
+
+ISTHMUS_OF_XRT int xclLoadXclBin(void* handle, const axlf* xclbin) { return -load(handle, xclbin); }
+ISTHMUS_OF_XRT int xclOpenContext(void* handle, const unsigned char* /*uuid*/, unsigned /*unit*/,
+                                  bool /*shared*/) {
+  card_of(handle).open_kernel();
+  return 0;
+}
+ISTHMUS_OF_XRT int xclCloseContext(void* handle, const unsigned char* /*uuid*/, unsigned /*unit*/) {
+  card_of(handle).close_kernel();
+  return 0;
+}
+
+ISTHMUS_OF_XRT unsigned xclAllocUserPtrBO(void* handle, void* user, std::size_t size,
+                                          unsigned flags) {
+  return card_of(handle).allocate(size, flags, flags & flag_bank, place_of(flags), user);
+}
+ISTHMUS_OF_XRT unsigned xclAllocBO(void* handle, std::size_t size, int /*unused*/, unsigned flags) {
+  return xclAllocUserPtrBO(handle, nullptr, size, flags);
+}
+ISTHMUS_OF_XRT void xclFreeBO(void* handle, unsigned bo) { card_of(handle).free(bo); }
+ISTHMUS_OF_XRT void* xclMapBO(void* handle, unsigned bo, bool /*write*/) {
+  return card_of(handle).map(bo);
+}
+ISTHMUS_OF_XRT int xclUnmapBO(void* /*handle*/, unsigned /*bo*/, void* /*address*/) { return 0; }
+ISTHMUS_OF_XRT int xclGetBOProperties(void* handle, unsigned bo, xrt_core::BufferProperties* to) {
+  return -properties(handle, bo, to);
+}
+ISTHMUS_OF_XRT int xclSyncBO(void* handle, unsigned bo, int direction, std::size_t size,
+                             std::size_t offset) {
+  return -card_of(handle).synchronise(bo, direction == to_device, size, offset);
+}
+ISTHMUS_OF_XRT std::size_t xclWriteBO(void* handle, unsigned bo, const void* from, std::size_t size,
+                                      std::size_t offset) {
+  std::memcpy(card_of(handle).map(bo) + offset, from, size);
+  return 0;
+}
+ISTHMUS_OF_XRT std::size_t xclReadBO(void* handle, unsigned bo, void* to, std::size_t size,
+                                     std::size_t offset) {
+  std::memcpy(to, card_of(handle).map(bo) + offset, size);
+  return 0;
+}
+ISTHMUS_OF_XRT int xclCopyBO(void* handle, unsigned to, unsigned from, std::size_t size,
+                             std::size_t to_offset, std::size_t from_offset) {
+  return -card_of(handle).copy(to, from, size, to_offset, from_offset);
+}
+ISTHMUS_OF_XRT int xclExportBO(void* handle, unsigned bo) { return card_of(handle).share(bo); }
+ISTHMUS_OF_XRT unsigned xclImportBO(void* handle, int file, unsigned /*flags*/) {
+  return card_of(handle).import(file);
+}
+
+ISTHMUS_OF_XRT int xclExecBuf(void* handle, unsigned bo) { return -execute(handle, bo); }
+ISTHMUS_OF_XRT int xclExecWait(void* handle, int milliseconds) {
+  return card_of(handle).wait(milliseconds);
+}
+ISTHMUS_OF_XRT int xclRegWrite(void* handle, std::uint32_t unit, std::uint32_t offset,
+                               std::uint32_t value) {
+  return -card_of(handle).write_register(unit, offset, value);
+}
+ISTHMUS_OF_XRT int xclRegRead(void* handle, std::uint32_t unit, std::uint32_t offset,
+                              std::uint32_t* value) {
+  return -card_of(handle).read_register(unit, offset, *value);
+}
+ISTHMUS_OF_XRT std::size_t xclRead(void* handle, int space, std::uint64_t address, void* to,
+                                   std::size_t size) {
+  read_at(handle, space, address, to, size);
+  return size;
+}
+ISTHMUS_OF_XRT std::size_t xclWrite(void* handle, int space, std::uint64_t address,
+                                    const void* from, std::size_t size) {
+  write_at(handle, space, address, from, size);
+  return size;
+}
+ISTHMUS_OF_XRT ssize_t xclUnmgdPread(void* handle, unsigned /*flags*/, void* to, std::size_t size,
+                                     std::uint64_t address) {
+  read_at(handle, space_memory, address, to, size);
+  return 0;
+}
+ISTHMUS_OF_XRT ssize_t xclUnmgdPwrite(void* handle, unsigned /*flags*/, const void* from,
+                                      std::size_t size, std::uint64_t address) {
+  write_at(handle, space_memory, address, from, size);
+  return 0;
+}
+
+ISTHMUS_OF_XRT std::size_t xclGetDeviceTimestamp(void* handle) {
+  constexpr std::uint64_t femtoseconds_of_a_nanosecond = 1'000'000;
+  return card_of(handle).now_fs() / femtoseconds_of_a_nanosecond;
+}
+ISTHMUS_OF_XRT int xclReClock2(void* /*handle*/, unsigned short /*region*/,
+                               const unsigned short* /*megahertz*/) {
+  return 0;
+}
+ISTHMUS_OF_XRT int xclP2pEnable(void* /*handle*/, bool /*enable*/, bool /*force*/) { return 0; }
+ISTHMUS_OF_XRT int xclLockDevice(void* /*handle*/) { return 0; }
+ISTHMUS_OF_XRT int xclUnlockDevice(void* /*handle*/) { return 0; }
