@@ -45,8 +45,7 @@ class Device {
   /// one that looks at each buffer.
   Device(Description description, Timing& timing, ProgramMemory& host, Meter& meter,
          const std::vector<std::string>& kernel_folders, std::string fatal_warnings = "",
-         bool as_hardware = false, HostLooks* looks = nullptr,
-         RunWatch& watch = watch_by_alarm());
+         bool as_hardware = false, HostLooks* looks = nullptr, RunWatch& watch = watch_by_alarm());
 
   /// Throws MemoryError, KernelError, CardError or WireError for what cannot be answered.
   Reply answer(Call call, const Message& request);
