@@ -12,10 +12,13 @@ import msgspec
 import pytest
 
 from isthmus.analysis.findings import MOST_HEADLINES, Finding, findings
+from isthmus.analysis.findings.devices import difference_in_words
 from isthmus.analysis.findings.transfer import WAYS
 from isthmus.analysis.sentences import LONGEST, NAMES, TEMPLATES, say, shortened
 from isthmus.models.serial import SIZES as SIZES_BY_SET
+from isthmus.reporters import summary
 from isthmus.results.run_file import DeviceRecord, Run
+from isthmus.statistics import Interval
 from synthetic import Law, point, run, transfer_run
 
 BANNED = (
@@ -283,6 +286,18 @@ def test_allocation_answers_for_one_use_and_for_many_and_names_the_call() -> Non
     assert again.reference is not None
     assert again.interval is not None
     assert again.interval.value < again.reference.value
+
+
+def test_another_api_differs_only_beyond_its_interval() -> None:
+    measured = stored("2026-11-27-h100-quick")
+    (api,) = (one for one in findings(measured) if one.beside)
+    assert (api.device, api.beside) == ("opencl:nvidia", "cuda:0")
+    assert api.interval is not None
+    assert api.interval.low < 0 < api.interval.high
+    assert "the same latency within 493 ns" in api.sentence
+    assert api.sentence in summary.lines(measured)
+    for value, said in ((6.0e-6, "6.00 us more latency"), (-6.0e-6, "6.00 us less latency")):
+        assert difference_in_words(Interval(value, value - 1e-6, value + 1e-6, 0.95)) == said
 
 
 def test_b_eff_has_its_interval_and_links_their_share() -> None:

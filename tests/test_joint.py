@@ -9,9 +9,9 @@ from typing import Any, cast
 import msgspec
 import pytest
 
+from isthmus.candidates import Candidate
 from isthmus.descriptions import (
     AxisDescription,
-    Candidate,
     DeviceDescription,
     OperationDescription,
     PartDescription,

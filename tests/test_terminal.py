@@ -250,6 +250,6 @@ def test_commands_make_room_for_the_headlines() -> None:
     assert len(lines) < summary.LINES
     rows = lines[lines.index("") + 1 :]
     assert rows[1].split()[:3] == ["copy", "to", "host,"]
-    assert rows.index("") >= 5
+    assert rows.index("") >= 4
     assert any(line.startswith("Page:") for line in lines)
     assert not any(line.startswith("Points:") for line in lines)

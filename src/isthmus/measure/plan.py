@@ -460,7 +460,7 @@ def plan_run(
     sizes_given = any(study.size_axis.name in given for study, given in questions)
     if not any(task.bytes for _, task in placed) and (sizes_given or not placed):
         studies = [study for study, _ in questions]
-        if placed:
+        if placed and not left_out:
             names = ", ".join(sorted({task.operation for _, task in placed}))
             axes = ", ".join(flag(s.size_axis.name) for s, g in questions if s.size_axis.name in g)
             raise UsageError(f"{axes} has no effect on {names}, which moves no bytes: leave it out")

@@ -58,7 +58,8 @@ def lines(
     """
     rows = summarise(run) if summary is None else summary
     results = findings(run, rows)
-    sentences = dict.fromkeys((_title(run), main_sentence(results), _all_clear(results)))
+    apis = next((one.sentence for one in results if one.beside), "")
+    sentences = dict.fromkeys((_title(run), main_sentence(results), _all_clear(results), apis))
     top = [line for sentence in sentences for line in _wrapped(sentence, 2)]
     bottom = ["", *_not_measured(run, rows, results), *_wrapped(_state(run, rows), 2)]
     bottom += _wrapped(host_varied(run), 2)

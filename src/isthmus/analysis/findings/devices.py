@@ -123,14 +123,21 @@ def of_other_apis(context: AnalysisContext, ways: Sequence[str]) -> Iterator[Fin
             same = all(_is_same(ratio) for ratio in rates)
             texts.append("same rate" if same else f"{100 * least.value:.0f} % of the rate")
         if later is not None:
-            more = "more" if later.value > 0 else "less"
-            texts.append(f"{shown(abs(later.value), 's')} {more} latency")
+            texts.append(difference_in_words(later))
         yield Finding(
             study=context.study, subject=f"{address} beside {first}",
             quantity=f"by {api}: {', '.join(texts)}", interval=later, unit="s",
-            sentence=f"{api} on {first}: {', '.join(texts)}.", remark="more latency",
+            sentence=f"{api} on {first}: {', '.join(texts)}.",
+            remark="another API", beside=first,
             device=device.address,
         )  # fmt: skip
+
+
+def difference_in_words(by: Interval) -> str:
+    """A difference of latencies in words; one that may be nothing is given by its most."""
+    if by.low <= 0 <= by.high:
+        return f"the same latency within {shown(max(-by.low, by.high), 's')}"
+    return f"{shown(abs(by.value), 's')} {'more' if by.value > 0 else 'less'} latency"
 
 
 def _is_same(ratio: Interval) -> bool:

@@ -96,6 +96,8 @@ class Finding(msgspec.Struct, frozen=True, kw_only=True):
     memory: str = ""
     bytes: int = 0
     clock: str = ""
+    beside: str = ""
+    """The card's own API, where this is the difference of another API; else empty."""
 
     @property
     def amount(self) -> Amount:
