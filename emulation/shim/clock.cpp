@@ -9,7 +9,7 @@ using card::process::CardSlot;
 
 /// A function of the preloaded library; null where there is no such library.
 template <class Function>
-Function* found(const char* name) {
+Function* found(const char* name) noexcept {
   return reinterpret_cast<Function*>(dlsym(RTLD_DEFAULT, name));
 }
 

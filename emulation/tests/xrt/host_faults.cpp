@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "../../../card/tests/u250.hpp"
+#include "isthmus/card/process/channel.hpp"
 #include "isthmus/card/process/device.hpp"
 
 using namespace isthmus::card;

@@ -60,7 +60,7 @@ void Phases::begin_process(unsigned number) {
 }
 
 void Phases::end_process() {
-  const unsigned outer = static_cast<unsigned>(inner_.size());
+  const auto outer = static_cast<unsigned>(inner_.size());
   inner_.pop_back();
   if (outer == 2) {  // of a region that no other holds
     end_phase(phase_);
