@@ -29,7 +29,7 @@ using card::process::Ending;
 using std::chrono::milliseconds;
 
 constexpr std::uint64_t page_bytes = 4096;
-/// Until when nothing happens on a card that has nothing to do: half an hour, for times wrap.
+/// Next event of an idle card: 2^61 fs, 38 minutes ahead, for times wrap.
 constexpr std::uint64_t far_future = std::uint64_t{1} << 61U;
 constexpr std::uint64_t femtoseconds_of_a_millisecond = 1'000'000'000'000;
 /// How long a thread sleeps before it looks again.

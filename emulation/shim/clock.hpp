@@ -29,7 +29,7 @@ void aim_at_nothing();
 /// Whether nothing that happens before `time`, at which the calling thread aims, is left to be
 /// done.
 bool reaches(Femtoseconds time);
-/// The same for a thread that is none of the program's.
+/// As `reaches`, for a thread that is not the program's.
 bool is_next(Femtoseconds time);
 /// The call ends at `time`; returns when nothing of the program can happen earlier. The calling
 /// thread may have `reached` that time before.

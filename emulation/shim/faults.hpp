@@ -9,7 +9,7 @@ namespace isthmus::shim {
 
 /// Tells the user a line.
 void say(const std::string& text);
-/// Ends the program, kindly at first, as the process of a card would that is gone.
+/// Ends the program by SIGTERM, and after a while by SIGKILL.
 [[noreturn]] void end_program();
 
 /// Does an action; what it throws is told, and ends the program.

@@ -22,7 +22,7 @@ struct axlf;
 
 namespace xrt {
 
-/// Of a bitstream; zeros: the one that is loaded.
+/// UUID of a bitstream; zeros: the loaded bitstream.
 class uuid {
   std::array<unsigned char, 16> bytes_{};
 };

@@ -10,7 +10,8 @@ from __future__ import annotations
 SMALL = 4 << 10
 """Bytes: up to this size the time of a transfer is mostly start-up; this size is the latency's.
 
-Source: a page. At the 55 GB/s of an H100 (gen5 x16) its link needs 0.07 us of a copy of some us."""
+Source: the size of a page. At the 55 GB/s of an H100 (gen5 x16) its link needs 0.07 us of a copy
+of some us."""
 LARGE = 1 << 20
 """Bytes from which a copy shows its link rather than its start-up time: its rate may be a plateau.
 
@@ -77,7 +78,8 @@ AS_FAST_WAY = 1.02
 """Ratio of estimated times up to which the simpler way is advised. A choice: the default
 precision of a run."""
 WORTH = 1.2
-"""Ratio of rates from which a change of memory is a headline. A choice: less is told below it."""
+"""Ratio of rates from which a change of memory is a headline. A choice: smaller changes are
+listed below the headlines."""
 WORTH_COPYING = 1.05
 """Ratio of times up to which copying first and direct access are alike. A choice: a change of a
 program for less than 5 % costs more than it gains."""

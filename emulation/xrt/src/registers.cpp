@@ -16,7 +16,7 @@ namespace {
 constexpr std::uint32_t ap_start = 1;
 constexpr std::uint32_t ap_done = 2;
 constexpr std::uint32_t ap_idle = 4;
-/// Of a kernel that has none: half an hour, for times wrap.
+/// End time of a kernel that never ends: 2^61 fs, 38 minutes, for times wrap.
 constexpr Time far_future = Time{1} << 61;
 constexpr std::size_t word = sizeof(std::uint32_t);
 /// XRT's scheduler polls its commands in turn: after so many polls of one it has started all that

@@ -208,7 +208,7 @@ class Measured(NamedTuple):
     confidence: float
 
     def places(self) -> Iterator[tuple[str, str, str]]:
-        """Device, call and kind of memory of each way that was measured both ways."""
+        """Device, call and kind of memory of each way measured in at least one direction."""
         there, back = self._ways("h2d"), self._ways("d2h")
         yield from [*there, *(one for one in back if one not in there)]
 
@@ -289,7 +289,7 @@ def costs_of_rows(
     if not found:
         raise UsageError(
             f"copies of {' and '.join(format_size(s) for s in {job.into, job.out} if s)} were not "
-            "measured: name the device alone, and advise measures them"
+            "measured: leave out the run files, and advise measures them"
         )
     return found
 

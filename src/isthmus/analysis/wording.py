@@ -38,7 +38,7 @@ def percent(share: float) -> str:
 
 
 def percent_amount(share: float) -> Amount:
-    """See ``percent``."""
+    """A share in per cent, as number and unit, with the digits of ``percent``."""
     return Amount(f"{100 * share:.{1 if abs(share) < 0.1 else 0}f}", "%")
 
 

@@ -190,7 +190,7 @@ def _table(best: Plan, others: Sequence[Plan]) -> Iterator[str]:
 
 
 def as_json(answer: Answer) -> str:
-    """The same for programs."""
+    """The advice as JSON."""
     found = answer.found
 
     def plain(one: Plan) -> Mapping[str, object]:

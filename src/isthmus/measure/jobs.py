@@ -172,7 +172,7 @@ class Job:
     def _slow_of(self, row: tuple[int, ClockName]) -> Slow | None:
         """What the host's state adds to a row, which may be unknown; None where it adds nothing.
 
-        Of a run without references, and of other clocks.
+        It adds nothing in a run without references, and on clocks other than the host's.
         """
         part, clock = row
         return self._slow.get(key_of(self.task.points[part])) if clock == "host" else None

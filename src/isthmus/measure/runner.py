@@ -269,10 +269,10 @@ class Runner:
                 self.watcher.answered(answer)
 
     def _is_open(self, job: Job, *, last: bool) -> bool:
-        """Whether a headline is to be answered: for the first time, or since that has changed.
+        """Whether to show a headline's answer.
 
-        It has become precise, or ``last`` it is no longer: more is known of the host's state. An
-        answer "so far" has its last word in any case.
+        That is so the first time and when the answer becomes precise. At the end (``last``) it is
+        so when the answer is no longer precise, or was shown as "so far".
         """
         before = self._answered.get(job)
         if before is None or (last and before == "open"):

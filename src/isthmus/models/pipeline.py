@@ -138,7 +138,7 @@ class _Direction:
 
 
 def _scheduled(stages: Stages, items: int, sets: int) -> float:
-    """The same, each stage begun in the order in which its thread comes to it."""
+    """Seconds of ``items`` by simulation: stages begin in the order in which threads reach them."""
     into = _Direction(stages.into, stages.channels)
     out = _Direction(stages.out, stages.channels)
     kernel_free = 0.0

@@ -119,7 +119,7 @@ def _devices(devices: Sequence[DeviceRecord]) -> Iterator[str]:
         else:
             yield f"{listed(addresses)} {_is(len(addresses))} {text}."
     if beside:
-        yield f"{listed(beside)} {'was' if len(beside) == 1 else 'were'} measured beside."
+        yield f"{listed(beside)} {'was' if len(beside) == 1 else 'were'} measured as well."
 
 
 def _device(device: DeviceRecord) -> str:

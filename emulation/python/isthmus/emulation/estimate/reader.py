@@ -147,7 +147,7 @@ class _Reader(Expressions):
         self._pragmas = outer
         self._place_arrays(arguments if is_top else [], pragmas)
         if any(one.name == "dataflow" for one in pragmas):
-            body = self._processes(body, block)
+            body = self._processes(block)
         line = self._source.line(cursor.location.offset)
         parameters = tuple(map(self._name, arguments))
         references = frozenset(
@@ -294,7 +294,7 @@ class _Reader(Expressions):
         self._pragmas = [(at, text) for at, text in outer if at not in taken]
         self._place_arrays([], own)
         if any(one.name == "dataflow" for one in own):
-            body = self._processes(body, block)
+            body = self._processes(block)
         variable, trips = self._counting(start, test, step)
         test_value = Constant() if test is None or variable else self._expression(test)
         line = self._source.line(begin)
@@ -378,7 +378,7 @@ class _Reader(Expressions):
                 return by if kind == "add" else -by
         return None
 
-    def _processes(self, body: tuple[Statement, ...], block: Any) -> tuple[Statement, ...]:
+    def _processes(self, block: Any) -> tuple[Statement, ...]:
         """Loops and calls of a DATAFLOW region as its processes."""
         region = self._number("region", block.extent.start.offset)
         found: list[Statement] = []
@@ -402,7 +402,6 @@ class _Reader(Expressions):
             passed += sorted({n for n in _arrays(inside) if self._is_stream(n)})
         if any(passed.count(name) > 1 for name in passed):
             self._streamed.add(region)
-        del body
         return tuple(found)
 
     def _again(self, cursor: Any) -> tuple[Statement, ...]:

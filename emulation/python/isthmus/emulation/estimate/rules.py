@@ -95,7 +95,7 @@ class _Rules:
         self, number: int, line: int, iteration: Span, entry: Span, why: str, *,
         is_pipelined: bool = False,
     ) -> None:  # fmt: skip
-        """Keeps a loop's cost; of one that is reached in several ways, all of them."""
+        """Keeps a loop's cost; a loop reached in several ways keeps the range of all its costs."""
         before = self._costs.get(number)
         if before is not None:
             iteration = iteration.or_else(before.iteration)
@@ -267,7 +267,7 @@ class _Rules:
         factor = _factor(loop)
         body = loop.body
         if factor > 1:
-            copy = Loop(loop.number, loop.line, loop.body, f"{loop.variable}", factor)
+            copy = Loop(loop.number, loop.line, loop.body, loop.variable, factor)
             body = (copy,)
         found = self._pipeline(
             (Evaluate(loop.test), *body), tuple(variables), names, _wanted(loop.pragma("pipeline"))

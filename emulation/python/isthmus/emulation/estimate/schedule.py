@@ -34,7 +34,7 @@ RAM_NS = 1.2
 REGISTERS_NS = 0.5
 """Selects one of several registers."""
 _LONGEST_UNROLLED = 4096
-"""Copies of a loop's body beyond which HLS itself warns, and this stops to follow."""
+"""Most copies of a loop's body that are scheduled; HLS warns beyond it."""
 
 
 @dataclass(frozen=True)
