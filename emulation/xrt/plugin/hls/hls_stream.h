@@ -184,7 +184,9 @@ class stream<T, 0> {
   bool reads(T& value, isthmus_outside::how how) const {
     unsigned char data[word::data_bytes];
     unsigned char sideband[word::sideband_bytes + 1];
-    word::pack(value, data, sideband);  // what the other side does not say stays
+    if constexpr (word::sideband_bytes > 0) {
+      word::pack(value, data, sideband);  // what the other side does not say stays
+    }
     const bool done =
         moved(outside_->read(data, word::data_bytes, sideband, word::sideband_bytes, how), how);
     if (done && how != isthmus_outside::look) {
