@@ -60,3 +60,10 @@ def test_the_time_of_many_items_continues_that_of_few() -> None:
         one, more = total_s(stages, 240, sets), total_s(stages, 241, sets)
         assert more - one == pytest.approx(per_item(stages, sets), rel=0.05)
         assert total_s(stages, 2, sets) < 2 * stages.serial
+
+
+def test_start_up_alone_needs_no_share_of_the_link() -> None:
+    """A device that takes as long for any size has nothing to share, beside the other direction."""
+    start = Transfer(fixed=2e-6, beside=0.0)
+    assert per_item(Stages(start, 232e-6, LINK), 3) == pytest.approx(328e-6, rel=0.02)
+    assert per_item(Stages(LINK, 232e-6, start), 3) == pytest.approx(328e-6, rel=0.02)

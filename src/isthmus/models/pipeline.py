@@ -127,7 +127,9 @@ class _Direction:
         begun = max(now, heapq.heappop(self.channels)) if self.channels else now
         served = max(begun + cost.fixed, self.free)
         meanwhile = max(0.0, other.free - served)  # the other direction is busy for so long
-        if cost.beside * meanwhile < cost.data:
+        if not cost.data:
+            end = served
+        elif cost.beside * meanwhile < cost.data:
             end = served + cost.data + (1 - cost.beside) * meanwhile
         else:
             end = served + cost.data / cost.beside
