@@ -84,7 +84,7 @@ def test_xrt_is_told_of_work_groups(built: Path) -> None:
     kernels = {kernel.name: kernel for kernel in xclbin.load(built / "opencl_c.xclbin").kernels}
     arguments = [a for a in kernels["wide"].arguments if a.index is not None]
     assert [(a.name, a.type, a.offset) for a in arguments] == [
-        ("in", "uint16*", 0x10), ("out", "uint16*", 0x1C), ("words", "uint", 0x28),
+        ("in", "const uint16*", 0x10), ("out", "uint16*", 0x1C), ("words", "uint", 0x28),
     ]  # fmt: skip
     hidden = [a.name for a in kernels["wide"].arguments if a.index is None]
     assert [hidden.count(n) for n in ("group_id", "global_size", "work_dim")] == [3, 3, 1]
