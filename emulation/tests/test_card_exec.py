@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import fcntl
 import json
 import os
 import re
@@ -453,10 +454,13 @@ def test_a_killed_program_leaves_nothing(going_on: subprocess.Popen[str]) -> Non
 def test_the_folder_of_a_killed_command_goes_with_the_next_start(
     going_on: subprocess.Popen[str], card_exec: Run
 ) -> None:
-    going_on.kill()
-    going_on.communicate(timeout=LIMIT_S)
-    # A command of another test may have removed the folder meanwhile.
-    nothing_stays(going_on.pid, folder=False)
+    (folder,) = Path("/tmp").glob(f"isthmus-card-{going_on.pid}-*")
+    with (folder / "lock").open() as lock:
+        going_on.kill()
+        fcntl.flock(lock, fcntl.LOCK_EX)  # else a command of another test may remove the folder
+        going_on.communicate(timeout=LIMIT_S)
+        nothing_stays(going_on.pid, folder=False)
+        assert list(Path("/tmp").glob(f"isthmus-card-{going_on.pid}-*"))
     assert card_exec("--", "true").code == 0
     nothing_stays(going_on.pid)
 
