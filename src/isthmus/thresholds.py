@@ -74,6 +74,9 @@ AS_FAST = 0.95
 
 Source: pinned copies of equal H100 differ by 0.4 % within a node and by 4 to 8 % between some runs
 in virtual machines (``RESULTS.md``)."""
+ADVISED = 0.05
+"""Relative half-width to which ``isthmus advise`` measures. A choice: ways that differ by less cost
+more time to tell apart than they are worth."""
 AS_FAST_WAY = 1.02
 """Ratio of estimated times up to which the simpler way is advised. A choice: the default
 precision of a run."""

@@ -10,7 +10,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import NamedTuple
 
-from isthmus.analysis.advice import copies, maps
+from isthmus.analysis.advice import added, copies, maps
 from isthmus.analysis.context import each, time_of
 from isthmus.analysis.ratios import first_bank
 from isthmus.analysis.summary import THROUGH_EMULATION, resolved
@@ -18,7 +18,7 @@ from isthmus.errors import UsageError
 from isthmus.frames import Frame
 from isthmus.models import pipeline
 from isthmus.models.pipeline import Limit, Stages, Transfer
-from isthmus.statistics import Interval, combined, exact
+from isthmus.statistics import Interval, exact
 from isthmus.thresholds import AS_FAST_WAY
 from isthmus.units import format_size, parse_seconds, parse_size
 
@@ -298,8 +298,8 @@ def with_host(cost: Cost, before: Interval, after: Interval) -> Cost:
     """A cost with what the host does besides: copies, and the software of an API."""
     return replace(
         cost,
-        host_before=_sum(cost.host_before, before),
-        host_after=_sum(cost.host_after, after),
+        host_before=added(cost.host_before, before),
+        host_after=added(cost.host_after, after),
     )
 
 
@@ -309,7 +309,3 @@ def apart(copy: Copy | None, both: Interval | None) -> Copy | None:
         return copy
     least = max(both.value, copy.whole.value)
     return copy._replace(both=exact(least, both.confidence))
-
-
-def _sum(one: Interval, other: Interval) -> Interval:
-    return combined((1.0, 1.0), (one, other))

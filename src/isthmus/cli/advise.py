@@ -13,6 +13,7 @@ import typer
 from isthmus.cli.declared import DeclaringCommand, separated
 from isthmus.errors import GATE_FAILED, UsageError, analysing
 from isthmus.output import put
+from isthmus.thresholds import ADVISED
 
 if TYPE_CHECKING:
     from isthmus.analysis.advice import Advice
@@ -26,7 +27,6 @@ _STEP = 4
 _LEVELS = 7
 _ROUNDED = 1000
 """A size is rounded up by less than one part in this, so that it divides into equal chunks."""
-_PRECISION = 0.05
 
 
 def add_to(app: typer.Typer) -> None:
@@ -295,7 +295,7 @@ def _measured(
             kept = out if out and name == "transfer" else Path(folder, f"{name}.json")
             request = session.Request(
                 studies=[study], devices=addresses, axes=words, out=kept,
-                command=["isthmus", *sys.argv[1:]], precision=_PRECISION, budget_s=budget_s,
+                command=["isthmus", *sys.argv[1:]], precision=ADVISED, budget_s=budget_s,
                 options=options, no_wait=no_wait, layer_of=layer_of,
             )  # fmt: skip
             runs.append(session.measure(request, progress))

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 from isthmus.cli.job_text import Answer, sentence
 from isthmus.errors import UsageError
+from isthmus.thresholds import ADVISED
 
 if TYPE_CHECKING:
     from isthmus.analysis.job import Job, Place
@@ -130,13 +131,10 @@ def measured_runs(
         }
         request = session.Request(
             studies=[study], devices=addresses, axes=axes, out=out or Path(folder, "job.json"),
-            command=["isthmus", *sys.argv[1:]], precision=_PRECISION, budget_s=budget_s,
+            command=["isthmus", *sys.argv[1:]], precision=ADVISED, budget_s=budget_s,
             options=options, no_wait=no_wait, layer_of=lambda _: Layer.HEADLINES,
         )  # fmt: skip
         return [session.measure(request, progress)]
-
-
-_PRECISION = 0.05
 
 
 def apis_on_card(addresses: Sequence[str]) -> tuple[str, list[Api]]:

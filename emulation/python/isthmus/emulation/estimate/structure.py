@@ -101,6 +101,10 @@ class Pragma(msgspec.Struct, frozen=True):
         return int(text) if text.isdigit() else None
 
 
+def _pragma(pragmas: tuple[Pragma, ...], name: str) -> Pragma | None:
+    return next((one for one in pragmas if one.name == name), None)
+
+
 class Loop(msgspec.Struct, frozen=True):
     """A loop; ``number`` is that of its counter."""
 
@@ -108,15 +112,15 @@ class Loop(msgspec.Struct, frozen=True):
     line: int
     body: tuple[Statement, ...]
     variable: str | None = None
-    """The variable that counts the iterations."""
+    """Name of the variable that the loop counts by; None where no variable does."""
     trips: int | None = None
     """Iterations, where the code says a constant."""
     test: Expression = Constant()
     pragmas: tuple[Pragma, ...] = ()
 
     def pragma(self, name: str) -> Pragma | None:
-        """The loop's pragma of that name."""
-        return next((one for one in self.pragmas if one.name == name), None)
+        """The first pragma with this name that stands in the loop; None without one."""
+        return _pragma(self.pragmas, name)
 
 
 class Process(msgspec.Struct, frozen=True):
@@ -135,7 +139,7 @@ Statement: TypeAlias = Assign | Clear | Evaluate | Return | Choice | Loop | Proc
 
 
 class Function(msgspec.Struct, frozen=True):
-    """A function of the source, with constants in place of template arguments."""
+    """A function of the kernel's source; a template is one for each of its instantiations."""
 
     name: str
     line: int
@@ -146,8 +150,8 @@ class Function(msgspec.Struct, frozen=True):
     """Parameters that stand for the caller's variables."""
 
     def pragma(self, name: str) -> Pragma | None:
-        """The function's pragma of that name."""
-        return next((one for one in self.pragmas if one.name == name), None)
+        """The first pragma with this name that stands in the function; None without one."""
+        return _pragma(self.pragmas, name)
 
 
 class Storage(msgspec.Struct, frozen=True):
