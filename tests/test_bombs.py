@@ -187,3 +187,27 @@ def test_an_interrupt_at_any_time_is_one_line(
         assert not list(tmp_path.rglob(".*.tmp"))
         for made in ("rows.csv", "page/index.html"):
             (tmp_path / made).unlink(missing_ok=True)
+
+
+INTERRUPTED_AS_IT_IS_MADE = """
+import os, signal, sys, numpy
+sent = []
+def watch(frame, event, argument):
+    if event == "call" and frame.f_code.co_filename.endswith("enum.py") and not sent:
+        sent.append(os.kill(os.getpid(), signal.SIGINT))
+sys.setprofile(watch)
+try:
+    import isthmus._core
+except KeyboardInterrupt:
+    sys.setprofile(None)
+    print("interrupted", len(sent))
+"""
+
+
+def test_an_interrupt_waits_until_the_compiled_module_is_made() -> None:
+    """nanobind ends a process that is interrupted while an enumeration is made."""
+    ended = subprocess.run(
+        [sys.executable, "-c", INTERRUPTED_AS_IT_IS_MADE], capture_output=True, text=True,
+        check=False,
+    )  # fmt: skip
+    assert (ended.returncode, ended.stdout, ended.stderr) == (0, "interrupted 1\n", "")

@@ -1,3 +1,5 @@
+#include <array>
+#include <csignal>
 #include <exception>
 
 #include "bindings.hpp"
@@ -19,10 +21,40 @@ void raise_undecodable(const std::exception_ptr& thrown, void* /*unused*/) {
   }
 }
 
+/// While it lives, SIGINT and SIGTERM wait: nanobind ends the process, with a trace, where Python's
+/// KeyboardInterrupt comes while it makes an enumeration.
+class DeferredSignals {
+ public:
+  DeferredSignals() {
+    struct sigaction note{};
+    note.sa_handler = [](int number) { arrived = number; };
+    for (std::size_t i = 0; i < deferred.size(); ++i) {
+      sigaction(deferred[i], &note, &before_[i]);
+    }
+  }
+  DeferredSignals(const DeferredSignals&) = delete;
+  DeferredSignals& operator=(const DeferredSignals&) = delete;
+  ~DeferredSignals() {
+    for (std::size_t i = 0; i < deferred.size(); ++i) {
+      sigaction(deferred[i], &before_[i], nullptr);
+    }
+    if (arrived != 0) {
+      nanobind::set_leak_warnings(false);  // of a module that Python drops half-imported
+      std::raise(arrived);
+    }
+  }
+
+ private:
+  static constexpr std::array deferred{SIGINT, SIGTERM};
+  static inline volatile std::sig_atomic_t arrived = 0;
+  std::array<struct sigaction, deferred.size()> before_{};
+};
+
 }  // namespace
 
 // NOLINTNEXTLINE(cppcoreguidelines-pro-type-cstyle-cast): inside nanobind's macro
 NB_MODULE(_core, module) {
+  const DeferredSignals until_made;
   module.doc() = "The timing engine of Isthmus and the backends it loads.";
   nanobind::register_exception_translator(raise_undecodable);  // tried after those that follow
   isthmus::bindings::bind_clock(module);
