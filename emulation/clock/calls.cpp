@@ -24,12 +24,7 @@ namespace {
 using process::CardSlot;
 
 constexpr std::uint64_t femtoseconds = 1'000'000;  ///< in a nanosecond
-/// How far ahead times are told apart: femtoseconds wrap, and their differences have a sign.
-constexpr Nanoseconds most_ahead = Nanoseconds{2} * 3600 * 1'000'000'000;
 constexpr std::string_view memory_socket = "D2X_unix_sock";
-/// How long a thread sleeps before it looks again whether it may leave a call.
-constexpr Nanoseconds shortest_nap = 20'000;
-constexpr Nanoseconds longest_nap = 1'000'000;
 
 /// Where the code of a library is, once it was looked for.
 struct Code {

@@ -12,6 +12,12 @@
 
 namespace isthmus::card::clock {
 
+/// How far ahead times are told apart: femtoseconds wrap, and their differences have a sign.
+inline constexpr Nanoseconds most_ahead = Nanoseconds{2} * 3600 * 1'000'000'000;
+/// How long a thread sleeps before it looks again whether it may leave a call.
+inline constexpr Nanoseconds shortest_nap = 20'000;
+inline constexpr Nanoseconds longest_nap = 1'000'000;
+
 /// Whether the shim is our own (emulation/shim), which tells of its calls by itself.
 bool is_own_shim();
 /// A card of our own shim: what happens on it next is in its slot.

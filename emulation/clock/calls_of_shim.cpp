@@ -14,11 +14,6 @@ using namespace isthmus::card;
 using namespace isthmus::card::clock;
 
 constexpr std::int64_t femtoseconds = 1'000'000;  ///< in a nanosecond
-/// How far ahead times are told apart: femtoseconds wrap, and their differences have a sign.
-constexpr std::int64_t most_ahead = std::int64_t{2} * 3600 * 1'000'000'000;
-/// How long a thread sleeps before it looks again whether it may leave a call.
-constexpr Nanoseconds shortest_nap = 20'000;
-constexpr Nanoseconds longest_nap = 1'000'000;
 
 /// The time since which this thread is in a call.
 thread_local constinit Nanoseconds began = 0;

@@ -3,7 +3,7 @@
 
 #include <dlfcn.h>
 
-#include <atomic>
+#include "real.hpp"
 
 namespace isthmus::card::clock {
 
@@ -16,23 +16,6 @@ inline void* of_xrt(const char* name) {
 /// Such a function, which is there when it is called. A program may load the library for itself
 /// alone, where `Real` does not find it.
 template <class Function>
-class OfXrt {
- public:
-  explicit constexpr OfXrt(const char* name) : name_(name) {}
-
-  template <class... Arguments>
-  auto operator()(Arguments... arguments) {
-    Function* function = found_.load(std::memory_order_relaxed);
-    if (function == nullptr) {
-      function = reinterpret_cast<Function*>(of_xrt(name_));
-      found_.store(function, std::memory_order_relaxed);
-    }
-    return function(arguments...);
-  }
-
- private:
-  const char* name_;
-  std::atomic<Function*> found_ = nullptr;
-};
+using OfXrt = Found<Function, of_xrt>;
 
 }  // namespace isthmus::card::clock

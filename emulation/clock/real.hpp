@@ -7,18 +7,18 @@
 
 namespace isthmus::card::clock {
 
-/// A function of the next library that has it; found at its first call, which may come before any
+/// A function that `find` looks up by its name at its first call, which may come before any
 /// constructor has run.
-template <class Function>
-class Real {
+template <class Function, void* (*find)(const char*)>
+class Found {
  public:
-  explicit constexpr Real(const char* name) : name_(name) {}
+  explicit constexpr Found(const char* name) : name_(name) {}
 
   template <class... Arguments>
   auto operator()(Arguments... arguments) {
     Function* function = found_.load(std::memory_order_relaxed);
     if (function == nullptr) {
-      function = reinterpret_cast<Function*>(dlsym(RTLD_NEXT, name_));
+      function = reinterpret_cast<Function*>(find(name_));
       found_.store(function, std::memory_order_relaxed);
     }
     return function(arguments...);
@@ -28,5 +28,11 @@ class Real {
   const char* name_;
   std::atomic<Function*> found_ = nullptr;
 };
+
+inline void* of_next_library(const char* name) { return dlsym(RTLD_NEXT, name); }
+
+/// A function of the next library that has it.
+template <class Function>
+using Real = Found<Function, of_next_library>;
 
 }  // namespace isthmus::card::clock

@@ -19,6 +19,7 @@
 #include "clock.hpp"
 #include "faults.hpp"
 #include "helper.hpp"
+#include "isthmus/card/process/environment.hpp"
 #include "isthmus/card/process/real_time.hpp"
 
 namespace isthmus::shim {
@@ -26,6 +27,8 @@ namespace {
 
 using card::process::CardSlot;
 using card::process::Ending;
+using card::process::environment;
+using card::process::split;
 using std::chrono::milliseconds;
 
 constexpr std::uint64_t page_bytes = 4096;
@@ -46,11 +49,6 @@ std::recursive_mutex& all_cards = *new std::recursive_mutex;
 std::set<Card*>& cards = *new std::set<Card*>;  // guarded by `all_cards`
 // NOLINTEND(bugprone-throwing-static-initialization,cert-err58-cpp)
 
-std::string environment(const char* name) {
-  const char* value = std::getenv(name);
-  return value != nullptr ? value : "";
-}
-
 std::string file_of_card(unsigned index, const char* kind) {
   return environment("ISTHMUS_CARD_SESSION") + "/card" + std::to_string(index) + kind;
 }
@@ -61,17 +59,6 @@ card::Board board_of(unsigned index) {
     throw std::runtime_error("no board for card " + std::to_string(index));
   }
   return card::Board::from(card::process::parse_parameters(file));
-}
-
-std::vector<std::string> split(const std::string& list) {
-  std::vector<std::string> parts;
-  std::istringstream text(list);
-  for (std::string part; std::getline(text, part, ':');) {
-    if (!part.empty()) {
-      parts.push_back(part);
-    }
-  }
-  return parts;
 }
 
 card::process::Description parsed(const std::string& text) {

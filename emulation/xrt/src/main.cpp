@@ -25,6 +25,7 @@
 
 #include "isthmus/card/process/channel.hpp"
 #include "isthmus/card/process/device.hpp"
+#include "isthmus/card/process/environment.hpp"
 
 namespace isthmus::card::process {
 namespace {
@@ -33,11 +34,6 @@ using std::chrono::milliseconds;
 
 constexpr milliseconds patience{60'000};
 constexpr milliseconds grace{3'000};
-
-std::string environment(const char* name) {
-  const char* value = std::getenv(name);
-  return value != nullptr ? value : "";
-}
 
 /// The program, which started this process. The descriptor is of it alone: a number may be another
 /// process's once it is gone.
@@ -117,17 +113,6 @@ Description description_of(const Identity& identity) {
   std::ifstream file = opened(environment("EMULATION_RUN_DIR") + "/tempFile_" +
                               std::to_string(identity.count) + ".zip");
   return Description::parse(file);
-}
-
-std::vector<std::string> split(const std::string& list) {
-  std::vector<std::string> parts;
-  std::istringstream text(list);
-  for (std::string part; std::getline(text, part, ':');) {
-    if (!part.empty()) {
-      parts.push_back(part);
-    }
-  }
-  return parts;
 }
 
 void serve(const Identity& identity, Channel& channel) {
