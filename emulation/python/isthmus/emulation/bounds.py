@@ -212,8 +212,8 @@ class _Part:
             channels=int(self._parameter("dma.engines")),
         )
         alone = sum(_sum(some) for some in self.of.values())
-        if alone - self.busy < _OVERLAPS * self.busy:
-            left = max(0.0, (self.length - self.busy) / self.items)
+        if alone - self.busy < _OVERLAPS * self.busy or self.items == 1:
+            left = max(0.0, self.length / self.items - (stages.serial - self.copied))
             stages = replace(stages, host_before=left / 2, host_after=left / 2)
         return stages
 

@@ -42,8 +42,8 @@ def lines(found: Sequence[Region], boards: Sequence[Board]) -> list[str]:
 
 def _region(region: Region, board: Board) -> Iterator[str]:
     where = f"region {region.name}" if region.name else "the program"
-    items = f"{region.items} items of {format_seconds(region.item_s)}"
-    yield f"card {region.card}, what bounds {where}: {format_seconds(region.seconds)}, {items}"
+    items = f", {region.items} items of {format_seconds(region.item_s)}" * (region.items > 1)
+    yield f"card {region.card}, what bounds {where}: {format_seconds(region.seconds)}{items}"
     names = {"bank": f"bank {region.bank}", "host": "host alone"}
     shares = [
         f"{names.get(name, name)} {percent(share)}"
