@@ -108,7 +108,7 @@ def tuned(
             Program("plain", "narrow", "serial", 8, 4096, 1),
             Program("changed", "narrow", "host", 8, 4096, 1),
             "host memory",
-            "start-up: buffers in host memory (host_only)",
+            "is start-up: buffers in host memory (host_only)",
             id="host-memory",
         ),
     ],

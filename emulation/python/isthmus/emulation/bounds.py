@@ -170,9 +170,13 @@ class _Part:
         self.copied = _sum(copies) / self.items
         self.kernel = _union(self.of["kernel"]) / self.items
         self.busy = _union(events)
+        alone = sum(_sum(some) for some in self.of.values())
+        self.overlaps = self.items > 1 and alone - self.busy >= _OVERLAPS * self.busy
         self.stages = self._stages()
+        # Who overlaps keeps the card busy, but for what comes before and behind the items.
+        self.beside = self.length - self.busy if self.overlaps else 0.0
         self.way = self._way()
-        self.modelled = _total(self.stages, self.items, self.way)
+        self.modelled = self._total(self.stages, self.way)
 
     def region(self, card: int, name: str) -> Region:
         """What bounds it."""
@@ -211,8 +215,7 @@ class _Part:
             host_before=self.copied,
             channels=int(self._parameter("dma.engines")),
         )
-        alone = sum(_sum(some) for some in self.of.values())
-        if alone - self.busy < _OVERLAPS * self.busy or self.items == 1:
+        if not self.overlaps:
             left = max(0.0, self.length / self.items - (stages.serial - self.copied))
             stages = replace(stages, host_before=left / 2, host_after=left / 2)
         return stages
@@ -240,13 +243,13 @@ class _Part:
 
     def _way(self) -> Way:
         """The simplest way that takes about as long as the program took."""
-        if self.stages.host_after or self.items == 1:
+        if not self.overlaps:
             return Way(1, 1)
         ways = [Way(1, 1), *(Way(1, sets) for sets in (2, 3))]
         ways += [Way(sets, sets) for sets in range(2, _MOST_SETS + 1)]
 
         def error(way: Way) -> float:
-            ratio = _total(self.stages, self.items, way) / self.length
+            ratio = self._total(self.stages, way) / self.length
             return max(ratio, 1 / ratio)
 
         least = min(map(error, ways))
@@ -342,10 +345,16 @@ class _Part:
             yield more[0]
             yield next(one for one in more if one.item_s <= AS_FAST_WAY * least)
 
+    def _total(self, stages: Stages, way: Way) -> float:
+        """Seconds of the region."""
+        one_thread = way.threads == 1 and way.sets > 1
+        of_items = pipeline.one_thread_s if one_thread else pipeline.total_s
+        return self.beside + of_items(stages, self.items, way.sets)
+
     def _change(self, kind: Kind, stages: Stages, way: Way | None = None) -> Change:
         """What a change gains."""
         new = way or self.way
-        ratio = _total(stages, self.items, new) / self.modelled
+        ratio = self._total(stages, new) / self.modelled
         return Change(kind, self.length / self.items * ratio, 1 / ratio if ratio else 1.0, new.sets)
 
     def _with_kernels(self, run_fs: Callable[[Event, KernelFacts], float | None]) -> Stages | None:
@@ -361,12 +370,6 @@ class _Part:
         if not changes:
             return None
         return replace(self.stages, kernel=max(0.0, self.kernel - saved / self.items))
-
-
-def _total(stages: Stages, items: int, way: Way) -> float:
-    if way.threads > 1 or way.sets == 1:
-        return pipeline.total_s(stages, items, way.sets)
-    return pipeline.one_thread_s(stages, items, way.sets)
 
 
 def _computing_fs(run: Event, facts: KernelFacts) -> int:

@@ -18,6 +18,8 @@ _SHOWN = 0.005
 """Least share that is named."""
 _RIGHT = 0.15
 """Error of the model today, up to which its gains are right within 15 %."""
+_MOSTLY = 0.5
+"""Share of the transfers' time, from which on start-up is their reason."""
 _MORE_SETS = ("double buffering", "threads")
 _LIMITS = {
     "link in": "the link to the card",
@@ -60,7 +62,8 @@ def _region(region: Region, board: Board) -> Iterator[str]:
     )
     off = abs(region.modelled_s / region.seconds - 1)
     if off > _RIGHT:
-        yield f"  the model is {percent(off)} off today's time: what it expects is rough"
+        mark = "" if region.name else "; mark the items as a region"
+        yield f"  the model is {percent(off)} off today's time: what it expects is rough{mark}"
     for change in _named(region):
         said = ": ".join([*_said(region, change, board), _gain(region, change)])
         yield from wrapped(f"- {said}", "  ", "    ")
@@ -113,8 +116,9 @@ def _shared(region: Region) -> tuple[str, str]:
 
 
 def _transfers(region: Region) -> tuple[str, str]:
-    share = percent(region.shares["link in"] + region.shares["link out"])
-    reason = f"transfers take {share} of the time, {percent(region.startup)} of it start-up"
+    reason = "each byte crosses the link and the card's memory"
+    if region.startup >= _MOSTLY:
+        reason = f"{percent(region.startup)} of the transfers' time is start-up"
     return reason, "buffers in host memory (host_only), which kernels reach over the link"
 
 
