@@ -60,13 +60,12 @@ bool lists_host_events() {
   return file >= 0 && has_card();
 }
 
-void list_host_event(const char* kind, std::string_view name, Nanoseconds begin, Nanoseconds end,
+void list_host_event(const char* kind, const char* name, Nanoseconds begin, Nanoseconds end,
                      std::uint64_t bytes) {
   std::array<char, 256> line{};
   const int length =
-      std::snprintf(line.data(), line.size(), "%s\t%.*s\t%" PRIu64 "\t%" PRIu64 "\t%" PRIu64 "\n",
-                    kind, static_cast<int>(std::min(name.size(), most_name_bytes)), name.data(),
-                    static_cast<std::uint64_t>(begin) * femtoseconds,
+      std::snprintf(line.data(), line.size(), "%s\t%s\t%" PRIu64 "\t%" PRIu64 "\t%" PRIu64 "\n",
+                    kind, name, static_cast<std::uint64_t>(begin) * femtoseconds,
                     static_cast<std::uint64_t>(end - begin) * femtoseconds, bytes);
   put(line.data(), length);
 }
@@ -81,7 +80,7 @@ HostCopy::~HostCopy() {
   if (bytes_ > 0) {
     const Nanoseconds end = program_time.now();
     const bool counted = program_time.count(false);
-    list_host_event("host copy", {}, begin_, end, bytes_);
+    list_host_event("host copy", "", begin_, end, bytes_);
     program_time.count(counted);
   }
 }

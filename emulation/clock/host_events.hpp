@@ -2,7 +2,6 @@
 #pragma once
 
 #include <cstdint>
-#include <string_view>
 
 #include "virtual_time.hpp"
 
@@ -11,7 +10,7 @@ namespace isthmus::card::clock {
 /// Whether events are listed, and the program's threads have simulated times.
 bool lists_host_events();
 /// Lists an event of the calling thread: its kind, a name, and its times.
-void list_host_event(const char* kind, std::string_view name, Nanoseconds begin, Nanoseconds end,
+void list_host_event(const char* kind, const char* name, Nanoseconds begin, Nanoseconds end,
                      std::uint64_t bytes);
 
 /// Lists a copy within the host, from its construction to its end.

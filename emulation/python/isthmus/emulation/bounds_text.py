@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from isthmus.analysis.wording import percent
 from isthmus.boards import Board
 from isthmus.columns import wrapped
 from isthmus.emulation.bounds import Change, Region
@@ -137,3 +136,8 @@ def _waits(region: Region, change: Change) -> tuple[str, str]:
     if change.kind == "threads":
         return reason, f"{change.sets} threads, each with a buffer set"
     return reason, "two buffer sets in one thread, which moves data while a kernel runs"
+
+
+def percent(share: float) -> str:
+    """``4.2 %``: two digits below ten per cent, whole numbers above."""
+    return f"{100 * share:.{1 if share < 0.1 else 0}f} %"
