@@ -12,7 +12,9 @@
 
 namespace isthmus::card::clock {
 
-inline bool is_of_program() { return VirtualTime::role() == Role::program; }
+inline bool is_of_program() {
+  return VirtualTime::role() == Role::program || VirtualTime::role() == Role::runtime;
+}
 inline bool is_scheduler() { return VirtualTime::role() == Role::scheduler; }
 
 /// What the program gave it. By itself, for it is large and all zero.

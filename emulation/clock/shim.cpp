@@ -4,6 +4,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include <cerrno>
 #include <cstdlib>
 #include <string_view>
 
@@ -11,6 +12,7 @@
 #include "environment.hpp"
 #include "library.hpp"
 #include "real.hpp"
+#include "waiting.hpp"
 
 namespace {
 
@@ -26,14 +28,16 @@ constinit Real<int(pthread_mutex_t*)> real_unlock("pthread_mutex_unlock");
 constinit Real<int(pthread_t*, const pthread_attr_t*, Routine*, void*)> real_create(
     "pthread_create");
 
-constinit Real<int(pthread_t, void**)> real_join("pthread_join");
+constinit Real<int(pthread_t, void**, const timespec*)> real_join("pthread_timedjoin_np");
+constinit Real<int(pthread_cond_t*)> real_broadcast("pthread_cond_broadcast");
 constinit Real<void(pthread_cond_t*, pthread_mutex_t**)> real_condition_wait(
     "_ZNSt18condition_variable4waitERSt11unique_lockISt5mutexE");
 constinit Real<int(pthread_cond_t*, pthread_mutex_t*, clockid_t, const timespec*)> real_clock_wait(
     "pthread_cond_clockwait");
 
-constexpr Nanoseconds second = 1'000'000'000;
 constexpr Nanoseconds most_between_looks = 5'000'000;
+/// How long a thread waits for another's end before it wakes threads of XRT.
+constexpr Nanoseconds before_waking = 20'000'000;
 
 struct Start {
   Routine* routine;
@@ -61,7 +65,7 @@ Role role_of(const void* creator, Routine* routine, const void* argument) {
   const void* code = is_of(creator, "libstdc++.so") ? *static_cast<void* const*>(argument)
                                                     : reinterpret_cast<const void*>(routine);
   if (is_of(code, "libxrt_coreutil")) {
-    return !is_own_shim() && starts_scheduler() ? Role::scheduler : Role::program;
+    return !is_own_shim() && starts_scheduler() ? Role::scheduler : Role::runtime;
   }
   return is_of(code, "libxrt_") ? Role::shim : Role::program;
 }
@@ -196,8 +200,20 @@ ISTHMUS_INTERPOSED int pthread_create(pthread_t* thread, const pthread_attr_t* a
   return result;
 }
 
+/// XRT tells a thread of its own to end, without the mutex of the condition for which that thread
+/// waits, and then waits for the thread's end (`kds::stop`). A signal between the thread's look and
+/// its wait is lost, and then the program would never end. So XRT's threads are made to look again.
 ISTHMUS_INTERPOSED int pthread_join(pthread_t thread, void** result) {
-  const int status = real_join(thread, result);
+  int status = ETIMEDOUT;
+  while (status == ETIMEDOUT) {
+    const timespec end = as_timespec(real_time(CLOCK_REALTIME) + before_waking);
+    status = real_join(thread, result, &end);
+    if (status == ETIMEDOUT) {
+      program_time.wake_runtime([](const void* condition) {
+        real_broadcast(static_cast<pthread_cond_t*>(const_cast<void*>(condition)));  // NOLINT
+      });
+    }
+  }
   follow_others(place_of(thread));
   return status;
 }

@@ -7,6 +7,13 @@
 
 namespace isthmus::card::clock {
 
+namespace {
+
+/// Whether what such a thread does is something that the program does.
+bool counts(Role role) { return role == Role::program || role == Role::runtime; }
+
+}  // namespace
+
 thread_local constinit VirtualTime::Thread* VirtualTime::own = nullptr;
 
 /// Holds the lock. What the calling thread computes here, or while it waits for the lock, is none
@@ -128,7 +135,7 @@ Nanoseconds VirtualTime::time_of(const Thread& thread) const {
 
 /// When it has used so much processor time.
 Nanoseconds VirtualTime::time_of(const Thread& thread, Nanoseconds used) const {
-  if (thread.role != Role::program || thread.doing != Doing::unknown || !thread.counts) {
+  if (!counts(thread.role) || thread.doing != Doing::unknown || !thread.counts) {
     return thread.base;
   }
   const Nanoseconds computed = std::max<Nanoseconds>(used - thread.used, 0);
@@ -209,7 +216,7 @@ void VirtualTime::leave(Nanoseconds time) {
   }
   own->doing = Doing::unknown;
   own->used = turn.used;
-  ended_ += own->role == Role::program ? 1 : 0;
+  ended_ += counts(own->role) ? 1 : 0;
 }
 
 void VirtualTime::abandon() {
@@ -226,7 +233,7 @@ Nanoseconds VirtualTime::earliest_but(const Thread* self) const {
   for (std::size_t index = 0; index < end_; ++index) {
     const Thread& thread = threads_[index];
     const pid_t id = thread.id;
-    if (id == 0 || &thread == self || thread.role != Role::program) {
+    if (id == 0 || &thread == self || !counts(thread.role)) {
       continue;
     }
     if (id < 0) {
@@ -261,8 +268,8 @@ std::int64_t VirtualTime::activity_up_to(Nanoseconds time) const {
   for (std::size_t index = 0; index < end_; ++index) {
     const Thread& thread = threads_[index];
     const pid_t id = thread.id;
-    if (id == 0 || &thread == own || thread.role != Role::program ||
-        thread.doing != Doing::unknown || thread.in_slice || thread.parked != nullptr) {
+    if (id == 0 || &thread == own || !counts(thread.role) || thread.doing != Doing::unknown ||
+        thread.in_slice || thread.parked != nullptr) {
       continue;
     }
     const Nanoseconds used = id > 0 ? system_.processor_time(id) : 0;
@@ -299,6 +306,16 @@ void VirtualTime::unpark(const void* condition) {
   }
 }
 
+void VirtualTime::wake_runtime(void (*wake)(const void* condition)) {
+  for (std::size_t index = 0; index < end_; ++index) {
+    const Thread& thread = threads_[index];
+    const void* const condition = thread.role == Role::runtime ? thread.parked.load() : nullptr;
+    if (condition != nullptr) {
+      wake(condition);
+    }
+  }
+}
+
 bool VirtualTime::is_first(Nanoseconds time) {
   const Locked lock(locked_);
   return is_first_at(time);
@@ -307,7 +324,7 @@ bool VirtualTime::is_first(Nanoseconds time) {
 bool VirtualTime::is_first_at(Nanoseconds time) const {
   return std::none_of(threads_.begin(), threads_.begin() + end_, [&](const Thread& thread) {
     const pid_t id = thread.id;
-    if (id == 0 || &thread == own || thread.role != Role::program) {
+    if (id == 0 || &thread == own || !counts(thread.role)) {
       return false;
     }
     if (thread.doing == Doing::call || thread.doing == Doing::leaving) {
@@ -321,7 +338,7 @@ bool VirtualTime::others_wait() {
   const Locked lock(locked_);
   return std::none_of(threads_.begin(), threads_.begin() + end_, [this](const Thread& thread) {
     const pid_t id = thread.id;
-    if (id == 0 || &thread == own || thread.role != Role::program) {
+    if (id == 0 || &thread == own || !counts(thread.role)) {
       return false;
     }
     // One that waits in slices looks now and then, which is no computing of its own.

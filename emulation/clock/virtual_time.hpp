@@ -19,6 +19,7 @@ using Nanoseconds = std::int64_t;
 /// What a thread is there for.
 enum class Role : std::uint8_t {
   program,    ///< the program's own
+  runtime,    ///< XRT's: calls what the program asks it to call, so it counts as the program's
   scheduler,  ///< XRT's: starts kernels, which costs nothing on a board
   shim        ///< XRT's emulation's own: it serves the device process, in real time
 };
@@ -121,6 +122,8 @@ class VirtualTime {
   static void park(const void* condition);
   /// Somebody signals a condition: threads that wait for it may go on.
   void unpark(const void* condition);
+  /// Calls `wake` for each condition for which a thread of XRT waits without a deadline.
+  void wake_runtime(void (*wake)(const void* condition));
 
   /// Whether the caller is to act before all others that may act at `time` or before: of several
   /// that wait there, in the order of their places, which is that of their start.

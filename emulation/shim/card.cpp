@@ -175,7 +175,15 @@ struct Card::Loaded {
 };
 
 Card::Card(unsigned index) : index_(index) {
-  std::ifstream(file_of_card(index, ".card")) >> name_ >> banks_ >> bytes_;
+  std::ifstream file(file_of_card(index, ".card"));
+  std::getline(file, name_);
+  before_bitstream_.description.assign(std::istreambuf_iterator<char>(file), {});
+  for (const auto& memory : parsed(before_bitstream_.description).memories) {
+    before_bitstream_.banks.push_back(
+        {.address = memory.address, .bytes = memory.bytes, .host = memory.host, .next = 0});
+    banks_ += memory.host ? 0 : 1;
+    bytes_ += memory.host ? 0 : memory.bytes;
+  }
   const std::scoped_lock guard(all_cards);
   cards.insert(this);
 }
@@ -339,8 +347,11 @@ unsigned Card::allocate(std::size_t bytes, unsigned flags, unsigned bank, Place 
     number = next_number_++;
     buffers_.emplace(number, std::move(made));
   };
-  if (bytes == 0 || (!loaded_ && where != Place::command)) {
+  if (bytes == 0) {
     return no_buffer;
+  }
+  if (where != Place::command && !loaded_) {
+    load(before_bitstream_);
   }
   if (where == Place::command) {
     const std::scoped_lock guard(all_cards);

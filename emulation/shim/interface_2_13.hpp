@@ -8,11 +8,13 @@
 #pragma once
 
 #include <array>
+#include <cerrno>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
 #include <stdexcept>
 #include <string>
+#include <system_error>
 #include <tuple>
 #include <typeinfo>
 #include <utility>
@@ -37,7 +39,8 @@ using Handle = void*;
 using Index = unsigned;
 
 [[noreturn]] inline void lacking(const char* what) {
-  throw std::runtime_error(std::string("not modelled by the emulated card: ") + what);
+  throw std::system_error(EOPNOTSUPP, std::generic_category(),
+                          std::string("not modelled by the emulated card: ") + what);
 }
 
 /// `xclBOProperties` of `xrt.h`.

@@ -44,10 +44,10 @@ XRT = """
 WITH_BOTH_SHIMS = pytest.mark.parametrize("card_exec", ["xrt", "own"], indirect=True)
 """A test that runs once with XRT's emulation shim, once with our own."""
 BOTH_ON_REQUEST = pytest.mark.parametrize(
-    "card_exec", ["xrt", "own"] if os.environ.get("ISTHMUS_TEST_BOTH") else ["xrt"], indirect=True
+    "card_exec", ["xrt", "own"] if os.environ.get("ISTHMUS_TEST_BOTH") else ["own"], indirect=True
 )
 """The same for tests with threads, where our own shim was once seen to fail: on request alone."""
-SHIM = os.environ.get("ISTHMUS_TEST_SHIM", "xrt")
+SHIM = os.environ.get("ISTHMUS_TEST_SHIM", "own")
 """Shim of all other tests: with ``own`` they show what our own shim lacks."""
 IN_VERILOG = pytest.mark.skipif(shutil.which("verilator") is None, reason="no verilator here")
 PROBE = """

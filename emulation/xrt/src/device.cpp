@@ -47,6 +47,7 @@ Device::Device(Description description, Timing& timing, ProgramMemory& host, Met
       as_hardware_(as_hardware),
       looks_(looks),
       flow_(description_, timing.kernel_hertz()) {
+  programmed_ = description_.units.empty();  // there is no bitstream, whose loading takes time
   check_memories();
   for (const ComputeUnit& place : description_.units) {
     Unit& unit = units_.emplace_back();
@@ -163,10 +164,13 @@ void Device::spend_on_software(double nanoseconds, const char* kind, std::uint64
 std::string Device::allocate(std::uint64_t address, std::uint64_t bytes, bool shared) {
   stuck_for_ = {};
   const MemoryRange* range = description_.memory_of(address);
-  if (range != nullptr && !range->host) {
-    timing_->check_bank(description_.bank_of(address));
+  std::string file;
+  if (range == nullptr || !range->host) {  // else the program has the memory
+    if (range != nullptr) {
+      timing_->check_bank(description_.bank_of(address));
+    }
+    file = memory_.allocate(address, bytes, shared);
   }
-  std::string file = memory_.allocate(address, bytes, shared);
   if (BufferUse* use = memory_.use_of(address); use != nullptr && looks_ != nullptr) {
     use->since = looks_->count();
   }

@@ -17,12 +17,12 @@ from typing import IO, Literal
 import msgspec
 import psutil
 
-from isthmus import boards, built
+from isthmus import boards, built, xclbin
 from isthmus.boards import Board
 from isthmus.emulation import computing as computings
 from isthmus.emulation import naming, requirements
 from isthmus.emulation import page as pages
-from isthmus.emulation.kernels import banks
+from isthmus.emulation.kernels import banks, design
 from isthmus.emulation.root import HIDDEN_MODE, HW_EMU, MODE, root
 from isthmus.errors import IsthmusError, NoDeviceError, UsageError
 from isthmus.system import xrt
@@ -135,7 +135,7 @@ def prepare(
     kernels: Sequence[Path] = (),
     fail_on_warning: bool = False,
     needs_times: bool = True,
-    shim: ShimKind = "xrt",
+    shim: ShimKind = "own",
 ) -> Session:
     """Prepares a run with one card for each board, as ``isthmus card boards`` takes them.
 
@@ -234,9 +234,8 @@ def _write(
     for index, (board, name) in enumerate(zip(cards, names, strict=True)):
         lines = (f"{key}={value}\n" for key, value in board.flat().items())
         (folder / f"card{index}.board").write_text("".join(lines), "utf-8")
-        memory = banks(board)
-        facts = f"{name}\n{len(memory)}\n{sum(bank.size for bank in memory)}\n"
-        (folder / f"card{index}.card").write_text(facts, "utf-8")
+        memories = design((), board).build().data(xclbin.SectionKind.BITSTREAM) or b""
+        (folder / f"card{index}.card").write_bytes(f"{name}\n".encode() + memories)
     (folder / "events").mkdir()
     (folder / "device").mkdir()
     start = folder / "device" / "simulate.sh"

@@ -45,7 +45,7 @@ def execute(
             help="whose library answers XRT's calls: xrt, a changed copy of XRT's emulation, or "
             "own, in the program's process"
         ),
-    ] = "xrt",
+    ] = "own",
     trace: Annotated[
         Path | None, typer.Option(help="write a timeline that ui.perfetto.dev opens")
     ] = None,
@@ -143,7 +143,7 @@ def _needed(
     given += [("--kernels", str(one)) for one in kernels or ()]
     words = [word for pair in given for word in pair]
     words += ["--clock", clock] if clock != "virtual" else []
-    words += ["--shim", shim] if shim != "xrt" else []
+    words += ["--shim", shim] if shim != "own" else []
     return words + (["--as-hardware"] if as_hardware else [])
 
 
