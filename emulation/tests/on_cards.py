@@ -47,6 +47,9 @@ BOTH_ON_REQUEST = pytest.mark.parametrize(
     "card_exec", ["xrt", "own"] if os.environ.get("ISTHMUS_TEST_BOTH") else ["own"], indirect=True
 )
 """The same for tests with threads, where our own shim was once seen to fail: on request alone."""
+if CHOSEN_XRT := os.environ.get("ISTHMUS_TEST_XRT", ""):
+    os.environ["XILINX_XRT"] = CHOSEN_XRT
+"""Installation of XRT that programs are built against and run with; empty: the usual one."""
 SHIM = os.environ.get("ISTHMUS_TEST_SHIM", "own")
 """Shim of all other tests: with ``own`` they show what our own shim lacks."""
 IN_VERILOG = pytest.mark.skipif(shutil.which("verilator") is None, reason="no verilator here")
@@ -119,7 +122,9 @@ def emulated() -> None:
 
 def _compile(absent: str, *arguments: object) -> None:
     """Skips where the compiler says that something is absent."""
-    options = ("-std=c++17", "-w", "-pthread", "-I/usr/include/xrt")
+    options = ["-std=c++17", "-w", "-pthread", "-I/usr/include/xrt"]
+    if CHOSEN_XRT:
+        options[3:] = [f"-I{CHOSEN_XRT}/include", f"-L{CHOSEN_XRT}/lib"]
     command = [os.environ.get("CXX", "c++"), *options, *map(str, arguments)]
     made = subprocess.run(command, capture_output=True, text=True, check=False)
     if absent in made.stderr:
