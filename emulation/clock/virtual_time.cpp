@@ -71,7 +71,6 @@ VirtualTime::Thread* VirtualTime::reserve(Role role, Nanoseconds began) {
     if (thread.id == 0) {
       thread.role = role;
       thread.doing = Doing::unknown;
-      thread.counts = true;
       thread.in_slice = false;
       thread.parked = nullptr;
       thread.seen = 0;
@@ -135,7 +134,7 @@ Nanoseconds VirtualTime::time_of(const Thread& thread) const {
 
 /// When it has used so much processor time.
 Nanoseconds VirtualTime::time_of(const Thread& thread, Nanoseconds used) const {
-  if (!counts(thread.role) || thread.doing != Doing::unknown || !thread.counts) {
+  if (!counts(thread.role) || thread.doing != Doing::unknown) {
     return thread.base;
   }
   const Nanoseconds computed = std::max<Nanoseconds>(used - thread.used, 0);
@@ -160,16 +159,6 @@ void VirtualTime::raise(Nanoseconds time) {
     own->used = turn.used;
     own->seen = time;
   }
-}
-
-bool VirtualTime::count(bool counts) {
-  const Turn turn(*this);
-  if (own == nullptr) {
-    return true;
-  }
-  own->base = time_of(*own, turn.used);
-  own->used = turn.used;
-  return std::exchange(own->counts, counts);
 }
 
 Nanoseconds VirtualTime::enter(Doing what) {
@@ -205,9 +194,7 @@ void VirtualTime::leave(Nanoseconds time) {
   for (std::size_t index = 0; index < end_; ++index) {
     Thread& thread = threads_[index];
     const pid_t id = thread.id;
-    const bool acts = thread.doing == Doing::call || thread.doing == Doing::leaving;
-    // One that gives a command may wait for the scheduler's lock: that takes no time.
-    const bool waits = !acts && thread.counts;
+    const bool waits = thread.doing != Doing::leaving;
     if (id > 0 && &thread != own && waits && thread.base < all && !runs(thread, id)) {
       const Nanoseconds there = time_of(thread);
       thread.base = std::max(there, all);
@@ -238,7 +225,7 @@ Nanoseconds VirtualTime::earliest_but(const Thread* self) const {
     }
     if (id < 0) {
       earliest = std::min(earliest, thread.base);
-    } else if (thread.doing == Doing::call || thread.doing == Doing::leaving) {
+    } else if (thread.doing == Doing::leaving) {
       earliest = std::min(earliest, thread.goal);
     } else if (runs(thread, id)) {
       earliest = std::min(earliest, time_of(thread));
@@ -293,7 +280,7 @@ void VirtualTime::end_slice(bool woken) {
   }
 }
 
-void VirtualTime::park(const void* condition) {
+void VirtualTime::park(void* condition) {
   if (own != nullptr) {
     own->parked = condition;
   }
@@ -301,24 +288,19 @@ void VirtualTime::park(const void* condition) {
 
 void VirtualTime::unpark(const void* condition) {
   for (std::size_t index = 0; index < end_; ++index) {
-    const void* waited_for = condition;
+    void* waited_for = const_cast<void*>(condition);  // NOLINT(*-const-cast): compared alone
     threads_[index].parked.compare_exchange_strong(waited_for, nullptr);
   }
 }
 
-void VirtualTime::wake_runtime(void (*wake)(const void* condition)) {
+void VirtualTime::wake_runtime(void (*wake)(void* condition)) {
   for (std::size_t index = 0; index < end_; ++index) {
     const Thread& thread = threads_[index];
-    const void* const condition = thread.role == Role::runtime ? thread.parked.load() : nullptr;
+    void* const condition = thread.role == Role::runtime ? thread.parked.load() : nullptr;
     if (condition != nullptr) {
       wake(condition);
     }
   }
-}
-
-bool VirtualTime::is_first(Nanoseconds time) {
-  const Locked lock(locked_);
-  return is_first_at(time);
 }
 
 bool VirtualTime::is_first_at(Nanoseconds time) const {
@@ -327,7 +309,7 @@ bool VirtualTime::is_first_at(Nanoseconds time) const {
     if (id == 0 || &thread == own || !counts(thread.role)) {
       return false;
     }
-    if (thread.doing == Doing::call || thread.doing == Doing::leaving) {
+    if (thread.doing == Doing::leaving) {
       return thread.goal < time || (thread.goal == time && &thread < own);
     }
     return id < 0 ? thread.base <= time : runs(thread, id) && time_of(thread) <= time;

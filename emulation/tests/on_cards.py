@@ -41,17 +41,9 @@ XRT = """
 #include <xrt/xrt_kernel.h>
 """
 
-WITH_BOTH_SHIMS = pytest.mark.parametrize("card_exec", ["xrt", "own"], indirect=True)
-"""A test that runs once with XRT's emulation shim, once with our own."""
-BOTH_ON_REQUEST = pytest.mark.parametrize(
-    "card_exec", ["xrt", "own"] if os.environ.get("ISTHMUS_TEST_BOTH") else ["own"], indirect=True
-)
-"""The same for tests with threads, where our own shim was once seen to fail: on request alone."""
 if CHOSEN_XRT := os.environ.get("ISTHMUS_TEST_XRT", ""):
     os.environ["XILINX_XRT"] = CHOSEN_XRT
 """Installation of XRT that programs are built against and run with; empty: the usual one."""
-SHIM = os.environ.get("ISTHMUS_TEST_SHIM", "own")
-"""Shim of all other tests: with ``own`` they show what our own shim lacks."""
 IN_VERILOG = pytest.mark.skipif(shutil.which("verilator") is None, reason="no verilator here")
 PROBE = """
 #include <cstdint>
@@ -175,11 +167,9 @@ def preloading(library: Path, *command: object) -> tuple[object, ...]:
 
 
 @pytest.fixture
-def card_exec(isthmus: Command, request: pytest.FixtureRequest) -> Run:
-    shim: str = getattr(request, "param", SHIM)
-
+def card_exec(isthmus: Command) -> Run:
     def run(*arguments: object) -> Ran:
-        ended = isthmus("card", "exec", "--shim", shim, *map(str, arguments))
+        ended = isthmus("card", "exec", *map(str, arguments))
         assert "Traceback" not in ended.stderr
         return Ran(ended.returncode, ended.stdout, ended.stderr.splitlines())
 

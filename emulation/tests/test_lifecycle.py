@@ -9,7 +9,7 @@ import subprocess
 from pathlib import Path
 
 import pytest
-from on_cards import BOTH_ON_REQUEST, Made, Ran, Run, card_exec, emulated, preloading, programs
+from on_cards import Made, Ran, Run, card_exec, emulated, preloading, programs
 
 from conftest import Command, made_once
 from isthmus import boards
@@ -275,7 +275,6 @@ def test_an_access_past_a_buffer_is_an_error_on_request(lifecycle: Run) -> None:
 
 
 @CLOCKS
-@BOTH_ON_REQUEST
 def test_a_run_may_go_while_its_kernel_runs(lifecycle: Run, clock: str) -> None:
     ran = lifecycle("dropped", options=("--clock", clock))
     assert (ran.code, ran.figures) == (0, {"sum": SUM}), ran.errors
