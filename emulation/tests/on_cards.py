@@ -115,7 +115,7 @@ Made = Callable[[str], Path]
 def emulated() -> None:
     """Skips where there is no XRT."""
     try:
-        emulation.prepare(["u250"]).close()
+        emulation.prepare(["u250"], shim="own" if SHIM == "own" else "xrt").close()
     except NoDeviceError as error:
         pytest.skip(f"no XRT behind which a card is emulated: {error}")
 
@@ -125,6 +125,7 @@ def _compile(absent: str, *arguments: object) -> None:
     options = ["-std=c++17", "-w", "-pthread", "-I/usr/include/xrt"]
     if CHOSEN_XRT:
         options[3:] = [f"-I{CHOSEN_XRT}/include", f"-L{CHOSEN_XRT}/lib"]
+        options += [f"-Wl,-rpath-link,{CHOSEN_XRT}/lib"]
     command = [os.environ.get("CXX", "c++"), *options, *map(str, arguments)]
     made = subprocess.run(command, capture_output=True, text=True, check=False)
     if absent in made.stderr:
