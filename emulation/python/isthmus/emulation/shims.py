@@ -39,7 +39,7 @@ def own_shim(installation: xrt.Installation) -> Path:
         )
     own = built.FOLDER / "emulation" / "shim" / version / "libxrt_core.so.2"
     if not own.exists():
-        raise NoDeviceError("Isthmus was built without its own shim for XRT: leave out --shim")
+        raise NoDeviceError("Isthmus was built without its shim for XRT")
     native = installation.library(xrt.NATIVE)
     try:
         symbols = elf.Library(native.read_bytes()).symbols if native else {}
