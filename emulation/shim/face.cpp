@@ -41,6 +41,9 @@ std::map<unsigned, std::unique_ptr<Opened>> opened;  // by card; guarded by `ope
 
 Card& card_of(void* handle) { return static_cast<Opened*>(handle)->card; }
 
+/// XRT's part of a card. Since 2.18 XRT no longer finds it after the later of two users has left.
+xrt_core::device& device_of(void* handle) { return *static_cast<Opened*>(handle)->device; }
+
 /// Throws for the error number of a call that failed.
 void check(int error, const char* what) {
   if (error != 0) {
@@ -109,14 +112,13 @@ int load(void* handle, const axlf* xclbin) {
   if (bits.empty()) {
     return EINVAL;
   }
-  const auto device = xrt_core::get_userpf_device(handle);
-  device->register_axlf(xclbin);
+  device_of(handle).register_axlf(xclbin);
   shim::Design design;
   std::memcpy(design.uuid.data(), reinterpret_cast<const std::byte*>(xclbin) + uuid_offset,
               design.uuid.size());
   design.description.assign(reinterpret_cast<const char*>(bits.data()), bits.size());
   design.banks = banks_of(xclbin);
-  design.units = device->get_cus();
+  design.units = device_of(handle).get_cus();
   return card_of(handle).load(std::move(design));
 }
 
@@ -328,7 +330,7 @@ class Context final : public xrt_core::hwctx_handle {
     return imported(handle_, process, file);
   }
   xrt_core::cuidx_type open_cu_context(const std::string& name) override {
-    const auto unit = xrt_core::get_userpf_device(handle_)->get_cuidx(get_slotidx(), name);
+    const auto unit = device_of(handle_).get_cuidx(get_slotidx(), name);
     card_of(handle_).open_kernel();
     return unit;
   }
@@ -492,7 +494,8 @@ class System final : public xrt_core::system {
     return xrt_core::system::get_device_id(name);
   }
   std::shared_ptr<xrt_core::device> open_userpf_device(unsigned index) const override {
-    return xrt_core::get_userpf_device(open_card(index));
+    auto* const card = static_cast<Opened*>(open_card(index));
+    return card == nullptr ? nullptr : card->device;
   }
   std::shared_ptr<xrt_core::device> make_userpf_device(void* handle,
                                                        unsigned index) const override {

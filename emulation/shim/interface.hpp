@@ -462,7 +462,6 @@ class __attribute__((visibility("default"))) system {
   ~system() = default;
 };
 
-std::shared_ptr<device> get_userpf_device(Handle handle);
 std::shared_ptr<device> get_userpf_device(Handle handle, Index index);
 
 inline void lacking(const char* what) {

@@ -107,7 +107,7 @@ Made = Callable[[str], Path]
 def emulated() -> None:
     """Skips where there is no XRT."""
     try:
-        emulation.prepare(["u250"]).close()
+        emulation.prepare(["u250"], shim="own" if SHIM == "own" else "xrt").close()
     except NoDeviceError as error:
         pytest.skip(f"no XRT behind which a card is emulated: {error}")
 
@@ -136,7 +136,8 @@ def _headers() -> Path:
 
 
 def compiled(source: Path, program: Path, libraries: Sequence[str] = NATIVE) -> Path:
-    _compile("cannot find", "-include", _headers(), source, "-o", program, *libraries)
+    linking = [f"-Wl,-rpath-link,{CHOSEN_XRT}/lib"] if CHOSEN_XRT else []
+    _compile("cannot find", "-include", _headers(), source, "-o", program, *libraries, *linking)
     return program
 
 
