@@ -41,14 +41,9 @@ XRT = """
 #include <xrt/xrt_kernel.h>
 """
 
-WITH_BOTH_SHIMS = pytest.mark.parametrize("card_exec", ["xrt", "own"], indirect=True)
-"""A test that runs once with XRT's emulation shim, once with our own."""
-BOTH_ON_REQUEST = pytest.mark.parametrize(
-    "card_exec", ["xrt", "own"] if os.environ.get("ISTHMUS_TEST_BOTH") else ["xrt"], indirect=True
-)
-"""The same for tests with threads, where our own shim was once seen to fail: on request alone."""
-SHIM = os.environ.get("ISTHMUS_TEST_SHIM", "xrt")
-"""Shim of all other tests: with ``own`` they show what our own shim lacks."""
+if CHOSEN_XRT := os.environ.get("ISTHMUS_TEST_XRT", ""):
+    os.environ["XILINX_XRT"] = CHOSEN_XRT
+"""Installation of XRT that programs are built against and run with; empty: the usual one."""
 IN_VERILOG = pytest.mark.skipif(shutil.which("verilator") is None, reason="no verilator here")
 PROBE = """
 #include <cstdint>
@@ -112,14 +107,16 @@ Made = Callable[[str], Path]
 def emulated() -> None:
     """Skips where there is no XRT."""
     try:
-        emulation.prepare(["u250"]).close()
+        emulation.prepare(["u250"], shim="own" if SHIM == "own" else "xrt").close()
     except NoDeviceError as error:
         pytest.skip(f"no XRT behind which a card is emulated: {error}")
 
 
 def _compile(absent: str, *arguments: object) -> None:
     """Skips where the compiler says that something is absent."""
-    options = ("-std=c++17", "-w", "-pthread", "-I/usr/include/xrt")
+    options = ["-std=c++17", "-w", "-pthread", "-I/usr/include/xrt"]
+    if CHOSEN_XRT:
+        options[3:] = [f"-I{CHOSEN_XRT}/include", f"-L{CHOSEN_XRT}/lib"]
     command = [os.environ.get("CXX", "c++"), *options, *map(str, arguments)]
     made = subprocess.run(command, capture_output=True, text=True, check=False)
     if absent in made.stderr:
@@ -139,7 +136,8 @@ def _headers() -> Path:
 
 
 def compiled(source: Path, program: Path, libraries: Sequence[str] = NATIVE) -> Path:
-    _compile("cannot find", "-include", _headers(), source, "-o", program, *libraries)
+    linking = [f"-Wl,-rpath-link,{CHOSEN_XRT}/lib"] if CHOSEN_XRT else []
+    _compile("cannot find", "-include", _headers(), source, "-o", program, *libraries, *linking)
     return program
 
 
@@ -170,11 +168,9 @@ def preloading(library: Path, *command: object) -> tuple[object, ...]:
 
 
 @pytest.fixture
-def card_exec(isthmus: Command, request: pytest.FixtureRequest) -> Run:
-    shim: str = getattr(request, "param", SHIM)
-
+def card_exec(isthmus: Command) -> Run:
     def run(*arguments: object) -> Ran:
-        ended = isthmus("card", "exec", "--shim", shim, *map(str, arguments))
+        ended = isthmus("card", "exec", *map(str, arguments))
         assert "Traceback" not in ended.stderr
         return Ran(ended.returncode, ended.stdout, ended.stderr.splitlines())
 
