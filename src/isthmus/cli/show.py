@@ -10,13 +10,6 @@ import typer
 from isthmus.output import put
 
 
-def add_to(app: typer.Typer) -> None:
-    """Registers the command."""
-    app.command(name="show", help="Show what a run found; or its points, as a table or as data.")(
-        show
-    )
-
-
 def show(
     run: Annotated[Path, typer.Argument(help="run file")],
     form: Annotated[
