@@ -107,7 +107,7 @@ Made = Callable[[str], Path]
 def emulated() -> None:
     """Skips where there is no XRT."""
     try:
-        emulation.prepare(["u250"], shim="own" if SHIM == "own" else "xrt").close()
+        emulation.prepare(["u250"]).close()
     except NoDeviceError as error:
         pytest.skip(f"no XRT behind which a card is emulated: {error}")
 
