@@ -11,7 +11,6 @@ from on_cards import (
     OPENCL,
     SOURCES,
     Made,
-    Ran,
     Run,
     card_exec,
     compiled,
