@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING, Annotated, NamedTuple
 
 import typer
 
-from isthmus.cli.declared import DeclaringCommand, separated
+from isthmus.cli.declared import separated
+from isthmus.cli.given import NoWait
 from isthmus.errors import GATE_FAILED, UsageError, analysing
 from isthmus.output import put
 from isthmus.thresholds import ADVISED
@@ -29,16 +30,6 @@ _STEP = 4
 _LEVELS = 7
 _ROUNDED = 1000
 """A size is rounded up by less than one part in this, so that it divides into equal chunks."""
-
-
-def add_to(app: typer.Typer) -> None:
-    """Registers the command."""
-    app.command(
-        name="advise",
-        cls=DeclaringCommand,
-        help="Say which API, memory and number of transfers in flight move data of SIZE best, "
-        "from run files or from a short measurement of --device.",
-    )(advise)
 
 
 def advise(
@@ -64,9 +55,7 @@ def advise(
     as_json: Annotated[bool, typer.Option("--json", help="for programs")] = False,
     budget: Annotated[float, typer.Option(help="seconds to measure")] = 60.0,
     out: Annotated[Path | None, typer.Option(help="keep measured transfers in this file")] = None,
-    no_wait: Annotated[
-        bool, typer.Option("--no-wait", help="refuse where another Isthmus measures")
-    ] = False,
+    no_wait: NoWait = False,
 ) -> int:
     """Prints the advice; ends with 3 where a wanted rate or time is not certain to be kept."""
     from isthmus.cli import given

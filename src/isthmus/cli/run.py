@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from isthmus.cli.study_help import StudyCommand
+from isthmus.cli.given import NoWait
 from isthmus.errors import UsageError
 from isthmus.output import line, put
 from isthmus.system import launcher
@@ -23,16 +23,6 @@ if TYPE_CHECKING:
 
     from isthmus.results.run_file import Run
     from isthmus.studies import Study
-
-
-def add_to(app: typer.Typer) -> None:
-    """Registers the command."""
-    app.command(
-        name="run",
-        cls=StudyCommand,
-        help="Measure a study on devices. A study's axes are also options, such as --bytes 1:4Ki: "
-        "isthmus run STUDY --help lists them.",
-    )(run)
 
 
 def _axes(
@@ -114,9 +104,7 @@ def run(
         ),
     ] = False,
     resume: Annotated[bool, typer.Option("--resume", help="go on with the run of --out")] = False,
-    no_wait: Annotated[
-        bool, typer.Option("--no-wait", help="refuse where another Isthmus measures")
-    ] = False,
+    no_wait: NoWait = False,
     cpus: Annotated[
         str | None, typer.Option(help="processors to bind workers to, e.g. 0,2-3")
     ] = None,
