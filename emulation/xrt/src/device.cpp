@@ -135,8 +135,9 @@ std::span<std::byte> Device::memory(std::uint64_t address, std::uint64_t bytes) 
 
 Cost Device::cost_of(Direction direction, std::uint64_t address, std::uint64_t bytes) {
   const std::size_t bank = description_.bank_of(address);
-  const Cost alone = timing_->transfer(direction, static_cast<std::int64_t>(bytes),
-                                       static_cast<std::int64_t>(address % residence_page_bytes), bank);
+  const Cost alone =
+      timing_->transfer(direction, static_cast<std::int64_t>(bytes),
+                        static_cast<std::int64_t>(address % residence_page_bytes), bank);
   return transfers_.add(meter_->now(), direction, static_cast<std::int64_t>(bytes), bank, alone);
 }
 
@@ -159,8 +160,9 @@ std::span<const std::byte> Device::copy_from_card(std::uint64_t address, std::ui
 
 void Device::spend_on_transfer(Direction direction, std::uint64_t address, std::uint64_t bytes) {
   ++meter_->slot().transfers;
-  meter_->spend(cost_of(direction, address, bytes), direction == Direction::h2d ? "write" : "read",
-                "", bytes);
+  const Cost cost = cost_of(direction, address, bytes);
+  meter_->spend(cost, direction == Direction::h2d ? "write" : "read", "", bytes,
+                facts_of(direction, address, bytes));
 }
 
 void Device::spend_on_copy_between_cards(Direction direction, std::uint64_t address,
