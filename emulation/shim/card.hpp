@@ -127,6 +127,7 @@ class Card {
   void call(const Action& action);
   bool end_kernels(card::process::Ending with);
   void keep_buffers();
+  void note_used(std::uint64_t address, std::uint64_t bytes);
   std::optional<std::uint64_t> place(unsigned bank, std::size_t bytes, bool host);
 
   unsigned index_;

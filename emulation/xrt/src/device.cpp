@@ -233,6 +233,9 @@ std::span<std::byte> Device::memory(std::uint64_t address, std::uint64_t bytes) 
 }
 
 Cost Device::cost_of(Direction direction, std::uint64_t address, std::uint64_t bytes) {
+  if (timing_->board().sync) {
+    return timing_->sync(static_cast<std::int64_t>(bytes));
+  }
   const bool continued = pieces_.bytes > 0 && pieces_.bytes % packet_bytes == 0 &&
                          pieces_.direction == direction && pieces_.next == address &&
                          memory_.allocated_at(address) == 0;  // else another buffer begins there
