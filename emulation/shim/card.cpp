@@ -598,6 +598,27 @@ void Card::read_registers(std::uint64_t address, std::span<std::byte> to) {
   });
 }
 
+int Card::unit_named(const std::string& name) const {
+  if (!loaded_) {
+    return -ENODEV;
+  }
+  std::istringstream lines(loaded_->design.description);
+  for (std::string line; std::getline(lines, line);) {
+    std::istringstream words(line);
+    std::string what;
+    std::string kernel;
+    std::string instance;
+    std::uint64_t address = 0;
+    if (words >> what >> kernel >> instance >> address && what == "kernel" &&
+        kernel + ':' + instance == name) {
+      const auto& units = loaded_->design.units;
+      const auto found = std::ranges::find(units, address);
+      return found == units.end() ? -EINVAL : static_cast<int>(found - units.begin());
+    }
+  }
+  return -EINVAL;
+}
+
 void Card::write_memory(std::uint64_t address, std::span<const std::byte> data) {
   call([&] {
     loaded_->device.note_sent(address, data.size());

@@ -99,6 +99,8 @@ class Card {
   unsigned import(int file);
 
   int submit(Command command);
+  /// XRT's index of a unit that is called "kernel:instance"; a negative error number without one.
+  [[nodiscard]] int unit_named(const std::string& name) const;
   /// Waits until a command has ended: how many have, 0 after the time.
   int wait(int limit_ms);
 

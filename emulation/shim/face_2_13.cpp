@@ -453,6 +453,10 @@ ISTHMUS_OF_XRT ssize_t xclUnmgdPwrite(void* handle, unsigned /*flags*/, const vo
   return 0;
 }
 
+ISTHMUS_OF_XRT int xclIPName2Index(void* handle, const char* name) {
+  return card_of(handle).unit_named(name);
+}
+
 ISTHMUS_OF_XRT std::size_t xclGetDeviceTimestamp(void* handle) {
   constexpr std::uint64_t femtoseconds_of_a_nanosecond = 1'000'000;
   return card_of(handle).now_fs() / femtoseconds_of_a_nanosecond;
