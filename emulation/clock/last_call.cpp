@@ -56,7 +56,7 @@ constinit std::atomic<bool> was_made = false;
 
 /// Makes the file of this process; null where there is no session, or no file.
 CallRecord* made() {
-  const char* const session = std::getenv(folder_variable);
+  const char* const session = std::getenv("ISTHMUS_CARD_SESSION");
   std::array<char, PATH_MAX> name{};
   const int length = session == nullptr ? 0
                                         : std::snprintf(name.data(), name.size(), "%s/last_call.%d",

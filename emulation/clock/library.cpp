@@ -9,8 +9,6 @@
 #include <algorithm>
 #include <cstdlib>
 
-#include "calls.hpp"
-#include "environment.hpp"
 #include "lock.hpp"
 #include "real.hpp"
 #include "threads.hpp"
@@ -53,13 +51,8 @@ pthread_once_t once = PTHREAD_ONCE_INIT;
 __attribute__((constructor)) void begin() {
   mapped = map_page();
   begin_thread(Role::program, 0);
-  if (mapped != nullptr) {
-    learn_loaded_shim();
-  }
   pthread_atfork(nullptr, nullptr, [] {
-    forget_calls();
-    forget_device_processes();
-    forget_environment_lock();
+    forget_cards();
     deadlines.clear();
     program_time.keep_only_this();
   });

@@ -16,9 +16,6 @@
 
 namespace isthmus::card::clock {
 
-/// Names the folder of the session.
-inline constexpr const char* folder_variable = "ISTHMUS_CARD_SESSION";
-
 /// Whether the session has a virtual clock; set before the program's own code runs.
 bool is_virtual();
 /// The session's page, null without one.
@@ -95,5 +92,7 @@ bool kernel_runs();
 /// threads compute no more or have come so far, kernels that end before are seen to have ended, and
 /// nobody's deadline is before.
 bool is_next(Nanoseconds time);
+/// In the child of a fork, which has no card.
+void forget_cards();
 
 }  // namespace isthmus::card::clock

@@ -11,6 +11,8 @@ namespace {
 
 using namespace isthmus::card::clock;
 
+constinit Real<int(pthread_mutex_t*)> real_lock("pthread_mutex_lock");
+constinit Real<int(pthread_mutex_t*)> real_unlock("pthread_mutex_unlock");
 constinit Real<int(sem_t*)> real_post("sem_post");
 constinit Real<int(sem_t*)> real_untimed_sem_wait("sem_wait");
 constinit Real<int(pthread_mutex_t*, const timespec*)> real_timed_lock("pthread_mutex_timedlock");
@@ -96,6 +98,23 @@ int wait_for_semaphore(sem_t* semaphore, clockid_t clock, const timespec* time) 
 }
 
 }  // namespace
+
+// The shim's mutexes take no time of the program.
+
+ISTHMUS_INTERPOSED int pthread_mutex_lock(pthread_mutex_t* mutex) noexcept {
+  const int result = real_lock(mutex);
+  if (result == 0 && !in_shim(__builtin_return_address(0))) {
+    follow_others(mutex);
+  }
+  return result;
+}
+
+ISTHMUS_INTERPOSED int pthread_mutex_unlock(pthread_mutex_t* mutex) noexcept {
+  if (has_card() && !in_shim(__builtin_return_address(0))) {
+    stamps.put(mutex, VirtualTime::seen());
+  }
+  return real_unlock(mutex);
+}
 
 ISTHMUS_INTERPOSED int pthread_mutex_timedlock(pthread_mutex_t* mutex,
                                                const timespec* time) noexcept {

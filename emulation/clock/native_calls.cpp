@@ -5,10 +5,10 @@
 #include <cstdint>
 #include <string_view>
 
-#include "calls.hpp"
 #include "host_events.hpp"
 #include "last_call.hpp"
 #include "leaving.h"
+#include "libraries.hpp"
 #include "library.hpp"
 #include "of_xrt.hpp"
 #include "run_checks.hpp"
@@ -26,7 +26,7 @@ struct Text {
 bool is_null(const void* object) { return *static_cast<const void* const*>(object) == nullptr; }
 
 /// Whether code is the program's, not that of XRT's libraries, which call one another.
-bool is_of_program(const void* code) { return !in_opencl(code) && !in_scheduler(code); }
+bool is_of_program(const void* code) { return !in_xrt(code); }
 
 constexpr const char* load_name =
     "_ZN3xrt6device11load_xclbinERKNSt7__cxx1112basic_stringIcSt11char_traitsIcESaIcEEE";

@@ -15,7 +15,6 @@
 
 #include "library.hpp"
 #include "of_xrt.hpp"
-#include "redirection.hpp"
 
 namespace isthmus::card::clock {
 namespace {
@@ -227,7 +226,7 @@ void know_kernel(const void* kernel, std::string_view name) {
     return;
   }
   Vector found;  // kept: it is as long as the kernel
-  as<void(Vector*, const void*)>(get_arguments)(&found, kernel);
+  reinterpret_cast<void (*)(Vector*, const void*)>(get_arguments)(&found, kernel);
   const std::span<const XrtArgument* const> all(found.begin, found.end);
   bool known = all.size() <= most_arguments;
   for (std::size_t place = 0; known && place < all.size(); ++place) {

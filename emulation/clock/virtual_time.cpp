@@ -7,6 +7,13 @@
 
 namespace isthmus::card::clock {
 
+namespace {
+
+/// Whether what such a thread does is something that the program does.
+bool counts(Role role) { return role == Role::program || role == Role::runtime; }
+
+}  // namespace
+
 thread_local constinit VirtualTime::Thread* VirtualTime::own = nullptr;
 
 /// Holds the lock. What the calling thread computes here, or while it waits for the lock, is none
@@ -64,7 +71,6 @@ VirtualTime::Thread* VirtualTime::reserve(Role role, Nanoseconds began) {
     if (thread.id == 0) {
       thread.role = role;
       thread.doing = Doing::unknown;
-      thread.counts = true;
       thread.in_slice = false;
       thread.parked = nullptr;
       thread.seen = 0;
@@ -128,7 +134,7 @@ Nanoseconds VirtualTime::time_of(const Thread& thread) const {
 
 /// When it has used so much processor time.
 Nanoseconds VirtualTime::time_of(const Thread& thread, Nanoseconds used) const {
-  if (thread.role != Role::program || thread.doing != Doing::unknown || !thread.counts) {
+  if (!counts(thread.role) || thread.doing != Doing::unknown) {
     return thread.base;
   }
   const Nanoseconds computed = std::max<Nanoseconds>(used - thread.used, 0);
@@ -153,16 +159,6 @@ void VirtualTime::raise(Nanoseconds time) {
     own->used = turn.used;
     own->seen = time;
   }
-}
-
-bool VirtualTime::count(bool counts) {
-  const Turn turn(*this);
-  if (own == nullptr) {
-    return true;
-  }
-  own->base = time_of(*own, turn.used);
-  own->used = turn.used;
-  return std::exchange(own->counts, counts);
 }
 
 Nanoseconds VirtualTime::enter(Doing what) {
@@ -198,9 +194,7 @@ void VirtualTime::leave(Nanoseconds time) {
   for (std::size_t index = 0; index < end_; ++index) {
     Thread& thread = threads_[index];
     const pid_t id = thread.id;
-    const bool acts = thread.doing == Doing::call || thread.doing == Doing::leaving;
-    // One that gives a command may wait for the scheduler's lock: that takes no time.
-    const bool waits = !acts && thread.counts;
+    const bool waits = thread.doing != Doing::leaving;
     if (id > 0 && &thread != own && waits && thread.base < all && !runs(thread, id)) {
       const Nanoseconds there = time_of(thread);
       thread.base = std::max(there, all);
@@ -209,7 +203,7 @@ void VirtualTime::leave(Nanoseconds time) {
   }
   own->doing = Doing::unknown;
   own->used = turn.used;
-  ended_ += own->role == Role::program ? 1 : 0;
+  ended_ += counts(own->role) ? 1 : 0;
 }
 
 void VirtualTime::abandon() {
@@ -226,12 +220,12 @@ Nanoseconds VirtualTime::earliest_but(const Thread* self) const {
   for (std::size_t index = 0; index < end_; ++index) {
     const Thread& thread = threads_[index];
     const pid_t id = thread.id;
-    if (id == 0 || &thread == self || thread.role != Role::program) {
+    if (id == 0 || &thread == self || !counts(thread.role)) {
       continue;
     }
     if (id < 0) {
       earliest = std::min(earliest, thread.base);
-    } else if (thread.doing == Doing::call || thread.doing == Doing::leaving) {
+    } else if (thread.doing == Doing::leaving) {
       earliest = std::min(earliest, thread.goal);
     } else if (runs(thread, id)) {
       earliest = std::min(earliest, time_of(thread));
@@ -261,8 +255,8 @@ std::int64_t VirtualTime::activity_up_to(Nanoseconds time) const {
   for (std::size_t index = 0; index < end_; ++index) {
     const Thread& thread = threads_[index];
     const pid_t id = thread.id;
-    if (id == 0 || &thread == own || thread.role != Role::program ||
-        thread.doing != Doing::unknown || thread.in_slice || thread.parked != nullptr) {
+    if (id == 0 || &thread == own || !counts(thread.role) || thread.doing != Doing::unknown ||
+        thread.in_slice || thread.parked != nullptr) {
       continue;
     }
     const Nanoseconds used = id > 0 ? system_.processor_time(id) : 0;
@@ -286,7 +280,7 @@ void VirtualTime::end_slice(bool woken) {
   }
 }
 
-void VirtualTime::park(const void* condition) {
+void VirtualTime::park(void* condition) {
   if (own != nullptr) {
     own->parked = condition;
   }
@@ -294,23 +288,28 @@ void VirtualTime::park(const void* condition) {
 
 void VirtualTime::unpark(const void* condition) {
   for (std::size_t index = 0; index < end_; ++index) {
-    const void* waited_for = condition;
+    void* waited_for = const_cast<void*>(condition);  // NOLINT(*-const-cast): compared alone
     threads_[index].parked.compare_exchange_strong(waited_for, nullptr);
   }
 }
 
-bool VirtualTime::is_first(Nanoseconds time) {
-  const Locked lock(locked_);
-  return is_first_at(time);
+void VirtualTime::wake_runtime(void (*wake)(void* condition)) {
+  for (std::size_t index = 0; index < end_; ++index) {
+    const Thread& thread = threads_[index];
+    void* const condition = thread.role == Role::runtime ? thread.parked.load() : nullptr;
+    if (condition != nullptr) {
+      wake(condition);
+    }
+  }
 }
 
 bool VirtualTime::is_first_at(Nanoseconds time) const {
   return std::none_of(threads_.begin(), threads_.begin() + end_, [&](const Thread& thread) {
     const pid_t id = thread.id;
-    if (id == 0 || &thread == own || thread.role != Role::program) {
+    if (id == 0 || &thread == own || !counts(thread.role)) {
       return false;
     }
-    if (thread.doing == Doing::call || thread.doing == Doing::leaving) {
+    if (thread.doing == Doing::leaving) {
       return thread.goal < time || (thread.goal == time && &thread < own);
     }
     return id < 0 ? thread.base <= time : runs(thread, id) && time_of(thread) <= time;
@@ -321,7 +320,7 @@ bool VirtualTime::others_wait() {
   const Locked lock(locked_);
   return std::none_of(threads_.begin(), threads_.begin() + end_, [this](const Thread& thread) {
     const pid_t id = thread.id;
-    if (id == 0 || &thread == own || thread.role != Role::program) {
+    if (id == 0 || &thread == own || !counts(thread.role)) {
       return false;
     }
     // One that waits in slices looks now and then, which is no computing of its own.

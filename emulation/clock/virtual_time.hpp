@@ -19,15 +19,14 @@ using Nanoseconds = std::int64_t;
 /// What a thread is there for.
 enum class Role : std::uint8_t {
   program,    ///< the program's own
-  scheduler,  ///< XRT's: starts kernels, which costs nothing on a board
-  shim        ///< XRT's emulation's own: it serves the device process, in real time
+  runtime,    ///< XRT's: calls what the program asks it to call, so it counts as the program's
+  shim        ///< our shim's: runs kernels, and looks after cards in real time
 };
 
 /// What a thread does, as far as others have to wait for it.
 enum class Doing : std::uint8_t {
   unknown,  ///< computes, or waits for something: its state in the system says which
-  call,     ///< is in a call into a card
-  leaving,  ///< waits to leave a call: it does nothing before its `goal`
+  leaving,  ///< is in a call into a card, and does nothing before its `goal`
   waiting   ///< waits until a deadline or for somebody: computing meanwhile is none of its own
 };
 
@@ -56,10 +55,9 @@ class VirtualTime {
     std::atomic<pid_t> id = 0;  ///< 0: free, negative: not yet known
     Role role = Role::program;
     Doing doing = Doing::unknown;
-    bool counts = true;                  ///< what it computes
     std::atomic<bool> in_slice = false;  ///< of a wait without a deadline
     /// The condition for which it waits without a deadline, until somebody signals that.
-    std::atomic<const void*> parked = nullptr;
+    std::atomic<void*> parked = nullptr;
     Nanoseconds base = 0;  ///< its time when it had used `used`
     Nanoseconds used = 0;  ///< processor time
     Nanoseconds goal = 0;
@@ -85,10 +83,6 @@ class VirtualTime {
   /// It is at least `time`: another thread did something then that this one waited for.
   void raise(Nanoseconds time);
 
-  /// Sets whether computing advances the calling thread's time from now on. Returns whether it did
-  /// before.
-  bool count(bool counts);
-
   /// A call into a card, or a wait, begins: its time.
   Nanoseconds enter(Doing what);
   /// The thread does nothing before `goal`.
@@ -104,7 +98,9 @@ class VirtualTime {
   /// Changes when another thread of the program does something before `time`: computes, or ends a
   /// wait or a call. Threads that wait in slices, and look now and then, do nothing by that.
   [[nodiscard]] std::int64_t activity_before(Nanoseconds time);
-  /// `earliest_other`, `activity_before` and `is_first` at once.
+  /// `earliest_other` and `activity_before` at once. `first`: the caller is to act before all
+  /// others that may act at `time` or before: of several that wait there, in the order of their
+  /// places, which is that of their start.
   struct Look {
     Nanoseconds earliest = never;
     std::int64_t activity = 0;
@@ -118,13 +114,12 @@ class VirtualTime {
 
   /// The calling thread waits without a deadline until somebody signals this condition, or no
   /// longer does (null). So nobody has to ask the system whether it runs.
-  static void park(const void* condition);
+  static void park(void* condition);
   /// Somebody signals a condition: threads that wait for it may go on.
   void unpark(const void* condition);
+  /// Calls `wake` for each condition for which a thread of XRT waits without a deadline.
+  void wake_runtime(void (*wake)(void* condition));
 
-  /// Whether the caller is to act before all others that may act at `time` or before: of several
-  /// that wait there, in the order of their places, which is that of their start.
-  [[nodiscard]] bool is_first(Nanoseconds time);
   /// Whether all other threads wait for one another, as far as they say so, or the system.
   [[nodiscard]] bool others_wait();
   /// Whether another thread waits to leave a call.

@@ -6,7 +6,7 @@
 #include <algorithm>
 #include <ctime>
 
-#include "calls.hpp"
+#include "libraries.hpp"
 #include "library.hpp"
 
 namespace isthmus::card::clock {
@@ -34,7 +34,7 @@ inline timespec in_real_time(Nanoseconds duration, clockid_t clock = CLOCK_MONOT
 }
 
 /// Whether a wait has to follow the program's time: nothing else is there before a card is open,
-/// and the shim waits for the device process, which is real.
+/// and the shim naps in real time.
 inline bool follows(const void* caller) {
   return has_card() && !in_shim(caller) && VirtualTime::role() != Role::shim;
 }

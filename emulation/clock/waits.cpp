@@ -182,11 +182,6 @@ ISTHMUS_INTERPOSED int clock_nanosleep(clockid_t clock, int flags, const timespe
 ISTHMUS_INTERPOSED unsigned sleep(unsigned seconds) {
   const timespec time{.tv_sec = static_cast<std::time_t>(seconds), .tv_nsec = 0};
   timespec rest{};
-  // The shim's seconds of waiting for a simulator of RTL, whose signals it then polls for.
-  if (learn_shim(__builtin_return_address(0))) {
-    really_sleep(millisecond);
-    return 0;
-  }
   if (!follows(__builtin_return_address(0))) {
     return real_nanosleep(&time, &rest) == 0 ? 0 : static_cast<unsigned>(rest.tv_sec);
   }

@@ -1,6 +1,7 @@
 #include "card.hpp"
 
 #include <fcntl.h>
+#include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -32,8 +33,6 @@ using card::process::split;
 using std::chrono::milliseconds;
 
 constexpr std::uint64_t page_bytes = 4096;
-/// Next event of an idle card: 2^61 fs, 38 minutes ahead, for times wrap.
-constexpr std::uint64_t far_future = std::uint64_t{1} << 61U;
 constexpr std::uint64_t femtoseconds_of_a_millisecond = 1'000'000'000'000;
 /// How long a thread sleeps before it looks again.
 constexpr std::chrono::microseconds shortest_nap{20};
@@ -73,7 +72,6 @@ card::process::Meter::Place place_of(unsigned index, unsigned loads, const std::
   return {.page = environment(card::process::page_variable),
           .events = events.empty() ? "" : events + "/" + id + ".tsv",
           .computing = environment("ISTHMUS_CARD_SESSION") + "/computing.tsv",
-          .id = id,
           .card = index,
           .program = static_cast<std::uint32_t>(getpid()),
           .board = board};
@@ -83,13 +81,45 @@ std::size_t whole_pages(std::size_t bytes) {
   return (bytes + page_bytes - 1) / page_bytes * page_bytes;
 }
 
+/// Whether to give a buffer its memory when it is made, as a driver does that pins its pages: not
+/// where it takes a large part of what is free, for a program may never touch it.
+bool is_populated(std::size_t bytes) {
+  constexpr std::size_t always = std::size_t{64} << 20U;
+  constexpr std::size_t largest_share = 4;
+  return bytes <= always ||
+         bytes / page_bytes < static_cast<std::size_t>(sysconf(_SC_AVPHYS_PAGES)) / largest_share;
+}
+
+/// Gives pages to memory that the program or XRT allocated for a buffer. Where the system cannot
+/// (before Linux 5.14), the program pays at its first touch of each page.
+void populate(std::byte* memory, std::size_t bytes) {
+  constexpr int populate_for_writing = 23;  // MADV_POPULATE_WRITE, which older headers lack
+  const std::size_t before = reinterpret_cast<std::uintptr_t>(memory) % page_bytes;
+  const std::size_t skipped = before == 0 ? 0 : page_bytes - before;
+  if (bytes >= skipped + page_bytes && is_populated(bytes)) {
+    madvise(memory + skipped, (bytes - skipped) / page_bytes * page_bytes, populate_for_writing);
+  }
+}
+
+/// Memory of zeros, in whole pages.
 std::shared_ptr<void> host_memory(std::size_t bytes) {
-  std::shared_ptr<void> made(std::aligned_alloc(page_bytes, whole_pages(bytes)), &std::free);
-  if (!made) {
+  constexpr std::size_t from_heap = std::size_t{64} << 10U;  // mappings are limited in number
+  const std::size_t mapped = whole_pages(bytes);
+  if (mapped <= from_heap) {
+    std::shared_ptr<void> made(std::aligned_alloc(page_bytes, mapped), &std::free);
+    if (!made) {
+      throw std::bad_alloc();
+    }
+    std::memset(made.get(), 0, mapped);
+    return made;
+  }
+  const int populated = is_populated(mapped) ? MAP_POPULATE : 0;
+  void* const made = mmap(nullptr, mapped, PROT_READ | PROT_WRITE,
+                          MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | populated, -1, 0);
+  if (made == MAP_FAILED) {
     throw std::bad_alloc();
   }
-  std::memset(made.get(), 0, bytes);
-  return made;
+  return {made, [mapped](void* memory) { munmap(memory, mapped); }};
 }
 
 void end_with_program() { Card::end_all(); }
@@ -146,7 +176,7 @@ struct Card::Loaded {
         device(parsed(design.description), timing, host, meter,
                split(environment("ISTHMUS_CARD_KERNELS")),
                environment("ISTHMUS_CARD_FAIL_ON_WARNING"),
-               !environment("ISTHMUS_CARD__MODE").empty(), &looks, watch),
+               !environment("ISTHMUS_CARD_AS_HARDWARE").empty(), &looks, &watch),
         commands(device, meter, design.units) {
     clock::open(meter.slot());
   }
@@ -158,7 +188,7 @@ struct Card::Loaded {
   void publish() {
     CardSlot& slot = meter.slot();
     const auto next = commands.next();
-    slot.done_fs = next.value_or(meter.now() + far_future);
+    slot.done_fs = next.value_or(meter.now() + card::process::far_future_fs);
     slot.pending = commands.any() ? 1 : 0;
   }
 
@@ -175,7 +205,15 @@ struct Card::Loaded {
 };
 
 Card::Card(unsigned index) : index_(index) {
-  std::ifstream(file_of_card(index, ".card")) >> name_ >> banks_ >> bytes_;
+  std::ifstream file(file_of_card(index, ".card"));
+  std::getline(file, name_);
+  before_bitstream_.description.assign(std::istreambuf_iterator<char>(file), {});
+  for (const auto& memory : parsed(before_bitstream_.description).memories) {
+    before_bitstream_.banks.push_back(
+        {.address = memory.address, .bytes = memory.bytes, .host = memory.host, .next = 0});
+    banks_ += memory.host ? 0 : 1;
+    bytes_ += memory.host ? 0 : memory.bytes;
+  }
   const std::scoped_lock guard(all_cards);
   cards.insert(this);
 }
@@ -256,7 +294,8 @@ void Card::keep_buffers() {
   }
 }
 
-/// Kernels that wait for others end without them, the others when they are done; whether all have.
+/// Kernels that wait for others end without them, once all that can be started is; whether all have
+/// ended.
 bool Card::end_kernels(Ending with) {
   Loaded& here = *loaded_;
   here.meter.slot().ending = with;
@@ -264,8 +303,9 @@ bool Card::end_kernels(Ending with) {
     guarded([&] {
       if (const auto next = here.commands.next()) {
         here.commands.advance(*next);
+      } else {
+        here.commands.look();
       }
-      here.commands.look();
     });
   }
   return !here.commands.any();
@@ -324,9 +364,11 @@ unsigned Card::allocate(std::size_t bytes, unsigned flags, unsigned bank, Place 
     made.flags = flags;
     made.place = where;
     made.host = static_cast<std::byte*>(user);
-    if (where == Place::command || (where == Place::host && user == nullptr)) {
+    if (user == nullptr && where != Place::card_mapped) {
       made.own = host_memory(bytes);
       made.host = static_cast<std::byte*>(made.own.get());
+    } else if (user != nullptr) {
+      populate(made.host, bytes);
     }
     if (where != Place::command) {
       const auto address = place(bank, bytes, where == Place::host);
@@ -344,8 +386,11 @@ unsigned Card::allocate(std::size_t bytes, unsigned flags, unsigned bank, Place 
     number = next_number_++;
     buffers_.emplace(number, std::move(made));
   };
-  if (bytes == 0 || (!loaded_ && where != Place::command)) {
+  if (bytes == 0) {
     return no_buffer;
+  }
+  if (where != Place::command && !loaded_) {
+    load(before_bitstream_);
   }
   if (where == Place::command) {
     const std::scoped_lock guard(all_cards);
@@ -388,15 +433,8 @@ Buffer* Card::buffer(unsigned number) {
 
 std::byte* Card::map(unsigned number) {
   const std::scoped_lock guard(all_cards);
-  Buffer* const here = buffer(number);
-  if (here == nullptr) {
-    return nullptr;
-  }
-  if (here->host == nullptr) {
-    here->own = host_memory(here->bytes);
-    here->host = static_cast<std::byte*>(here->own.get());
-  }
-  return here->host;
+  const Buffer* const here = buffer(number);
+  return here == nullptr ? nullptr : here->host;
 }
 
 int Card::synchronise(unsigned number, bool to_card, std::size_t bytes, std::size_t offset) {
@@ -440,15 +478,7 @@ int Card::copy(unsigned to, unsigned from, std::size_t bytes, std::size_t to_off
           out ? source->address + from_offset : target->address + to_offset, bytes);
       return;
     }
-    std::array<std::byte, card::process::copier_registers> registers{};
-    const auto field = [&registers](std::size_t at, auto value) {
-      std::memcpy(registers.data() + at, &value, sizeof value);
-    };
-    field(0x00, std::uint32_t{1});
-    field(0x10, std::uint64_t{source->address + from_offset});
-    field(0x18, std::uint64_t{target->address + to_offset});
-    field(0x20, static_cast<std::uint32_t>(bytes));
-    device.write_registers(card::process::copier_address, registers);
+    device.copy(target->address + to_offset, source->address + from_offset, bytes);
   });
   return 0;
 }

@@ -134,6 +134,7 @@ class Card {
 
   unsigned index_;
   std::string name_;
+  Design before_bitstream_;  ///< the board's memories alone, for buffers made so early
   unsigned banks_ = 0;
   std::uint64_t bytes_ = 0;  ///< of all banks
   unsigned open_kernels_ = 0;

@@ -10,14 +10,9 @@
 namespace isthmus::shim {
 namespace {
 
-// States of a command's packet (ert.h of XRT).
-constexpr std::uint32_t state_mask = 0xf;
-constexpr std::uint32_t running = 3;
-constexpr std::uint32_t completed = 4;
-
-constexpr std::uint32_t ap_start = 1;
-constexpr std::uint32_t ap_done = 2;
-constexpr std::uint32_t ap_idle = 4;
+using card::process::ap_done;
+using card::process::ap_idle;
+using card::process::ap_start;
 
 void set_state(const Command& command, std::uint32_t state) {
   if (command.header == nullptr) {
@@ -47,7 +42,7 @@ void Commands::give(Command command) {
 
 void Commands::complete(Command& command) {
   ++ended_;
-  set_state(command, completed);
+  set_state(command, state_completed);
   packets_.erase(command.header);
 }
 
@@ -87,7 +82,7 @@ void Commands::start(const StartOfNext& next) {
   set_now(next.time);
   meter_->slot().waited_fs = next.time - command.given;
   std::memcpy(command.registers.data(), &ap_start, sizeof ap_start);
-  set_state(command, running);
+  set_state(command, state_running);
   device_->begin_call();
   device_->write_registers((*units_)[next.unit], command.registers);
   last_start_ = meter_->now();

@@ -16,6 +16,11 @@
 
 namespace isthmus::shim {
 
+// States of a command's packet, in the lowest bits of its header (`ert.h` of XRT).
+inline constexpr std::uint32_t state_mask = 0xf;
+inline constexpr std::uint32_t state_running = 3;
+inline constexpr std::uint32_t state_completed = 4;
+
 /// A start of a kernel.
 struct Command {
   std::uint32_t* header = nullptr;  ///< of the command's packet; its lowest bits are its state

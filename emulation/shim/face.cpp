@@ -3,7 +3,9 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <array>
 #include <cerrno>
+#include <cstdio>
 #include <cstring>
 #include <map>
 #include <memory>
@@ -127,7 +129,7 @@ int execute(void* handle, unsigned bo) {
   }
   auto& packet = *reinterpret_cast<Packet*>(buffer->host);
   if (opcode_of(packet.header) != opcode_start) {  // others configure what this card does without
-    packet.header = (packet.header & ~state_mask) | state_completed;
+    packet.header = (packet.header & ~shim::state_mask) | shim::state_completed;
     return 0;
   }
   return card_of(handle).submit(command_of(packet, *buffer));
@@ -243,6 +245,12 @@ std::size_t nanoseconds(void* handle) {
 
 xrt_core::Place place_on_bus(unsigned index) {
   return {0, 0, static_cast<std::uint16_t>(index), 0};
+}
+
+std::string address_on_bus(unsigned index) {
+  std::array<char, 16> text{};
+  std::snprintf(text.data(), text.size(), "0000:00:%02x.0", index);
+  return text.data();
 }
 
 // NOLINTBEGIN(modernize-use-nodiscard): the functions are XRT's choice
@@ -476,6 +484,15 @@ class System final : public xrt_core::system {
     return place_on_bus(index);
   }
 #endif
+  /// A card's number, or its address on the bus.
+  unsigned get_device_id(const std::string& name) const override {
+    for (unsigned index = 0; index < shim::count_of_cards(); ++index) {
+      if (name == address_on_bus(index)) {
+        return index;
+      }
+    }
+    return xrt_core::system::get_device_id(name);
+  }
   std::shared_ptr<xrt_core::device> open_userpf_device(unsigned index) const override {
     auto* const card = static_cast<Opened*>(open_card(index));
     return card == nullptr ? nullptr : card->device;

@@ -509,8 +509,6 @@ struct Packet {
   std::array<std::uint32_t, 1> words;  ///< `words` of the header: masks of units, then registers
 };
 inline constexpr std::uint32_t opcode_start = 0;
-inline constexpr std::uint32_t state_mask = 0xf;
-inline constexpr std::uint32_t state_completed = 4;
 constexpr std::uint32_t opcode_of(std::uint32_t header) { return header >> 23U & 0x1fU; }
 constexpr std::uint32_t words_of(std::uint32_t header) { return header >> 12U & 0x7ffU; }
 constexpr std::uint32_t further_masks_of(std::uint32_t header) { return header >> 10U & 3U; }

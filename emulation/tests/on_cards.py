@@ -44,15 +44,6 @@ XRT = """
 if CHOSEN_XRT := os.environ.get("ISTHMUS_TEST_XRT", ""):
     os.environ["XILINX_XRT"] = CHOSEN_XRT
 """Installation of XRT that programs are built against and run with; empty: the usual one."""
-SHIMS = ["own"] if CHOSEN_XRT else ["xrt", "own"]
-WITH_BOTH_SHIMS = pytest.mark.parametrize("card_exec", SHIMS, indirect=True)
-"""A test that runs once with XRT's emulation shim, once with our own."""
-BOTH_ON_REQUEST = pytest.mark.parametrize(
-    "card_exec", SHIMS if os.environ.get("ISTHMUS_TEST_BOTH") else SHIMS[:1], indirect=True
-)
-"""The same for tests with threads, where our own shim was once seen to fail: on request alone."""
-SHIM = os.environ.get("ISTHMUS_TEST_SHIM", "own" if CHOSEN_XRT else "xrt")
-"""Shim of all other tests: with ``own`` they show what our own shim lacks."""
 IN_VERILOG = pytest.mark.skipif(shutil.which("verilator") is None, reason="no verilator here")
 PROBE = """
 #include <cstdint>
@@ -116,7 +107,7 @@ Made = Callable[[str], Path]
 def emulated() -> None:
     """Skips where there is no XRT."""
     try:
-        emulation.prepare(["u250"], shim="own" if SHIM == "own" else "xrt").close()
+        emulation.prepare(["u250"]).close()
     except NoDeviceError as error:
         pytest.skip(f"no XRT behind which a card is emulated: {error}")
 
@@ -177,11 +168,9 @@ def preloading(library: Path, *command: object) -> tuple[object, ...]:
 
 
 @pytest.fixture
-def card_exec(isthmus: Command, request: pytest.FixtureRequest) -> Run:
-    shim: str = getattr(request, "param", SHIM)
-
+def card_exec(isthmus: Command) -> Run:
     def run(*arguments: object) -> Ran:
-        ended = isthmus("card", "exec", "--shim", shim, *map(str, arguments))
+        ended = isthmus("card", "exec", *map(str, arguments))
         assert "Traceback" not in ended.stderr
         return Ran(ended.returncode, ended.stdout, ended.stderr.splitlines())
 

@@ -19,7 +19,7 @@ from typing import Any
 
 import psutil
 import pytest
-from on_cards import BOTH_ON_REQUEST, Made, Ran, Run, card_exec, emulated, programs
+from on_cards import Made, Ran, Run, card_exec, emulated, programs
 
 from conftest import LIMIT_S, Command
 from isthmus.emulation import execution
@@ -107,7 +107,6 @@ def test_computing_takes_its_processor_time(native: Run) -> None:
     assert figures["before"] >= 0.2  # wall time, before a card is open
 
 
-@BOTH_ON_REQUEST
 def test_copies_take_what_the_card_and_its_driver_take(native: Run, tmp_path: Path) -> None:
     path = tmp_path / "trace.json"
 
@@ -173,7 +172,6 @@ def test_no_thread_sees_time_go_back(native: Run) -> None:
     assert figures["steps_back"] == 0
 
 
-@BOTH_ON_REQUEST
 def test_cards_work_at_a_time(native: Run) -> None:
     def both() -> dict[str, float]:
         ran = native("two_cards", "--board", "u250", "--board", "u250")
@@ -183,7 +181,6 @@ def test_cards_work_at_a_time(native: Run) -> None:
     assert 0.99 < least(both, {"ratio": 1.01})["ratio"] < 1.01
 
 
-@BOTH_ON_REQUEST
 def test_units_work_at_a_time_from_the_first_start_on(native: Run) -> None:
     """XRT's scheduler may begin its work only when both have been started."""
     ran = [native("two_units", "--clock", "card", "--board", "u250") for _ in range(5)]
@@ -193,7 +190,6 @@ def test_units_work_at_a_time_from_the_first_start_on(native: Run) -> None:
 
 @pytest.mark.parametrize("what", ["overlapping", "two_cards", "copying"])
 @pytest.mark.slow
-@BOTH_ON_REQUEST
 def test_without_the_programs_computing_all_runs_are_alike(native: Run, what: str) -> None:
     """Beside two threads that keep the processors busy, too."""
     options = ("--clock", "card", "--board", "u250", "--board", "u250")
@@ -214,7 +210,6 @@ def test_without_the_programs_computing_all_runs_are_alike(native: Run, what: st
 
 
 @pytest.mark.parametrize("program", ["opencl", "opencl_loader"])
-@BOTH_ON_REQUEST
 def test_events_of_opencl_have_the_cards_time(
     card_exec: Run, programs: Made, tmp_path: Path, program: str
 ) -> None:
@@ -462,16 +457,6 @@ def test_the_folder_of_a_killed_command_goes_with_the_next_start(
         nothing_stays(going_on.pid, folder=False)
         assert list(Path("/tmp").glob(f"isthmus-card-{going_on.pid}-*"))
     assert card_exec("--", "true").code == 0
-    nothing_stays(going_on.pid)
-
-
-def test_a_killed_card_ends_the_program(going_on: subprocess.Popen[str], tmp_path: Path) -> None:
-    belonging_to(going_on.pid)["isthmus-card"].kill()
-    _, errors = going_on.communicate(timeout=LIMIT_S)
-    assert going_on.returncode == 128 + signal.SIGTERM
-    assert "the program is ended" in errors
-    assert "simulated, not hardware" in errors
-    assert trace(tmp_path / "trace.json")["traceEvents"]
     nothing_stays(going_on.pid)
 
 

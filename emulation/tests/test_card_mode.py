@@ -8,10 +8,10 @@ from subprocess import CompletedProcess
 import pytest
 
 from conftest import Command
-from isthmus import boards
+from isthmus import boards, emulation
 from isthmus.analysis.context import answers
 from isthmus.analysis.summary import summarise
-from isthmus.errors import UsageError
+from isthmus.errors import NoDeviceError, UsageError
 from isthmus.measure import discovery
 from isthmus.results import run_file
 from isthmus.system import xrt
@@ -22,11 +22,10 @@ AXES = ("--axis", "bytes=4Ki,1Mi", "--axis", "operation=write,read,launch", "--a
 
 
 def needs(scheme: str) -> None:
-    from isthmus.emulation.session import PROCESS
-
-    installed = xrt.find()
-    if installed is None or installed.library("xrt_hwemu") is None or not PROCESS.exists():
-        pytest.skip("XRT with its hardware emulation is not here")
+    try:
+        emulation.prepare([BOARD]).close()
+    except NoDeviceError as error:
+        pytest.skip(f"no XRT behind which a card is emulated: {error}")
     if not discovery.by_scheme(scheme).library.exists():
         pytest.skip(f"the backend of {scheme} was not built")
 

@@ -7,7 +7,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from on_cards import WITH_BOTH_SHIMS, Made, Run, card_exec, emulated, programs
+from on_cards import Made, Run, card_exec, emulated, programs
 
 from conftest import Command
 from isthmus import boards
@@ -23,7 +23,6 @@ CARDS = ["--board", "u250", "--device-name", U250, "--board", HBM, "--device-nam
 
 
 @pytest.mark.parametrize("mode", [[], ["--as-hardware"]], ids=["emulation", "hardware"])
-@WITH_BOTH_SHIMS
 def test_a_program_finds_its_cards_by_name_and_by_address(
     mode: list[str], card_exec: Run, programs: Made, tmp_path: Path, isthmus: Command
 ) -> None:

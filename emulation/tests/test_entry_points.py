@@ -47,7 +47,7 @@ def known() -> Known:
 
 
 def exported(library: Path) -> list[str]:
-    symbols = elf.Library(library.read_bytes()).symbols
+    symbols = elf.symbols(library.read_bytes())
     return sorted(name for name, symbol in symbols.items() if symbol.section)
 
 

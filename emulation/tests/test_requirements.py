@@ -11,18 +11,16 @@ import sys
 from pathlib import Path
 
 import pytest
-from on_cards import Made, programs
 
 from conftest import LIMIT_S, Command
 from isthmus import emulation
 from isthmus.emulation import elf
-from isthmus.emulation.requirements import GLIBC, XRT, Requirement, glibc_version
+from isthmus.emulation.requirements import GLIBC, Requirement, glibc_version
 from isthmus.emulation.session import CLOCK
 from isthmus.emulation.shims import own_shim
 from isthmus.errors import NoDeviceError
 from isthmus.system import xrt
 
-__all__ = ["programs"]  # a fixture
 PAGE = Path(__file__).parents[2] / "docs" / "emulation.md"
 OTHER_GLIBC = r"""
 #include <cstring>
@@ -51,7 +49,7 @@ def here() -> xrt.Installation:
 
 @pytest.mark.parametrize(
     ("requirement", "version"),
-    [(XRT, "2.13"), (XRT, "2.13.0"), (XRT, "2.26.1"), (GLIBC, "2.30"), (GLIBC, "2.42")],
+    [(GLIBC, "2.30"), (GLIBC, "2.42")],
 )
 def test_known_versions_are_taken(requirement: Requirement, version: str) -> None:
     requirement.check(version)
@@ -59,10 +57,7 @@ def test_known_versions_are_taken(requirement: Requirement, version: str) -> Non
 
 @pytest.mark.parametrize(
     ("requirement", "version"),
-    [
-        *((XRT, version) for version in ("2.12.9", "2.27.0", "3.13", "1.20", "of unknown version")),
-        *((GLIBC, version) for version in ("2.29", "2.43", "3.36", "of unknown version", "")),
-    ],
+    [(GLIBC, version) for version in ("2.29", "2.43", "3.36", "of unknown version", "")],
 )
 def test_unknown_versions_are_refused(requirement: Requirement, version: str) -> None:
     with pytest.raises(NoDeviceError) as refused:
@@ -86,62 +81,15 @@ def another_version(of: xrt.Installation, version: str, root: Path) -> dict[str,
     return {"XILINX_XRT": str(folder.parent)}
 
 
-def test_a_version_that_is_not_tested_is_told_once(
-    here: xrt.Installation, isthmus: Command, tmp_path: Path
-) -> None:
-    other = another_version(here, "2.20.0", tmp_path)
-    ran = isthmus("card", "exec", "--clock", "wall", "--", "touch", "ran", env=other)
-    assert ran.returncode == 0, ran.stderr
-    (line,) = (line for line in ran.stderr.splitlines() if "tested" in line)
-    assert line == (
-        "isthmus: the emulated card was tested with XRT 2.13, not with XRT 2.20.0, "
-        "which is here: check its results"
-    )
-    assert (tmp_path / "ran").exists()
-
-
-def test_simulated_times_are_left_out_where_they_are_not_right(
-    here: xrt.Installation, isthmus: Command, programs: Made, tmp_path: Path
-) -> None:
-    program = ("card", "exec", "--clock", "wall", "--", programs("native"), "adding")
-    told = {}
-    for version in ("2.13.1", "2.20.0"):
-        other = another_version(here, version, tmp_path / version)
-        ran = isthmus(*map(str, program), str(programs("hw_emu.xclbin")), env=other)
-        assert ran.returncode == 0, ran.stderr
-        told[version] = ran.stderr.splitlines()[-1]
-    assert "waited for link, card and kernels" in told["2.13.1"]
-    assert re.fullmatch(
-        r"isthmus: u250: simulated, not hardware: \S+ m?s wall time; 4 transfers of 16 kB, "
-        r"1 kernel run over 12 kB, 0 register accesses",
-        told["2.20.0"],
-    )
-
-
-@pytest.mark.parametrize(
-    ("version", "options", "known"),
-    [
-        ("2.20.0", (), "simulated time knows XRT 2.13"),
-        *(
-            ("2.20.0", ("--clock", "wall", *shows), "simulated time knows XRT 2.13")
-            for shows in (("--watch",), ("--trace", "t.json"), ("--max-simulated", "1s"))
-        ),
-        ("2.99.0", ("--clock", "wall"), "the emulated card knows XRT 2.13 to 2.26"),
-    ],
-)
-def test_another_xrt_is_refused(
-    here: xrt.Installation, isthmus: Command, tmp_path: Path,
-    version: str, options: tuple[str, ...], known: str,
-) -> None:  # fmt: skip
-    other = another_version(here, version, tmp_path)
-    commands = [("card", "exec", *options, "--", "touch", "ran")]
-    if not options:
-        devices = [f"{scheme}:0@card=u250" for scheme in ("xrt", "xocl")]
-        commands += [("run", "transfer", "--quick", "--device", device) for device in devices]
+def test_another_xrt_is_refused(here: xrt.Installation, isthmus: Command, tmp_path: Path) -> None:
+    other = another_version(here, "2.99.0", tmp_path)
+    commands = [("card", "exec", "--clock", "wall", "--", "touch", "ran")]
+    devices = [f"{scheme}:0@card=u250" for scheme in ("xrt", "xocl")]
+    commands += [("run", "transfer", "--quick", "--device", device) for device in devices]
     for command in commands:
         refused = isthmus(*command, env=other)
         assert refused.returncode == 4, refused.stderr
-        assert f"{known}, here is XRT {version}: " in refused.stderr
+        assert re.search(r"knows XRT 2\.13, .*here is XRT 2\.99\.0: ", refused.stderr)
         assert len(refused.stderr.splitlines()) == 1
     assert not (tmp_path / "ran").exists()
 
@@ -198,7 +146,7 @@ def test_the_page_names_what_the_clock_replaces_and_glibc_has_it_all() -> None:
     """A symbol that glibc lacks would be called at address 0."""
     if not CLOCK.exists():
         pytest.skip("Isthmus was built without its virtual clock")
-    symbols = elf.Library(CLOCK.read_bytes()).symbols
+    symbols = elf.symbols(CLOCK.read_bytes())
     defined = {name for name, symbol in symbols.items() if symbol.section}
     replaced = {name for name in defined if not name.startswith("isthmus_")}
     of_xrt = {name for name in replaced if re.match(r"xrt|_ZNK?\d+xrt", name)}
@@ -207,7 +155,7 @@ def test_the_page_names_what_the_clock_replaces_and_glibc_has_it_all() -> None:
     assert all(f"`{name}`" in text for name in of_xrt | of_opencl)
     installed = xrt.find()
     if installed is not None and (coreutil := installed.library(xrt.NATIVE)) is not None:
-        assert of_xrt - set(elf.Library(coreutil.read_bytes()).symbols) == set()
+        assert of_xrt - set(elf.symbols(coreutil.read_bytes())) == set()
     replaced -= of_xrt | of_opencl
     of_cpp = {name for name in replaced if name.startswith("_Z")}
     runtime = ctypes.CDLL("libstdc++.so.6")

@@ -15,7 +15,7 @@ from pathlib import Path
 
 import msgspec
 import pytest
-from on_cards import BOTH_ON_REQUEST, Made, Ran, Run, card_exec, emulated, programs, trace_of
+from on_cards import Made, Ran, Run, card_exec, emulated, programs, trace_of
 
 from conftest import Command, made_once, slow
 from isthmus import xclbin
@@ -356,7 +356,6 @@ def test_a_program_may_leave_a_kernel_that_waits(streamed: Run) -> None:
 
 
 @needs_xrt
-@BOTH_ON_REQUEST
 def test_a_run_that_is_destroyed_lives_until_its_kernel_ends(streamed: Run) -> None:
     ran = streamed("dropped", "direct")
     assert (ran.code, ran.figures) == (0, {"sum": SUM}), ran.errors
@@ -366,7 +365,6 @@ def test_a_run_that_is_destroyed_lives_until_its_kernel_ends(streamed: Run) -> N
 
 @needs_xrt
 @pytest.mark.parametrize("clock", ["card", "wall"])
-@BOTH_ON_REQUEST
 def test_kernels_that_wait_end_before_another_bitstream_is_loaded(
     streamed: Run, designs: Made, clock: str
 ) -> None:

@@ -11,7 +11,6 @@ from on_cards import (
     OPENCL,
     SOURCES,
     Made,
-    Ran,
     Run,
     card_exec,
     compiled,
@@ -94,24 +93,6 @@ def test_opencl_says_it_before_the_kernel_runs(card_exec: Run, unset: Path) -> N
     invalid_kernel_arguments = -52  # cl.h
     assert ran.figures == {"enqueued": invalid_kernel_arguments}
     assert any("Kernel arg 'right' is not set" in line for line in ran.errors), ran.errors
-
-
-@pytest.mark.usefixtures("emulated")
-@pytest.mark.parametrize("clock", ["virtual", "wall"])
-def test_a_buffer_of_opencl_may_be_null_where_the_kernel_leaves_it_alone(
-    card_exec: Run, unset: Path, clock: str
-) -> None:
-    def ran(touched: int) -> Ran:
-        command = ["opencl", unset / "pick.xclbin", "yny", touched, "pick", "null"]
-        return card_exec("--clock", clock, "--kernels", unset, "--", unset / "program", *command)
-
-    alone = ran(5)
-    assert alone.code == 0, alone.errors
-    assert alone.figures == {"enqueued": 0, "out": 1}
-    touched = ran(EVERY)
-    assert touched.code != 0
-    expected = "kernel 'pick' failed: it reads from 0x0, where nothing is: argument 1 (right) was"
-    assert any(expected in line for line in touched.errors), touched.errors
 
 
 @pytest.mark.usefixtures("emulated")

@@ -69,45 +69,13 @@ TEST_CASE("A call takes the time that it is said to take, whatever it computes",
   const Nanoseconds took = GENERATE(0, 10, 5000);
   Bench bench;
   fakes[1].used = 20;
-  CHECK(bench.time.enter(Doing::call) == epoch + 20);
+  CHECK(bench.time.enter(Doing::leaving) == epoch + 20);
   fakes[1].used = 320;
   CHECK(bench.time.now() == epoch + 20);
   bench.time.leave(epoch + 20 + took);
   CHECK(bench.time.now() == epoch + 20 + took);
   fakes[1].used = 327;
   CHECK(bench.time.now() == epoch + 27 + took);
-}
-
-TEST_CASE("What stands for a board's driver is computed in no time", "[virtual_time]") {
-  Bench bench;
-  fakes[1].used = 20;
-  bench.time.count(false);
-  fakes[1].used = 320;
-  CHECK(bench.time.now() == epoch + 20);
-  bench.time.raise(epoch + 50);  // what it waited for
-  bench.time.enter(Doing::call);
-  fakes[1].used = 400;
-  bench.time.leave(epoch + 60);
-  fakes[1].used = 450;
-  CHECK(bench.time.now() == epoch + 60);
-  bench.time.count(true);
-  CHECK(bench.time.now() == epoch + 60);
-  fakes[1].used = 457;
-  CHECK(bench.time.now() == epoch + 67);
-}
-
-TEST_CASE("A thread that waits within a board's driver is not brought on by others",
-          "[virtual_time]") {
-  Bench bench;
-  const bool counts = GENERATE(true, false);
-  bench.time.count(counts);
-  fakes[1].runs = false;
-  bench.as(2, [&] {
-    bench.time.enter(Doing::call);
-    bench.time.leave(epoch + 500);
-  });
-  fakes[1].runs = true;
-  CHECK(bench.time.now() == (counts ? epoch + 500 : epoch));
 }
 
 TEST_CASE("Threads that compute hold others up, those that wait do not", "[virtual_time]") {
@@ -174,7 +142,7 @@ TEST_CASE("A thread that waited is where the one is that left a call", "[virtual
   bench.as(2, [] {}, true);
   const bool waits = GENERATE(true, false);
   fakes[2].runs = !waits;
-  bench.time.enter(Doing::call);
+  bench.time.enter(Doing::leaving);
   bench.time.leave(epoch + 9000);
   fakes[2].runs = true;
   fakes[2].used = 5;
@@ -186,7 +154,7 @@ TEST_CASE("A thread in a call does nothing before its end", "[virtual_time]") {
   bench.as(
       2,
       [&bench] {
-        bench.time.enter(Doing::call);
+        bench.time.enter(Doing::leaving);
         std::thread([&bench] {
           number = 3;
           CHECK(bench.time.earliest_other() == epoch);
@@ -214,7 +182,7 @@ TEST_CASE("Where only the card takes time, short computing takes none", "[virtua
   Bench bench(1000);
   fakes[1].used = 999;
   CHECK(bench.time.now() == epoch);
-  bench.time.enter(Doing::call);
+  bench.time.enter(Doing::leaving);
   bench.time.leave(epoch + 50);
   fakes[1].used = 1900;
   CHECK(bench.time.now() == epoch + 50);
@@ -226,7 +194,7 @@ TEST_CASE("After a fork only the caller is left, at its time", "[virtual_time]")
   Bench bench;
   bench.as(2, [] {}, true);
   fakes[1].used = 30;
-  bench.time.enter(Doing::call);
+  bench.time.enter(Doing::leaving);
   bench.time.keep_only_this();
   CHECK(bench.time.now() == epoch + 30);
   CHECK(bench.time.earliest_other() == VirtualTime::never);

@@ -49,6 +49,25 @@ double sum_of(Card& card) {
   return std::accumulate(sums, sums + count, 0.0);
 }
 
+/// A buffer that is made, and synced, before there is a bitstream.
+void before_bitstream(const Arguments& files) {
+  xrt::device device(0);
+  xrt::bo buffer(device, 4096, xrt::bo::flags::normal, 0);
+  int* const data = buffer.map<int*>();
+  data[0] = 17;
+  buffer.sync(XCL_BO_SYNC_BO_TO_DEVICE);
+  data[0] = 0;
+  buffer.sync(XCL_BO_SYNC_BO_FROM_DEVICE);
+  tell("before", data[0]);
+  Card card(files.front());
+  data[0] = 18;
+  buffer.sync(XCL_BO_SYNC_BO_TO_DEVICE);
+  data[0] = 0;
+  buffer.sync(XCL_BO_SYNC_BO_FROM_DEVICE);
+  tell("behind", data[0]);
+  tell("sum", sum_of(card));
+}
+
 /// Several bitstreams in turn on one open device, each of which adds.
 void second_bitstream(const Arguments& files) {
   Card card(files.front());
@@ -147,24 +166,6 @@ void many_runs(const Arguments& arguments) {
   tell("grown_KiB", resident() - memory);
 }
 
-/// KiB that the processes of this program's cards have in RAM.
-double resident_of_cards() {
-  const std::string session =
-      "ISTHMUS_CARD_SESSION=" + std::string(std::getenv("ISTHMUS_CARD_SESSION"));
-  double kibibytes = 0;
-  for (const auto& entry : std::filesystem::directory_iterator("/proc")) {
-    const auto text_of = [&entry](const char* name) {
-      std::ifstream file(entry.path() / name);
-      return std::string(std::istreambuf_iterator<char>(file), {});
-    };
-    if (text_of("comm") == "isthmus-card\n" &&
-        text_of("environ").find(session) != std::string::npos) {
-      kibibytes += resident(entry.path().filename());
-    }
-  }
-  return kibibytes;
-}
-
 /// An empty kernel, up to so often; at each of these counts wall time and memory.
 void counted_runs(const Arguments& arguments) {
   Card card(arguments[0]);
@@ -179,7 +180,6 @@ void counted_runs(const Arguments& arguments) {
     }
     tell(arguments[i] + " seconds", wall_now() - began);
     tell(arguments[i] + " program_KiB", resident());
-    tell(arguments[i] + " cards_KiB", resident_of_cards());
   }
 }
 
@@ -443,6 +443,7 @@ void dropped(const Arguments& arguments) {
 int main(int count, char** given) {
   return act(count, given,
              {
+                 {"before_bitstream", before_bitstream},
                  {"second_bitstream", second_bitstream},
                  {"children", children},
                  {"kernel_of_before", kernel_of_before},

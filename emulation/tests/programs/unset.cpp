@@ -48,7 +48,6 @@ void native(const Arguments& arguments) {
 
 void opencl(const Arguments& arguments) {
   const Asked asked(arguments);
-  const bool null = arguments.size() > 4;
   const OpenCl card(arguments[0], 0);
   cl_int status = CL_SUCCESS;
   cl_kernel kernel = clCreateKernel(card.program, arguments[3].c_str(), &status);
@@ -59,12 +58,8 @@ void opencl(const Arguments& arguments) {
     const cl_mem buffer = buffers.emplace_back(card.buffer(bytes));
     check(clEnqueueWriteBuffer(card.queue, buffer, CL_TRUE, 0, bytes, values.data(), 0, nullptr,
                                nullptr));
-    const cl_mem given = asked.gives(n) ? buffer : nullptr;
-    if (given != nullptr || null) {
-      const cl_int said = clSetKernelArg(kernel, n, sizeof(given), given ? &given : nullptr);
-      if (said != CL_SUCCESS) {
-        tell("set", said);
-      }
+    if (asked.gives(n)) {
+      check(clSetKernelArg(kernel, n, sizeof(buffer), &buffer));
     }
   }
   const int count = elements;

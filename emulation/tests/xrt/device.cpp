@@ -1,4 +1,4 @@
-// The card that answers XRT's calls: its memory, its kernels, and the time that it tells.
+// The card: its memory, its kernels, and the time that it tells.
 #include "isthmus/card/process/device.hpp"
 
 #include <catch2/catch.hpp>
@@ -9,7 +9,7 @@
 
 #include "../../../card/tests/u250.hpp"
 #include "isthmus/card/card.hpp"
-#include "isthmus/card/process/channel.hpp"
+#include "no_host_memory.hpp"
 
 using namespace isthmus::card;
 using namespace isthmus::card::process;
@@ -46,48 +46,28 @@ struct Bench {
 
   Timing timing{Board::from(u250())};
   Meter meter{Meter::Place{}};
-  RemoteMemory host{"/nowhere"};
+  NoHostMemory host;
   Device device;
 
-  Reply ask(Call call, MessageWriter& request) {
-    const auto body = request.reply().subspan(reply_header_bytes);
-    request_.assign(body.begin(), body.end());
-    return device.answer(call, Message(request_));
-  }
   void allocate(std::uint64_t address, std::uint64_t bytes) {
-    MessageWriter request;
-    request.number(1, address).number(2, bytes);
-    ask(Call::allocate, request);
+    device.allocate(address, bytes, false);
   }
-  void write(std::uint64_t address, std::span<const std::byte> data, std::uint64_t seek = 0) {
-    MessageWriter request;
-    request.number(3, address).bytes(4, data).number(5, data.size()).number(6, seek);
-    ask(Call::copy_to_card, request);
+  void write(std::uint64_t address, std::span<const std::byte> data) {
+    device.copy_to_card(address, data);
   }
-  std::vector<std::byte> read(std::uint64_t address, std::uint64_t bytes, std::uint64_t skip = 0) {
-    MessageWriter request;
-    request.number(4, address).number(5, bytes).number(6, skip);
-    const Reply reply = ask(Call::copy_from_card, request);
-    return {reply.data.begin(), reply.data.end()};
+  std::vector<std::byte> read(std::uint64_t address, std::uint64_t bytes) {
+    const auto data = device.copy_from_card(address, bytes);
+    return {data.begin(), data.end()};
   }
   void write_registers(std::uint64_t address, std::span<const std::uint32_t> values) {
-    MessageWriter request;
-    request.number(2, address).bytes(4, std::as_bytes(values));
-    ask(Call::write_kernel, request);
+    device.write_registers(address, std::as_bytes(values));
   }
   std::uint32_t read_register(std::uint64_t address) {
-    MessageWriter request;
-    request.number(2, address).number(3, 4);
-    Reply reply = ask(Call::read_kernel, request);
-    const auto answer = reply.message.reply().subspan(reply_header_bytes);
     std::uint32_t value = 0;
-    std::memcpy(&value, Message(answer).bytes(2).data(), sizeof(value));
+    device.read_registers(address, std::as_writable_bytes(std::span(&value, 1)));
     return value;
   }
   [[nodiscard]] Time elapsed() { return static_cast<Time>(meter.slot().elapsed_fs.load()); }
-
- private:
-  std::vector<std::byte> request_;
 };
 
 std::vector<std::byte> counted(std::size_t bytes) {
@@ -117,12 +97,11 @@ TEST_CASE("Data come back from where they were put", "[card][process]") {
   Bench bench;
   bench.allocate(4096, 10'000);
   const auto data = counted(5'000);
-  bench.write(4096, data, 5'000);
-  CHECK(bench.read(4096, 5'000, 5'000) == data);
+  bench.write(4096 + 5'000, data);
   CHECK(bench.read(4096 + 5'000, 5'000) == data);
   CHECK(bench.read(4096, 4'000) == std::vector<std::byte>(4'000));
   CHECK(bench.meter.slot().bytes_to_card == 5'000);
-  CHECK(bench.meter.slot().bytes_from_card == 14'000);
+  CHECK(bench.meter.slot().bytes_from_card == 9'000);
 }
 
 TEST_CASE("A transfer takes what the card takes for it", "[card][process]") {
@@ -156,15 +135,6 @@ TEST_CASE("What calls of several threads have in common counts once", "[card][pr
   CHECK(waited() == 1300);
 }
 
-TEST_CASE("A transfer in pieces takes as long as in one", "[card][process]") {
-  constexpr std::uint64_t rest = 4096;
-  Bench bench;
-  bench.allocate(0, packet_bytes + rest);
-  bench.write(0, std::vector<std::byte>(packet_bytes));
-  bench.write(packet_bytes, std::vector<std::byte>(rest));
-  CHECK(bench.elapsed() == transfer_time(Direction::h2d, packet_bytes + rest));
-}
-
 TEST_CASE("Reaching where nothing is allocated is an error", "[card][process]") {
   Bench bench;
   bench.allocate(0, 4096);
@@ -190,7 +160,7 @@ TEST_CASE("A buffer takes the place of what was reached for without one", "[card
 TEST_CASE("Memory that the board lacks is refused by name", "[card][process]") {
   Timing timing{Board::from(u250())};
   Meter meter{Meter::Place{}};
-  RemoteMemory host{"/nowhere"};
+  NoHostMemory host;
   const auto device_of = [&](const std::string& memories) {
     return Device(described("isthmus.card/1\n" + memories + "end\n"), timing, host, meter, {});
   };
@@ -202,11 +172,7 @@ TEST_CASE("Memory that the board lacks is refused by name", "[card][process]") {
             "]\n";
   }
   Device device = device_of(five);
-  const auto allocate = [&](std::uint64_t address) {
-    MessageWriter request;
-    request.number(1, address).number(2, 4096);
-    device.answer(Call::allocate, Message(request.reply().subspan(reply_header_bytes)));
-  };
+  const auto allocate = [&](std::uint64_t address) { device.allocate(address, 4096, false); };
   allocate(196'608);
   CHECK_THROWS_WITH(allocate(262'144), Catch::Contains("bank 4") && Catch::Contains("4 banks"));
 }
@@ -372,35 +338,20 @@ TEST_CASE("A kernel with streams that starts itself again can be stopped", "[car
   }
 }
 
-TEST_CASE("What is to end does so when all that was to be started is", "[card][process]") {
+TEST_CASE("A kernel that starts itself again ends with its bitstream, or the program",
+          "[card][process]") {
   std::string text = description;
   text.insert(text.rfind("end\n"), "restarts\n");
   Bench bench(text);
   bench.write_registers(read_at + restart_counter, std::array<std::uint32_t, 1>{0xffff'ffff});
-  bench.write_registers(read_at, std::array<std::uint32_t, 1>{1});
-  const auto looks_until_it_ends = [&] {
-    int looks = 1;
-    while (bench.read_register(read_at) == 1) {
-      ++looks;
-    }
-    return looks;
-  };
-  bench.meter.slot().ending = Ending::bitstream;
-  CHECK(bench.read_register(read_at) == 1);
-  CHECK(bench.read_register(read_at) == 1);
-  bench.write_registers(vadd_at, std::vector<std::uint32_t>(14));  // another is not started
-  CHECK(bench.read_register(read_at) == 6);
-
-  bench.meter.slot().ending = Ending::none;
-  bench.write_registers(read_at, std::array<std::uint32_t, 1>{1});
-  CHECK(bench.read_register(read_at) == 1);
-  bench.meter.slot().ending = Ending::program;
-  CHECK(bench.read_register(read_at) == 1);
-  CHECK(bench.read_register(read_at) == 1);
-  std::vector<std::uint32_t> started(14);
-  started[0] = 1;
-  bench.write_registers(vadd_at, started);
-  CHECK(looks_until_it_ends() == 3);
+  for (const Ending ending : {Ending::bitstream, Ending::program}) {
+    bench.meter.slot().ending = Ending::none;
+    bench.write_registers(read_at, std::array<std::uint32_t, 1>{1});
+    CHECK(bench.read_register(read_at) == 1);
+    bench.meter.slot().ending = ending;
+    CHECK(bench.read_register(read_at) == 6);
+    CHECK(bench.read_register(read_at) == 4);
+  }
 }
 
 TEST_CASE("Sweeps are computed once and take their time", "[card][process]") {
@@ -447,16 +398,9 @@ TEST_CASE("Sizes and counts that cannot be are refused", "[card][process]") {
   CHECK(bench.meter.slot().kernel_bytes == std::uint64_t{2} * bytes);
 }
 
-TEST_CASE("Calls that this card has nothing to say to are answered", "[card][process]") {
+TEST_CASE("Registers where no kernel is are left alone", "[card][process]") {
   Bench bench;
-  MessageWriter empty;
-  for (const Call call : {Call::set_environment, Call::setup_instance, Call::debug_messages,
-                          Call::read_trace, Call::close,
-                          // NOLINTNEXTLINE(clang-analyzer-optin.core.EnumCastOutOfRange): unknown
-                          static_cast<Call>(777)}) {
-    CHECK_NOTHROW(bench.ask(call, empty));
-  }
-  bench.write_registers(0x100, std::array<std::uint32_t, 1>{1});  // no kernel there
+  bench.write_registers(0x100, std::array<std::uint32_t, 1>{1});
   CHECK(bench.read_register(0x100) == 0);
 }
 

@@ -1,12 +1,13 @@
 // Mistakes of host programs that a board does not report: the card tells of them.
+#include <array>
 #include <catch2/catch.hpp>
 #include <cstring>
 #include <sstream>
 #include <utility>
 
 #include "../../../card/tests/u250.hpp"
-#include "isthmus/card/process/channel.hpp"
 #include "isthmus/card/process/device.hpp"
+#include "no_host_memory.hpp"
 
 using namespace isthmus::card;
 using namespace isthmus::card::process;
@@ -35,43 +36,20 @@ struct Program {
 
   Timing timing{Board::from(u250())};
   Meter meter{Meter::Place{}};
-  RemoteMemory host{"/nowhere"};
+  NoHostMemory host;
   Device device;
 
   static Description parsed(const std::string& text) {
     std::istringstream lines(text);
     return Description::parse(lines);
   }
-  void ask(Call call, MessageWriter& request) {
-    const auto body = request.reply().subspan(reply_header_bytes);
-    request_.assign(body.begin(), body.end());
-    device.answer(call, Message(request_));
-  }
-  void allocate(std::uint64_t address) {
-    MessageWriter request;
-    request.number(1, address).number(2, bytes);
-    ask(Call::allocate, request);
-  }
+  void allocate(std::uint64_t address) { device.allocate(address, bytes, false); }
   void send(std::uint64_t address, std::uint64_t count = bytes, std::uint64_t offset = 0) {
-    const std::vector<std::byte> data(count);
-    MessageWriter request;
-    request.number(3, address).bytes(4, data).number(5, count).number(6, offset);
-    ask(Call::copy_to_card, request);
+    device.copy_to_card(address + offset, std::vector<std::byte>(count));
   }
-  void take(std::uint64_t address) {
-    MessageWriter request;
-    request.number(4, address).number(5, bytes).number(6, 0);
-    ask(Call::copy_from_card, request);
-  }
-  void free(std::uint64_t address) {
-    MessageWriter request;
-    request.number(1, address);
-    ask(Call::free, request);
-  }
-  void close() {
-    MessageWriter request;
-    ask(Call::close, request);
-  }
+  void take(std::uint64_t address) { device.copy_from_card(address, bytes); }
+  void free(std::uint64_t address) { device.free(address); }
+  void close() { device.tell_lost_outputs(); }
   void run(std::uint64_t from, std::uint64_t to) {
     std::vector<std::uint32_t> map(15);
     map[0] = 1;
@@ -80,18 +58,12 @@ struct Program {
     map[10] = static_cast<std::uint32_t>(bytes);
     map[13] = 1;
     write_registers(0, map);
-    MessageWriter request;
-    request.number(2, bandwidth_at).number(3, 4);
-    ask(Call::read_kernel, request);
+    std::array<std::byte, 4> status{};
+    device.read_registers(bandwidth_at, status);
   }
   void write_registers(std::uint64_t offset, std::span<const std::uint32_t> values) {
-    MessageWriter request;
-    request.number(2, bandwidth_at + offset).bytes(4, std::as_bytes(values));
-    ask(Call::write_kernel, request);
+    device.write_registers(bandwidth_at + offset, std::as_bytes(values));
   }
-
- private:
-  std::vector<std::byte> request_;
 };
 
 }  // namespace

@@ -22,7 +22,7 @@ struct Bench {
   /// When a transfer ends that begins at `begin`.
   Time add(Time begin, Direction direction, std::int64_t bytes, std::size_t bank = 0) {
     const Cost cost = queue.add(wraps + static_cast<std::uint64_t>(begin), direction, bytes, bank,
-                                timing.transfer(direction, bytes, 0, 0), false);
+                                timing.transfer(direction, bytes, 0, 0));
     return begin + cost.total();
   }
 

@@ -1,52 +1,25 @@
 #include "isthmus/card/process/device.hpp"
 
-#include <fcntl.h>
-#include <unistd.h>
-
 #include <algorithm>
-#include <cstring>
 #include <utility>
 
 #include "isthmus/card/card.hpp"
 
 namespace isthmus::card::process {
-namespace {
-
-constexpr std::uint64_t femtoseconds_of_a_nanosecond = 1'000'000;
-
-Reply acknowledged(bool done = true) {
-  Reply reply;
-  reply.message.number(1, done ? 1 : 0);
-  return reply;
-}
-
-struct File {
-  File(const std::string& name, int flags) : descriptor(open(name.c_str(), flags | O_CLOEXEC)) {}
-  File(const File&) = delete;
-  File& operator=(const File&) = delete;
-  ~File() {
-    if (descriptor >= 0) {
-      close(descriptor);
-    }
-  }
-  int descriptor;
-};
-
-}  // namespace
-
 Device::Device(Description description, Timing& timing, ProgramMemory& host, Meter& meter,
                const std::vector<std::string>& kernel_folders, std::string fatal_warnings,
-               bool as_hardware, HostLooks* looks, RunWatch& watch)
+               bool as_hardware, HostLooks* looks, RunWatch* watch)
     : description_(std::move(description)),
       timing_(&timing),
       transfers_(timing),
       host_(&host),
       meter_(&meter),
       warnings_(std::move(fatal_warnings)),
-      watch_(&watch),
+      watch_(watch),
       as_hardware_(as_hardware),
       looks_(looks),
       flow_(description_, timing.kernel_hertz()) {
+  programmed_ = description_.units.empty();  // there is no bitstream, whose loading takes time
   check_memories();
   for (const ComputeUnit& place : description_.units) {
     Unit& unit = units_.emplace_back();
@@ -62,81 +35,6 @@ void Device::begin_call() {
   ++meter_->slot().calls;
   if (const auto& offload = timing_->board().offload; !std::exchange(programmed_, true)) {
     spend_on_software(offload ? offload->program_ns : 0, "program", 0);
-  }
-}
-
-Reply Device::answer(Call call, const Message& request) {
-  begin_call();
-  switch (call) {
-    case Call::copy_to_card:
-      return answer_copy(Direction::h2d, request);
-    case Call::copy_from_card:
-      return answer_copy(Direction::d2h, request);
-    case Call::allocate: {
-      const std::string file =
-          allocate(request.number(1), request.number(2), request.number(3) != 0);
-      Reply reply = acknowledged();
-      if (!file.empty()) {
-        reply.message.text(2, file);
-      }
-      return reply;
-    }
-    case Call::free:
-      free(request.number(1));
-      return acknowledged();
-    case Call::write_memory:
-      note_sent(request.number(2), request.bytes(4).size());
-      std::ranges::copy(request.bytes(4),
-                        memory(request.number(2), request.bytes(4).size()).begin());
-      return acknowledged();
-    case Call::read_memory: {
-      note_taken(request.number(2));
-      Reply reply = acknowledged();
-      reply.data = memory(request.number(2), request.number(3));
-      reply.message.announce(2, reply.data.size());
-      return reply;
-    }
-    case Call::write_kernel:
-      write_registers(request.number(2), request.bytes(4));
-      return acknowledged();
-    case Call::write_register:
-      write_registers(request.number(1) + request.number(2), request.bytes(3));
-      return acknowledged();
-    case Call::read_kernel:
-    case Call::read_register: {
-      const bool old = call == Call::read_kernel;
-      const std::uint64_t address = old ? request.number(2) : request.number(1) + request.number(2);
-      std::vector<std::byte> data(
-          static_cast<std::size_t>(std::min(request.number(3), most_registers)));
-      read_registers(address, data);
-      Reply reply = acknowledged();
-      reply.message.bytes(2, data);
-      return reply;
-    }
-    case Call::timestamp: {
-      Reply reply;
-      reply.message.number(1, meter_->now() / femtoseconds_of_a_nanosecond);
-      return reply;
-    }
-    case Call::copy_buffer:
-      return copy_with_file(Direction::d2h, request);
-    case Call::copy_buffer_from_file:
-      return copy_with_file(Direction::h2d, request);
-    case Call::import_buffer:
-      return import_file(request);
-    case Call::close:
-      tell_lost_outputs();
-      return acknowledged();
-    case Call::read_counters:
-    case Call::trace_count:
-    case Call::read_trace:
-    case Call::bus_status:
-    case Call::debug_messages:
-    case Call::read_stream_counters:
-    case Call::read_stream_trace:
-      return {};  // nothing to tell
-    default:
-      return acknowledged();
   }
 }
 
@@ -163,10 +61,13 @@ void Device::spend_on_software(double nanoseconds, const char* kind, std::uint64
 std::string Device::allocate(std::uint64_t address, std::uint64_t bytes, bool shared) {
   stuck_for_ = {};
   const MemoryRange* range = description_.memory_of(address);
-  if (range != nullptr && !range->host) {
-    timing_->check_bank(description_.bank_of(address));
+  std::string file;
+  if (range == nullptr || !range->host) {  // else the program has the memory
+    if (range != nullptr) {
+      timing_->check_bank(description_.bank_of(address));
+    }
+    file = memory_.allocate(address, bytes, shared);
   }
-  std::string file = memory_.allocate(address, bytes, shared);
   if (BufferUse* use = memory_.use_of(address); use != nullptr && looks_ != nullptr) {
     use->since = looks_->count();
   }
@@ -236,35 +137,11 @@ Cost Device::cost_of(Direction direction, std::uint64_t address, std::uint64_t b
   if (timing_->board().sync) {
     return timing_->sync(static_cast<std::int64_t>(bytes));
   }
-  const bool continued = pieces_.bytes > 0 && pieces_.bytes % packet_bytes == 0 &&
-                         pieces_.direction == direction && pieces_.next == address &&
-                         memory_.allocated_at(address) == 0;  // else another buffer begins there
-  const Cost before = continued ? pieces_.cost : Cost{};
-  const std::uint64_t all = bytes + (continued ? pieces_.bytes : 0);
-  const std::uint64_t first = address + bytes - all;
-  const std::size_t bank = description_.bank_of(first);
-  const Cost cost =
-      timing_->transfer(direction, static_cast<std::int64_t>(all),
-                        static_cast<std::int64_t>(first % residence_page_bytes), bank);
-  pieces_ = {.direction = direction, .next = address + bytes, .bytes = all, .cost = cost};
-  const Cost alone = {.simulated = cost.simulated - before.simulated,
-                      .driver = cost.driver - before.driver};
-  return transfers_.add(meter_->now(), direction, static_cast<std::int64_t>(bytes), bank, alone,
-                        continued);
-}
-
-Reply Device::answer_copy(Direction direction, const Message& request) {
-  const std::uint64_t offset = request.number(6);
-  Reply reply;
-  if (direction == Direction::h2d) {
-    const auto data = request.bytes(4);
-    copy_to_card(request.number(3) + offset, data);
-    reply.message.number(1, data.size());
-  } else {
-    reply.data = copy_from_card(request.number(4) + offset, request.number(5));
-    reply.message.number(1, reply.data.size()).announce(2, reply.data.size());
-  }
-  return reply;
+  const std::size_t bank = description_.bank_of(address);
+  const Cost alone =
+      timing_->transfer(direction, static_cast<std::int64_t>(bytes),
+                        static_cast<std::int64_t>(address % residence_page_bytes), bank);
+  return transfers_.add(meter_->now(), direction, static_cast<std::int64_t>(bytes), bank, alone);
 }
 
 void Device::copy_to_card(std::uint64_t address, std::span<const std::byte> data) {
@@ -297,35 +174,6 @@ void Device::spend_on_copy_between_cards(Direction direction, std::uint64_t addr
                  "copies between cards (P2P) are not modelled: they take as long as one between "
                  "this card and the host");
   meter_->spend(cost_of(direction, address, bytes), "copy", "", bytes);
-}
-
-/// From one card to another, by way of a file that both map.
-Reply Device::copy_with_file(Direction direction, const Message& request) {
-  const bool from_card = direction == Direction::d2h;
-  const std::uint64_t bytes = request.number(3);
-  const std::uint64_t here_offset = request.number(from_card ? 4 : 5);
-  const auto there_offset = static_cast<off_t>(request.number(from_card ? 5 : 4));
-  const std::span<std::byte> here = memory(request.number(1) + here_offset, bytes);
-  const File file(request.text(2), from_card ? O_WRONLY : O_RDONLY);
-  const ssize_t done = from_card ? pwrite(file.descriptor, here.data(), here.size(), there_offset)
-                                 : pread(file.descriptor, here.data(), here.size(), there_offset);
-  const std::uint64_t address = request.number(1) + here_offset;
-  if (from_card) {
-    note_taken(address);
-  } else {
-    note_sent(address, bytes);
-  }
-  spend_on_copy_between_cards(direction, address, bytes);
-  return acknowledged(std::cmp_equal(done, bytes));
-}
-
-Reply Device::import_file(const Message& request) {
-  const File file(request.text(1), O_RDWR);
-  if (file.descriptor < 0) {
-    return acknowledged(false);
-  }
-  memory_.import(request.number(2), request.number(3), file.descriptor);
-  return acknowledged();
 }
 
 }  // namespace isthmus::card::process

@@ -104,8 +104,6 @@ void Meter::take_slot(const Place& place) {
   slot_->program = place.program;
   slot_->busy = 0;
   slot_->ending = Ending::none;
-  slot_->id.fill('\0');
-  place.id.copy(slot_->id.data(), socket_name_bytes - 1);
 }
 
 void Meter::spend(const Cost& cost) {

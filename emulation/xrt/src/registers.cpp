@@ -4,7 +4,6 @@
 #include <limits>
 #include <optional>
 #include <string>
-#include <thread>
 #include <utility>
 
 #include "isthmus/card/process/device.hpp"
@@ -13,28 +12,11 @@
 namespace isthmus::card::process {
 namespace {
 
-constexpr std::uint32_t ap_start = 1;
-constexpr std::uint32_t ap_done = 2;
-constexpr std::uint32_t ap_idle = 4;
-/// End time of a kernel that never ends: 2^61 fs, 38 minutes, for times wrap.
-constexpr Time far_future = Time{1} << 61;
 constexpr std::size_t word = sizeof(std::uint32_t);
-/// XRT's scheduler polls its commands in turn: after so many polls of one it has started all that
-/// it was given before.
-constexpr unsigned polls_until_all_started = 3;
 /// Of a program that can no longer go on by itself, in real time.
 constexpr std::chrono::seconds before_warning{1};
 constexpr std::chrono::seconds before_end{30};
 constexpr std::chrono::milliseconds most_between_looks{100};
-/// A poll of a stuck program is answered so late: XRT polls as often as it is answered, which keeps
-/// a processor busy.
-constexpr std::chrono::milliseconds stuck_answer{5};
-
-/// Of the unit that copies, for messages.
-const ComputeUnit& copier() {
-  static const ComputeUnit unit = {.kernel = "copy", .instance = "copy", .arguments = {}};
-  return unit;
-}
 
 }  // namespace
 
@@ -58,39 +40,20 @@ void Device::register_access(const Unit& unit, bool load) {
   meter_->spend(timing_->access(load), "register", unit.place.instance, word);
 }
 
-/// Whether the registers are those of the unit that copies: source, destination and size behind 16
-/// bytes of control. The copy is done, and its time spent, before the call returns: XRT waits for
-/// it.
-bool Device::write_copier(std::uint64_t address, std::span<const std::byte> data) {
-  if (address != copier_address || data.size() > copier_.size()) {
-    return false;
-  }
-  std::ranges::copy(data, copier_.begin());
-  if ((std::to_integer<std::uint32_t>(copier_.front()) & ap_start) == 0) {
-    return true;
-  }
-  const auto field = [this](std::size_t offset, std::size_t bytes) {
-    std::uint64_t value = 0;
-    std::memcpy(&value, copier_.data() + offset, bytes);
-    return value;
-  };
-  const std::uint64_t from = field(0x10, 8);
-  const std::uint64_t to = field(0x18, 8);
-  std::vector<std::byte> piece(static_cast<std::size_t>(field(0x20, 4)));
-  Reach reach(description_, memory_, *host_, warnings_, copier(), {});
+void Device::copy(std::uint64_t to, std::uint64_t from, std::size_t bytes) {
+  stuck_for_ = {};
+  const ComputeUnit copier = {.kernel = "copy", .instance = "copy", .arguments = {}};
+  std::vector<std::byte> piece(bytes);
+  Reach reach(description_, memory_, *host_, warnings_, copier, {});
   reach.read(from, piece);
   reach.write(to, piece);
-  const Cost cost = timing_->copy(static_cast<std::int64_t>(piece.size()),
-                                  description_.bank_of(from), description_.bank_of(to));
-  meter_->spend(cost, "copy", copier().instance, piece.size());
-  return true;
+  const Cost cost = timing_->copy(static_cast<std::int64_t>(bytes), description_.bank_of(from),
+                                  description_.bank_of(to));
+  meter_->spend(cost, "copy", copier.instance, bytes);
 }
 
 void Device::write_registers(std::uint64_t address, std::span<const std::byte> data) {
   stuck_for_ = {};
-  if (write_copier(address, data)) {
-    return;
-  }
   Unit* unit = unit_at(address);
   if (unit == nullptr || data.size() < word) {
     return;  // parts of a real card that this one does without
@@ -136,7 +99,9 @@ void Device::control(Unit& unit, std::uint32_t value) {
 KernelOutcome Device::run(Unit& unit, StreamAccess* streams) {
   Reach reach(description_, memory_, *host_, warnings_, unit.place, unit.registers);
   const bool watched = streams == nullptr && !unit.is_long;  // one with streams may wait
-  watch_->begin(unit.place.instance, watched);
+  if (watch_ != nullptr) {
+    watch_->begin(unit.place.instance, watched);
+  }
   // Before the run, because the kernel may write to its registers.
   const std::optional<Computing> given = given_computing(unit);
   if (given) {
@@ -153,7 +118,7 @@ KernelOutcome Device::run(Unit& unit, StreamAccess* streams) {
                         }
                       }};
   KernelOutcome outcome = unit.model->run(run);
-  unit.is_long = watch_->end(watched) || unit.is_long;
+  unit.is_long = (watch_ != nullptr && watch_->end(watched)) || unit.is_long;
   if (given) {
     outcome.compute_for(*given, streams != nullptr);
     meter_->note_counted(unit.place);
@@ -229,7 +194,7 @@ void Device::advance_flows() {
 /// When the next of the kernels that run ends.
 void Device::tell_next_end() {
   const std::uint64_t now = meter_->now();
-  std::uint64_t next = now + static_cast<std::uint64_t>(far_future);
+  std::uint64_t next = now + far_future_fs;
   for (const Unit& unit : units_) {
     // Differences, for times wrap.
     if (unit.running && !unit.waits && !unit.runs_on &&
@@ -263,11 +228,9 @@ void Device::find_deadlock() {
   if (stuck_for_ > before_end) {
     throw KernelError(who + ": the program is ended");
   }
-  std::this_thread::sleep_for(stuck_answer);
 }
 
 void Device::start(Unit& unit) {
-  count_polls_anew();
   std::uint32_t times = 1;
   if (unit.place.auto_restart) {
     std::memcpy(&times, unit.registers.data() + restart_counter, word);
@@ -299,7 +262,7 @@ void Device::start(Unit& unit) {
   for (std::uint32_t time = 0; time < times; ++time) {
     outcome += run(unit);
   }
-  const Time lasts = unit.runs_on ? far_future : outcome.duration;
+  const Time lasts = unit.runs_on ? static_cast<Time>(far_future_fs) : outcome.duration;
   unit.running = true;
   unit.period = std::max<Time>(outcome.duration, 1);
   unit.end = meter_->now() + static_cast<std::uint64_t>(outcome.duration);
@@ -323,25 +286,12 @@ void Device::stop(Unit& unit) {
   tell_next_end();
 }
 
-void Device::count_polls_anew() {
-  for (Unit& unit : units_) {
-    unit.polls = 0;
-  }
-}
-
-/// Counts a poll. A run that does not end by itself is ended only when XRT has started all that it
-/// was given, for that may bring what this one waits for.
-bool Device::may_end_now(Unit& unit) {
-  const bool to_end = (unit.waits || unit.runs_on) && meter_->ending() != Ending::none;
-  unit.polls = to_end ? unit.polls + 1 : 0;
-  return unit.polls >= polls_until_all_started;
-}
-
 std::uint32_t Device::status(Unit& unit) {
   if (!unit.running) {
     return ap_idle;
   }
-  const bool ended = may_end_now(unit);
+  // A run that does not end by itself ends with the program, or with its bitstream.
+  const bool ended = (unit.waits || unit.runs_on) && meter_->ending() != Ending::none;
   if (!ended && unit.waits && !unit.runs_on) {
     tell_next_end();
     find_deadlock();
@@ -357,17 +307,12 @@ std::uint32_t Device::status(Unit& unit) {
     warnings_.note("end", flow_.waiting() + when + ", as on a board");
   }
   unit.running = false;
-  count_polls_anew();
   tell_next_end();
   meter_->end_kernel();
   return ap_done | ap_idle;
 }
 
 void Device::read_registers(std::uint64_t address, std::span<std::byte> to) {
-  if (address == copier_address) {
-    std::memcpy(to.data(), &ap_done, std::min(to.size(), word));
-    return;
-  }
   Unit* unit = unit_at(address);
   if (unit == nullptr) {
     return;

@@ -20,7 +20,7 @@ TransferQueue::TransferQueue(Timing& timing) : timing_(&timing) {
 }
 
 Cost TransferQueue::add(std::uint64_t now, Direction direction, std::int64_t bytes,
-                        std::size_t bank, const Cost& alone, bool continues) {
+                        std::size_t bank, const Cost& alone) {
   if (bytes == 0) {
     return alone;
   }
@@ -36,18 +36,14 @@ Cost TransferQueue::add(std::uint64_t now, Direction direction, std::int64_t byt
   if (way.latency < 0) {
     way.latency = timing_->transfer(direction, 1, 0, 0).simulated;
   }
-  const Time latency = continues ? 0 : std::min(way.latency, alone.simulated);
+  const Time latency = std::min(way.latency, alone.simulated);
   const Time submit =
       std::min(alone.driver, from_nanoseconds(timing_->board().dma.value().submit_ns));
   const Time data = alone.simulated - latency;
   const auto channel = std::ranges::min_element(
       way.channels, {}, [now](std::uint64_t free) { return static_cast<Time>(free - now); });
 
-  Time begin = submit;
-  if (!continues) {
-    begin = std::max(begin, until(now, *channel));
-  }
-  begin += latency;
+  const Time begin = std::max(submit, until(now, *channel)) + latency;
   const Time served = std::max(begin, until(now, way.link));
   // What is left of the link while the other direction is served, then all of it.
   const Time beside = until(now, other.link) - served;

@@ -1,7 +1,7 @@
 """The emulation of XRT: cards that are models, behind the XRT that is installed.
 
 ``prepare`` makes a folder for one run of a program: settings for XRT, the boards' parameters, and
-the page in which the device process counts its work. XRT starts the device process itself.
+the page on which the cards count their use. XRT loads our shim into the program.
 
 The rest of Isthmus calls ``candidate``, ``default_xclbin`` and ``add_commands``, all through
 ``isthmus.xrt_emulation``. Nothing is loaded before it is used: each command line comes here.

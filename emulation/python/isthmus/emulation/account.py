@@ -24,12 +24,10 @@ def line(
     wall_s: float,
     *,
     computing: Sequence[Computing] = (),
-    times_are_right: bool = True,
 ) -> str:
     """Simulated time, drivers' costs, wall time, bytes, runs of kernels; marked as no hardware.
 
-    Then the source of each kernel's computing time. Simulated times are left out unless
-    ``times_are_right``.
+    Then the source of each kernel's computing time.
     """
     name = ", ".join(boards)
     if not slots:
@@ -40,19 +38,14 @@ def line(
     crossed = sum(slot.bytes_to_card + slot.bytes_from_card for slot in slots)
     by_kernels = sum(slot.kernel_bytes for slot in slots)
     runs = _count(sum(slot.kernels for slot in slots), "kernel run")
-    if times_are_right:
-        took = (
-            f"{format_seconds(simulated)} waited for link, card and kernels + "
-            f"{format_seconds(driver)} assumed for drivers, in {format_seconds(wall_s)} wall time"
-        )
-        runs += f" of {format_seconds(kernels)}"
-    else:
-        took = f"{format_seconds(wall_s)} wall time"
-        computing = ()
+    took = (
+        f"{format_seconds(simulated)} waited for link, card and kernels + "
+        f"{format_seconds(driver)} assumed for drivers, in {format_seconds(wall_s)} wall time"
+    )
     said = (
         f"{name}: simulated, not hardware: {took}; "
         f"{_count(sum(slot.transfers for slot in slots), 'transfer')} of {bytes_text(crossed)}, "
-        f"{runs} over {bytes_text(by_kernels)}, "
+        f"{runs} of {format_seconds(kernels)} over {bytes_text(by_kernels)}, "
         f"{_count(sum(slot.registers for slot in slots), 'register access', 'es')}"
     )
     command = str(invocation("card", "kernel", "build"))

@@ -35,8 +35,8 @@ def run(
 
     Where ``is_over`` says so, asked several times a second, the program is ended (SIGTERM).
 
-    The program gets a process session of its own, because XRT may send signals to its whole group;
-    processes that it leaves there are ended. Raises UsageError where it cannot be started.
+    The program gets a process session of its own; processes that it leaves there are ended. Raises
+    UsageError where it cannot be started.
     """
     parent = os.getpid()
     prepared = environment(session)

@@ -1,4 +1,4 @@
-"""The page that a device process and the program share, as ``page.hpp`` lays it out."""
+"""The page on which a program's cards count their use, as ``page.hpp`` lays it out."""
 
 from __future__ import annotations
 
@@ -7,11 +7,11 @@ from dataclasses import dataclass
 from pathlib import Path
 
 VARIABLE = "ISTHMUS_CARD_PAGE"
-_MAGIC, _VERSION, _CARDS = 0x48545349, 1, 64
+_MAGIC, _VERSION, _CARDS = 0x48545349, 2, 64
 _HEADER = struct.Struct("<III")
 CLOCKS = {"wall": 0, "virtual": 1, "card": 2}
-_FIRST_SLOT, _SLOT_BYTES = 64, 256
-_SLOT = struct.Struct("<IIII104s12Q")
+_FIRST_SLOT, _SLOT_BYTES = 64, 192
+_SLOT = struct.Struct("<IIII12Q")
 
 
 @dataclass(frozen=True)
@@ -51,7 +51,7 @@ def read(path: Path) -> list[Slot]:
         raise ValueError(f"{path} is no page of a card, version {_VERSION}")
     slots = []
     for index in range(_CARDS):
-        state, card, program, busy, _id, *rest = _SLOT.unpack_from(
+        state, card, program, busy, *rest = _SLOT.unpack_from(
             data, _FIRST_SLOT + index * _SLOT_BYTES
         )
         if state:

@@ -1,15 +1,15 @@
-"""The versions of XRT and glibc that the emulation works with; it refuses all others.
+"""The versions of glibc that the virtual clock works with; it refuses all others.
 
-The emulation relies on internals of both, which docs/emulation.md lists. With an unknown version
-times could be wrong without any error, so such versions are refused. A version whose sources were
-read, but which no test ran, is taken with a warning.
+The clock relies on internals of glibc, which docs/emulation.md lists. With an unknown version times
+could be wrong without any error. A version whose sources were read, but which no test ran, is taken
+with a warning.
 """
 
 from __future__ import annotations
 
 import os
 import re
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cache
 
 from isthmus.errors import NoDeviceError
@@ -64,21 +64,6 @@ def _warn(text: str) -> None:
         warn(text)
 
 
-XRT = Requirement(
-    "XRT",
-    "the emulated card",
-    first=(2, 13),
-    last=(2, 26),
-    tested=(2, 13),
-    cure="name another installation in XILINX_XRT",
-)
-XRT_IN_TIME = replace(
-    XRT,
-    use="simulated time",
-    last=(2, 13),
-    cure=f"{XRT.cure}, or use card exec --clock wall, without --watch, --trace and --max-simulated",
-)
-"""Newer ones have another scheduler: with 2.16 kernels do not end, and transfers take too long."""
 GLIBC = Requirement(
     "glibc",
     "the virtual clock",

@@ -39,10 +39,10 @@ def own_shim(installation: xrt.Installation) -> Path:
         )
     own = built.FOLDER / "emulation" / "shim" / version / "libxrt_core.so.2"
     if not own.exists():
-        raise NoDeviceError("Isthmus was built without its own shim for XRT: leave out --shim")
+        raise NoDeviceError(f"Isthmus was built without its shim for XRT {version}")
     native = installation.library(xrt.NATIVE)
     try:
-        symbols = elf.Library(native.read_bytes()).symbols if native else {}
+        symbols = elf.symbols(native.read_bytes()) if native else {}
     except ValueError:
         symbols = {}
     sizes = {name: symbols[name].size for name in (_DEVICE, _SYSTEM) if name in symbols}

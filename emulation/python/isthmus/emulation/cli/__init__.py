@@ -28,6 +28,6 @@ def add_commands(app: typer.Typer, card: typer.Typer) -> None:
 
 def include() -> None:
     """Prints the folder for ``-I`` of a C++ compiler."""
-    from isthmus.emulation.session import PROCESS
+    from isthmus.emulation.session import CLOCK
 
-    put(PROCESS.parent / "include")
+    put(CLOCK.parent / "include")

@@ -7,14 +7,15 @@ import sys
 import time
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import Annotated, NoReturn, TypeVar, get_args
+from typing import TYPE_CHECKING, Annotated, NoReturn, get_args
 
 import typer
 
 from isthmus.errors import GATE_FAILED, IsthmusError, UsageError
 from isthmus.output import tell, warn
 
-Kind = TypeVar("Kind", bound=str)
+if TYPE_CHECKING:
+    from isthmus.emulation.session import ClockKind
 
 
 def execute(
@@ -39,13 +40,6 @@ def execute(
     as_hardware: Annotated[
         bool, typer.Option("--as-hardware", help="hide from the program that this is an emulation")
     ] = False,
-    shim: Annotated[
-        str,
-        typer.Option(
-            help="whose library answers XRT's calls: xrt, a changed copy of XRT's emulation, or "
-            "own, in the program's process"
-        ),
-    ] = "xrt",
     trace: Annotated[
         Path | None, typer.Option(help="write a timeline that ui.perfetto.dev opens")
     ] = None,
@@ -71,13 +65,11 @@ def execute(
     from isthmus.boards import named
     from isthmus.emulation import account, bounds, bounds_text, execution, gates, last_call
     from isthmus.emulation import watch as watching
-    from isthmus.emulation.session import ClockKind, ShimKind, prepare
+    from isthmus.emulation.session import prepare
     from isthmus.emulation.trace import timeline
     from isthmus.units import parse_seconds
 
-    clocks: tuple[ClockKind, ...] = get_args(ClockKind)
-    shims: tuple[ShimKind, ...] = get_args(ShimKind)
-    kind = _chosen("clock", clock, clocks)
+    kind = _chosen_clock(clock)
     boards = board or ["u250"]
     if max_simulated is not None:
         parse_seconds(max_simulated)
@@ -93,12 +85,8 @@ def execute(
             trace=watch or trace is not None,
             kernels=kernels or (),
             fail_on_warning=fail_on_warning,
-            shim=_chosen("shim", shim, shims),
-            needs_times=kind != "wall" or watch or trace is not None or max_simulated is not None,
         ) as session,
     ):
-        if session.cure:
-            warn(session.cure)
         limit = gates.Limit(session, max_simulated)
         code = execution.run(command, session, is_over=limit.is_exceeded if max_simulated else None)
         wall_s = time.monotonic() - began
@@ -112,11 +100,10 @@ def execute(
             boards,
             wall_s,
             computing=session.computing,
-            times_are_right=session.times_are_right,
         )
         warn(told)
         if ended := last_call.death(session, code):
-            options = _needed(boards, device_name, kind, shim, kernels, as_hardware=as_hardware)
+            options = _needed(boards, device_name, kind, kernels, as_hardware=as_hardware)
             warn(last_call.sentence(ended, options, command))
         failures = [*limit.failures(), *gates.warnings(session, fatal=fail_on_warning)]
         for failure in failures:
@@ -137,7 +124,6 @@ def _needed(
     boards: Sequence[str],
     names: Sequence[str] | None,
     clock: str,
-    shim: str,
     kernels: Sequence[Path] | None,
     *,
     as_hardware: bool,
@@ -148,16 +134,18 @@ def _needed(
     given += [("--kernels", str(one)) for one in kernels or ()]
     words = [word for pair in given for word in pair]
     words += ["--clock", clock] if clock != "virtual" else []
-    words += ["--shim", shim] if shim != "xrt" else []
     return words + (["--as-hardware"] if as_hardware else [])
 
 
-def _chosen(option: str, value: str, kinds: tuple[Kind, ...]) -> Kind:
-    """The kind of this name; raises UsageError for a name that is none."""
+def _chosen_clock(name: str) -> ClockKind:
+    """The clock of this name; raises UsageError for a name that is none."""
+    from isthmus.emulation.session import ClockKind
+
+    kinds: tuple[ClockKind, ...] = get_args(ClockKind)
     for kind in kinds:
-        if kind == value:
+        if kind == name:
             return kind
-    raise UsageError(f"no {option} '{value}'; choose {', '.join(kinds)}")
+    raise UsageError(f"no clock '{name}'; choose {', '.join(kinds)}")
 
 
 @contextlib.contextmanager

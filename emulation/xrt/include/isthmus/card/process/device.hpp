@@ -1,7 +1,6 @@
-// The card as XRT's hardware emulation sees it: one answer to each call.
+// The card as its shim sees it: its memory, its kernels, and the time that calls take.
 #pragma once
 
-#include <array>
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
@@ -20,24 +19,18 @@
 #include "isthmus/card/process/meter.hpp"
 #include "isthmus/card/process/timing.hpp"
 #include "isthmus/card/process/transfer_queue.hpp"
-#include "isthmus/card/process/wire.hpp"
 
 namespace isthmus::card::process {
 
-/// The largest piece in which XRT hands over a transfer, as our settings tell it to.
-inline constexpr std::uint64_t packet_bytes = std::uint64_t{64} << 20U;
+// The lowest bits of a kernel's control register (AMD's UG1393, "Control Register").
+inline constexpr std::uint32_t ap_start = 1;
+inline constexpr std::uint32_t ap_done = 2;
+inline constexpr std::uint32_t ap_idle = 4;
 
-/// Where XRT finds the unit that copies within the card's memory, as our settings tell it to
-/// (emulation/python/isthmus/emulation/session.py), and what it writes there.
-inline constexpr std::uint64_t copier_address = 0x102'0000;
-inline constexpr std::size_t copier_registers = 36;
+/// Distance to an event that has no time: 2^61 fs, 38 minutes, for times wrap.
+inline constexpr std::uint64_t far_future_fs = std::uint64_t{1} << 61U;
 
-/// What is to be sent: a message, and bytes of card memory behind it.
-struct Reply {
-  MessageWriter message;
-  std::span<const std::byte> data;
-};
-
+/// Each call throws MemoryError, KernelError or CardError for what the card cannot do.
 class Device {
  public:
   /// With a `fatal_warnings` file an access past the end of a buffer throws KernelError. A program
@@ -45,12 +38,7 @@ class Device {
   /// one that looks at each buffer.
   Device(Description description, Timing& timing, ProgramMemory& host, Meter& meter,
          const std::vector<std::string>& kernel_folders, std::string fatal_warnings = "",
-         bool as_hardware = false, HostLooks* looks = nullptr, RunWatch& watch = watch_by_alarm());
-
-  /// Throws MemoryError, KernelError, CardError or WireError for what cannot be answered.
-  Reply answer(Call call, const Message& request);
-
-  // The calls themselves, for a shim in the program's process. Each throws as `answer` does.
+         bool as_hardware = false, HostLooks* looks = nullptr, RunWatch* watch = nullptr);
 
   /// To be called before each of the calls below: counts it.
   void begin_call();
@@ -68,6 +56,8 @@ class Device {
   void read_registers(std::uint64_t address, std::span<std::byte> to);
   /// When the unit at an address ends; now where it has ended, nothing where others decide.
   std::optional<std::uint64_t> end_of(std::uint64_t address);
+  /// Copies within the card's memory, as a unit of the board does.
+  void copy(std::uint64_t to, std::uint64_t from, std::size_t bytes);
   /// A copy of card memory from, or to, another card's memory; not the bytes themselves.
   void spend_on_copy_between_cards(Direction direction, std::uint64_t address, std::uint64_t bytes);
   /// The program sent bytes to the card, or took a buffer's bytes from it, in another way.
@@ -92,12 +82,10 @@ class Device {
     bool flows = false;    ///< has streams to others
     bool waits = false;    ///< has not ended, which others decide
     bool is_long = false;  ///< its function has computed for long, which was told
-    unsigned polls = 0;    ///< since it is to end, and a run began or ended last
   };
 
   void check_memories() const;
   void spend_on_software(double nanoseconds, const char* kind, std::uint64_t bytes);
-  Reply answer_copy(Direction direction, const Message& request);
   void spend_on_transfer(Direction direction, std::uint64_t address, std::uint64_t bytes);
   /// For the list of events: what bounds a transfer, and what a kernel's run moves (bounds.cpp).
   std::string facts_of(Direction direction, std::uint64_t address, std::uint64_t bytes);
@@ -105,8 +93,6 @@ class Device {
                      const KernelOutcome& outcome);
   void tell_if_lost(const BufferUse& use);
   Cost cost_of(Direction direction, std::uint64_t address, std::uint64_t bytes);
-  Reply copy_with_file(Direction direction, const Message& request);
-  Reply import_file(const Message& request);
 
   Unit* unit_at(std::uint64_t address);
   [[nodiscard]] std::size_t number_of(const Unit& unit) const {
@@ -122,10 +108,7 @@ class Device {
   void tell_next_end();
   void find_deadlock();
   void stop(Unit& unit);
-  bool write_copier(std::uint64_t address, std::span<const std::byte> data);
   std::uint32_t status(Unit& unit);
-  bool may_end_now(Unit& unit);
-  void count_polls_anew();
   void register_access(const Unit& unit, bool load);
 
   Description description_;
@@ -140,20 +123,11 @@ class Device {
   RunWatch* watch_;
   bool as_hardware_;
   HostLooks* looks_;
-  std::array<std::byte, copier_registers> copier_{};
   using Duration = std::chrono::nanoseconds;
   /// How long all that runs has waited for streams, and the program for that, in real time; since
   /// the program did something.
   Duration stuck_for_{};
   Duration looked_{};  ///< when find_deadlock was called last, in real time
-
-  /// A transfer that XRT hands over in pieces takes as long as in one.
-  struct Pieces {
-    Direction direction{};
-    std::uint64_t next = 0;  ///< address behind the piece before
-    std::uint64_t bytes = 0;
-    Cost cost;
-  } pieces_;
 
   Dataflow flow_;  // last: runs that it ends use the others
 };

@@ -24,7 +24,4 @@ class RunWatch {
   virtual bool end(bool timed) = 0;
 };
 
-/// By an alarm: for a process that has no other use for SIGALRM.
-RunWatch& watch_by_alarm();
-
 }  // namespace isthmus::card::process

@@ -23,7 +23,6 @@ class Meter {
     /// unknown or given by the user, and a line when given cycles are first counted. Empty: no
     /// file.
     std::string computing{};
-    std::string id;  ///< EMULATION_SOCKETID
     std::uint32_t card = 0;
     std::uint32_t program = 0;
     std::string board;

@@ -1,5 +1,5 @@
-// What the device process and the program that uses the card tell each other beside the socket: a
-// file that both map. Python reads it too (emulation/python/isthmus/emulation/page.py).
+// The use of each card: a file that a program's shim and its virtual clock write. `card exec` reads
+// it (emulation/python/isthmus/emulation/page.py), and so does a backend on an emulated card.
 #pragma once
 
 #include <array>
@@ -13,9 +13,8 @@ namespace isthmus::card::process {
 /// Environment variable that names the file.
 inline constexpr const char* page_variable = "ISTHMUS_CARD_PAGE";
 inline constexpr std::uint32_t page_magic = 0x48545349;  // "ISTH"
-inline constexpr std::uint32_t page_version = 1;
+inline constexpr std::uint32_t page_version = 2;
 inline constexpr std::size_t most_cards = 64;
-inline constexpr std::size_t socket_name_bytes = 104;
 
 // Words, for Python reads them too. NOLINTNEXTLINE(performance-enum-size)
 enum class SlotState : std::uint32_t { unused, open, closed };
@@ -31,15 +30,14 @@ inline constexpr std::uint32_t clock_of_program = 1;
 inline constexpr std::uint32_t clock_of_card = 2;
 
 /// One card as one process uses it. Times are femtoseconds modulo 2^64: only differences mean
-/// something, of up to 2.5 hours. The device process writes before it answers a call.
+/// something, of up to 2.5 hours.
 struct alignas(64) CardSlot {
   std::atomic<SlotState> state;
   std::atomic<std::uint32_t> card;           ///< N of XRT's device N
   std::atomic<std::uint32_t> program;        ///< process that uses it
   std::atomic<std::uint32_t> busy;           ///< kernels whose end nobody has seen yet
-  std::array<char, socket_name_bytes> id{};  ///< EMULATION_SOCKETID, valid while open
 
-  // Written by the device process.
+  // Written by the shim.
   Count elapsed_fs;  ///< what calls took, waits for kernels included: a program's clock goes by it
   Count simulated_fs;  ///< link, card and kernels at work, as far as calls took it
   Count driver_fs;     ///< software that the board assumes; both count calls that overlap once
@@ -50,31 +48,31 @@ struct alignas(64) CardSlot {
   Count kernel_bytes;  ///< that kernels read and wrote, each sweep counted
   Count transfers;
   Count kernels;
-  Count registers;  ///< accesses by the program; polling by XRT is none
+  Count registers;  ///< accesses by the program
   Count calls;
 
-  // Written by the library that is preloaded: `ending` with any clock, before a call the others,
-  // with simulated time only.
+  /// 1: something happens on the card at `done_fs`.
+  std::atomic<std::uint32_t> pending;
+  std::atomic<Ending> ending;
+
+  // Written before a call.
   Count offset_fs;    ///< the program's time when the call began, less elapsed_fs then
   Count patience_fs;  ///< from there to the program's next deadline: a poll jumps no further
   std::atomic<std::uint32_t> alone;  ///< 1: a poll may jump
   std::atomic<std::uint32_t> stuck;  ///< 1: all wait, without a deadline
   Count waited_fs;  ///< how long a kernel that starts has waited in the runtime's queue
-  std::atomic<Ending> ending;
-  /// Written by a shim in the program's process. 1: something happens on the card at `done_fs`.
-  std::atomic<std::uint32_t> pending;
 };
 
 /// Zero but for magic, version and `clock` when it is made.
 struct Page {
   std::uint32_t magic;
   std::uint32_t version;
-  /// Not 0: a clock writes its part of the slots. Else a poll for a kernel always jumps to its end.
+  /// Not 0: the program has a virtual clock.
   std::atomic<std::uint32_t> clock;
   alignas(64) std::array<CardSlot, most_cards> slots;
 };
 
 static_assert(std::is_standard_layout_v<Page> && Count::is_always_lock_free);
-static_assert(sizeof(CardSlot) == 256 && offsetof(CardSlot, elapsed_fs) == 120);
+static_assert(sizeof(CardSlot) == 192 && offsetof(CardSlot, elapsed_fs) == 16);
 
 }  // namespace isthmus::card::process

@@ -20,10 +20,9 @@ class TransferQueue {
  public:
   explicit TransferQueue(Timing& timing);
 
-  /// A transfer of a bank that begins at `now` and would take `alone`; what it takes. With
-  /// `continues` it is a further piece of the one before.
+  /// A transfer of a bank that begins at `now` and would take `alone`; what it takes.
   Cost add(std::uint64_t now, Direction direction, std::int64_t bytes, std::size_t bank,
-           const Cost& alone, bool continues);
+           const Cost& alone);
 
  private:
   struct Way {

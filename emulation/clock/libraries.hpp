@@ -1,0 +1,15 @@
+// Where the code of our shim and of XRT's libraries is, so that what they do is told from what the
+// program does.
+#pragma once
+
+namespace isthmus::card::clock {
+
+/// Looks for the libraries among those that the program has loaded.
+void learn_libraries();
+
+/// Whether code lies in our shim.
+bool in_shim(const void* code);
+/// Whether code lies in XRT's common library, in its OpenCL, or in the library between the two.
+bool in_xrt(const void* code);
+
+}  // namespace isthmus::card::clock

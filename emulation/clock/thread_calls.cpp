@@ -1,0 +1,105 @@
+// The calls by which programs start threads and wait for their end.
+#include <dlfcn.h>
+#include <pthread.h>
+
+#include <cerrno>
+#include <cstdlib>
+#include <string_view>
+
+#include "library.hpp"
+#include "real.hpp"
+#include "waiting.hpp"
+
+namespace {
+
+using namespace isthmus::card::clock;
+
+using Routine = void*(void*);
+
+constinit Real<int(pthread_t*, const pthread_attr_t*, Routine*, void*)> real_create(
+    "pthread_create");
+constinit Real<int(pthread_t, void**, const timespec*)> real_join("pthread_timedjoin_np");
+constinit Real<int(pthread_cond_t*)> real_broadcast("pthread_cond_broadcast");
+
+/// How long a thread waits for another's end before it wakes threads of XRT.
+constexpr Nanoseconds before_waking = 20 * millisecond;
+
+struct Start {
+  Routine* routine;
+  void* argument;
+  Role role;
+  Nanoseconds began;
+  VirtualTime::Thread* place;
+};
+
+/// File name of the library in which an address lies; empty where there is none.
+std::string_view library_of(const void* address) {
+  Dl_info object{};
+  if (dladdr(address, &object) == 0 || object.dli_fname == nullptr) {
+    return {};
+  }
+  std::string_view name = object.dli_fname;
+  name.remove_prefix(name.rfind('/') + 1);
+  return name;
+}
+
+Role role_of(const void* creator, Routine* routine, const void* argument) {
+  // std::thread begins in libstdc++ with an object whose type, by its table, is the creator's.
+  const void* code = library_of(creator).starts_with("libstdc++.so")
+                         ? *static_cast<void* const*>(argument)
+                         : reinterpret_cast<const void*>(routine);
+  const std::string_view library = library_of(code);
+  if (library.starts_with("libxrt_coreutil.so")) {
+    return Role::runtime;
+  }
+  const bool of_shim =
+      library.starts_with("libxrt_core.so") || library.starts_with("libxrt_hwemu.so");
+  return of_shim ? Role::shim : Role::program;
+}
+
+/// A thread that registers itself.
+void* started(void* given) {
+  const Start start = *static_cast<Start*>(given);
+  std::free(given);  // NOLINT(*-no-malloc): `new` needs the C++ library
+  begin_thread(start.role, start.began, start.place);
+  return start.routine(start.argument);
+}
+
+}  // namespace
+
+ISTHMUS_INTERPOSED int pthread_create(pthread_t* thread, const pthread_attr_t* attributes,
+                                      Routine* routine, void* argument) noexcept {
+  auto* start = page() != nullptr ? static_cast<Start*>(std::malloc(sizeof(Start))) : nullptr;
+  if (start == nullptr) {
+    return real_create(thread, attributes, routine, argument);
+  }
+  const Role role = role_of(__builtin_return_address(0), routine, argument);
+  const Nanoseconds began = has_card() ? program_time.now() : 0;
+  // Others wait for it from now on, not only from when it runs.
+  VirtualTime::Thread* const place = program_time.reserve(role, began);
+  *start = {.routine = routine, .argument = argument, .role = role, .began = began, .place = place};
+  const int result = real_create(thread, attributes, started, start);
+  if (result != 0) {
+    program_time.release(place);
+    std::free(start);
+  }
+  return result;
+}
+
+/// XRT tells a thread of its own to end, without the mutex of the condition for which that thread
+/// waits, and then waits for the thread's end (`kds::stop`). A signal between the thread's look and
+/// its wait is lost, and then the program would never end. So XRT's threads are made to look again.
+ISTHMUS_INTERPOSED int pthread_join(pthread_t thread, void** result) {
+  int status = ETIMEDOUT;
+  while (status == ETIMEDOUT) {
+    const timespec end = in_real_time(before_waking, CLOCK_REALTIME);
+    status = real_join(thread, result, &end);
+    if (status == ETIMEDOUT) {
+      program_time.wake_runtime([](void* condition) {
+        real_broadcast(static_cast<pthread_cond_t*>(condition));
+      });
+    }
+  }
+  follow_others(place_of(thread));
+  return status;
+}

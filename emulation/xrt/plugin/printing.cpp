@@ -1,0 +1,42 @@
+// Sends what a kernel prints to stderr: a kernel runs in the program's process, and the program's
+// output is its own. Linked to each kernel that is built: in the kernel's library these functions
+// and objects stand for those of libc and libstdc++ that have the same names.
+#include <cstdarg>
+#include <cstdio>
+#include <ostream>
+
+#define ISTHMUS_IN_KERNEL __attribute__((visibility("hidden")))
+
+// The names that libc and libstdc++ give their objects.
+extern std::ostream isthmus_errors asm("_ZSt4cerr");
+ISTHMUS_IN_KERNEL extern std::ostream isthmus_output asm("_ZSt4cout");
+ISTHMUS_IN_KERNEL extern FILE* isthmus_stdout asm("stdout");
+
+// Static objects of the kernel's code may print, so these are made before all others (101).
+__attribute__((init_priority(101))) std::ostream isthmus_output(isthmus_errors.rdbuf());
+FILE* isthmus_stdout = nullptr;
+__attribute__((constructor(101))) static void lead_stdout() { isthmus_stdout = stderr; }
+
+// The C library's header declares its functions as visible, so they have other names here.
+ISTHMUS_IN_KERNEL int isthmus_vprintf(const char* format, std::va_list values) asm("vprintf");
+ISTHMUS_IN_KERNEL int isthmus_printf(const char* format, ...) asm("printf");
+ISTHMUS_IN_KERNEL int isthmus_puts(const char* text) asm("puts");
+ISTHMUS_IN_KERNEL int isthmus_putchar(int character) asm("putchar");
+
+int isthmus_vprintf(const char* format, std::va_list values) {
+  return std::vfprintf(stderr, format, values);
+}
+
+int isthmus_printf(const char* format, ...) {
+  std::va_list values;
+  va_start(values, format);
+  const int printed = std::vfprintf(stderr, format, values);
+  va_end(values);
+  return printed;
+}
+
+int isthmus_puts(const char* text) {
+  return std::fputs(text, stderr) < 0 ? EOF : std::fputc('\n', stderr);
+}
+
+int isthmus_putchar(int character) { return std::fputc(character, stderr); }
