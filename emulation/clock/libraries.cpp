@@ -25,10 +25,10 @@ struct Library {
   }
 };
 /// XRT loads the shim by the name of a board's or by that of the emulation's.
-constinit std::array<Library, 2> shims = {{{.name = "libxrt_core.so"}, {.name = "libxrt_hwemu.so"}}};
-constinit std::array<Library, 3> of_xrt = {{{.name = "libxrt_coreutil.so"},
-                                            {.name = "libxilinxopencl.so"},
-                                            {.name = "libxrt++.so"}}};
+constinit std::array<Library, 2> shims = {
+    {{.name = "libxrt_core.so"}, {.name = "libxrt_hwemu.so"}}};
+constinit std::array<Library, 3> of_xrt = {
+    {{.name = "libxrt_coreutil.so"}, {.name = "libxilinxopencl.so"}, {.name = "libxrt++.so"}}};
 
 std::string_view file_of(std::string_view path) {
   path.remove_prefix(path.rfind('/') + 1);

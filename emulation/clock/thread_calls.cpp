@@ -95,9 +95,8 @@ ISTHMUS_INTERPOSED int pthread_join(pthread_t thread, void** result) {
     const timespec end = in_real_time(before_waking, CLOCK_REALTIME);
     status = real_join(thread, result, &end);
     if (status == ETIMEDOUT) {
-      program_time.wake_runtime([](void* condition) {
-        real_broadcast(static_cast<pthread_cond_t*>(condition));
-      });
+      program_time.wake_runtime(
+          [](void* condition) { real_broadcast(static_cast<pthread_cond_t*>(condition)); });
     }
   }
   follow_others(place_of(thread));

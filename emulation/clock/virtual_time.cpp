@@ -71,6 +71,7 @@ VirtualTime::Thread* VirtualTime::reserve(Role role, Nanoseconds began) {
     if (thread.id == 0) {
       thread.role = role;
       thread.doing = Doing::unknown;
+      thread.counts = true;
       thread.in_slice = false;
       thread.parked = nullptr;
       thread.seen = 0;
@@ -134,7 +135,7 @@ Nanoseconds VirtualTime::time_of(const Thread& thread) const {
 
 /// When it has used so much processor time.
 Nanoseconds VirtualTime::time_of(const Thread& thread, Nanoseconds used) const {
-  if (!counts(thread.role) || thread.doing != Doing::unknown) {
+  if (!counts(thread.role) || thread.doing != Doing::unknown || !thread.counts) {
     return thread.base;
   }
   const Nanoseconds computed = std::max<Nanoseconds>(used - thread.used, 0);
@@ -159,6 +160,16 @@ void VirtualTime::raise(Nanoseconds time) {
     own->used = turn.used;
     own->seen = time;
   }
+}
+
+bool VirtualTime::count(bool counts) {
+  const Turn turn(*this);
+  if (own == nullptr) {
+    return true;
+  }
+  own->base = time_of(*own, turn.used);
+  own->used = turn.used;
+  return std::exchange(own->counts, counts);
 }
 
 Nanoseconds VirtualTime::enter(Doing what) {

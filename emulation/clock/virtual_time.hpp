@@ -18,9 +18,9 @@ using Nanoseconds = std::int64_t;
 
 /// What a thread is there for.
 enum class Role : std::uint8_t {
-  program,    ///< the program's own
-  runtime,    ///< XRT's: calls what the program asks it to call, so it counts as the program's
-  shim        ///< our shim's: runs kernels, and looks after cards in real time
+  program,  ///< the program's own
+  runtime,  ///< XRT's: calls what the program asks it to call, so it counts as the program's
+  shim      ///< our shim's: runs kernels, and looks after cards in real time
 };
 
 /// What a thread does, as far as others have to wait for it.
@@ -55,6 +55,7 @@ class VirtualTime {
     std::atomic<pid_t> id = 0;  ///< 0: free, negative: not yet known
     Role role = Role::program;
     Doing doing = Doing::unknown;
+    bool counts = true;                  ///< what it computes
     std::atomic<bool> in_slice = false;  ///< of a wait without a deadline
     /// The condition for which it waits without a deadline, until somebody signals that.
     std::atomic<void*> parked = nullptr;
@@ -82,6 +83,10 @@ class VirtualTime {
   static Nanoseconds seen();
   /// It is at least `time`: another thread did something then that this one waited for.
   void raise(Nanoseconds time);
+
+  /// Sets whether computing advances the calling thread's time from now on. Returns whether it did
+  /// before.
+  bool count(bool counts);
 
   /// A call into a card, or a wait, begins: its time.
   Nanoseconds enter(Doing what);

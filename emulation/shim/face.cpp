@@ -28,20 +28,28 @@ namespace shim = isthmus::shim;
 using shim::Card;
 using xrt_core::query::key_type;
 
-/// A card as XRT has opened it, as often as it has. XRT's part of it lives as long.
+/// A card, as each call of xclOpen gives it anew: users of one card share its model. XRT finds its
+/// part of the card by the address of this.
 struct Opened {
   explicit Opened(unsigned index);
-  Card card;
-  unsigned times = 1;
+  std::shared_ptr<Card> card;
   std::shared_ptr<xrt_core::device> device;
 };
 
-std::mutex opening;
-std::map<unsigned, std::unique_ptr<Opened>> opened;  // by card; guarded by `opening`
+std::shared_ptr<Card> shared_card(unsigned index) {
+  static std::mutex sharing;
+  static std::map<unsigned, std::weak_ptr<Card>> cards;
+  const std::scoped_lock guard(sharing);
+  auto card = cards[index].lock();
+  if (!card) {
+    card = std::make_shared<Card>(index);
+    cards[index] = card;
+  }
+  return card;
+}
 
-Card& card_of(void* handle) { return static_cast<Opened*>(handle)->card; }
+Card& card_of(void* handle) { return *static_cast<Opened*>(handle)->card; }
 
-/// XRT's part of a card. Since 2.18 XRT no longer finds it after the later of two users has left.
 xrt_core::device& device_of(void* handle) { return *static_cast<Opened*>(handle)->device; }
 
 /// Throws for the error number of a call that failed.
@@ -172,26 +180,10 @@ void* open_card(unsigned index) {
               std::to_string(count) + ", the first is device 0");
     return nullptr;
   }
-  const std::scoped_lock guard(opening);
-  auto& entry = opened[index];
-  if (entry) {
-    ++entry->times;
-  } else {
-    entry = std::make_unique<Opened>(index);
-  }
-  return entry.get();
+  return new Opened(index);
 }
 
-void close_card(void* handle) {
-  std::unique_ptr<Opened> closed;
-  const std::scoped_lock guard(opening);
-  if (--static_cast<Opened*>(handle)->times == 0) {
-    const auto found = std::ranges::find_if(
-        opened, [handle](const auto& entry) { return entry.second.get() == handle; });
-    closed = std::move(found->second);
-    opened.erase(found);
-  }
-}
+void close_card(void* handle) { delete static_cast<Opened*>(handle); }
 
 /// Calls on a buffer by its number; each throws where the card refuses.
 unsigned allocate(void* handle, void* user, std::size_t size, unsigned flags) {
@@ -511,7 +503,8 @@ class System final : public xrt_core::system {
 // Its constructor tells libxrt_coreutil of it.
 System the_system;  // NOLINT(bugprone-throwing-static-initialization,cert-err58-cpp)
 
-Opened::Opened(unsigned index) : card(index), device(xrt_core::get_userpf_device(this, index)) {}
+Opened::Opened(unsigned index)
+    : card(shared_card(index)), device(xrt_core::get_userpf_device(this, index)) {}
 
 }  // namespace
 

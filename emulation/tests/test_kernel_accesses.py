@@ -72,7 +72,7 @@ def test_all_that_the_compilers_library_has_for_accesses_is_there(
     library = Path(subprocess.run(ask, capture_output=True, text=True, check=True).stdout.strip())
     if not library.is_absolute():
         pytest.skip("no library of ThreadSanitizer here")
-    symbols = elf.Library(library.read_bytes()).symbols
+    symbols = elf.symbols(library.read_bytes())
     names = sorted(name for name, one in symbols.items() if one.section and CALLED.fullmatch(name))
     assert len(names) > 80
     declared = "".join(

@@ -78,6 +78,24 @@ TEST_CASE("A call takes the time that it is said to take, whatever it computes",
   CHECK(bench.time.now() == epoch + 27 + took);
 }
 
+TEST_CASE("What does not count is computed in no time", "[virtual_time]") {
+  Bench bench;
+  fakes[1].used = 20;
+  bench.time.count(false);
+  fakes[1].used = 320;
+  CHECK(bench.time.now() == epoch + 20);
+  bench.time.raise(epoch + 50);  // what it waited for
+  bench.time.enter(Doing::leaving);
+  fakes[1].used = 400;
+  bench.time.leave(epoch + 60);
+  fakes[1].used = 450;
+  CHECK(bench.time.now() == epoch + 60);
+  bench.time.count(true);
+  CHECK(bench.time.now() == epoch + 60);
+  fakes[1].used = 457;
+  CHECK(bench.time.now() == epoch + 67);
+}
+
 TEST_CASE("Threads that compute hold others up, those that wait do not", "[virtual_time]") {
   Bench bench;
   CHECK(bench.time.earliest_other() == VirtualTime::never);

@@ -6,7 +6,9 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <cerrno>
 #include <cinttypes>
+#include <cstring>
 #include <fstream>
 #include <stdexcept>
 #include <utility>
@@ -199,9 +201,10 @@ bool Meter::poll(std::uint64_t end) {
 
 void Meter::event(const char* kind, const std::string& name, std::uint64_t begin, Time duration,
                   std::uint64_t bytes, const std::string& more) {
-  if (events_) {
-    std::fprintf(events_.get(), "%s\t%s\t%" PRIu64 "\t%" PRId64 "\t%" PRIu64 "%s\n", kind,
-                 name.c_str(), begin, duration, bytes, more.c_str());
+  if (events_ && std::fprintf(events_.get(), "%s\t%s\t%" PRIu64 "\t%" PRId64 "\t%" PRIu64 "%s\n",
+                              kind, name.c_str(), begin, duration, bytes, more.c_str()) < 0) {
+    throw std::runtime_error(std::string("the timeline cannot be written: ") +
+                             std::strerror(errno));
   }
 }
 

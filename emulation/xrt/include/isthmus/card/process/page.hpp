@@ -33,9 +33,9 @@ inline constexpr std::uint32_t clock_of_card = 2;
 /// something, of up to 2.5 hours.
 struct alignas(64) CardSlot {
   std::atomic<SlotState> state;
-  std::atomic<std::uint32_t> card;           ///< N of XRT's device N
-  std::atomic<std::uint32_t> program;        ///< process that uses it
-  std::atomic<std::uint32_t> busy;           ///< kernels whose end nobody has seen yet
+  std::atomic<std::uint32_t> card;     ///< N of XRT's device N
+  std::atomic<std::uint32_t> program;  ///< process that uses it
+  std::atomic<std::uint32_t> busy;     ///< kernels whose end nobody has seen yet
 
   // Written by the shim.
   Count elapsed_fs;  ///< what calls took, waits for kernels included: a program's clock goes by it
