@@ -37,7 +37,7 @@ std::vector<PortWork> in_host_memory(std::vector<PortWork> ports) {
 /// Of a transfer alone: memory, start-up, whole duration, its share beside the other direction in
 /// one bank and in two.
 std::string Device::facts_of(Direction direction, std::uint64_t address, std::uint64_t bytes) {
-  if (!meter_->lists_events() || timing_->is_random() || bytes == 0) {
+  if (!meter_->lists_events() || timing_->is_random() || timing_->board().sync || bytes == 0) {
     return {};
   }
   const auto count = static_cast<std::int64_t>(bytes);
