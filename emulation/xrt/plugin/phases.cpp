@@ -1,14 +1,24 @@
 #include "phases.hpp"
 
+#include <algorithm>
 #include <cstdio>
 
+#include "hls/isthmus_turns.h"
+
 namespace isthmus::card::plugin {
+namespace {
+
+/// Stages of a pipeline that nobody has estimated: more than most have.
+constexpr std::size_t unknown_ahead = 256;
+
+}  // namespace
 
 void Phases::begin(std::vector<Window>& windows) {
   *this = Phases();
   windows_ = &windows;
   all_.begin();
-  inner_ = {&all_};
+  outer_.counts = &all_;
+  hls::isthmus_trail = &outer_;
 }
 
 Phases::Moved Phases::moved() const {
@@ -41,30 +51,46 @@ void Phases::end_phase(unsigned number) {
   }
 }
 
+Trail& Phases::trail() { return *static_cast<Trail*>(hls::isthmus_trail); }
+
 void Phases::begin_loop(unsigned number) {
+  trail().inside.push_back(number);
   if (isthmus_estimated.costs[number].pipelined) {
     begin_phase(number);
   }
 }
 
 void Phases::end_loop(unsigned number, std::uint64_t times) {
-  inner_.back()->note(number, times);
+  trail().inside.pop_back();
+  trail().counts->note(number, times);
   end_phase(number);
 }
 
-void Phases::begin_process(unsigned number) {
+std::unique_ptr<Trail> Phases::begin_process(unsigned number) {
+  if (isthmus_estimated.count == 0) {
+    return nullptr;
+  }
   begin_phase(static_cast<unsigned>(isthmus_estimated.costs[number].region));
-  Counts& counts = inner_.back()->inner(number);
+  Counts& counts = trail().counts->inner(number);
   counts.note(number, 1);
-  inner_.push_back(&counts);
+  return std::make_unique<Trail>(Trail{.counts = &counts, .inside = {number}, .is_process = true});
 }
 
-void Phases::end_process() {
-  const auto outer = static_cast<unsigned>(inner_.size());
-  inner_.pop_back();
-  if (outer == 2) {  // of a region that no other holds
+void Phases::end_region() {
+  if (isthmus_estimated.count > 0 && !trail().is_process) {  // of a region that no other holds
     end_phase(phase_);
   }
+}
+
+std::size_t Phases::ahead() {
+  if (isthmus_estimated.count == 0) {
+    return unknown_ahead;
+  }
+  std::size_t most = 0;
+  for (const unsigned number : trail().inside) {
+    most = std::max<std::size_t>(most, isthmus_estimated.costs[number].ahead);
+  }
+  return most;
 }
 
 void Phases::finish(isthmus_kernel_run& run) const {

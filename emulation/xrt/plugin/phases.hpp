@@ -1,8 +1,10 @@
 // The parts of a run that follow each other, with what each moves and computes by the estimate.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <map>
+#include <memory>
 #include <vector>
 
 #include "kernel_window.hpp"
@@ -10,14 +12,25 @@
 
 namespace isthmus::card::plugin {
 
+/// Where a process is, or the kernel's function. isthmus_turns.h keeps that of the one that runs.
+struct Trail {
+  Counts* counts = nullptr;
+  std::vector<unsigned> inside;  ///< numbers of its process and of its loops
+  bool is_process = false;
+};
+
 /// The phases of the run that goes on: pipelined loops, DATAFLOW regions, and the rest.
 class Phases {
  public:
   void begin(std::vector<Window>& windows);
   void begin_loop(unsigned number);
   void end_loop(unsigned number, std::uint64_t times);
-  void begin_process(unsigned number);
-  void end_process();
+  /// Begins a process of a region of the function that runs.
+  std::unique_ptr<Trail> begin_process(unsigned number);
+  /// All processes of the region that runs have ended.
+  void end_region();
+  /// Words that may be in the pipelines of the function that runs.
+  [[nodiscard]] static std::size_t ahead();
   /// Tells the card of each phase; the last is what is left.
   void finish(isthmus_kernel_run& run) const;
 
@@ -30,13 +43,15 @@ class Phases {
 
   static constexpr unsigned none = ~0U;
 
+  static Trail& trail();
+
   [[nodiscard]] Moved moved() const;
   void begin_phase(unsigned number);
   void end_phase(unsigned number);
 
   std::vector<Window>* windows_ = nullptr;
   Counts all_;
-  std::vector<Counts*> inner_;
+  Trail outer_;
   unsigned phase_ = none;
   Moved before_;
   std::map<unsigned, Moved> phases_;

@@ -35,6 +35,7 @@ from isthmus.xclbin.sizes import size_of, word_bytes
 from isthmus.xclbin.streams import Side
 
 _CPP = (".cpp", ".cc", ".cxx", ".c")
+_DATAFLOW = re.compile(rb"^\s*#\s*pragma\s+HLS\s+dataflow", re.IGNORECASE | re.MULTILINE)
 _WRAPPED = ("memcpy", "memmove", "memset")
 
 
@@ -438,21 +439,28 @@ _OPTIONS = ("-O2", "-fPIC", "-fvisibility=hidden", "-U_FORTIFY_SOURCE")
 
 
 def _compile_kernel(source: Path, cpp: _Cpp, kernel: Kernel, options: list[object]) -> None:
-    """Compiles the kernel's own code, with counters of its loops where nobody says its cycles."""
+    """Compiles the kernel's own code, with processes of its DATAFLOW regions.
+
+    Where nobody says its cycles, its loops have counters.
+    """
     *flags, _, call, _, made = options
     call, preprocessed = Path(str(call)), Path(str(call)).with_suffix(".ii")
-    if kernel.cycles is None and cpp.estimated:
-        compiler.run([*flags, "-E", call, "-o", preprocessed], source)
+    estimated = kernel.cycles is None and cpp.estimated
+    compiler.run([*flags, "-E", call, "-o", preprocessed], source)
+    if estimated or _DATAFLOW.search(preprocessed.read_bytes()):
         macros = compiler.run([*flags, "-E", "-dM", call], source)
         found = estimate.counted(
-            preprocessed, kernel.name, macros, PARTS, in_opencl=source in cpp.in_opencl
-        )
+            preprocessed, kernel.name, macros, PARTS, in_opencl=source in cpp.in_opencl,
+            estimated=estimated,
+        )  # fmt: skip
         if found.text is not None:
             preprocessed.write_bytes(found.text)
             if not compiler.ended([*flags, "-c", preprocessed, "-o", made]).returncode:
                 return
-        cpp.notes.append(found.note or f"kernel {kernel.name}: not estimated, its loops cannot be "
-                         "counted")  # fmt: skip
+        note = "not estimated, its loops cannot be counted"
+        if not estimated:
+            note = "its DATAFLOW processes run one after the other: its source cannot be read"
+        cpp.notes.append(found.note or f"kernel {kernel.name}: {note}")
     with call.open("a") as file:
         file.write(estimate.table.NONE)
     compiler.run(options, source)

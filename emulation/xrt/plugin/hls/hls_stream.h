@@ -1,6 +1,6 @@
 // Stands in for AMD's header of the name, where that is not there. Within a kernel a stream holds
-// any number of values, as in AMD's simulation in C; one that is the kernel's argument leads to
-// another kernel.
+// any number of values, as in AMD's simulation in C; in a DATAFLOW region as many as on a board.
+// One that is the kernel's argument leads to another kernel.
 #pragma once
 
 #include "isthmus_standard.h"
@@ -15,6 +15,7 @@
 #include <stdexcept>
 #include <string>
 #include <utility>
+#include <vector>
 
 namespace hls {
 
@@ -32,25 +33,50 @@ struct isthmus_word {
   }
 };
 
+class isthmus_outside;
+
+/// A stream within a DATAFLOW region.
+struct isthmus_fifo {
+  std::string name;
+  std::size_t depth = 0;         ///< words that it holds on a board; 0: any number
+  std::size_t limit = 0;         ///< words that it holds here: more, where a region stood still
+  std::size_t ahead = 0;         ///< further words that are in the writer's pipeline
+  std::size_t most = 0;          ///< words that it held
+  const void* reader = nullptr;  ///< who read last
+};
+
+/// What a function waits for.
+struct isthmus_wait {
+  bool (*ready)(const void*) = nullptr;  ///< null: it asks, and does not wait
+  const void* what = nullptr;
+  isthmus_outside* outside = nullptr;  ///< where that is another kernel's
+  isthmus_fifo* fifo = nullptr;        ///< where that is not
+  bool for_room = false;               ///< not for a word
+};
+
 /// The other kernel's end; kernel_call.cpp makes them.
 class isthmus_outside {
  public:
   enum how { wait, try_now, look };
   virtual bool read(void* data, std::size_t bytes, void* sideband, std::size_t more, how) = 0;
   virtual bool write(void* data, std::size_t bytes, void* sideband, std::size_t more, how) = 0;
+  /// Waits for `this_one`, or any of the others.
+  virtual void wait_for(const isthmus_wait& this_one, const std::vector<isthmus_wait>& others) = 0;
 
  protected:
   ~isthmus_outside() = default;
 };
 
-/// Tasks (hls_task.h), which run beside the function that made them.
+/// Tasks (hls_task.h) and processes, which run beside the function that made them.
 class isthmus_tasks {
  public:
-  /// Asked by that function: lets tasks run until `ready` says so of `what`, or until none goes on;
-  /// false where none ever will. Throws std::runtime_error where they go on for ever in vain. Asked
-  /// by a task: others go on first, until that is so, or, where it does not `wait`, for a while.
-  /// `outside` says that another kernel is waited for.
-  virtual bool run_until(bool (*ready)(const void*), const void* what, bool outside, bool wait) = 0;
+  /// Asked by that function: lets tasks run until what it waits for is there, or until none goes
+  /// on; false where none ever will. Throws std::runtime_error where they go on for ever in vain.
+  /// Asked by a task: others go on first, until that is so, or, where it does not `wait`, for a
+  /// while.
+  virtual bool run_until(const isthmus_wait& what, bool wait) = 0;
+  /// Which of them asks; null: the function that made them.
+  [[nodiscard]] virtual const void* current() const = 0;
 
  protected:
   ~isthmus_tasks() = default;
@@ -58,6 +84,8 @@ class isthmus_tasks {
 inline isthmus_tasks* isthmus_beside = nullptr;  ///< where there are any
 inline unsigned long long isthmus_moved = 0;     ///< words, by all streams
 inline unsigned long long isthmus_crossed = 0;   ///< of these, between kernels
+/// Words that the pipeline of the loop that runs may hold; none where nobody counts loops.
+inline std::size_t (*isthmus_ahead)() = nullptr;
 
 template <class T, int depth = 0>
 class stream;
@@ -68,12 +96,19 @@ class stream<T, 0> {
   using isthmus_value = T;
 
   stream() = default;
-  stream(std::string name) : name_(std::move(name)) {}
-  stream(const char* name) : name_(name) {}
+  stream(std::string name) { fifo_.name = std::move(name); }
+  stream(const char* name) { fifo_.name = name; }
   stream(const stream&) = delete;
   stream& operator=(const stream&) = delete;
   void isthmus_lead_to(isthmus_outside& outside) { outside_ = &outside; }
-  void set_name(std::string name) { name_ = std::move(name); }
+  void set_name(std::string name) { fifo_.name = std::move(name); }
+  /// It holds so many words on a board, where that is said; the code calls it `name`.
+  void isthmus_limit(std::size_t depth, const std::string& name) {
+    constexpr std::size_t usual = 2;  // UG1399, STREAM
+    fifo_.depth = depth == 0 ? usual : depth;
+    fifo_.limit = fifo_.depth;
+    fifo_.name = name;
+  }
   /// As it is, without a turn of others.
   [[nodiscard]] bool isthmus_has_one() const {
     T value{};
@@ -85,8 +120,14 @@ class stream<T, 0> {
     return !there && !(others_go_on(&has_one_now, false) && isthmus_has_one());
   }
   [[nodiscard]] bool full() const {
-    return outside_ != nullptr && !writes(T{}, isthmus_outside::look) &&
-           !(others_go_on(&has_room_now, false) && writes(T{}, isthmus_outside::look));
+    if (outside_ == nullptr && fifo_.limit == 0) {
+      return false;
+    }
+    const auto is_full = [this] {
+      return outside_ != nullptr ? !writes(T{}, isthmus_outside::look)
+                                 : values_.size() >= fifo_.limit;
+    };
+    return is_full() && !(others_go_on(&has_room_now, false, true) && !is_full());
   }
   [[nodiscard]] std::size_t size() const {
     return outside_ != nullptr || empty() ? static_cast<std::size_t>(!empty()) : values_.size();
@@ -110,10 +151,10 @@ class stream<T, 0> {
     }
     while (values_.empty()) {
       if (!others_go_on(&has_one_now, true)) {
-        throw std::runtime_error("stream '" + name_ + "' is read while it is empty");
+        throw std::runtime_error("stream '" + fifo_.name + "' is read while it is empty");
       }
     }
-    take(value);
+    value = get();
   }
   bool read_nb(T& value) {
     if (outside_ != nullptr) {
@@ -122,23 +163,19 @@ class stream<T, 0> {
     }
     const bool there = !empty();
     if (there) {
-      take(value);
+      value = get();
     }
     return there;
   }
   void write(const T& value) {
     if (outside_ == nullptr) {
-      constexpr std::size_t many = 65536;  // a task that never waits lets others go on
-      if (isthmus_beside != nullptr && values_.size() >= many) {
-        others_go_on(&has_room_now, false);
-      }
-      ++isthmus_moved;
-      values_.push(value);
+      T word = value;
+      put(word);
       return;
     }
     while (!writes(value,
                    isthmus_beside == nullptr ? isthmus_outside::wait : isthmus_outside::try_now)) {
-      if (!others_go_on(&has_room_now, true)) {
+      if (!others_go_on(&has_room_now, true, true)) {
         writes(value, isthmus_outside::wait);
         return;
       }
@@ -147,7 +184,10 @@ class stream<T, 0> {
   bool write_nb(const T& value) {
     if (outside_ != nullptr) {
       return writes(value, isthmus_outside::try_now) ||
-             (others_go_on(&has_room_now, false) && writes(value, isthmus_outside::try_now));
+             (others_go_on(&has_room_now, false, true) && writes(value, isthmus_outside::try_now));
+    }
+    if (full()) {
+      return false;
     }
     write(value);
     return true;
@@ -169,17 +209,44 @@ class stream<T, 0> {
   }
   static bool has_room_now(const void* which) {
     const auto& one = *static_cast<const stream*>(which);
-    return one.outside_ == nullptr || one.writes(T{}, isthmus_outside::look);
+    if (one.outside_ != nullptr) {
+      return one.writes(T{}, isthmus_outside::look);
+    }
+    return one.fifo_.limit == 0 || one.values_.size() < one.fifo_.limit + one.fifo_.ahead;
   }
-  bool others_go_on(bool (*ready)(const void*), bool wait) const {
+  bool others_go_on(bool (*ready)(const void*), bool wait, bool for_room = false) const {
     return isthmus_beside != nullptr &&
-           isthmus_beside->run_until(ready, this, outside_ != nullptr, wait);
+           isthmus_beside->run_until(
+               {ready, this, outside_, outside_ == nullptr ? &fifo_ : nullptr, for_room}, wait);
   }
-  void take(T& value) {
+  // What a stream does with its own memory is no access of the kernel's: it is not counted.
+#define ISTHMUS_UNCOUNTED [[gnu::no_sanitize("thread")]]
+  /// Waits for room where the stream is limited. A task that never waits lets others go on.
+  ISTHMUS_UNCOUNTED void put(T& word) {
+    constexpr std::size_t many = 65536;
+    if (isthmus_beside != nullptr && fifo_.limit != 0) {
+      if (values_.size() >= fifo_.limit) {
+        fifo_.ahead = isthmus_ahead == nullptr ? 0 : isthmus_ahead();
+        while (!has_room_now(this) && others_go_on(&has_room_now, true, true)) {
+        }
+      }
+      fifo_.most = values_.size() < fifo_.most ? fifo_.most : values_.size() + 1;
+    } else if (isthmus_beside != nullptr && values_.size() >= many) {
+      others_go_on(&has_room_now, false, true);
+    }
     ++isthmus_moved;
-    value = values_.front();
-    values_.pop();
+    values_.push(std::move(word));
   }
+  ISTHMUS_UNCOUNTED T get() {
+    ++isthmus_moved;
+    if (fifo_.limit != 0 && isthmus_beside != nullptr) {
+      fifo_.reader = isthmus_beside->current();
+    }
+    T word = std::move(values_.front());
+    values_.pop();
+    return word;
+  }
+#undef ISTHMUS_UNCOUNTED
 
   bool reads(T& value, isthmus_outside::how how) const {
     unsigned char data[word::data_bytes];
@@ -207,16 +274,20 @@ class stream<T, 0> {
     return done;
   }
 
-  std::string name_;
+  mutable isthmus_fifo fifo_;
   std::queue<T> values_;
   isthmus_outside* outside_ = nullptr;
 };
 
-/// Its depth changes nothing here.
+/// Its depth counts within a DATAFLOW region alone.
 template <class T, int depth>
 class stream : public stream<T, 0> {
  public:
   using stream<T, 0>::stream;
+  /// The pragma's depth where there is one.
+  void isthmus_limit(std::size_t said, const std::string& name) {
+    stream<T, 0>::isthmus_limit(said == 0 ? depth : said, name);
+  }
 };
 
 }  // namespace hls

@@ -29,11 +29,15 @@ class Counted(NamedTuple):
     """Why there is none, for the user; else empty."""
 
 
-def counted(path: Path, name: str, macros: str, ours: Path, *, in_opencl: bool = False) -> Counted:
+def counted(
+    path: Path, name: str, macros: str, ours: Path, *, in_opencl: bool = False,
+    estimated: bool = True,
+) -> Counted:  # fmt: skip
     """Reads a preprocessed source, whose kernel has that name.
 
     ``macros`` are the definitions of macros in force, which pragmas may name; ``ours`` is the
     folder of Isthmus's own headers. ``in_opencl`` says that each work-item is a call of it.
+    If nothing is ``estimated``, processes of DATAFLOW regions run beside each other all the same.
     """
     clang = libclang.cindex()
     if clang is None:
@@ -46,7 +50,10 @@ def counted(path: Path, name: str, macros: str, ours: Path, *, in_opencl: bool =
         return Counted(None, f"kernel {name}: not estimated, {error}")
     if found is None:
         return Counted(None, f"kernel {name}: not estimated, libclang finds no such function")
+    if not estimated:
+        return Counted(rewriter.counted(source.text, (), found.regions) + table.NONE.encode(), "")
     estimate = rules.estimate(found.code, CLOCK_MHZ)
     numbers = {cost.number for cost in estimate.costs}
     counters = [one for one in found.counters if one.number in numbers]
-    return Counted(rewriter.counted(source.text, counters) + table.of(estimate).encode(), "")
+    text = rewriter.counted(source.text, counters, found.regions)
+    return Counted(text + table.of(estimate).encode(), "")

@@ -49,6 +49,9 @@ PORTS_OF_RAM: Final = 2
 REQUEST_CYCLES: Final = 10
 """From a loop's beginning to the first word of a burst, without the memory's own latency, which
 the card's model adds; reports of HLS with latency=0 have 9 to 12."""
+WORDS_BEHIND_MEMORY: Final = 64
+"""Stages that a read of memory adds to a pipeline: HLS schedules it with this latency (UG1399,
+m_axi_latency of the Vitis flow). The words in them are on the way to a stream."""
 
 _NONE: Final = Span(0, 0)
 
@@ -93,7 +96,7 @@ class _Rules:
 
     def _note(
         self, number: int, line: int, iteration: Span, entry: Span, why: str, *,
-        is_pipelined: bool = False,
+        is_pipelined: bool = False, ahead: float = 0,
     ) -> None:  # fmt: skip
         """Keeps a loop's cost; a loop reached in several ways keeps the range of all its costs."""
         before = self._costs.get(number)
@@ -101,7 +104,9 @@ class _Rules:
             iteration = iteration.or_else(before.iteration)
             entry = entry.or_else(before.entry)
             why = why or before.why
-        self._costs[number] = Cost(number, line, iteration, entry, why, is_pipelined)
+            ahead = max(ahead, before.ahead)
+        words = math.ceil(ahead)
+        self._costs[number] = Cost(number, line, iteration, entry, why, is_pipelined, words)
 
     # Code that is not pipelined
 
@@ -144,7 +149,7 @@ class _Rules:
         if isinstance(statement, Process):
             self._processes[statement.number] = statement.region
             inside = self._sequence(statement.body, names)
-            self._note(statement.number, statement.line, inside, _NONE, "")
+            self._note(statement.number, statement.line, inside, _NONE, "", ahead=inside.most + 1)
             return _NONE
         if isinstance(statement, Choice):
             cycles = [self._sequence(branch, names) for branch in statement.branches]
@@ -275,7 +280,9 @@ class _Rules:
         rewinds = any("rewind" in _words(one, "pipeline") for one in nest)
         entry = _NONE if rewinds else _spread(found)
         each = Span(found.interval.least / factor, found.interval.most / factor)
-        self._note(loop.number, loop.line, each, entry, found.why, is_pipelined=True)
+        memory = found.depth.most > found.depth.least  # which the burst's request widens
+        ahead = found.depth.most + 1 + (WORDS_BEHIND_MEMORY if memory else 0)
+        self._note(loop.number, loop.line, each, entry, found.why, is_pipelined=True, ahead=ahead)
         return found
 
     def _pipeline(
