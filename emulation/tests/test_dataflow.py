@@ -1,7 +1,11 @@
-"""Processes of DATAFLOW regions run beside each other, with streams as long as on a board."""
+"""Processes of DATAFLOW regions run beside each other, with streams as long as on a board.
+
+The loops of all else follow each other, with what they read and write.
+"""
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import pytest
@@ -162,3 +166,48 @@ def nested_sum() -> int:
     for at, word in enumerate(words):
         out[at % COUNT] = word
     return sum(out)
+
+
+BLOCKS = """
+#include <ap_int.h>
+typedef ap_uint<512> word;
+extern "C" void probe(const word* in, word* out, int what, int n) {
+  word all = 0;
+  if (what == 0) {
+    for (int i = 0; i < 64 * 64; ++i) all |= in[i % 64];
+  } else {
+    for (int sweep = 0; sweep < what; ++sweep) {
+      for (int i = 0; i < 64 * 64 / what; ++i) all |= in[i % 64];
+    }
+  }
+  out[0] = all;
+}
+"""
+"""Reads 256 KiB of host memory in one loop, or in ``what`` loops one after the other."""
+
+
+@pytest.mark.usefixtures("emulated")
+@pytest.mark.skipif(libclang.cindex() is None, reason="no libclang")
+def test_loops_that_follow_each_other_do_not_overlap(
+    card_exec: Run, isthmus: Command, tmp_path: Path
+) -> None:
+    (tmp_path / "probe.cpp").write_text(BLOCKS)
+    (tmp_path / "probe.toml").write_text(
+        "memories = [{ name = 'bank0' }]\n"
+        "[connect]\n'probe_1.in' = ['bank0', 'HOST[0]']\n'probe_1.out' = ['bank0', 'HOST[0]']\n"
+    )
+    made = isthmus("card", "kernel", "build", "probe.cpp")
+    assert made.returncode == 0, made.stderr
+    program = tmp_path / "program"
+    compiled(SOURCES / "probe.cpp", program)
+
+    def took_us(loops: int) -> float:
+        options = ("--kernels", ".", "--clock", "card", "--", program, "host_only", "probe.xclbin")
+        ran = card_exec(*options, loops)
+        assert ran.code == 0, ran.errors
+        (found,) = re.findall(r"1 kernel run of ([\d.]+) us", ran.errors[-1])
+        return float(found)
+
+    one, few, many = took_us(0), took_us(4), took_us(64)
+    assert one < few < 1.4 * one
+    assert many > 1.8 * one
