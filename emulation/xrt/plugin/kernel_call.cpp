@@ -130,14 +130,10 @@ void ignore() {
   beside = 0;
 }
 
-void count(const volatile void* pointer, std::uint64_t size, bool write) {
-  const auto address = reinterpret_cast<std::uint64_t>(pointer);
+[[gnu::noinline]] void count_within(std::uint64_t address, std::uint64_t size, bool write) {
   const auto in = [address](const Window& window) {
     return address - reinterpret_cast<std::uint64_t>(window.mapping) < window.mapped;
   };
-  if (address - lowest >= beside) {
-    return;
-  }
   if (latest == nullptr || !in(*latest)) {
     const auto found = std::ranges::find_if(*windows, in);
     if (found == windows->end()) {
@@ -147,6 +143,14 @@ void count(const volatile void* pointer, std::uint64_t size, bool write) {
   }
   if (!done([&] { latest->count(address, size, write); })) {
     leave();
+  }
+}
+
+/// Most accesses are of the kernel's own memory.
+inline void count(const volatile void* pointer, std::uint64_t size, bool write) {
+  const auto address = reinterpret_cast<std::uint64_t>(pointer);
+  if (address - lowest < beside) {
+    count_within(address, size, write);
   }
 }
 

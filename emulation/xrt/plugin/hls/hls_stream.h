@@ -11,7 +11,7 @@
 #include <cstdlib>
 #include <cstring>
 #include <iostream>
-#include <queue>
+#include <memory>
 #include <stdexcept>
 #include <string>
 #include <utility>
@@ -112,7 +112,7 @@ class stream<T, 0> {
   /// As it is, without a turn of others.
   [[nodiscard]] bool isthmus_has_one() const {
     T value{};
-    return outside_ != nullptr ? reads(value, isthmus_outside::look) : !values_.empty();
+    return outside_ != nullptr ? reads(value, isthmus_outside::look) : count_ > 0;
   }
 
   [[nodiscard]] bool empty() const {
@@ -124,13 +124,12 @@ class stream<T, 0> {
       return false;
     }
     const auto is_full = [this] {
-      return outside_ != nullptr ? !writes(T{}, isthmus_outside::look)
-                                 : values_.size() >= fifo_.limit;
+      return outside_ != nullptr ? !writes(T{}, isthmus_outside::look) : count_ >= fifo_.limit;
     };
     return is_full() && !(others_go_on(&has_room_now, false, true) && !is_full());
   }
   [[nodiscard]] std::size_t size() const {
-    return outside_ != nullptr || empty() ? static_cast<std::size_t>(!empty()) : values_.size();
+    return outside_ != nullptr || empty() ? static_cast<std::size_t>(!empty()) : count_;
   }
   /// Throws std::runtime_error where it is empty: on a card the kernel would wait for ever.
   T read() {
@@ -149,12 +148,12 @@ class stream<T, 0> {
       }
       return;
     }
-    while (values_.empty()) {
+    while (count_ == 0) {
       if (!others_go_on(&has_one_now, true)) {
         throw std::runtime_error("stream '" + fifo_.name + "' is read while it is empty");
       }
     }
-    value = get();
+    take(value);
   }
   bool read_nb(T& value) {
     if (outside_ != nullptr) {
@@ -163,14 +162,14 @@ class stream<T, 0> {
     }
     const bool there = !empty();
     if (there) {
-      value = get();
+      take(value);
     }
     return there;
   }
   void write(const T& value) {
     if (outside_ == nullptr) {
-      T word = value;
-      put(word);
+      make_room();
+      put(value);
       return;
     }
     while (!writes(value,
@@ -212,41 +211,57 @@ class stream<T, 0> {
     if (one.outside_ != nullptr) {
       return one.writes(T{}, isthmus_outside::look);
     }
-    return one.fifo_.limit == 0 || one.values_.size() < one.fifo_.limit + one.fifo_.ahead;
+    return one.fifo_.limit == 0 || one.count_ < one.fifo_.limit + one.fifo_.ahead;
   }
   bool others_go_on(bool (*ready)(const void*), bool wait, bool for_room = false) const {
     return isthmus_beside != nullptr &&
            isthmus_beside->run_until(
                {ready, this, outside_, outside_ == nullptr ? &fifo_ : nullptr, for_room}, wait);
   }
-  // What a stream does with its own memory is no access of the kernel's: it is not counted.
-#define ISTHMUS_UNCOUNTED [[gnu::no_sanitize("thread")]]
   /// Waits for room where the stream is limited. A task that never waits lets others go on.
-  ISTHMUS_UNCOUNTED void put(T& word) {
+  void make_room() {
     constexpr std::size_t many = 65536;
-    if (isthmus_beside != nullptr && fifo_.limit != 0) {
-      if (values_.size() >= fifo_.limit) {
-        fifo_.ahead = isthmus_ahead == nullptr ? 0 : isthmus_ahead();
-        while (!has_room_now(this) && others_go_on(&has_room_now, true, true)) {
-        }
-      }
-      fifo_.most = values_.size() < fifo_.most ? fifo_.most : values_.size() + 1;
-    } else if (isthmus_beside != nullptr && values_.size() >= many) {
-      others_go_on(&has_room_now, false, true);
+    const bool limited = fifo_.limit != 0;
+    if (isthmus_beside == nullptr || count_ < (limited ? fifo_.limit : many)) {
+      return;
     }
-    ++isthmus_moved;
-    values_.push(std::move(word));
+    if (!limited) {
+      others_go_on(&has_room_now, false, true);
+      return;
+    }
+    fifo_.ahead = isthmus_ahead == nullptr ? 0 : isthmus_ahead();
+    while (!has_room_now(this) && others_go_on(&has_room_now, true, true)) {
+    }
+    fifo_.most = count_ < fifo_.most ? fifo_.most : count_ + 1;
   }
-  ISTHMUS_UNCOUNTED T get() {
+  void put(const T& value) {
+    ++isthmus_moved;
+    if (count_ == room_) {
+      grow();
+    }
+    words_[(first_ + count_) & (room_ - 1)] = value;
+    ++count_;
+  }
+  void take(T& value) {
     ++isthmus_moved;
     if (fifo_.limit != 0 && isthmus_beside != nullptr) {
       fifo_.reader = isthmus_beside->current();
     }
-    T word = std::move(values_.front());
-    values_.pop();
-    return word;
+    value = words_[first_];
+    first_ = (first_ + 1) & (room_ - 1);
+    --count_;
   }
-#undef ISTHMUS_UNCOUNTED
+  void grow() {
+    constexpr std::size_t least = 16;
+    const std::size_t room = room_ == 0 ? least : 2 * room_;
+    std::unique_ptr<T[]> words(new T[room]);
+    for (std::size_t n = 0; n < count_; ++n) {
+      words[n] = words_[(first_ + n) & (room_ - 1)];
+    }
+    words_ = std::move(words);
+    room_ = room;
+    first_ = 0;
+  }
 
   bool reads(T& value, isthmus_outside::how how) const {
     unsigned char data[word::data_bytes];
@@ -275,7 +290,10 @@ class stream<T, 0> {
   }
 
   mutable isthmus_fifo fifo_;
-  std::queue<T> values_;
+  std::unique_ptr<T[]> words_;  ///< a ring, of a power of two
+  std::size_t room_ = 0;
+  std::size_t first_ = 0;
+  std::size_t count_ = 0;
   isthmus_outside* outside_ = nullptr;
 };
 
