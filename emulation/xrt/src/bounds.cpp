@@ -68,8 +68,9 @@ void Device::record_kernel(const Unit& unit, std::uint64_t begin, Time duration,
     const auto banks = static_cast<std::size_t>(board.memory ? board.memory->banks : 1);
     const bool reaches_host = board.kernel && board.kernel->reaches_host;
     // A run of several loops takes longer than one that moves all in one go: so do the others.
-    const double stretch = static_cast<double>(outcome.memory) /
-                           static_cast<double>(timing_->kernel(ports, outcome.sweeps));
+    const double stretch =
+        static_cast<double>(outcome.memory) /
+        static_cast<double>(std::max<Time>(1, timing_->kernel(ports, outcome.sweeps)));
     const auto stretched = [&](const std::vector<PortWork>& work) {
       const Time one_go = timing_->kernel(work, outcome.sweeps);
       return std::to_string(static_cast<Time>(stretch * static_cast<double>(one_go)));
