@@ -457,10 +457,12 @@ def _compile_kernel(source: Path, cpp: _Cpp, kernel: Kernel, options: list[objec
             preprocessed.write_bytes(found.text)
             if not compiler.ended([*flags, "-c", preprocessed, "-o", made]).returncode:
                 return
-        note = "not estimated, its loops cannot be counted"
-        if not estimated:
-            note = "its DATAFLOW processes run one after the other: its source cannot be read"
-        cpp.notes.append(found.note or f"kernel {kernel.name}: {note}")
+        if estimated:
+            note = found.note or f"kernel {kernel.name}: not estimated, its loops cannot be counted"
+        else:
+            note = f"kernel {kernel.name}: its DATAFLOW processes run one after the other: no " \
+                   "libclang here reads its source"  # fmt: skip
+        cpp.notes.append(note)
     with call.open("a") as file:
         file.write(estimate.table.NONE)
     compiler.run(options, source)
