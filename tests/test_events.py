@@ -15,7 +15,7 @@ from isthmus import _core, boards
 from isthmus.backends import registry
 from isthmus.boards import Board
 from isthmus.errors import UsageError
-from isthmus.models import dma, host_memory, mmio, offload, posted, serial
+from isthmus.models import dma, host_memory, mmio, offload, serial
 from isthmus.models.pcie import path_of
 
 BACKEND = _core.load_backend(str(registry()["card"].library))
@@ -80,8 +80,8 @@ def test_transfer(board: Board, operation: str) -> None:
         way, window = "h2d", dma.round_trip_s(board)
         request = board.whole("dma.engines") / board.whole("dma.tags")
     else:
-        way, window = "d2h", posted.return_s(board)
-        request = path.max_payload / posted.window_bytes(board)
+        way, window = "d2h", host_memory.return_s(board)
+        request = path.max_payload / host_memory.window_bytes(board)
     left_out = 2 * board.seconds("link.latency_ns") + board.seconds("memory.latency_ns")
     for size in (size for size in SIZES if size <= kept(board)):
         events = simulated_s(board, operation, size)

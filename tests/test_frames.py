@@ -44,7 +44,7 @@ SAME: dict[str, Callable[[Any], Any]] = {
     "equal": lambda t: t[t["name"] == "a"],
     "different": lambda t: t[t["axis"].ne("")],
     "greater": lambda t: t[t["time"].gt(0.7) & t["good"]],
-    "neither": lambda t: t[~(t["time"].le(1) | t["size"].isin([1, 2]))],
+    "neither": lambda t: t[~((t["time"] <= 1) | t["size"].isin([1, 2]))],
     "between": lambda t: t[t["size"].between(1, 3)],
     "known": lambda t: t[t["time"].notna()],
     "contains": lambda t: t[t["name"].str.contains("b|;")],

@@ -60,10 +60,6 @@ class _Text:
         """Whether a regular expression is found in each."""
         return self._each(lambda text: re.search(pattern, text) is not None, bool)
 
-    def split(self, separator: str) -> Series:
-        """Lists of words."""
-        return self._each(lambda text: text.split(separator))
-
     def replace(self, old: str, new: str) -> Series:
         """Texts with each ``old`` replaced."""
         return self._each(lambda text: text.replace(old, new))
@@ -175,16 +171,6 @@ class Series(NDArrayOperatorsMixin):  # noqa: PLW1641 - comparison gives a colum
         found: Series = self > other
         return found
 
-    def ge(self, other: Any) -> Series:
-        """At least."""
-        found: Series = self >= other
-        return found
-
-    def le(self, other: Any) -> Series:
-        """At most."""
-        found: Series = self <= other
-        return found
-
     def between(self, low: Any, high: Any) -> Series:
         """From low to high, both included."""
         found: Series = (self >= low) & (self <= high)
@@ -235,14 +221,6 @@ class Series(NDArrayOperatorsMixin):  # noqa: PLW1641 - comparison gives a colum
     def abs(self) -> Series:
         """Absolute values."""
         return self._of(np.abs(self.values))
-
-    def round(self) -> Series:
-        """Values without a fraction."""
-        return self._of(np.round(self.values))
-
-    def clip(self, lower: float) -> Series:
-        """Values, at least ``lower``."""
-        return self._of(np.maximum(self.values, lower))
 
     def _known(self) -> Array:
         return self.values if self.values.dtype.kind in "biu" else self.dropna().values

@@ -125,7 +125,7 @@ def splits(context: AnalysisContext) -> Iterator[Split]:
 
 def _small(rows: Frame) -> Iterator[Any]:
     """Of each series of copies the row that is nearest to ``SMALL``, but not above."""
-    rows = rows[rows["operation"].isin(_OPERATIONS) & rows["bytes"].le(SMALL)]
+    rows = rows[rows["operation"].isin(_OPERATIONS) & (rows["bytes"] <= SMALL)]
     for _, group in groups(rows, ["device", "operation", "memory", "axes", "clock"]):
         yield next(each(group[group["bytes"] == group["bytes"].max()]))
 

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from isthmus.cli.declared import separated
+from isthmus.cli.given import NoWait
 from isthmus.errors import GATE_FAILED, UsageError, analysing
 from isthmus.output import put
 from isthmus.thresholds import ADVISED
@@ -52,9 +53,7 @@ def advise(
     as_json: Annotated[bool, typer.Option("--json", help="for programs")] = False,
     budget: Annotated[float, typer.Option(help="seconds to measure")] = 60.0,
     out: Annotated[Path | None, typer.Option(help="keep measured transfers in this file")] = None,
-    no_wait: Annotated[
-        bool, typer.Option("--no-wait", help="refuse where another Isthmus measures")
-    ] = False,
+    no_wait: NoWait = False,
 ) -> int:
     """Prints the advice; ends with 3 where a wanted rate or time is not certain to be kept."""
     from isthmus.cli import given

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated, NamedTuple
 
 import typer
 
+from isthmus.cli.given import FailAbove, Relevant
 from isthmus.errors import GATE_FAILED, GATE_UNDECIDED
 from isthmus.output import put, tell
 
@@ -23,17 +24,11 @@ _WITH_FIRST_LINE = ("summary", "md")
 def compare(
     base: Annotated[Path, typer.Argument(help="run file, or a folder of run files")],
     new: Annotated[list[Path], typer.Argument(help="the same; several are one side")],
-    relevant: Annotated[
-        str | None,
-        typer.Option(help="smallest difference that counts, e.g. 2%"),
-    ] = None,
+    relevant: Relevant = None,
     points: Annotated[
         bool, typer.Option("--points", help="every point: the same as --format table")
     ] = False,
-    fail_above: Annotated[
-        str | None,
-        typer.Option(help="gate: 3 where anything is slower by more, 5 undecided; 5%, or auto"),
-    ] = None,
+    fail_above: FailAbove = None,
     form: Annotated[
         str | None, typer.Option("--format", help="summary, table, md, json, junit or csv")
     ] = None,

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from isthmus.cli.given import NoWait
 from isthmus.output import put, warn
 
 if TYPE_CHECKING:
@@ -16,9 +17,7 @@ if TYPE_CHECKING:
 
 def devices(
     as_json: Annotated[bool, typer.Option("--json", help="for programs")] = False,
-    no_wait: Annotated[
-        bool, typer.Option("--no-wait", help="refuse where another Isthmus measures")
-    ] = False,
+    no_wait: NoWait = False,
 ) -> None:
     """Lists devices, the studies that each can be measured with, and what is missing.
 

@@ -1,12 +1,20 @@
-"""Which options the command line has, and a refusal of those that would do nothing."""
+"""Options that several commands have, which are given, and a refusal of those without effect."""
 
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator
+from typing import Annotated
 
 import typer
 
 from isthmus.errors import UsageError
+
+NoWait = Annotated[bool, typer.Option("--no-wait", help="refuse where another Isthmus measures")]
+Relevant = Annotated[str | None, typer.Option(help="smallest difference that counts, e.g. 2%")]
+FailAbove = Annotated[
+    str | None,
+    typer.Option(help="gate: 3 where anything is slower by more, 5 undecided; 5%, or auto"),
+]
 
 
 def options(context: typer.Context) -> Iterator[tuple[str, str]]:

@@ -10,6 +10,7 @@ import typer
 
 from isthmus import interpreter
 from isthmus.cli.declared import DeclaringCommand
+from isthmus.cli.given import FailAbove, NoWait, Relevant
 from isthmus.errors import IsthmusError, UsageError
 from isthmus.output import put, tell
 from isthmus.run_options import RunOption, flag
@@ -32,16 +33,9 @@ def repeat(
     context: typer.Context,
     run: Annotated[Path, typer.Argument(help="run file")],
     out: Annotated[Path | None, typer.Option(help="run file to write; never overwritten")] = None,
-    relevant: Annotated[
-        str | None, typer.Option(help="smallest difference that counts, e.g. 2%")
-    ] = None,
-    fail_above: Annotated[
-        str | None,
-        typer.Option(help="gate: 3 where anything is slower by more, 5 undecided; 5%, or auto"),
-    ] = None,
-    no_wait: Annotated[
-        bool, typer.Option("--no-wait", help="refuse where another Isthmus measures")
-    ] = False,
+    relevant: Relevant = None,
+    fail_above: FailAbove = None,
+    no_wait: NoWait = False,
     reruns: Annotated[
         int | None, typer.Option(help="fresh processes for each point [as the run]")
     ] = None,

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from isthmus.cli.given import NoWait
 from isthmus.errors import UsageError
 from isthmus.output import line, put
 from isthmus.system import launcher
@@ -103,9 +104,7 @@ def run(
         ),
     ] = False,
     resume: Annotated[bool, typer.Option("--resume", help="go on with the run of --out")] = False,
-    no_wait: Annotated[
-        bool, typer.Option("--no-wait", help="refuse where another Isthmus measures")
-    ] = False,
+    no_wait: NoWait = False,
     cpus: Annotated[
         str | None, typer.Option(help="processors to bind workers to, e.g. 0,2-3")
     ] = None,

@@ -10,6 +10,7 @@ from __future__ import annotations
 import atexit
 import contextlib
 import os
+import resource
 import selectors
 import signal
 import socket
@@ -32,7 +33,6 @@ from isthmus.descriptions import DeviceDescription
 from isthmus.errors import IsthmusError, UsageError
 from isthmus.measure import protocol
 from isthmus.measure.supervisor import SILENCE_S, WorkerDiedError
-from isthmus.system import descriptors
 from isthmus.text import truncated
 
 _ARRIVAL_S = 300.0
@@ -67,6 +67,17 @@ class Rendezvous(msgspec.Struct, frozen=True):
     """Names and addresses of the leader's host, tried in order: several hosts may share one."""
     port: int
     key: bytes
+
+
+def _allow_files(count: int) -> None:
+    """Lets this process open ``count`` files and sockets; IsthmusError beyond the hard limit."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    if 0 <= hard < count:  # -1: no limit
+        raise IsthmusError(
+            f"this host lets a process open {hard} files, {count} are needed: raise ulimit -Hn"
+        )
+    if 0 <= soft < count:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (count, hard))
 
 
 class RankDevice(msgspec.Struct, frozen=True, tag=True):
@@ -150,7 +161,7 @@ class Leader:
         self._unanswered: set[RankState] = set()
         self._alarm = False  # whether a rank has ended or was interrupted
         self._checked = 0.0
-        descriptors.allow(size + _OTHER_FILES)
+        _allow_files(size + _OTHER_FILES)
         hosts = ["127.0.0.1"] if one_host else _addresses()
         first = self._add(pipe)
         deadline = time.monotonic() + _ARRIVAL_S

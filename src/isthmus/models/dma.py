@@ -12,8 +12,8 @@ channels, and they end together.
 ``first`` is the way of the first data: a read's round trip (host to card), or card memory's latency
 and one way of the link (card to host). ``gap`` is time per descriptor in which the interface moves
 no data; ``completion`` is polling or an interrupt, after one way of the link. What the host's cache
-does not hold of a buffer (``isthmus.models.cache``) adds ``memory_miss_ns`` to the round trip and
-to the return of credits, and goes through memory. Times in seconds, rates in bytes a second.
+does not hold of a buffer (``host_memory.missing``) adds ``memory_miss_ns`` to the round trip and to
+the return of credits, and goes through memory. Times in seconds, rates in bytes a second.
 Source of the mechanism: AMD PG195 (descriptors, tags, channels); parameters: the boards.
 """
 
@@ -23,9 +23,8 @@ import math
 from collections.abc import Mapping
 
 from isthmus.boards.board import Board
-from isthmus.models import posted
 from isthmus.models.base import Figure, Model, Option
-from isthmus.models.cache import miss_s, missing
+from isthmus.models.host_memory import miss_s, missing, return_s, window_bytes
 from isthmus.models.pcie import path_of
 
 DIRECTIONS = ("h2d", "d2h")
@@ -61,8 +60,8 @@ def rate(board: Board, direction: str, size: float = math.inf, channels: int = 1
         limits += [path.reads(), tags * path.max_read_request / trip]
         limits.append(board.number("dma.h2d_bandwidth_Bps") or math.inf)
     else:
-        back = posted.return_s(board) + miss_s(board, missed)
-        limits += [path.writes(), posted.window_bytes(board) / back]
+        back = return_s(board) + miss_s(board, missed)
+        limits += [path.writes(), window_bytes(board) / back]
     if missed > 0:
         limits.append(board.number("host.memory_bandwidth_Bps") / missed)
     return min(limits)

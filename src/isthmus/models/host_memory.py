@@ -19,7 +19,7 @@ sweep (all of it, if it is smaller) waits for nothing that has to come back.
    outstanding bursts / (one burst to its last packet + its response),
  - what misses the last-level cache, of both directions together, at ``memory_bandwidth_Bps``.
 
-A line that is not in the last-level cache (``isthmus.models.cache``) adds ``memory_miss_ns`` to the
+A line that is not in the last-level cache (``missing``) adds ``memory_miss_ns`` to the
 round trip and to the return of credits. A copy shares the cache: each direction keeps half.
 The parameters' sources are in the boards; how sure this is, in ``docs/models.md``.
 """
@@ -33,15 +33,50 @@ from typing import NamedTuple
 
 from isthmus.boards.board import Board
 from isthmus.errors import UsageError
-from isthmus.models import posted
 from isthmus.models.base import Figure, Model, Option
-from isthmus.models.cache import miss_s, missing
 from isthmus.models.pcie import Path, path_of
 
 KERNELS = ("read", "write", "copy")
 _BLOCK = 4096
 _SINGLE_BLOCKS_TO = 8192
 _SIZES = tuple(4096 << i for i in range(17))
+
+
+def missing(board: Board, direction: str, footprint: float, *, shared: bool = False) -> float:
+    """Share of the lines that are not in the host's last-level cache: 1 - min(1, kept / footprint).
+
+    A fixed part of the cache keeps a fixed part of the footprint, however often it is swept: writes
+    of devices update lines where they lie and take few ways for new ones (Intel's Data Direct I/O).
+    A hypothesis: see ``docs/models.md``. ``direction`` is ``read`` or ``write``. Where both go at
+    once (``shared``), each keeps half.
+    """
+    kept = board.number(f"host.cache_{direction}_bytes") / (2 if shared else 1)
+    return 1.0 - min(1.0, kept / footprint)
+
+
+def miss_s(board: Board, missed: float) -> float:
+    """Seconds that cache misses add to a round trip, or to the return of credits."""
+    return missed * board.seconds("host.memory_miss_ns")
+
+
+def window_bytes(board: Board) -> float:
+    """Bytes of posted writes in full packets that the host's credits allow in flight.
+
+    Source: PCI Express Base Specification, section 2.6 (flow control).
+    """
+    data = 16 * board.number("link.posted_data_credits")
+    return min(data, path_of(board).max_payload * board.number("link.posted_header_credits"))
+
+
+def return_s(board: Board) -> float:
+    """A write of MPS until its credits can be used again, the line in the cache; seconds."""
+    path = path_of(board)
+    return (
+        path.write_s(path.max_payload)
+        + 2 * board.seconds("link.latency_ns")
+        + board.seconds("host.write_retire_ns")
+        + board.seconds("link.credit_return_ns")
+    )
 
 
 def round_trip_s(board: Board) -> float:
@@ -110,8 +145,8 @@ def writes(board: Board, missed: float) -> Flow:
     """A kernel's posted writes when this share of the lines misses."""
     path = kernel_path(board)
     full = min(path.writes(), path.bus_rate(), port_rate(board))
-    granted = posted.window_bytes(board)
-    back = posted.return_s(board) + miss_s(board, missed)
+    granted = window_bytes(board)
+    back = return_s(board) + miss_s(board, missed)
     burst = burst_bytes(board)
     bursts = board.number("kernel.outstanding") * burst
     answered = (burst - path.max_payload) / full + board.seconds("kernel.write_response_ns")

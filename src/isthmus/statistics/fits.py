@@ -292,7 +292,7 @@ _SERIES = ("study", "device", "api", "operation", "memory", "clock")
 
 def curve_of(rows: Frame, confidence: float) -> Curve | None:
     """The curve through rows that differ in size only, over the bytes that they move."""
-    moved = (rows["bandwidth_Bps"] * rows["median_s"]).round().tolist()
+    moved = np.rint(rows["bandwidth_Bps"] * rows["median_s"]).tolist()
     return curve(moved, rows["median_s"].tolist(), confidence)
 
 
@@ -312,7 +312,7 @@ def complete(
         fitted = curve_of(rows, confidence)
         if fitted is None or not fitted.fits:
             continue
-        moved = (rows["bandwidth_Bps"] * rows["median_s"]).round()
+        moved = np.rint(rows["bandwidth_Bps"] * rows["median_s"])
         for place, size in zip(rows["place"], moved, strict=True):
             for name, value in zip(COLUMNS, fitted.predicted(size)[:3], strict=True):
                 columns[name][place] = value

@@ -56,7 +56,7 @@ def copies_of(rows: Frame) -> Frame:
 
 def large_of(copies: Frame) -> Frame:
     """Copies that show the rate of a link that is known: no larger copy is faster."""
-    large = copies["limit"].eq("link") & copies["bytes"].ge(LARGE)
+    large = copies["limit"].eq("link") & (copies["bytes"] >= LARGE)
     return copies[large & copies["plateau"].eq(True)]
 
 

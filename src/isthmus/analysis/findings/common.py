@@ -134,7 +134,7 @@ def at_plateau(rows: Frame) -> Any:
 
 def at_small(rows: Frame) -> Any:
     """The row of 4 KiB, or of the size nearest to it."""
-    distance = Series(np.log2(rows["bytes"].clip(lower=1) / SMALL), rows.index).abs()
+    distance = Series(np.log2(np.maximum(rows["bytes"], 1) / SMALL), rows.index).abs()
     return pick(rows, distance.idxmin())
 
 
