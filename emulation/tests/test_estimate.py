@@ -33,6 +33,7 @@ from isthmus.emulation.estimate.structure import (
     Variable,
 )
 from isthmus.emulation.trace import Event, KernelTime, events_of
+from isthmus.xclbin.kinds import DATA_MHZ
 
 __all__ = ["card_exec", "emulated"]  # fixtures
 NEEDS_LIBCLANG = pytest.mark.skipif(libclang.cindex() is None, reason="no libclang")
@@ -109,6 +110,35 @@ def test_pragmas_decide() -> None:
     assert interval(costs(unrolled, ram=Storage("ram", 1, True))[1]) == (4 / 8, 4 / 8)
     # Without a pragma HLS may partition the array itself.
     assert interval(costs(unrolled, ram=Storage("ram"))[1]) == (1 / 8, 4 / 8)
+
+
+def test_allocation_lets_operators_and_functions_take_turns() -> None:
+    product = Operation("multiply", "float", 32, (Element("in", (AT,)), Constant()))
+    calls = (Evaluate(Call("f")), Evaluate(Call("f")))
+    body = (Assign(Variable("a"), product), Assign(Variable("b"), product), *calls)
+
+    def found(**options: str) -> tuple[tuple[float, float], str]:
+        top = Function("k", 1, (), (loop(*body),), (Pragma("allocation", options),))
+        code = Code("k", {"k": top, "f": Function("f", 9, (), ())}, {"in": Storage("registers")})
+        cost = rules.estimate(code, DATA_MHZ).costs[-1]
+        return interval(cost), cost.why
+
+    assert found(instances="fmul", limit="1") == ((2, 2), "II 2: ALLOCATION of fmul")
+    assert found(instances="f", limit="1", function="") == ((2, 2), "II 2: ALLOCATION of f")
+    assert found(instances="fmul", limit="2")[0] == (1, 1)
+    assert found(instances="mul", limit="1")[0] == (1, 1)  # of integers
+
+
+def test_a_read_waits_for_what_was_written_before() -> None:
+    """Time of a function that writes ``at[0]`` and reads that element, or another one."""
+
+    def depth(index: int) -> float:
+        root = Operation("sqrt", "float", 32, (Variable("x"),))
+        write = Assign(Element("at", (Constant(0),)), root)
+        read = Operation("sqrt", "float", 32, (Element("at", (Constant(index),)),))
+        return costs(write, Assign(Variable("y"), read), at=Storage("registers"))[0].iteration.most
+
+    assert depth(0) == depth(1) + operators.latency("sqrt", "float", 32, DATA_MHZ).stages
 
 
 def test_a_nest_is_one_loop() -> None:
@@ -189,7 +219,7 @@ def counted(tmp_path: Path, text: str, name: str = "k") -> tuple[Path, estimate.
                f"{compiler.PARTS}/include/hls"]  # fmt: skip
     compiler.run([*options, "-E", source, "-o", made], source)
     macros = compiler.run([*options, "-E", "-dM", source], source)
-    return made, estimate.counted(made, name, macros, compiler.PARTS)
+    return made, estimate.counted(made, name, macros, compiler.PARTS, DATA_MHZ)
 
 
 @NEEDS_LIBCLANG
@@ -227,6 +257,34 @@ int main() { float in[64] = {}, out[1]; k(in, out, 10); }
 
 
 @NEEDS_LIBCLANG
+def test_a_pragma_before_a_body_and_constant_indices_are_read(tmp_path: Path) -> None:
+    """UNROLL without braces is of its own loop; an array of constant indices is no RAM."""
+    made, _ = counted(
+        tmp_path,
+        """void k(const int* in, int* out) {
+  int window[9];
+  for (int i = 0; i < 100; ++i) {
+    for (int j = 0; j < 7; ++j)
+#pragma HLS UNROLL
+      out[j] = window[0];
+    window[0] = in[i];
+    window[8] = window[0];
+  }
+}
+""",
+    )
+    read = reader.read(libclang.cindex(), made, Preprocessed(made.read_bytes(), compiler.PARTS),
+                       "k")  # fmt: skip
+    assert read is not None
+    code = read.code
+    (outer,) = (one for one in code.functions[code.top].body if isinstance(one, Loop))
+    (inner,) = (one for one in outer.body if isinstance(one, Loop))
+    assert (outer.pragma("unroll"), inner.pragma("unroll")) == (None, Pragma("unroll"))
+    window = next(there for name, there in code.storage.items() if name.startswith("window"))
+    assert window == Storage("registers")
+
+
+@NEEDS_LIBCLANG
 def test_what_cannot_be_estimated_is_said(tmp_path: Path) -> None:
     _, found = counted(tmp_path, "void other(int*);\nvoid k(int* out) { other(out); }")
     assert found == (None, "kernel k: not estimated, it calls other of another source")
@@ -242,7 +300,7 @@ def test_without_libclang_a_line_says_what_to_install(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(libclang, "cindex", lambda: None)
-    found = estimate.counted(tmp_path / "k.ii", "k", "", tmp_path)
+    found = estimate.counted(tmp_path / "k.ii", "k", "", tmp_path, DATA_MHZ)
     assert found == (None, f"kernel k: computing not modelled; {libclang.INSTALL}")
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any, Literal, NamedTuple
 
@@ -31,6 +31,7 @@ from isthmus.emulation.estimate.structure import (
     Process,
     Return,
     Statement,
+    Storage,
     Variable,
 )
 
@@ -118,6 +119,7 @@ class _Reader(Expressions):
             before = self._source.text.rfind(b"}", 0, begin)  # of another function
             said = [text for _, text in self._source.pragmas_in(max(before, 0), end)]
             work = "pipelined" if opencl_c.WORK_ITEMS in said else "sequential"
+        self._storage |= _scalars(self._functions.values(), self._storage)
         code = Code(name, self._functions, self._storage, frozenset(self._streamed), work)
         return Read(code, tuple(self._counters[n] for n in sorted(self._counters)))
 
@@ -284,7 +286,7 @@ class _Reader(Expressions):
         is_block = block.kind.name == "COMPOUND_STMT"
         self._counters.setdefault(number, Counter(number, begin, inside, closed, is_block))
         outer = self._pragmas
-        mine = [(at, t) for at, t in outer if inside <= at < end]
+        mine = [(at, t) for at, t in outer if begin <= at < end]  # also before a body without {}
         self._pragmas = mine
         body = self._statements([block])
         own = tuple(self._pragma(text) for _, text in self._pragmas)
@@ -412,6 +414,27 @@ class _Reader(Expressions):
         found = self._statements([cursor])
         self._pragmas = outer
         return found
+
+
+def _scalars(functions: Iterable[Function], storage: Mapping[str, Storage]) -> dict[str, Storage]:
+    """Arrays that HLS makes variables: all their indices are constants, and none is an argument.
+
+    Source: the report of Nocbox/sobel-Zynq7000, where a window of 3 by 3 without a pragma has no
+    RAM (LLVM's scalar replacement of aggregates).
+    """
+    constant: dict[str, bool] = {}
+    for function in functions:
+        for one in _expressions(function.body):
+            if isinstance(one, Element):
+                known = all(isinstance(i, Constant) and i.value is not None for i in one.indices)
+                constant[one.array] = constant.get(one.array, True) and known
+            elif isinstance(one, Array):
+                constant[one.name] = False
+    return {
+        name: Storage("registers")
+        for name, there in storage.items()
+        if there.kind == "ram" and not there.port and constant.get(name, False)
+    }
 
 
 def _has_call(statement: Statement) -> bool:

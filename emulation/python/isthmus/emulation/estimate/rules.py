@@ -13,7 +13,8 @@ from typing import Final, NamedTuple
 
 import msgspec
 
-from isthmus.emulation.estimate.schedule import Access, Result, Scheduler
+from isthmus.emulation.estimate import operators
+from isthmus.emulation.estimate.schedule import Access, Result, Scheduler, whole
 from isthmus.emulation.estimate.structure import (
     Array,
     Assign,
@@ -128,7 +129,8 @@ class _Rules:
     def _straight(self, body: Iterable[Statement], names: Mapping[str, str]) -> Span:
         result = self._scheduler.run(tuple(body), (), names)
         ports = self._ports(result, frozenset())[0]
-        cycles = math.ceil(result.end - 1e-9)
+        cycles = whole(result.end)
+        cycles += max((turns - 1 for turns, _ in self._turns(result)), default=0)
         least = max(cycles, ports.least - 1)
         memory = any(self._scheduler.storage(a.array).kind == "memory" for a in result.accesses)
         return Span(least, max(cycles, ports.most - 1) + (REQUEST_CYCLES if memory else 0))
@@ -285,21 +287,23 @@ class _Rules:
         names: Mapping[str, str],
         wanted: int,
     ) -> _Pipeline:
-        result = self._scheduler.run(body, variables, names)
+        has_rams = bool(variables) or self._code.work_items != "none"
+        result = self._scheduler.run(body, variables, names, has_rams=has_rams)
         fast = frozenset(variables[-1:])
         reasons: list[tuple[Span, str]] = [(Span(wanted, wanted), "as its pragma says")]
         for cycles, slowest in result.carried.values():
-            needs = max(1, math.ceil(cycles - 1e-9))
+            needs = max(1, whole(cycles))
             reasons.append((Span(needs, needs), slowest))
         reasons.append(self._ports(result, fast))
         reasons += self._through_memory(result, variables)
+        reasons += [(Span(turns, turns), why) for turns, why in self._turns(result)]
         interval = Span(
             max(1, *(span.least for span, _ in reasons)),
             max(1, *(span.most for span, _ in reasons)),
         )
         most, why = max(reasons, key=lambda reason: reason[0].most)
         text = f"II {_shown(interval)}" + (f": {why}" if most.most > 1 and why else "")
-        depth = max(1, math.ceil(result.end - 1e-9))
+        depth = max(1, whole(result.end))
         memory = any(self._scheduler.storage(a.array).kind == "memory" for a in result.accesses)
         deep = Span(depth, depth + (REQUEST_CYCLES if memory else 0))
         for loop in result.unknown:  # HLS cannot unroll these, and then pipelines them instead
@@ -368,11 +372,22 @@ class _Rules:
                     continue
                 ram = self._scheduler.storage(write.array).kind != "registers"
                 around = path.cycles + (0 if distance.is_same or not ram else 1)
-                needs = max(1, math.ceil(around / distance.iterations - 1e-9))
+                needs = max(1, whole(around / distance.iterations))
                 why = f"dependence through {write.array.split('@')[0]}" + (
                     f", {path.slowest}" if path.slowest else ""
                 )
                 found.append((Span(needs if distance.is_sure else 1, needs), why))
+        return found
+
+    def _turns(self, result: Result) -> list[tuple[int, str]]:
+        """Cycles in which the instances that ALLOCATION allows serve all their uses, and why."""
+        of = self._code.functions[self._called[-1] if self._called else self._code.top]
+        found = []
+        for pragma in _pragmas(of.body, of.pragmas):
+            name, limit = pragma.options.get("instances", ""), pragma.number("limit")
+            uses = result.uses[name] or result.uses[operators.plain(name)]
+            if pragma.name == "allocation" and limit and uses > limit:
+                found.append((-(-uses // limit), f"ALLOCATION of {name}"))
         return found
 
     def _independent(self) -> set[str]:
