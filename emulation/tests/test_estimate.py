@@ -112,6 +112,14 @@ def test_pragmas_decide() -> None:
     assert interval(costs(unrolled, ram=Storage("ram"))[1]) == (1 / 8, 4 / 8)
 
 
+def test_a_port_is_widened_to_512_bits_at_most() -> None:
+    write = Assign(Element("out", (Variable("j"),)), Constant(0))
+    body = loop(Loop(2, 6, (write,), "j", 4), trips=1000)
+    assert interval(costs(body, out=Storage("memory", port="out", bits=128))[1]) == (1, 4)
+    assert interval(costs(body, out=Storage("memory", port="out", bits=256))[1]) == (2, 4)
+    assert interval(costs(body, out=Storage("memory", port="out", bits=512))[1]) == (4, 4)
+
+
 def test_allocation_lets_operators_and_functions_take_turns() -> None:
     product = Operation("multiply", "float", 32, (Element("in", (AT,)), Constant()))
     calls = (Evaluate(Call("f")), Evaluate(Call("f")))
@@ -232,7 +240,7 @@ def test_a_source_is_read_and_its_loops_count(tmp_path: Path) -> None:
     assert read is not None
     storage = {name.split("@")[0]: there for name, there in read.code.storage.items()}
     assert storage["a"] == Storage("ram", 4, True)
-    assert storage["in"] == Storage("memory", port="gmem0")
+    assert storage["in"] == Storage("memory", port="gmem0", bits=32)
     made.write_bytes(found.text or b"")
     main = tmp_path / "main.cpp"
     main.write_text("""
@@ -262,13 +270,14 @@ def test_a_pragma_before_a_body_and_constant_indices_are_read(tmp_path: Path) ->
     made, _ = counted(
         tmp_path,
         """void k(const int* in, int* out) {
-  int window[9];
+  int window[9], lines[2][100];
   for (int i = 0; i < 100; ++i) {
     for (int j = 0; j < 7; ++j)
 #pragma HLS UNROLL
       out[j] = window[0];
     window[0] = in[i];
-    window[8] = window[0];
+    window[8] = lines[0][i];
+    lines[0][i] = lines[1][i];
   }
 }
 """,
@@ -280,8 +289,9 @@ def test_a_pragma_before_a_body_and_constant_indices_are_read(tmp_path: Path) ->
     (outer,) = (one for one in code.functions[code.top].body if isinstance(one, Loop))
     (inner,) = (one for one in outer.body if isinstance(one, Loop))
     assert (outer.pragma("unroll"), inner.pragma("unroll")) == (None, Pragma("unroll"))
-    window = next(there for name, there in code.storage.items() if name.startswith("window"))
-    assert window == Storage("registers")
+    there = {name.split("@")[0]: storage for name, storage in code.storage.items()}
+    assert there["window"] == Storage("registers")
+    assert there["lines"] == Storage("ram", 2, True)
 
 
 @NEEDS_LIBCLANG

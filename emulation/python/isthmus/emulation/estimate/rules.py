@@ -47,6 +47,8 @@ AUTO_PIPELINE_TRIPS: Final = 64
 (UG1399, syn.compile.pipeline_loops)."""
 PORTS_OF_RAM: Final = 2
 """Reads and writes a cycle of a block RAM (UG1399, ARRAY_PARTITION)."""
+WIDEST_PORT_BITS: Final = 512
+"""Up to which HLS widens a port for several elements at once (UG1399, m_axi_max_widen_bitwidth)."""
 REQUEST_CYCLES: Final = 10
 """From a loop's beginning to the first word of a burst, without the memory's own latency, which
 the card's model adds; reports of HLS with latency=0 have 9 to 12."""
@@ -318,7 +320,7 @@ class _Rules:
 
     def _ports(self, result: Result, fast: frozenset[str]) -> tuple[Span, str]:
         """Cycles that the accesses of an iteration take at the busiest port."""
-        counts: dict[tuple[str, str], tuple[int, int]] = {}
+        counts: dict[tuple[str, str], tuple[int, int, int]] = {}
         known: set[tuple[str, bool, int, tuple[tuple[tuple[str, int], ...], ...]]] = set()
         for access in result.accesses:
             storage = self._scheduler.storage(access.array)
@@ -334,10 +336,11 @@ class _Rules:
                 continue  # the same element in each iteration: HLS reads it once
             way = ("write" if access.writes else "read") if storage.kind != "ram" else ""
             name = storage.port or access.array
-            all_of, distinct = counts.get((name, way), (0, 0))
-            counts[name, way] = (all_of + access.copies, distinct + 1)
+            all_of, distinct, bits = counts.get((name, way), (0, 0, 0))
+            bits += access.copies * storage.bits
+            counts[name, way] = (all_of + access.copies, distinct + 1, bits)
         least, most, why = 1.0, 1.0, ""
-        for (name, way), (all_of, distinct) in counts.items():
+        for (name, way), (all_of, distinct, bits) in counts.items():
             storage = self._scheduler.storage(name)
             if storage.kind == "ram":
                 ports = PORTS_OF_RAM * max(1, storage.banks)
@@ -345,7 +348,8 @@ class _Rules:
                 fewest = needs if storage.partitioned or distinct == all_of else 1
             else:
                 needs = all_of
-                fewest = distinct if storage.kind != "stream" else all_of
+                widest = max(distinct, -(-bits // WIDEST_PORT_BITS))
+                fewest = all_of if storage.kind == "stream" else min(all_of, widest)
             least = max(least, fewest)
             if needs > most:
                 most, why = needs, f"{way or 'port'}s of {name.split('@')[0]}"

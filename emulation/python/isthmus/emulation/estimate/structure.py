@@ -165,6 +165,8 @@ class Storage(msgspec.Struct, frozen=True):
     """Whether a pragma says the banks."""
     port: str = ""
     """What several arguments in ``memory`` share."""
+    bits: int = 0
+    """Of an element in ``memory``; 0: not known."""
 
 
 class Code(msgspec.Struct, frozen=True):
