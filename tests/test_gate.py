@@ -13,6 +13,7 @@ import pytest
 
 from conftest import Command
 from host_states import planted
+from isthmus.analysis.change import MOST_OWN
 from isthmus.analysis.changes import Side, compare
 from isthmus.analysis.gate import decide
 from isthmus.errors import UsageError
@@ -240,6 +241,21 @@ def test_each_memory_has_a_spread_of_its_own(seed: int) -> None:
     assert limits["pinned"] == result.least < limits["pageable"] < 0.5
     assert outcome(run(seed), run(seed + 50), None, own=True) == "pass"
     assert outcome(run(seed), run(seed + 50, 1.05), None, own=True) == "fail"
+
+
+@pytest.mark.parametrize(("slower", "expected"), [(1.0, "pass"), (3.0, "fail")])
+def test_a_spread_beyond_the_largest_limit_is_judged_by_that_limit(
+    slower: float, expected: str
+) -> None:
+    """Processes that differ by 60 % hide a double time, but not that these times are alike."""
+
+    def run(seed: int, factor: float) -> Run:
+        laws = {"cuda:0": {"write": Law(1e-5 * factor, 1e10 / factor)}}
+        return transfer_run(laws, (1 << 24,), reruns=12, seed=seed, between=0.6)
+
+    result = compare(Side("a", [run(1, 1.0)]), Side("b", [run(2, slower)]), own=True)
+    assert [one.limit for one in result.series] == [MOST_OWN]
+    assert result.outcome == expected
 
 
 @pytest.mark.parametrize("seed", range(4))

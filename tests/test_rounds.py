@@ -444,6 +444,18 @@ def test_a_headline_that_cannot_become_precise_has_its_share_of_the_time() -> No
     assert plan.next_round(60.0) == [], "a run without a time limit gives it up"
 
 
+def test_time_that_makes_nothing_precise_goes_to_the_points_with_the_fewest_processes() -> None:
+    head, curve = job(), job(SMALL, "other")
+    head.layer = Layer.HEADLINES
+    visit(head, *[2.0, 0.5] * 6)
+    visit(curve, *[2.0, 0.5] * 3)
+    plan = rounds([head, curve])
+    for _ in range(6):
+        assert plan.next_round(20.0) == [curve]
+        visit(curve, 2.0 if len(curve.processes) % 2 == 0 else 0.5)
+    assert set(plan.next_round(20.0)) == {head, curve}
+
+
 def test_a_quick_run_leaves_time_for_the_curve() -> None:
     head, curve = job(), job(SMALL, "other")
     head.layer = Layer.HEADLINES

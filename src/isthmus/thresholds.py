@@ -42,7 +42,7 @@ largest, those of 1 MiB 0.58 to 0.73, those of 256 KiB 0.31 to 0.39 (stored runs
 GOOD, FAIR = 0.85, 0.6
 """Least shares of a limit that are good, and that no cause has to explain.
 
-Source: planted faults (``RESULTS.md``, 2026-11-23). With one threshold of 0.85, 15 of 20 healthy
+Source: planted faults (``RESULTS.md``). With one threshold of 0.85, 15 of 20 healthy
 runs were below: many an engine does not fill its link."""
 GOOD_OF_LOG = 0.75
 """Share of a limit from which the figure of another program is normal.
@@ -62,7 +62,7 @@ LOWER = 0.8
 GPU or size, of known runs, or of the peak.
 
 Source: NVIDIA/nvbandwidth issue 42 reports 0.66 as a fault; a driver's further copy at 100 GB/s
-leaves 0.78 of gen5 x8 (``RESULTS.md``, 2026-11-24)."""
+leaves 0.78 of gen5 x8 (``RESULTS.md``)."""
 MUCH_LOWER = 0.5
 """The same between directions and between runs. A choice: hosts and options may differ there, so a
 higher value would accuse them; a lower one misses a link of half the width."""
@@ -94,7 +94,7 @@ UNSTEADY = 1.15
 """Ratio of the best sample's rate to the median's from which another user of the link explains it;
 also of the rates before and after a fall.
 
-Source: planted neighbours (``RESULTS.md``, 2026-11-23) that take half of the link for 60 % of the
+Source: planted neighbours (``RESULTS.md``) that take half of the link for 60 % of the
 time are found with it; a steady one of 15 % is not."""
 START_UP = 0.1
 """Share of a copy's time from which the processor's part of it is worth a verdict. A choice: it
@@ -113,7 +113,7 @@ BUSY = 0.5
 
 Source: an idle machine has less than 0.1, one other program on two processors 1.0. AMD's OpenCL
 took 6.0 us a call in some runs and 9.0 us in others, on two processors that share a core
-(``RESULTS.md``, 2026-11-27)."""
+(``RESULTS.md``)."""
 STEAL_SEEN = 0.01
 """Share of processor time from which steal is named, and rows are flagged. A choice: less is within
 what a row's interval holds; a higher value hides why intervals are wide."""

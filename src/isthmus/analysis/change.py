@@ -34,8 +34,7 @@ Of 45 pairs of equal runs on an H100, minutes apart, five differed by 4 to 8 %: 
 interval within a run can know.
 """
 MOST_OWN = 1.0
-"""Largest limit that a time's own spread gives: a spread that hides a double time decides nothing.
-"""
+"""Largest limit that a time's own spread gives: a time that may have doubled never passes."""
 _STATE_SIGMAS = 1.96
 """Half-widths of what runs differ by as a whole are of 95 %, in standard deviations."""
 
@@ -264,7 +263,7 @@ def _own(
     """Smallest share by which two unchanged sides differ, if both scatter as the base does.
 
     An unchanged time is within it in all parts at once (``each``), with its upper bound
-    (confidence ``one``). Infinite where it is unknown or beyond ``MOST_OWN``.
+    (confidence ``one``). At most ``MOST_OWN``; infinite where it is unknown.
     """
     if sample.exact:
         return 0.0
@@ -272,8 +271,7 @@ def _own(
         return math.inf
     variances, counts = (scatter.variances[0],) * 2, (len(sample.before), len(sample.after))
     reaches = (_reach(scatter, variances, counts, hidden, share) for share in (0.5 + each / 2, one))
-    own = math.expm1(math.fsum(reaches))
-    return own if own <= MOST_OWN else math.inf
+    return min(math.expm1(math.fsum(reaches)), MOST_OWN)
 
 
 def _change(

@@ -44,7 +44,7 @@ class CardSoftware:
 
     Measured by programs of ``isthmus advise --job --code`` of 64 B, 64 KiB and 4 MiB an item under
     ``isthmus card exec``: time with the program's computing less ``--clock card``. They depend on
-    the machine, and on what else it does (benchmarks/RESULTS.md, 2026-11-27).
+    the machine, and on what else it does (benchmarks/RESULTS.md).
     """
 
     scheme: str

@@ -181,9 +181,11 @@ class Rounds:
                 return self._ordered([*chosen, *self._cheap_headlines(chosen, unfinished)])
             if layer == Layer.CURVE and self._refine(simulated=simulated):
                 return self.next_round(left_s, simulated=simulated)
-        # Precision is out of reach for all that is left: the time goes to the first layer of it.
-        first = min((job.layer for job in unfinished), default=Layer.HEADLINES)
-        rest = [job for job in unfinished if job.layer == first]
+        # Precision is out of reach for all jobs that are left. Each further process narrows a job's
+        # interval, so the time goes to the jobs with the fewest processes.
+        visited = {job: len(job.processes) for job in unfinished}
+        middle = (min(visited.values(), default=0) + max(visited.values(), default=0)) / 2
+        rest = [job for job, processes in visited.items() if processes <= middle]
         return self._ordered(self._fitting(_by_cost(rest, self.visit_s), left_s, rounds=1))
 
     def _unfinished_of(self, *, simulated: bool) -> list[Job]:

@@ -115,8 +115,9 @@ def of_other_apis(context: AnalysisContext, ways: Sequence[str]) -> Iterator[Fin
         if not rates and later is None:
             continue
         api = names.get(device.api, device.api)
-        if device.api == known[first].api:
-            api = address
+        subject = f"{api} on {first}"
+        if device.api == known[first].api:  # two runtimes of one API
+            api, subject = address, f"{address} against {first}"
         texts = []
         if rates:
             least = min(rates, key=lambda ratio: ratio.value)
@@ -127,7 +128,7 @@ def of_other_apis(context: AnalysisContext, ways: Sequence[str]) -> Iterator[Fin
         yield Finding(
             study=context.study, subject=f"{address} beside {first}",
             quantity=f"by {api}: {', '.join(texts)}", interval=later, unit="s",
-            sentence=f"{api} on {first}: {', '.join(texts)}.",
+            sentence=f"{subject}: {', '.join(texts)}.",
             remark="another API", beside=first,
             device=device.address,
         )  # fmt: skip
