@@ -47,6 +47,7 @@ class Published(NamedTuple):
 
 
 ECE = "WYI1223/ECE8893MyLab"
+TUTORIAL = "Hardware_Acceleration/Design_Tutorials/01-convolution-tutorial"
 MATRIX = "static data_t A[N_ROWS][N_COLS], C[N_ROWS][N_COLS]; top_kernel(A, C);"
 PIXELS = "for (int n = 0; n < 76800; ++n) s.write(uint_8_side_channel());"
 CONV = (
@@ -163,8 +164,14 @@ NEW = (
               "static DataType i[600], e[40], d[40], o[600], r; static CoeffType l, m;"
               "static unsigned n, h; Autoencoder(i, &n, &h, e, d, &l, &m, o, &r);",
               kernel_flow=False, options=("-D__SYNTHESIS__",)),
+    Published("Xilinx/Vitis-Tutorials", "d0e9027c", f"{TUTORIAL}/src/filter2d_hw.cpp",
+              "Filter2DKernel", 300, 38520,
+              f"{TUTORIAL}/lab2_conv_filter_kernel_design.md: co-simulation, 1000 x 30 pixels",
+              "static char c[256]; static unsigned char a[30 * 1024], b[30 * 1024];"
+              "Filter2DKernel(c, 1, 0, 1000, 30, 1024, a, b);"),
 )  # fmt: skip
-"""Kernels chosen by their reports alone; no rule was changed after their estimates were seen."""
+"""Kernels chosen by their reports alone, after the rules were made. ``RESULTS.md`` has their first
+estimates; rules that these showed to be missing were added afterwards."""
 
 MAIN = """
 #include <cstdio>
@@ -276,7 +283,7 @@ def main() -> None:
     print("|---|---|---|---|---|---|")
     seen, new = table(SEEN, checkouts), table(NEW, checkouts)
     summary("seen by the rules", seen)
-    summary("new", new)
+    summary("chosen afterwards", new)
     summary("all", seen + new)
 
 

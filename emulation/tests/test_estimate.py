@@ -120,6 +120,20 @@ def test_a_port_is_widened_to_512_bits_at_most() -> None:
     assert interval(costs(body, out=Storage("memory", port="out", bits=512))[1]) == (4, 4)
 
 
+def test_an_element_that_several_unrolled_loops_reach_counts_once() -> None:
+    body = loop(*(
+        Loop(n, 6, (Evaluate(Element("lines", (Variable(name), AT))),), name, 4)
+        for n, name in enumerate("jkm", 2)
+    ))  # fmt: skip
+    lines = {"lines": Storage("ram", 4, True)}
+    code = Code("k", {"k": Function("k", 1, (), (body,))}, lines)
+    (cost,) = (one for one in rules.estimate(code, DATA_MHZ).costs if one.number == 1)
+    assert interval(cost) == (2, 2)  # 12 reads by 8 ports, if nobody knows the array's size
+    code = Code("k", {"k": Function("k", 1, (), (body,))}, lines, sizes={"lines": (4, 100)})
+    (cost,) = (one for one in rules.estimate(code, DATA_MHZ).costs if one.number == 1)
+    assert interval(cost) == (1, 1)
+
+
 def test_allocation_lets_operators_and_functions_take_turns() -> None:
     product = Operation("multiply", "float", 32, (Element("in", (AT,)), Constant()))
     calls = (Evaluate(Call("f")), Evaluate(Call("f")))

@@ -120,7 +120,8 @@ class _Reader(Expressions):
             said = [text for _, text in self._source.pragmas_in(max(before, 0), end)]
             work = "pipelined" if opencl_c.WORK_ITEMS in said else "sequential"
         self._storage |= _split(self._functions.values(), self._storage, self._sizes)
-        code = Code(name, self._functions, self._storage, frozenset(self._streamed), work)
+        streamed = frozenset(self._streamed)
+        code = Code(name, self._functions, self._storage, streamed, work, self._sizes)
         return Read(code, tuple(self._counters[n] for n in sorted(self._counters)))
 
     def _number(self, kind: str, offset: int) -> int:

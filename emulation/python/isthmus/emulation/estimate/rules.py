@@ -8,6 +8,7 @@ and of what the ports of memories allow. What these rules cannot decide makes a 
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Iterable, Mapping
 from typing import Final, NamedTuple
 
@@ -322,6 +323,7 @@ class _Rules:
         """Cycles that the accesses of an iteration take at the busiest port."""
         counts: dict[tuple[str, str], tuple[int, int, int]] = {}
         known: set[tuple[str, bool, int, tuple[tuple[tuple[str, int], ...], ...]]] = set()
+        reached: Counter[tuple[object, ...]] = Counter()
         for access in result.accesses:
             storage = self._scheduler.storage(access.array)
             if storage.kind == "registers":
@@ -337,8 +339,9 @@ class _Rules:
             way = ("write" if access.writes else "read") if storage.kind != "ram" else ""
             name = storage.port or access.array
             all_of, distinct, bits = counts.get((name, way), (0, 0, 0))
-            bits += access.copies * storage.bits
-            counts[name, way] = (all_of + access.copies, distinct + 1, bits)
+            copies = self._distinct(access, fast, reached)
+            bits += copies * storage.bits
+            counts[name, way] = (all_of + copies, distinct + 1, bits)
         least, most, why = 1.0, 1.0, ""
         for (name, way), (all_of, distinct, bits) in counts.items():
             storage = self._scheduler.storage(name)
@@ -354,6 +357,29 @@ class _Rules:
             if needs > most:
                 most, why = needs, f"{way or 'port'}s of {name.split('@')[0]}"
         return Span(least, max(least, most)), why
+
+    def _distinct(
+        self, access: Access, fast: frozenset[str], reached: Counter[tuple[object, ...]]
+    ) -> int:
+        """Elements that copies of an access reach, and that ``reached`` has not counted before.
+
+        Unrolled loops may reach the same element several times; HLS reads or writes it once.
+        """
+        rest, most = [], 1
+        sizes = self._code.sizes.get(access.array, ())
+        if access.copies == 1 or len(sizes) != len(access.indices):
+            return access.copies
+        for index, size in zip(access.indices, sizes, strict=True):
+            if index.linear is None:
+                return access.copies
+            if index.of - fast:
+                most *= size
+            else:
+                rest.append(_place(index.linear))
+        key = (access.array, access.writes, *rest)
+        copies = min(access.copies, max(0, most - reached[key]))
+        reached[key] += copies
+        return copies
 
     def _through_memory(self, result: Result, variables: tuple[str, ...]) -> list[tuple[Span, str]]:
         """Dependences of an iteration on words that iterations before it have written."""

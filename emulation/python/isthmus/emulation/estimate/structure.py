@@ -179,6 +179,8 @@ class Code(msgspec.Struct, frozen=True):
     """DATAFLOW regions whose processes pass words of streams."""
     work_items: Literal["none", "sequential", "pipelined"] = "none"
     """How the calls of a kernel in OpenCL C, one a work-item, follow each other."""
+    sizes: dict[str, tuple[int, ...]] = {}
+    """Of arrays, in each dimension."""
 
 
 class Span(msgspec.Struct, frozen=True):
