@@ -1,20 +1,15 @@
 """References of the host's speed: what they cost, and which rows they explain.
 
-``cost``: time of a reading, its share of a run, and a 4 KiB copy right after a reading against one
-without. ``candidates``: rows of a device beside the references that Isthmus reads and some that it
-does not, in turn; with ``--load`` beside busy loops half of the time. ``correlations``: the same
-from the readings of run files. Spread is the interquartile range.
+Prints the time of a reading, its share of a run, and a 4 KiB copy right after a reading against one
+without. Of run files: correlations of rows with the readings. Spread is the interquartile range.
 """
 
 from __future__ import annotations
 
 import argparse
 import gzip
-import itertools
 import os
-import subprocess
 import tempfile
-import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager, redirect_stderr, redirect_stdout
 from pathlib import Path
@@ -22,8 +17,7 @@ from pathlib import Path
 import msgspec
 import numpy as np
 import pandas as pd
-from common import ROOT, heading, ratio_text
-from load import busy
+from common import heading, ratio_text
 from numpy.typing import NDArray
 
 from isthmus.errors import IsthmusError
@@ -32,17 +26,8 @@ from isthmus.measure.discovery import FoundDevice, resolve
 from isthmus.measure.supervisor import WorkerProcess
 from isthmus.results.run_file import HostReading, Point, Run
 
-SOURCE = ROOT / "benchmarks" / "bare" / "host_references.cpp"
 OWN = ("system_call_s", "copy_s", "arithmetic_s")
-SIZES = (1, 4 << 10, 4 << 20, 64 << 20)
 KINDS = ("aligned", "pageable", "pinned")
-ROWS = (("read", 1, "aligned"), ("read", 1, "pinned"),
-        *(("write", size, kind) for size in SIZES for kind in KINDS))  # fmt: skip
-"""Rows beside candidates, as far as a device has them."""
-WINDOW_S = 0.5
-"""Medians over so long are correlated: most of the variation is slower than a visit."""
-LOADED_S = 3.0
-"""Busy loops run for so long, then pause for as long."""
 SAMPLES = 25
 FEWEST = 8
 """Pairs of values that a correlation needs to be shown."""
@@ -147,74 +132,6 @@ def readings_of_run(address: str) -> tuple[list[tuple[bool, float]], float, floa
     return taken, sum(s for _, s in taken), times[-1] - times[0]
 
 
-class Candidates:
-    """The program with references that Isthmus does not read."""
-
-    def __init__(self, stack: ExitStack) -> None:
-        program = Path(stack.enter_context(tempfile.TemporaryDirectory())) / "host_references"
-        compiler = os.environ.get("CXX", "c++")
-        options = ("-std=c++20", "-O2", "-pthread")
-        subprocess.run([compiler, *options, SOURCE, "-o", program], check=True)
-        self._program = stack.enter_context(
-            subprocess.Popen(
-                [program],
-                stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, bufsize=1,
-            )
-        )  # fmt: skip
-        assert self._program.stdin
-        stack.callback(self._program.stdin.close)
-        self.names = self._line()
-
-    def _line(self) -> list[str]:
-        assert self._program.stdout
-        return self._program.stdout.readline().split()
-
-    def read(self) -> dict[str, float]:
-        """Seconds of each reference."""
-        assert self._program.stdin
-        self._program.stdin.write("\n")
-        return dict(zip(self.names, map(float, self._line()), strict=True))
-
-
-def candidates(devices: Sequence[str], seconds: float, loops: int) -> None:
-    """Prints correlations of rows with references, measured in turn."""
-    for address in devices:
-        beside = f", {loops} busy loops half of the time" if loops else ""
-        heading(f"References beside rows of {address}{beside}")
-        values = in_turn(address, seconds, loops)
-        rows = [name for name in values if name.startswith("row ")]
-        references = [name for name in values if name not in rows]
-        show({row[4:]: (values[row], {one: values[one] for one in references}) for row in rows})
-
-
-def in_turn(address: str, seconds: float, loops: int) -> dict[str, NDArray[np.float64]]:
-    """Logarithms of rows and references, of medians over windows."""
-    windows: dict[int, dict[str, list[float]]] = {}
-    with ExitStack() as stack, ExitStack() as load:
-        more = Candidates(stack)
-        device = stack.enter_context(visitor(address))
-        rows = [row for row in ROWS if has(device, row)]
-        began = time.monotonic()
-        loaded = False
-        while (now := time.monotonic() - began) < seconds:
-            if loops and (int(now / LOADED_S) % 2 == 1) != loaded:
-                loaded = not loaded
-                load.enter_context(busy(loops)) if loaded else load.close()
-            window = windows.setdefault(int(now / WINDOW_S), {})
-            speed = device.reading()
-            for name in OWN:
-                window.setdefault(name, []).append(getattr(speed, name))
-            for name, value in more.read().items():
-                window.setdefault(name, []).append(value)
-            for operation, size, memory in rows:
-                row = f"row {operation} {size} {memory}"
-                samples = device.visit(operation, size, memory, SAMPLES if size < 1 << 20 else 3)
-                window.setdefault(row, []).append(float(np.median(samples)))
-    names = dict.fromkeys(itertools.chain.from_iterable(windows.values()))
-    whole = [window for window in windows.values() if len(window) == len(names)]
-    return {name: np.log([np.median(window[name]) for window in whole]) for name in names}
-
-
 def has(device: Visitor, row: tuple[str, int, str]) -> bool:
     """Whether a device can measure a row."""
     try:
@@ -299,17 +216,10 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("runs", nargs="*", type=Path, help="run files for correlations")
     parser.add_argument("--device", action="append", help="default: host, opencl:pocl, null:2us")
-    parser.add_argument("--parts", default="", help="cost,candidates; default: both, or neither")
     parser.add_argument("--pairs", type=int, default=200, help="of copies, with and without")
-    parser.add_argument("--seconds", type=float, default=60.0, help="of candidates, per device")
-    parser.add_argument("--load", type=int, default=0, help="busy loops, half of the time")
     chosen = parser.parse_args()
-    devices = chosen.device or ["host", "opencl:pocl", "null:2us"]
-    parts = chosen.parts.split(",") if chosen.parts or chosen.runs else ["cost", "candidates"]
-    if "cost" in parts:
-        cost(devices, chosen.pairs)
-    if "candidates" in parts:
-        candidates(devices, chosen.seconds, chosen.load)
+    if not chosen.runs:
+        cost(chosen.device or ["host", "opencl:pocl", "null:2us"], chosen.pairs)
     for path in chosen.runs:
         correlations(path)
 

@@ -1,17 +1,19 @@
 """Verdicts on the cases of ``planted_cases.py``: how often they name a fault, or invent one.
 
-As in ``verdicts.py`` the emulated card gives the times, which are written down as a host would have
-measured them. Boards, sizes, noise and numbers of processes are others than there.
+The emulated card gives the times, with a board that has the fault. They are written down as a host
+would have measured them: processes and samples that scatter, beside what the system would show of
+such a machine (``tests/planted.py``).
 """
 
 from __future__ import annotations
 
 import argparse
 import importlib
+import subprocess
 import sys
 import tempfile
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -27,7 +29,6 @@ from planted_cases import (
     Times,
     both,
 )
-from verdicts import simulate
 
 from isthmus import boards, checks
 from isthmus.analysis.findings import Finding, findings
@@ -50,6 +51,26 @@ TOGETHER = 8
 """Emulated cards in one run: each has a process with buffers of the largest size."""
 HEDGES = {"hidden_check", "device_or_user", "below_known", "no_large_copy"}
 """Kinds of causes that name no fault."""
+
+
+def simulate(
+    addresses: list[str], out: Path, sizes: Sequence[int], operations: Sequence[str]
+) -> dict[str, Times]:
+    """Seconds of each copy on each emulated card; ``out``: the run, made where it is not there."""
+    command = [
+        sys.executable, "-m", "isthmus", "run", "transfer", "--out", str(out),
+        "--bytes", ",".join(map(str, sizes)), "--operation", ",".join(operations),
+    ]  # fmt: skip
+    for address in addresses:
+        command += ["--device", address]
+    if not out.exists():
+        subprocess.run(command, check=True, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    simulated = run_file.load(out)
+    found: dict[str, dict[tuple[str, int], float]] = {address: {} for address in addresses}
+    for one in simulated.points:
+        seconds = float(np.median(one.reruns[0].seconds("simulated")))
+        found[one.device][one.operation, one.bytes] = seconds
+    return found
 
 
 def changes(case: Case, on: tuple[str, Keys]) -> tuple[str, dict[str, str]]:

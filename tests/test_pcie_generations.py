@@ -10,9 +10,9 @@ from typing import NamedTuple
 
 import pytest
 
+import pcie_packets as tlp
 from isthmus import _core, boards
 from isthmus.backends import registry
-from isthmus.models import tlp
 from isthmus.models.pcie import Link, path_of
 
 BACKEND = _core.load_backend(str(registry()["card"].library))

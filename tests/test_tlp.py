@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from isthmus.models import tlp
+import pcie_packets as tlp
 
 SIZES = st.sampled_from([128, 256, 512, 1024, 2048, 4096])
 ADDRESSES = st.integers(0, 1 << 48)

@@ -37,8 +37,7 @@ def isthmus(*arguments: str) -> str:
 def printed(*arguments: str) -> str:
     """A command and what it prints, but for the files that it wrote."""
     with TemporaryDirectory() as folder:
-        kept = ("--out", folder) if len(arguments) > 1 else ()  # a list of figures writes no file
-        out = isthmus(*arguments, *kept).partition("\n\nPage with the plots")[0].rstrip()
+        out = isthmus(*arguments, "--out", folder).partition("\n\nPage with the plots")[0].rstrip()
     return f"```\n$ isthmus {' '.join(arguments)}\n{out}\n```\n"
 
 
@@ -57,15 +56,18 @@ def figures(source: str) -> str:
     return "\n".join(lines) + "\n"
 
 
+def without_points(tables: str) -> str:
+    """The tables of residuals without that of single points, which the command prints."""
+    before, _, points = tables.partition("### Points\n")
+    return f"\n{before}{points[points.index('### ') :]}\n"
+
+
 def parts(validation: residuals.Validation) -> Mapping[str, Mapping[str, Callable[[], str]]]:
     """Pages by name, each with its parts by name and what makes them."""
     return {
-        "models.md": {"residuals": lambda: f"\n{residuals.render(validation, 'md')}\n"},
+        "models.md": {"residuals": lambda: without_points(residuals.render(validation, "md"))},
         "mmio.md": {"figures": lambda: figures("mmio")},
-        "reproduce.md": {
-            "example": lambda: printed("reproduce", "mmio/read-latency"),
-            "list": lambda: printed("reproduce"),
-        },
+        "reproduce.md": {"example": lambda: printed("reproduce", "mmio/read-latency")},
     }
 
 

@@ -12,7 +12,18 @@ from typing import Any
 
 import typer
 
-from isthmus import backends, boards, checks, cli, errors, importers, models, reporters, studies
+from isthmus import (
+    backends,
+    boards,
+    checks,
+    cli,
+    errors,
+    importers,
+    models,
+    published,
+    reporters,
+    studies,
+)
 from isthmus.analysis import flags
 from isthmus.boards.board import text as value_text
 from isthmus.boards.table import TABLE
@@ -182,6 +193,19 @@ def formats() -> str:
     )
 
 
+def published_page() -> str:
+    """Every figure of the published sources, and how it is reproduced."""
+    parts = ["# Published figures\n\n`isthmus reproduce NAME` puts them beside ours.\n"]
+    for source in published.sources().values():
+        rows = [
+            (f"`{one.name}`", one.title, one.state, one.because or one.note)
+            for one in source.figures
+        ]
+        parts.append(f"## {source.name}\n\n{source.by}: {source.title}\n")
+        parts.append(table(("figure", "what", "points", "note"), rows))
+    return "\n".join(parts)
+
+
 def flags_page() -> str:
     """Every flag of a row."""
     own = [(f"`{name}`", meaning, "") for name, meaning in flags.OWN.items()]
@@ -251,6 +275,7 @@ PAGES: Mapping[str, Callable[[], str]] = {
     "flags": flags_page,
     "formats": formats,
     "models": models_page,
+    "published": published_page,
     "run_file": run_file_page,
     "studies": studies_page,
 }

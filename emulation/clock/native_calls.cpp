@@ -6,6 +6,7 @@
 #include <string_view>
 
 #include "calls.hpp"
+#include "host_events.hpp"
 #include "last_call.hpp"
 #include "leaving.h"
 #include "library.hpp"
@@ -212,6 +213,7 @@ ISTHMUS_INTERPOSED void write_buffer(void* buffer, const void* source, std::size
   if (is_of_program(__builtin_return_address(0))) {
     note_call(ApiCall::write_buffer, {}, bytes, offset);
   }
+  const HostCopy copy(bytes);
   real_write(buffer, source, bytes, offset);
 }
 
@@ -221,6 +223,7 @@ ISTHMUS_INTERPOSED void read_buffer(void* buffer, void* target, std::size_t byte
     note_call(ApiCall::read_buffer, {}, bytes, offset);
     note_look(real_address(buffer));
   }
+  const HostCopy copy(bytes);
   real_read(buffer, target, bytes, offset);
 }
 

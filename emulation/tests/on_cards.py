@@ -41,13 +41,17 @@ XRT = """
 #include <xrt/xrt_kernel.h>
 """
 
-WITH_BOTH_SHIMS = pytest.mark.parametrize("card_exec", ["xrt", "own"], indirect=True)
+if CHOSEN_XRT := os.environ.get("ISTHMUS_TEST_XRT", ""):
+    os.environ["XILINX_XRT"] = CHOSEN_XRT
+"""Installation of XRT that programs are built against and run with; empty: the usual one."""
+SHIMS = ["own"] if CHOSEN_XRT else ["xrt", "own"]
+WITH_BOTH_SHIMS = pytest.mark.parametrize("card_exec", SHIMS, indirect=True)
 """A test that runs once with XRT's emulation shim, once with our own."""
 BOTH_ON_REQUEST = pytest.mark.parametrize(
-    "card_exec", ["xrt", "own"] if os.environ.get("ISTHMUS_TEST_BOTH") else ["xrt"], indirect=True
+    "card_exec", SHIMS if os.environ.get("ISTHMUS_TEST_BOTH") else SHIMS[:1], indirect=True
 )
 """The same for tests with threads, where our own shim was once seen to fail: on request alone."""
-SHIM = os.environ.get("ISTHMUS_TEST_SHIM", "xrt")
+SHIM = os.environ.get("ISTHMUS_TEST_SHIM", "own" if CHOSEN_XRT else "xrt")
 """Shim of all other tests: with ``own`` they show what our own shim lacks."""
 IN_VERILOG = pytest.mark.skipif(shutil.which("verilator") is None, reason="no verilator here")
 PROBE = """
@@ -112,14 +116,16 @@ Made = Callable[[str], Path]
 def emulated() -> None:
     """Skips where there is no XRT."""
     try:
-        emulation.prepare(["u250"]).close()
+        emulation.prepare(["u250"], shim="own" if SHIM == "own" else "xrt").close()
     except NoDeviceError as error:
         pytest.skip(f"no XRT behind which a card is emulated: {error}")
 
 
 def _compile(absent: str, *arguments: object) -> None:
     """Skips where the compiler says that something is absent."""
-    options = ("-std=c++17", "-w", "-pthread", "-I/usr/include/xrt")
+    options = ["-std=c++17", "-w", "-pthread", "-I/usr/include/xrt"]
+    if CHOSEN_XRT:
+        options[3:] = [f"-I{CHOSEN_XRT}/include", f"-L{CHOSEN_XRT}/lib"]
     command = [os.environ.get("CXX", "c++"), *options, *map(str, arguments)]
     made = subprocess.run(command, capture_output=True, text=True, check=False)
     if absent in made.stderr:
@@ -139,7 +145,8 @@ def _headers() -> Path:
 
 
 def compiled(source: Path, program: Path, libraries: Sequence[str] = NATIVE) -> Path:
-    _compile("cannot find", "-include", _headers(), source, "-o", program, *libraries)
+    linking = [f"-Wl,-rpath-link,{CHOSEN_XRT}/lib"] if CHOSEN_XRT else []
+    _compile("cannot find", "-include", _headers(), source, "-o", program, *libraries, *linking)
     return program
 
 

@@ -1,4 +1,4 @@
-"""Packets that cocotbext-pcie makes, against isthmus.models.tlp: run by tests/test_rtl.py."""
+"""Packets that cocotbext-pcie makes, against tests/pcie_packets.py: run by tests/test_rtl.py."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from cocotb.triggers import Timer
 from cocotbext.pcie.core import Device, Endpoint, RootComplex
 from cocotbext.pcie.core.tlp import TlpType
 
-from isthmus.models import tlp
+import pcie_packets as tlp
 
 ROOM = 1 << 16
 WRITES = (TlpType.MEM_WRITE, TlpType.MEM_WRITE_64)

@@ -283,8 +283,9 @@ std::span<const std::byte> Device::copy_from_card(std::uint64_t address, std::ui
 
 void Device::spend_on_transfer(Direction direction, std::uint64_t address, std::uint64_t bytes) {
   ++meter_->slot().transfers;
-  meter_->spend(cost_of(direction, address, bytes), direction == Direction::h2d ? "write" : "read",
-                "", bytes);
+  const Cost cost = cost_of(direction, address, bytes);
+  meter_->spend(cost, direction == Direction::h2d ? "write" : "read", "", bytes,
+                facts_of(direction, address, bytes));
 }
 
 void Device::spend_on_copy_between_cards(Direction direction, std::uint64_t address,

@@ -214,6 +214,16 @@ std::vector<PortWork> Reach::ports() const {
   return ports;
 }
 
+std::vector<Moved> Reach::moved() const {
+  std::vector<Moved> all;
+  for (const Traffic& traffic : traffic_) {
+    all.push_back({.argument = traffic.buffer == nullptr ? "" : *traffic.buffer->name,
+                   .memory = traffic.memory == nullptr ? "" : traffic.memory->name,
+                   .work = traffic.work});
+  }
+  return all;
+}
+
 void Warnings::tell(const std::string& key, const std::string& text) {
   if (!fatal_file_.empty()) {
     std::ofstream(fatal_file_, std::ios::app) << text << '\n';
@@ -392,7 +402,11 @@ KernelOutcome outcome_of(const KernelRun& run, std::uint64_t sweeps) {
   }
   bytes = product(run, bytes, sweeps);
   const Time memory = run.timing->kernel(ports, static_cast<std::int64_t>(sweeps));
-  return {.duration = memory, .bytes = bytes, .memory = memory};
+  return {.duration = memory,
+          .bytes = bytes,
+          .memory = memory,
+          .moved = run.reach->moved(),
+          .sweeps = static_cast<std::int64_t>(sweeps)};
 }
 
 std::unique_ptr<KernelModel> make_kernel(const ComputeUnit& unit,

@@ -129,9 +129,9 @@ void Meter::spend(const Cost& cost) {
   slot_->elapsed_fs += static_cast<std::uint64_t>(cost.total());
 }
 
-void Meter::spend(const Cost& cost, const char* kind, const std::string& name,
-                  std::uint64_t bytes) {
-  event(kind, name, now(), cost.total(), bytes);
+void Meter::spend(const Cost& cost, const char* kind, const std::string& name, std::uint64_t bytes,
+                  const std::string& more) {
+  event(kind, name, now(), cost.total(), bytes, more);
   spend(cost);
 }
 
@@ -154,6 +154,14 @@ void Meter::record_kernel(std::uint64_t begin, Time duration, const std::string&
   event("kernel", name, begin, duration, outcome.bytes, more);
   slot_->kernel_fs += static_cast<std::uint64_t>(duration);
   slot_->kernel_bytes += outcome.bytes;
+}
+
+void Meter::note_facts(const std::string& instance, const std::string& facts) {
+  std::string& last = facts_[instance];
+  if (events_ && last != facts) {
+    last = facts;
+    std::fprintf(events_.get(), "facts\t%s\t%s\n", instance.c_str(), facts.c_str());
+  }
 }
 
 void Meter::note_computing(const ComputeUnit& unit, const Computing& computing) {

@@ -166,6 +166,7 @@ void add_phase(Bridge& bridge, double least, double cycles, double most) {
   KernelOutcome& all = bridge.estimated;
   all.bytes += moved.bytes;
   all.memory += moved.memory;
+  all.add(moved.moved);
   all.duration += std::max(moved.memory, time(cycles));
   all.computing.least += time(least);
   all.computing.time += time(cycles);

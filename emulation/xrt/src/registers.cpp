@@ -221,8 +221,7 @@ void Device::advance_flows() {
       continue;
     }
     unit.end = static_cast<std::int64_t>(ended.end - meter_->now()) > 0 ? ended.end : meter_->now();
-    meter_->record_kernel(ended.began, static_cast<Time>(unit.end - ended.began),
-                          unit.place.instance, ended.outcome);
+    record_kernel(unit, ended.began, static_cast<Time>(unit.end - ended.began), ended.outcome);
   }
   tell_next_end();
 }
@@ -306,7 +305,7 @@ void Device::start(Unit& unit) {
   unit.end = meter_->now() + static_cast<std::uint64_t>(outcome.duration);
   tell_next_end();
   meter_->begin_kernel();
-  meter_->record_kernel(meter_->now(), lasts, unit.place.instance, outcome);
+  record_kernel(unit, meter_->now(), lasts, outcome);
 }
 
 /// One that starts itself again ends with the run that it is in.

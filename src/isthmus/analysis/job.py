@@ -7,10 +7,10 @@ scheduled (``isthmus.models.pipeline``), and the simplest of the fastest is advi
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import NamedTuple
 
-from isthmus.analysis.advice import added, copies, maps
+from isthmus.analysis.advice import copies, maps
 from isthmus.analysis.context import each, time_of
 from isthmus.analysis.ratios import first_bank
 from isthmus.analysis.summary import THROUGH_EMULATION, resolved
@@ -292,15 +292,6 @@ def costs_of_rows(
             "measured: leave out the run files, and advise measures them"
         )
     return found
-
-
-def with_host(cost: Cost, before: Interval, after: Interval) -> Cost:
-    """A cost with what the host does besides: copies, and the software of an API."""
-    return replace(
-        cost,
-        host_before=added(cost.host_before, before),
-        host_after=added(cost.host_after, after),
-    )
 
 
 def apart(copy: Copy | None, both: Interval | None) -> Copy | None:

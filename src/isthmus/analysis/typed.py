@@ -17,15 +17,13 @@ from isthmus.results.run_file import Run
 if TYPE_CHECKING:
     import pandas as pd
 
-OF_RUN = ("host", "device_name", "started")
-"""Columns that each row has of its run: the machine, the device's own name, when the run began."""
 _DATES = frozenset({"started"})
 _REAL = ("_s", "_Bps", "_share", "seconds")
 """Endings of the names of columns that are floats, even if all values are whole."""
 
 
 def with_run(frame: Frame, run: Run) -> Frame:
-    """The rows with ``OF_RUN`` as last columns; of an import the date is not known."""
+    """The rows with their host, device name and start as last columns; an import has no date."""
     names = {device.address: device.name for device in run.devices}
     return frame.assign(
         host=str(run.environment.get("host", "")),

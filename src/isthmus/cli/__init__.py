@@ -8,6 +8,7 @@ import signal
 import sys
 import time
 import traceback
+from collections.abc import Callable
 from typing import Annotated, NoReturn
 
 import typer
@@ -31,7 +32,9 @@ from isthmus.cli import (
     run,
     show,
 )
-from isthmus.command import App
+from isthmus.cli.declared import DeclaringCommand
+from isthmus.cli.study_help import StudyCommand
+from isthmus.command import App, Command
 from isthmus.errors import IsthmusError
 from isthmus.output import put, tell, warn
 from isthmus.system import launcher
@@ -70,12 +73,41 @@ def _options(
     """Measures, explains and judges the crossing between a host and its accelerators."""
 
 
-for module in (
-    devices, doctor, judge, run, repeat, show, report, export, compare, importing, fleet, cite,
-    advise, reproduce, anonymise,
-    model, card,
-):  # fmt: skip
-    module.add_to(app)
+_COMMANDS: tuple[tuple[str, Callable[..., object], type[Command], str], ...] = (
+    ("devices", devices.devices, Command, "What is here, what each can do, what is missing."),
+    ("doctor", doctor.doctor, Command,
+     "Check what keeps a device from its best; measures nothing."),
+    ("judge", judge.judge_files, Command,
+     "Say whether what another tool printed is normal, and why not."),
+    ("run", run.run, StudyCommand,
+     "Measure a study on devices. A study's axes are also options, such as --bytes 1:4Ki: "
+     "isthmus run STUDY --help lists them."),
+    ("repeat", repeat.repeat, repeat.PermittingCommand,
+     "Measure again as a run was measured, and say what changed."),
+    ("show", show.show, Command, "Show what a run found; or its points, as a table or as data."),
+    ("report", report.report, Command, "Write a self-contained page about run files."),
+    ("export", export.export, Command, "Write a run's rows or samples as CSV, JSON or Parquet."),
+    ("compare", compare.compare, Command,
+     "Say what changed between runs: faster, slower, the same."),
+    ("import", importing.import_files, Command,
+     "Make run files of outputs of other programs: nvbandwidth, clpeak, OSU, ..."),
+    ("fleet", fleet.fleet, Command, "Say which of many machines are slower than their like."),
+    ("cite", cite.cite, Command, "Write BibTeX and a paragraph on the method for a paper."),
+    ("advise", advise.advise, DeclaringCommand,
+     "Say which API, memory and number of transfers in flight move data of SIZE best, "
+     "from run files or from a short measurement of --device."),
+    ("reproduce", reproduce.reproduce, DeclaringCommand,
+     "Show published figures beside Isthmus's own: on the emulated card at once, on a board with "
+     "--device. Without a name: the list of all figures, and how far each is reproduced."),
+    ("anonymise", anonymise.anonymise, Command,
+     "Write a copy of a run file without host names, serial numbers, UUIDs, network "
+     "addresses, users and paths; all figures stay."),
+)  # fmt: skip
+"""Name, function, class and help of each command, in the order of the help."""
+for _name, _function, _class, _help in _COMMANDS:
+    app.command(name=_name, cls=_class, help=_help)(_function)
+for _group in (model, card):
+    _group.add_to(app)
 
 
 def main() -> NoReturn:

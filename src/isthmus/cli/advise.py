@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from isthmus.cli.declared import DeclaringCommand, separated
+from isthmus.cli.declared import separated
 from isthmus.errors import GATE_FAILED, UsageError, analysing
 from isthmus.output import put
 from isthmus.thresholds import ADVISED
@@ -27,16 +27,6 @@ _STEP = 4
 _LEVELS = 7
 _ROUNDED = 1000
 """A size is rounded up by less than one part in this, so that it divides into equal chunks."""
-
-
-def add_to(app: typer.Typer) -> None:
-    """Registers the command."""
-    app.command(
-        name="advise",
-        cls=DeclaringCommand,
-        help="Say which API, memory and number of transfers in flight move data of SIZE best, "
-        "from run files or from a short measurement of --device.",
-    )(advise)
 
 
 def advise(

@@ -10,15 +10,6 @@ import typer
 from isthmus.output import put
 
 
-def add_to(app: typer.Typer) -> None:
-    """Registers the command."""
-    app.command(
-        name="anonymise",
-        help="Write a copy of a run file without host names, serial numbers, UUIDs, network "
-        "addresses, users and paths; all figures stay.",
-    )(anonymise)
-
-
 def anonymise(
     run: Annotated[Path, typer.Argument(help="run file")],
     out: Annotated[Path, typer.Option(help="file to write; never overwritten")],

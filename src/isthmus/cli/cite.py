@@ -10,11 +10,6 @@ import typer
 from isthmus.output import put
 
 
-def add_to(app: typer.Typer) -> None:
-    """Registers the command."""
-    app.command(name="cite", help="Write BibTeX and a paragraph on the method for a paper.")(cite)
-
-
 def cite(
     run: Annotated[Path, typer.Argument(help="run file")],
     form: Annotated[str, typer.Option("--format", help="text, bibtex or json")] = "text",

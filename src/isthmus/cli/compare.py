@@ -20,13 +20,6 @@ _WITH_FIRST_LINE = ("summary", "md")
 """Formats that begin with the gate's line; of others it goes to stderr, as they are data."""
 
 
-def add_to(app: typer.Typer) -> None:
-    """Registers the command."""
-    app.command(name="compare", help="Say what changed between runs: faster, slower, the same.")(
-        compare
-    )
-
-
 def compare(
     base: Annotated[Path, typer.Argument(help="run file, or a folder of run files")],
     new: Annotated[list[Path], typer.Argument(help="the same; several are one side")],

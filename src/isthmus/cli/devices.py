@@ -14,11 +14,6 @@ if TYPE_CHECKING:
     from isthmus.measure import discovery
 
 
-def add_to(app: typer.Typer) -> None:
-    """Registers the command."""
-    app.command(name="devices", help="What is here, what each can do, what is missing.")(devices)
-
-
 def devices(
     as_json: Annotated[bool, typer.Option("--json", help="for programs")] = False,
     no_wait: Annotated[

@@ -28,13 +28,6 @@ _CHECK = 18
 _NO_LINK = "no PCIe link to check"
 
 
-def add_to(app: typer.Typer) -> None:
-    """Registers the command."""
-    app.command(name="doctor", help="Check what keeps a device from its best; measures nothing.")(
-        doctor
-    )
-
-
 def doctor(
     device: Annotated[
         list[str] | None, typer.Argument(help="as isthmus run --device has it; else all real ones")

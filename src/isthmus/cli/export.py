@@ -10,13 +10,6 @@ import typer
 from isthmus.output import put, put_bytes
 
 
-def add_to(app: typer.Typer) -> None:
-    """Registers the command."""
-    app.command(name="export", help="Write a run's rows or samples as CSV, JSON or Parquet.")(
-        export
-    )
-
-
 def export(
     run: Annotated[Path, typer.Argument(help="run file")],
     out: Annotated[Path, typer.Option(help="file to write, never overwritten; - for stdout")],

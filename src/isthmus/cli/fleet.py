@@ -20,11 +20,6 @@ _SKEW = timedelta(minutes=10)
 """Most by which a node's clock may be ahead: clocks that NTP sets differ by less than a second."""
 
 
-def add_to(app: typer.Typer) -> None:
-    """Registers the command."""
-    app.command(name="fleet", help="Say which of many machines are slower than their like.")(fleet)
-
-
 def fleet(
     folder: Annotated[Path, typer.Argument(help="folder of run files, of one machine each")],
     baseline: Annotated[

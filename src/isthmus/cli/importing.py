@@ -11,14 +11,6 @@ import typer
 from isthmus.output import put
 
 
-def add_to(app: typer.Typer) -> None:
-    """Registers the command."""
-    app.command(
-        name="import",
-        help="Make run files of outputs of other programs: nvbandwidth, clpeak, OSU, ...",
-    )(import_files)
-
-
 def import_files(
     files: Annotated[list[Path], typer.Argument(help="outputs of other programs")],
     out: Annotated[

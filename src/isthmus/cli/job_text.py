@@ -18,8 +18,6 @@ if TYPE_CHECKING:
 
 _REACHED = 1.1
 """Time over the limit up to which the limit is reached."""
-_BESIDE = 1.01
-"""Time of both directions over that of the longer one, up to which the link is full duplex."""
 _WHOLE_BANK = 0.95
 """Share of a bank's rate from which the bank is the limit."""
 _LIMITS = {
@@ -124,12 +122,8 @@ def _limit(answer: Answer) -> str:
     best = found.best
     resource, seconds = best.limit
     name = _LIMITS[resource]
-    duplex = stages.into.data > 0 and stages.out.data > 0
-    if (
-        resource.startswith("link")
-        and duplex
-        and stages.both <= _BESIDE * max(stages.into.data, stages.out.data)
-    ):
+    both_ways = stages.into.data > 0 and stages.out.data > 0
+    if resource.startswith("link") and both_ways and stages.is_full_duplex:
         name += ", full duplex"
     if resource == "both directions":
         name = (

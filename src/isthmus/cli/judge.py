@@ -19,13 +19,6 @@ MOST_BYTES = 16 << 20
 """Of all texts together: outputs have some kilobytes."""
 
 
-def add_to(app: typer.Typer) -> None:
-    """Registers the command."""
-    app.command(name="judge", help="Say whether what another tool printed is normal, and why not.")(
-        judge_files
-    )
-
-
 def judge_files(
     files: Annotated[
         list[Path] | None, typer.Argument(help="pasted output; - or nothing: what is piped in")

@@ -18,7 +18,7 @@ _MOST_CODE = 6
 """Largest exit code of isthmus; a launcher may end with others."""
 
 
-class _PermittingCommand(DeclaringCommand):
+class PermittingCommand(DeclaringCommand):
     """A command with the permissions of all backends: they are not taken from a run file."""
 
     runs = ("run",)
@@ -26,14 +26,6 @@ class _PermittingCommand(DeclaringCommand):
     def declared(self) -> list[RunOption]:
         """Switches that allow harmful actions."""
         return [option for option in super().declared() if option.permission]
-
-
-def add_to(app: typer.Typer) -> None:
-    """Registers the command."""
-    app.command(
-        name="repeat", cls=_PermittingCommand,
-        help="Measure again as a run was measured, and say what changed.",
-    )(repeat)  # fmt: skip
 
 
 def repeat(

@@ -14,11 +14,6 @@ _MOST_POINTS = 20_000
 """Most points of a page: it takes a minute and 1 GB, and no browser likes more."""
 
 
-def add_to(app: typer.Typer) -> None:
-    """Registers the command."""
-    app.command(name="report", help="Write a self-contained page about run files.")(report)
-
-
 def report(
     runs: Annotated[list[Path], typer.Argument(help="run files")],
     out: Annotated[

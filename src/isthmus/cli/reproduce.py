@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, NamedTuple
 
 import typer
 
-from isthmus.cli.declared import DeclaringCommand, separated
+from isthmus.cli.declared import separated
 from isthmus.cli.run import failed, fresh_name, positive
 from isthmus.errors import GATE_FAILED, NoDeviceError, UsageError
 from isthmus.output import put, warn
@@ -32,17 +32,6 @@ _INTERVAL = 3
 """Column of the intervals."""
 CANNOT_TELL = "cannot tell"
 """In place of a residual whose interval holds agreement and a large residual."""
-
-
-def add_to(app: typer.Typer) -> None:
-    """Registers the command."""
-    app.command(
-        name="reproduce",
-        cls=DeclaringCommand,
-        help="Show published figures beside Isthmus's own: on the emulated card at once, on a "
-        "board with --device. Without a name: the list of all figures, and how far each is "
-        "reproduced.",
-    )(reproduce)
 
 
 class _Settings(NamedTuple):

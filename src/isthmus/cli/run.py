@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from isthmus.cli.study_help import StudyCommand
 from isthmus.errors import UsageError
 from isthmus.output import line, put
 from isthmus.system import launcher
@@ -23,16 +22,6 @@ if TYPE_CHECKING:
 
     from isthmus.results.run_file import Run
     from isthmus.studies import Study
-
-
-def add_to(app: typer.Typer) -> None:
-    """Registers the command."""
-    app.command(
-        name="run",
-        cls=StudyCommand,
-        help="Measure a study on devices. A study's axes are also options, such as --bytes 1:4Ki: "
-        "isthmus run STUDY --help lists them.",
-    )(run)
 
 
 def _axes(

@@ -10,13 +10,6 @@ import typer
 from isthmus.output import put
 
 
-def add_to(app: typer.Typer) -> None:
-    """Registers the command."""
-    app.command(name="show", help="Show what a run found; or its points, as a table or as data.")(
-        show
-    )
-
-
 def show(
     run: Annotated[Path, typer.Argument(help="run file")],
     form: Annotated[
@@ -43,10 +36,13 @@ def show(
     if points and form not in {None, "table"}:
         raise UsageError(f"--points has no effect with --format {form}")
     chosen = form or ("table" if points or study or operation or samples else "summary")
-    reporter = reporters.by_name(chosen, samples=samples)
+    # The summary needs no other reporter: loading them all takes a tenth of a second.
+    reporter = None
+    if chosen != "summary" or samples:
+        reporter = reporters.by_name(chosen, samples=samples)
     loaded = of_study_and_operations(run_file.load(run), study, operation)
     with analysing(run):
-        if reporter is summary.REPORTER and not samples:
+        if reporter is None:
             text = "\n".join(summary.lines(loaded, run)) + "\n"
         else:
             text = reporter.render(loaded, samples=samples)

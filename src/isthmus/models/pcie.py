@@ -10,11 +10,28 @@ from fractions import Fraction
 from typing import NamedTuple
 
 from isthmus.boards.board import Board
-from isthmus.models import tlp
 from isthmus.models.base import Figure, Model, Option
 
 _GIGATRANSFERS = {1: 2.5, 2: 5.0, 3: 8.0, 4: 16.0, 5: 32.0, 6: 64.0}
 """GT/s of one lane by generation; the first signalling rate of each revision of the standard."""
+
+COMPLETION_HEADER = 12
+"""Bytes of a completion's header. FLITs do not change the sizes of headers of whole dwords."""
+FIRST_64_BIT = 1 << 32
+"""The first address that needs 64 bits."""
+
+
+def around(flits: bool) -> int:
+    """Bytes around a packet: framing with its sequence number 4 and LCRC 4; in FLITs none.
+
+    A FLIT's checksum and sequence number serve all packets in it (sections 3.6 and 4.2.3).
+    """
+    return 0 if flits else 8
+
+
+def request_header(address: int) -> int:
+    """Bytes of a memory request's header: 12, above the first 4 GiB 16."""
+    return 16 if address >= FIRST_64_BIT else 12
 
 
 class Coding(NamedTuple):
@@ -67,8 +84,8 @@ class Link:
 
     def payload(self, max_payload: int = 256) -> float:
         """Bytes a second and direction left for the data of memory writes of ``max_payload``."""
-        around = tlp.request_header(tlp.FIRST_64_BIT) + tlp.around(self.coding.flits)
-        return self.raw * max_payload / (max_payload + around)
+        header = request_header(FIRST_64_BIT) + around(self.coding.flits)
+        return self.raw * max_payload / (max_payload + header)
 
 
 def link_of(attributes: Mapping[str, str]) -> Link | None:
@@ -179,8 +196,8 @@ def path_of(board: Board) -> Path:
         link,
         board.whole("link.max_payload_bytes"),
         board.whole("link.max_read_request_bytes"),
-        tlp.request_header(tlp.FIRST_64_BIT if above_4_gib else 0) + tlp.around(flits),
-        tlp.COMPLETION_HEADER + tlp.around(flits),
+        request_header(FIRST_64_BIT if above_4_gib else 0) + around(flits),
+        COMPLETION_HEADER + around(flits),
         acknowledge / board.number("link.acknowledge_every_bytes"),
         board.whole("link.user_bus_bytes"),
         board.hertz("link.user_clock_MHz"),

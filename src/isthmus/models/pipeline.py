@@ -23,6 +23,9 @@ from typing import NamedTuple
 
 _SIMULATED = 240
 """Items after which the schedule repeats: the time of further ones is their average."""
+_FULL_DUPLEX = 1.03
+"""Time of both directions together, over that of the slower one, up to which the link is full
+duplex: less is what the acknowledgements of the other direction cost."""
 
 
 @dataclass(frozen=True)
@@ -72,6 +75,11 @@ class Stages:
         apart = max(self.into.data, self.out.data)
         return max(apart, (self.into.data + self.out.data) / (1 + beside))
 
+    @property
+    def is_full_duplex(self) -> bool:
+        """Whether both directions together take as long as the slower one."""
+        return self.both <= _FULL_DUPLEX * max(self.into.data, self.out.data)
+
 
 class Limit(NamedTuple):
     """What an item costs at the least, however many buffer sets there are."""
@@ -92,12 +100,8 @@ def limit(stages: Stages) -> Limit:
     ]
     longest = max(alone, key=lambda one: one.seconds)
     together = Limit("both directions", stages.both)
-    return together if together.seconds > _MORE * longest.seconds else longest
-
-
-_MORE = 1.03
-"""Factor beyond which both directions together, not the slower one, limit a job: less is what the
-acknowledgements of the other direction cost."""
+    shares = not stages.is_full_duplex and together.seconds > longest.seconds
+    return together if shares else longest
 
 
 def total_s(stages: Stages, items: int, sets: int) -> float:
@@ -109,6 +113,17 @@ def total_s(stages: Stages, items: int, sets: int) -> float:
     whole = _scheduled(stages, _SIMULATED, sets)
     rate = (whole - _scheduled(stages, _SIMULATED // 2, sets)) / (_SIMULATED - _SIMULATED // 2)
     return whole + (items - _SIMULATED) * rate
+
+
+def one_thread_s(stages: Stages, items: int, sets: int) -> float:
+    """Seconds of ``items`` where one thread serves all sets.
+
+    The thread starts a kernel, moves the data of other items meanwhile, and waits for the kernel
+    then: one transfer at a time, beside one kernel.
+    """
+    moves = stages.serial - stages.launch - stages.kernel
+    period = max(moves, stages.kernel + stages.relaunch, stages.serial / sets)
+    return stages.serial + (items - 1) * period
 
 
 class _Direction:

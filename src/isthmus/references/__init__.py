@@ -17,7 +17,7 @@ import msgspec
 
 from isthmus.errors import UsageError
 from isthmus.models.pcie import Link
-from isthmus.references.reference import Known, Links, Memory, Peer, Reference
+from isthmus.references.reference import About, Known, Links, Memory, Peer, Reference
 from isthmus.registration import loaded
 from isthmus.text import known as one_of
 
@@ -29,17 +29,8 @@ _LINK = re.compile(r"(?:pcie ?)?gen ?([1-6]) ?x ?(1|2|4|8|12|16|32)", re.IGNOREC
 _SPEEDS = {1: 2.5, 2: 5.0, 3: 8.0, 4: 16.0, 5: 32.0, 6: 64.0}
 
 
-class _About(msgspec.Struct, forbid_unknown_fields=True):
-    name: str
-    title: str
-    kind: str = ""
-    words: list[str] = []
-    excludes: list[str] = []
-    engine: str = ""
-
-
 class _File(msgspec.Struct, forbid_unknown_fields=True):
-    reference: _About
+    reference: About
     link: Links = Links()
     memory: Memory | None = None
     peer: list[Peer] = []

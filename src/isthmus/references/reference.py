@@ -89,8 +89,8 @@ class Known(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         return self.high * UNITS[self.unit]
 
 
-class Reference(msgspec.Struct, frozen=True, kw_only=True):
-    """A board or an engine."""
+class About(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """What a board or an engine is, and which printed names are of it."""
 
     name: str
     title: str
@@ -100,6 +100,11 @@ class Reference(msgspec.Struct, frozen=True, kw_only=True):
     excludes: list[str] = []
     """Words that make it another board: ``laptop``."""
     engine: str = ""
+
+
+class Reference(About, frozen=True, kw_only=True):
+    """A board or an engine, with what such ones are known to reach."""
+
     link: Links = Links()
     memory: Memory | None = None
     peers: list[Peer] = []

@@ -79,8 +79,6 @@ XRT_IN_TIME = replace(
     cure=f"{XRT.cure}, or use card exec --clock wall, without --watch, --trace and --max-simulated",
 )
 """Newer ones have another scheduler: with 2.16 kernels do not end, and transfers take too long."""
-OWN_SHIM = replace(XRT, use="our shim", last=(2, 13), cure="leave out --shim")
-"""Its class tables are those of one version (emulation/shim/interface_2_13.hpp)."""
 GLIBC = Requirement(
     "glibc",
     "the virtual clock",

@@ -31,8 +31,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import NamedTuple
 
-from isthmus import built
-from isthmus.emulation import elf, requirements
+from isthmus.emulation import elf
+from isthmus.emulation.shims import own_shim
 from isthmus.errors import NoDeviceError
 from isthmus.system import private, xrt
 
@@ -82,9 +82,6 @@ _QUERIES: dict[tuple[int, ...], _Keys] = {
 _COUNT_CARDS = "_ZNK8xrt_core5hwemu6system17get_total_devicesEb"
 _NO_QUERY, _NOT_MODELLED = b"No such query request (%d)", b"not modelled: query no. %d"
 assert len(_NO_QUERY) == len(_NOT_MODELLED)
-OWN_SHIM_VERSION = "2.13"
-_TABLES = {"_ZTVN8xrt_core5hwemu6deviceE": 584, "_ZTVN8xrt_core5hwemu6systemE": 112}
-"""Bytes of the tables of virtual functions in XRT's shim, as emulation/shim/interface_2_13.hpp."""
 _NOTHING_DONE = b"\x31\xc0\xc3"  # xor eax, eax; ret
 
 
@@ -219,30 +216,6 @@ def root(
     path = private.folder("xrt", f"card-{digest.hexdigest()[:16]}")
     _fill(path / "lib", installation, files, links)
     return Root(path, cure)
-
-
-def own_shim(installation: xrt.Installation) -> Path:
-    """The shim of our own for the installed version of XRT.
-
-    Raises NoDeviceError where there is none for that version, or where XRT was built otherwise: the
-    sizes of its tables of virtual functions are compared with those that our shim has.
-    """
-    requirements.OWN_SHIM.check(installation.version)
-    own = built.FOLDER / "emulation" / "shim" / OWN_SHIM_VERSION / "libxrt_core.so.2"
-    if not own.exists():
-        raise NoDeviceError("Isthmus was built without its own shim for XRT: leave out --shim")
-    shim = installation.library(xrt.MODES[HW_EMU])
-    try:
-        symbols = elf.Library(shim.read_bytes()).symbols if shim else {}
-    except ValueError:
-        symbols = {}
-    sizes = {name: symbols[name].size for name in _TABLES if name in symbols}
-    if sizes != _TABLES:
-        raise NoDeviceError(
-            f"{installation.name} was built with other functions than the XRT "
-            f"{OWN_SHIM_VERSION} that our shim knows: leave out --shim"
-        )
-    return own
 
 
 def root_with(shim: Path, installation: xrt.Installation) -> Root:

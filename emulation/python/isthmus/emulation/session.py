@@ -165,7 +165,7 @@ def prepare(
     if not PROCESS.exists():
         raise NoDeviceError("Isthmus was built without its emulated card for XRT")
     glibc = requirements.glibc_version()
-    (requirements.XRT_IN_TIME if needs_times else requirements.XRT).check(installation.version)
+    _check(installation, shim, needs_times=needs_times)
     if clock != "wall":
         requirements.GLIBC.check(glibc)
     called = naming.of_cards(chosen, names)
@@ -199,7 +199,7 @@ def prepare(
     }
     if requirements.GLIBC.knows(glibc):  # last: what others preload may stand before it
         environment["LD_PRELOAD"] = f"{os.environ.get('LD_PRELOAD', '')} {CLOCK}".strip()
-    timed = requirements.XRT_IN_TIME.knows(installation.version)
+    timed = shim == "own" or requirements.XRT_IN_TIME.knows(installation.version)
     session = Session(directory, lock, environment, base.cure, timed)
     try:
         _write(session, chosen, called, clock, sws=shim == "xrt")
@@ -209,6 +209,12 @@ def prepare(
             raise IsthmusError(f"{directory}: {error.strerror}") from error
         raise
     return session
+
+
+def _check(installation: xrt.Installation, shim: ShimKind, *, needs_times: bool) -> None:
+    """Raises NoDeviceError for a version of XRT whose emulation shim is unknown."""
+    if shim == "xrt":
+        (requirements.XRT_IN_TIME if needs_times else requirements.XRT).check(installation.version)
 
 
 def _require_parts(board: Board) -> None:

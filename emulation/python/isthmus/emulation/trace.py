@@ -5,8 +5,9 @@ Format: "Trace Event Format" of the Chromium project; times in it are microsecon
 
 from __future__ import annotations
 
+import itertools
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import NamedTuple
 
@@ -14,7 +15,9 @@ import msgspec
 
 from isthmus.emulation.computing import ESTIMATE, NOT_MODELLED
 
-_HEADING = re.compile(r"# card (\d+) board (.*) program (\d+)")
+_HEADING = re.compile(r"# (?:card (\d+) board (.*)|host) program (\d+)")
+_HOST = -1
+"""In place of a card's number: the events are those of a program's threads."""
 _LANES = {"write": 1, "read": 1, "copy": 1, "kernel": 2, "register": 3}
 _LANE_NAMES = {1: "transfers", 2: "kernels", 3: "registers"}
 _WRAP = 1 << 64
@@ -45,6 +48,41 @@ class KernelTime(NamedTuple):
     is_estimate: bool = False
 
 
+class TransferFacts(NamedTuple):
+    """A transfer alone, as the card's model has it; times in femtoseconds."""
+
+    memory: str
+    startup_fs: int
+    """Of a single byte: driver, doorbell, latency, interrupt."""
+    alone_fs: int
+    beside_in_one: float
+    """Share of its rate beside the other direction in the same bank of memory."""
+    beside_in_two: float
+    """The same where the other direction uses another bank."""
+
+
+class Port(NamedTuple):
+    """What a run of a kernel moves in one direction between an argument and a memory."""
+
+    argument: str
+    memory: str
+    writes: bool
+    bytes: int
+
+
+class KernelFacts(NamedTuple):
+    """A run of a kernel, as the card's model has it; times in femtoseconds."""
+
+    elements_fs: int
+    """Of the busiest port, which moves an element a clock."""
+    memory_fs: int
+    apart_fs: int
+    """Memory's time if each port had a bank of its own."""
+    host_fs: int
+    """Memory's time if all data were in host memory; 0: kernels do not reach it."""
+    ports: tuple[Port, ...]
+
+
 class Event(NamedTuple):
     """What a card did; times in femtoseconds, from the first event's beginning on."""
 
@@ -56,10 +94,23 @@ class Event(NamedTuple):
     bytes: int
     computing: KernelTime | None = None
     """Of a kernel whose computing time is unknown, given or estimated; else None."""
+    facts: TransferFacts | KernelFacts | None = None
+    """None where nothing is moved, or the card's model is random."""
 
 
 def events_of(files: Iterable[Path]) -> list[tuple[Header, list[Event]]]:
     """The events of a session's cards."""
+    return [one for one in _in_one_time(files) if one[0].card != _HOST]
+
+
+def events_of_host(files: Iterable[Path]) -> list[Event]:
+    """What a session's programs did themselves: ``region`` and ``host copy``, in order."""
+    some = [events for header, events in _in_one_time(files) if header.card == _HOST]
+    return sorted(itertools.chain(*some), key=lambda event: event.begin_fs)
+
+
+def _in_one_time(files: Iterable[Path]) -> list[tuple[Header, list[Event]]]:
+    """All events, with times from the first one on."""
     cards = [card for card in map(_read, files) if card is not None]
     begins = [event.begin_fs for _, events in cards for event in events]
     # Times wrap; all are less than half a turn from any of them.
@@ -71,7 +122,7 @@ def events_of(files: Iterable[Path]) -> list[tuple[Header, list[Event]]]:
     ]
 
 
-def timeline(files: Iterable[Path], **metadata: str) -> bytes:
+def timeline(files: Iterable[Path], metadata: Mapping[str, object]) -> bytes:
     """The trace of a session's event files; time 0 is the first event's beginning.
 
     Each card is shown as a process with lanes for transfers, kernels and register accesses.
@@ -91,7 +142,7 @@ def timeline(files: Iterable[Path], **metadata: str) -> bytes:
                 "dur": duration / _FS_PER_US,
                 "args": {"bytes": moved, **_computing(computing)},
             }
-            for kind, name, begin, duration, moved, computing in rows
+            for kind, name, begin, duration, moved, computing, _ in rows
         ]
     facts = {"clock": "simulated, not hardware", "made by": "isthmus card exec", **metadata}
     return msgspec.json.encode(
@@ -141,13 +192,43 @@ def _read(file: Path) -> tuple[Header, list[Event]] | None:
     heading = _HEADING.fullmatch(first)
     if heading is None or not lines:
         return None
-    header = Header(int(heading[1]), heading[2], int(heading[3]))
+    card = _HOST if heading[1] is None else int(heading[1])
+    header = Header(card, heading[2] or "", int(heading[3]))
     rows = []
+    facts: dict[str, KernelFacts] = {}
     for line in lines[:-1]:
-        kind, name, begin, duration, moved, *more = line.split("\t")
-        time = _kernel_time(more) if more else None
-        rows.append(Event(kind, name, int(begin), int(duration), int(moved), time))
+        kind, name, *rest = line.split("\t")
+        if kind == "facts":
+            facts[name] = _kernel_facts(rest)
+            continue
+        begin, duration, moved, *more = rest
+        event = Event(kind, name, int(begin), int(duration), int(moved))
+        if kind == "kernel":
+            time = _kernel_time(more) if more else None
+            event = event._replace(computing=time, facts=facts.get(name))
+        elif more:
+            event = event._replace(facts=_transfer_facts(more))
+        rows.append(event)
     return header, rows
+
+
+def _transfer_facts(words: list[str]) -> TransferFacts:
+    """The words of ``Device::facts_of`` (``emulation/xrt/src/bounds.cpp``)."""
+    memory, startup, alone, one, two = words
+    return TransferFacts(memory, int(startup), int(alone), float(one), float(two))
+
+
+def _kernel_facts(words: list[str]) -> KernelFacts:
+    """The words of ``Device::record_kernel`` (``emulation/xrt/src/bounds.cpp``)."""
+    elements, memory, apart, host, *moved = words
+    ports = zip(moved[::4], moved[1::4], moved[2::4], moved[3::4], strict=True)
+    return KernelFacts(
+        int(elements),
+        int(memory),
+        int(apart),
+        int(host),
+        tuple(Port(name, of, way == "w", int(count)) for name, of, way, count in ports),
+    )
 
 
 def _kernel_time(words: list[str]) -> KernelTime:

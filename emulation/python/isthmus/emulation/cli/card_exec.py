@@ -68,7 +68,8 @@ def execute(
     ] = None,
 ) -> NoReturn:
     """Runs the program with emulated cards in place of hardware; its exit code is ours."""
-    from isthmus.emulation import account, execution, gates, last_call
+    from isthmus.boards import named
+    from isthmus.emulation import account, bounds, bounds_text, execution, gates, last_call
     from isthmus.emulation import watch as watching
     from isthmus.emulation.session import ClockKind, ShimKind, prepare
     from isthmus.emulation.trace import timeline
@@ -101,8 +102,11 @@ def execute(
         limit = gates.Limit(session, max_simulated)
         code = execution.run(command, session, is_over=limit.is_exceeded if max_simulated else None)
         wall_s = time.monotonic() - began
+        cards = [named(one) for one in boards]
+        found = bounds.regions(session.events, cards)
         if watch:
-            tell("\n".join(watching.lines(session.events, session.computing)))
+            shown = watching.lines(session.events, session.computing)
+            tell("\n".join([*shown, *bounds_text.lines(found, cards)]))
         told = account.line(
             session.used(),
             boards,
@@ -119,7 +123,8 @@ def execute(
             warn(failure)
         written = True
         if trace is not None:
-            written = _write(trace, timeline(session.events, boards=", ".join(boards)))
+            facts = {"boards": ", ".join(boards), "bounds": bounds.plain(found)}
+            written = _write(trace, timeline(session.events, facts))
         if junit is not None:
             report = gates.as_junit(command, code, failures, told, wall_s)
             written = _write(junit, report) and written

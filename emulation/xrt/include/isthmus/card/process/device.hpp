@@ -99,6 +99,10 @@ class Device {
   void spend_on_software(double nanoseconds, const char* kind, std::uint64_t bytes);
   Reply answer_copy(Direction direction, const Message& request);
   void spend_on_transfer(Direction direction, std::uint64_t address, std::uint64_t bytes);
+  /// For the list of events: what bounds a transfer, and what a kernel's run moves (bounds.cpp).
+  std::string facts_of(Direction direction, std::uint64_t address, std::uint64_t bytes);
+  void record_kernel(const Unit& unit, std::uint64_t begin, Time duration,
+                     const KernelOutcome& outcome);
   void tell_if_lost(const BufferUse& use);
   Cost cost_of(Direction direction, std::uint64_t address, std::uint64_t bytes);
   Reply copy_with_file(Direction direction, const Message& request);

@@ -74,6 +74,8 @@ class Reach {
   /// What was read and written so far. Each argument that is a buffer has a port of its own, which
   /// moves what lies from its address on up to the next argument's; a port per bank and direction.
   [[nodiscard]] std::vector<PortWork> ports() const;
+  /// The same with the names of arguments and memories.
+  [[nodiscard]] std::vector<Moved> moved() const;
   /// From now on `ports` has what comes.
   void forget() { traffic_.clear(); }
 

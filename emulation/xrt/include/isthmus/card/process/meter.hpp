@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdio>
+#include <map>
 #include <memory>
 #include <set>
 #include <string>
@@ -44,13 +45,17 @@ class Meter {
   /// once in the slot's `simulated_fs` and `driver_fs`.
   void spend(const Cost& cost);
   /// The same for one that is told of in the list.
-  void spend(const Cost& cost, const char* kind, const std::string& name, std::uint64_t bytes);
+  void spend(const Cost& cost, const char* kind, const std::string& name, std::uint64_t bytes,
+             const std::string& more = "");
 
   /// A kernel begins, whose end the program will ask for. Before, `next_end` is told.
   void begin_kernel();
   /// What one did, or does: known once it is known when it ends.
   void record_kernel(std::uint64_t begin, Time duration, const std::string& name,
                      const KernelOutcome& outcome);
+  [[nodiscard]] bool lists_events() const { return events_ != nullptr; }
+  /// Lists the facts of an instance's next runs, where they differ from those of its last one.
+  void note_facts(const std::string& instance, const std::string& facts);
   /// Notes the source of the kernel's computing time, for the line at the program's end.
   void note_computing(const ComputeUnit& unit, const Computing& computing);
   /// A run of the kernel has returned: the cycles that are given for it have been counted.
@@ -83,6 +88,7 @@ class Meter {
   std::uint64_t spent_until_ = 0;  ///< latest end of a call, once there was one
   bool spent_any_ = false;
   std::unique_ptr<std::FILE, CloseFile> events_;
+  std::map<std::string, std::string> facts_;  ///< of each instance, the last ones
   std::string computing_file_;
   std::set<std::string> noted_;    ///< kernels that have a line in that file
   std::set<std::string> counted_;  ///< kernels whose given cycles were counted

@@ -4,7 +4,9 @@
 #include <algorithm>
 #include <cstdint>
 #include <string>
+#include <vector>
 
+#include "isthmus/card/kernel.hpp"
 #include "isthmus/card/time.hpp"
 
 namespace isthmus::card::process {
@@ -27,12 +29,21 @@ struct Computing {
   std::string bound{};  ///< of an estimate: the loop that bounds it
 };
 
+/// What a run moves in one direction between one argument and one memory.
+struct Moved {
+  std::string argument;  ///< empty: below all arguments
+  std::string memory;
+  PortWork work;
+};
+
 struct KernelOutcome {
   Time duration = 0;
   std::uint64_t bytes = 0;  ///< read and written, each sweep counted
   Time logic = 0;           ///< what it takes beside memory
   Time memory = 0;          ///< what its reads and writes take
   Computing computing{};
+  std::vector<Moved> moved{};  ///< in one sweep
+  std::int64_t sweeps = 1;
 
   /// Sets the duration to the longer of memory and the given computing time, which overlap. With
   /// streams `logic` is a lower bound, too: streams have paced the run by it.
@@ -43,12 +54,28 @@ struct KernelOutcome {
       duration = std::max(duration, logic);
     }
   }
+  /// Adds what a further part of a run moves.
+  void add(const std::vector<Moved>& more) {
+    for (const Moved& next : more) {
+      const auto same = std::ranges::find_if(moved, [&next](const Moved& one) {
+        return one.argument == next.argument && one.memory == next.memory &&
+               one.work.writes == next.work.writes;
+      });
+      if (same == moved.end()) {
+        moved.push_back(next);
+      } else {
+        same->work.bytes += next.work.bytes;
+      }
+    }
+  }
   /// Adds the next run of the same kernel.
   KernelOutcome& operator+=(const KernelOutcome& next) {
     duration += next.duration;
     bytes += next.bytes;
     logic += next.logic;
     memory += next.memory;
+    sweeps = next.sweeps;
+    add(next.moved);
     computing.source = next.computing.source;
     computing.time += next.computing.time;
     computing.least += next.computing.least;

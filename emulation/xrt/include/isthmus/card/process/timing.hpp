@@ -54,6 +54,8 @@ class Timing {
   Cost access(bool load);
 
   [[nodiscard]] const Board& board() const { return board_; }
+  /// Whether the board's link has errors: each simulation then changes those that follow.
+  [[nodiscard]] bool is_random() const { return random_; }
   [[nodiscard]] double kernel_hertz() const;
   [[nodiscard]] double memory_latency_s() const;
 

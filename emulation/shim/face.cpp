@@ -1,5 +1,5 @@
-// The face of XRT 2.13: the objects by which libxrt_coreutil finds a shim, and the C functions by
-// which XRT's OpenCL reaches it.
+// The face of XRT 2.ISTHMUS_XRT: the objects by which libxrt_coreutil finds a shim, and the C
+// functions by which XRT's OpenCL reaches it (up to 2.17) and programs do.
 #include <unistd.h>
 
 #include <algorithm>
@@ -18,7 +18,7 @@
 
 #include "card.hpp"
 #include "faults.hpp"
-#include "interface_2_13.hpp"
+#include "interface.hpp"
 
 namespace {
 
@@ -38,6 +38,9 @@ std::mutex opening;
 std::map<unsigned, std::unique_ptr<Opened>> opened;  // by card; guarded by `opening`
 
 Card& card_of(void* handle) { return static_cast<Opened*>(handle)->card; }
+
+/// XRT's part of a card. Since 2.18 XRT no longer finds it after the later of two users has left.
+xrt_core::device& device_of(void* handle) { return *static_cast<Opened*>(handle)->device; }
 
 /// Throws for the error number of a call that failed.
 void check(int error, const char* what) {
@@ -107,14 +110,13 @@ int load(void* handle, const axlf* xclbin) {
   if (bits.empty()) {
     return EINVAL;
   }
-  const auto device = xrt_core::get_userpf_device(handle);
-  device->register_axlf(xclbin);
+  device_of(handle).register_axlf(xclbin);
   shim::Design design;
   std::memcpy(design.uuid.data(), reinterpret_cast<const std::byte*>(xclbin) + uuid_offset,
               design.uuid.size());
   design.description.assign(reinterpret_cast<const char*>(bits.data()), bits.size());
   design.banks = banks_of(xclbin);
-  design.units = device->get_cus({});
+  design.units = device_of(handle).get_cus();
   return card_of(handle).load(std::move(design));
 }
 
@@ -189,6 +191,149 @@ void close_card(void* handle) {
   }
 }
 
+/// Calls on a buffer by its number; each throws where the card refuses.
+unsigned allocate(void* handle, void* user, std::size_t size, unsigned flags) {
+  const unsigned bo =
+      card_of(handle).allocate(size, flags, flags & flag_bank, place_of(flags), user);
+  if (bo == Card::no_buffer) {
+    throw std::bad_alloc();
+  }
+  return bo;
+}
+
+int share(void* handle, unsigned bo) {
+  const int file = card_of(handle).share(bo);
+  check(file < 0 ? EINVAL : 0, "unable to export a buffer that is not P2P");
+  return file;
+}
+
+unsigned import(void* handle, int file) {
+  const unsigned bo = card_of(handle).import(file);
+  check(bo == Card::no_buffer ? EINVAL : 0, "unable to import a buffer");
+  return bo;
+}
+
+void* map(void* handle, unsigned bo) {
+  void* const memory = card_of(handle).map(bo);
+  check(memory == nullptr ? EINVAL : 0, "could not map a buffer");
+  return memory;
+}
+
+void start(void* handle, unsigned bo) {
+  check(execute(handle, bo), "failed to launch execution buffer");
+}
+
+void describe(void* handle, DeviceInfo& info) {
+  const Card& card = card_of(handle);
+  info = {};
+  card.name().copy(info.name.data(), info.name.size() - 1);
+  info.major_version = 2;
+  info.dma_threads = 2;
+  info.alignment = 4096;
+  info.banks = static_cast<unsigned short>(card.banks());
+  info.memory_bytes = card.bytes();
+  info.free_bytes = card.bytes();
+  info.megahertz[0] = 300;
+}
+
+std::size_t nanoseconds(void* handle) {
+  constexpr std::uint64_t femtoseconds_of_a_nanosecond = 1'000'000;
+  return card_of(handle).now_fs() / femtoseconds_of_a_nanosecond;
+}
+
+xrt_core::Place place_on_bus(unsigned index) {
+  return {0, 0, static_cast<std::uint16_t>(index), 0};
+}
+
+// NOLINTBEGIN(modernize-use-nodiscard): the functions are XRT's choice
+#if ISTHMUS_BUFFERS_ARE_OBJECTS
+using BufferPointer = std::unique_ptr<xrt_core::buffer_handle>;
+
+class SharedFile final : public xrt_core::shared_handle {
+ public:
+  explicit SharedFile(int file) : file_(file) {}
+  ~SharedFile() override { ::close(file_); }
+  int get_export_handle() const override { return file_; }
+
+ private:
+  int file_;
+};
+
+class BufferObject final : public xrt_core::buffer_handle {
+ public:
+  BufferObject(void* handle, unsigned bo) : handle_(handle), bo_(bo) {}
+  ~BufferObject() override { card_of(handle_).free(bo_); }
+  std::unique_ptr<xrt_core::shared_handle> share() const override {
+    return std::make_unique<SharedFile>(::share(handle_, bo_));
+  }
+  void* map(int /*kind*/) override { return ::map(handle_, bo_); }
+  void unmap(void* /*address*/) override {}
+  void sync(int direction, std::size_t size, std::size_t offset) override {
+    check(card_of(handle_).synchronise(bo_, direction == to_device, size, offset),
+          "unable to sync a buffer");
+  }
+  void copy(const xrt_core::buffer_handle* from, std::size_t size, std::size_t to_offset,
+            std::size_t from_offset) override {
+    check(card_of(handle_).copy(bo_, from->get_xcl_handle(), size, to_offset, from_offset),
+          "unable to copy a buffer");
+  }
+  Properties get_properties() const override {
+    xrt_core::BufferProperties known{};
+    check(properties(handle_, bo_, &known), "failed to get a buffer's properties");
+    Properties all{};
+    all.flags = known.flags;
+    all.size = known.size;
+    all.address = known.address;
+    return all;
+  }
+  unsigned get_xcl_handle() const override { return bo_; }
+
+ private:
+  void* handle_;
+  unsigned bo_;
+};
+
+BufferPointer allocated(void* handle, void* user, std::size_t size, std::uint64_t flags) {
+  return std::make_unique<BufferObject>(handle,
+                                        allocate(handle, user, size, static_cast<unsigned>(flags)));
+}
+
+BufferPointer imported(void* handle, int process, int file) {
+  if (process != 0 && process != ::getpid()) {
+    xrt_core::lacking("buffers of processes");
+  }
+  return std::make_unique<BufferObject>(handle, import(handle, file));
+}
+
+void start(void* handle, const xrt_core::buffer_handle* command) {
+  start(handle, command->get_xcl_handle());
+}
+
+class Context final : public xrt_core::hwctx_handle {
+ public:
+  explicit Context(void* handle) : handle_(handle) {}
+  BufferPointer alloc_bo(void* user, std::size_t size, std::uint64_t flags) override {
+    return allocated(handle_, user, size, flags);
+  }
+  BufferPointer alloc_bo(std::size_t size, std::uint64_t flags) override {
+    return allocated(handle_, nullptr, size, flags);
+  }
+  BufferPointer import_bo(int process, int file) override {
+    return imported(handle_, process, file);
+  }
+  xrt_core::cuidx_type open_cu_context(const std::string& name) override {
+    const auto unit = device_of(handle_).get_cuidx(get_slotidx(), name);
+    card_of(handle_).open_kernel();
+    return unit;
+  }
+  void close_cu_context(xrt_core::cuidx_type /*unit*/) override { card_of(handle_).close_kernel(); }
+  void exec_buf(xrt_core::buffer_handle* command) override { start(handle_, command); }
+
+ private:
+  void* handle_;
+};
+#endif
+
 /// What a program asks of a card, by one function each.
 class Query : public xrt_core::query::request {
  public:
@@ -200,7 +345,6 @@ class Query : public xrt_core::query::request {
   Get get_;
 };
 
-// NOLINTBEGIN(modernize-use-nodiscard): the functions are XRT's choice
 class Device : public xrt_core::device {
  public:
   Device(void* handle, unsigned index)
@@ -216,27 +360,32 @@ class Device : public xrt_core::device {
   void close_context(const unsigned char* /*uuid*/, unsigned /*unit*/) override {
     card().close_kernel();
   }
+#if ISTHMUS_BUFFERS_ARE_OBJECTS
+  BufferPointer alloc_bo(std::size_t size, std::uint64_t flags) override {
+    return alloc_bo(nullptr, size, flags);
+  }
+  BufferPointer alloc_bo(void* user, std::size_t size, std::uint64_t flags) override {
+    return allocated(handle_, user, size, flags);
+  }
+  BufferPointer import_bo(int process, int file) override {
+    return imported(handle_, process, file);
+  }
+  std::unique_ptr<xrt_core::hwctx_handle> create_hw_context(const unsigned char* /*uuid*/,
+                                                            const void* /*settings*/,
+                                                            int /*mode*/) const override {
+    return std::make_unique<Context>(handle_);
+  }
+  void exec_buf(xrt_core::buffer_handle* command) override { start(handle_, command); }
+#else
   unsigned alloc_bo(std::size_t size, unsigned flags) override {
-    return alloc_user_bo(nullptr, size, flags);
+    return allocate(handle_, nullptr, size, flags);
   }
   unsigned alloc_user_bo(void* user, std::size_t size, unsigned flags) override {
-    const unsigned bo = card().allocate(size, flags, flags & flag_bank, place_of(flags), user);
-    if (bo == Card::no_buffer) {
-      throw std::bad_alloc();
-    }
-    return bo;
+    return allocate(handle_, user, size, flags);
   }
   void free_bo(unsigned bo) override { card().free(bo); }
-  int export_bo(unsigned bo) const override {
-    const int file = card().share(bo);
-    check(file < 0 ? EINVAL : 0, "unable to export a buffer that is not P2P");
-    return file;
-  }
-  unsigned import_bo(int file) override {
-    const unsigned bo = card().import(file);
-    check(bo == Card::no_buffer ? EINVAL : 0, "unable to import a buffer");
-    return bo;
-  }
+  int export_bo(unsigned bo) const override { return share(handle_, bo); }
+  unsigned import_bo(int file) override { return import(handle_, file); }
   void close_export_handle(int file) override { ::close(file); }
   void copy_bo(unsigned to, unsigned from, std::size_t size, std::size_t to_offset,
                std::size_t from_offset) override {
@@ -245,15 +394,13 @@ class Device : public xrt_core::device {
   void sync_bo(unsigned bo, int direction, std::size_t size, std::size_t offset) override {
     check(card().synchronise(bo, direction == to_device, size, offset), "unable to sync a buffer");
   }
-  void* map_bo(unsigned bo, bool /*write*/) override {
-    void* const memory = card().map(bo);
-    check(memory == nullptr ? EINVAL : 0, "could not map a buffer");
-    return memory;
-  }
+  void* map_bo(unsigned bo, bool /*write*/) override { return map(handle_, bo); }
   void unmap_bo(unsigned /*bo*/, void* /*address*/) override {}
   void get_bo_properties(unsigned bo, xrt_core::BufferProperties* to) const override {
     check(properties(handle_, bo, to), "failed to get a buffer's properties");
   }
+  void exec_buf(unsigned bo) override { start(handle_, bo); }
+#endif
   void reg_read(std::uint32_t unit, std::uint32_t offset, std::uint32_t* value) const override {
     check(card().read_register(unit, offset, *value), "failed to read a register");
   }
@@ -272,9 +419,6 @@ class Device : public xrt_core::device {
   void unmgd_pwrite(const void* from, std::size_t size, std::uint64_t address) override {
     write_at(handle_, space_memory, address, from, size);
   }
-  void exec_buf(unsigned bo) override {
-    check(execute(handle_, bo), "failed to launch execution buffer");
-  }
   int exec_wait(int milliseconds) const override { return card().wait(milliseconds); }
   void load_axlf(const axlf* xclbin) override {
     check(load(handle_, xclbin), "failed to load xclbin");
@@ -282,6 +426,10 @@ class Device : public xrt_core::device {
   void reclock(const std::uint16_t* /*megahertz*/) override {}
   void p2p_enable(bool /*force*/) override {}
   void p2p_disable(bool /*force*/) override {}
+#if ISTHMUS_XRT >= 18
+  void get_device_info(DeviceInfo* info) override { describe(handle_, *info); }
+  std::size_t get_device_timestamp() override { return nanoseconds(handle_); }
+#endif
 
  private:
   [[nodiscard]] Card& card() const { return card_of(handle_); }
@@ -302,8 +450,7 @@ const xrt_core::query::request& Device::lookup_query(key_type key) const {
     all.try_emplace(key_type::pcie_bdf, [](Of device) {
       // XRT asks with what this shim made. NOLINTNEXTLINE(*-pro-type-static-cast-downcast)
       const auto index = static_cast<const Device&>(device).index();
-      using Place = std::tuple<std::uint16_t, std::uint16_t, std::uint16_t, std::uint16_t>;
-      return Answer(Place(0, 0, index, 0));
+      return Answer(place_on_bus(index));
     });
     all.try_emplace(key_type::m2m, [](Of) { return Answer(std::uint32_t{1}); });
     all.try_emplace(key_type::nodma, [](Of) { return Answer(std::uint32_t{0}); });
@@ -324,8 +471,14 @@ class System final : public xrt_core::system {
   std::pair<unsigned, unsigned> get_total_devices(bool /*user*/) const override {
     return {shim::count_of_cards(), shim::count_of_cards()};
   }
+#if ISTHMUS_XRT >= 16
+  xrt_core::Place get_bdf_info(unsigned index, bool /*user*/) const override {
+    return place_on_bus(index);
+  }
+#endif
   std::shared_ptr<xrt_core::device> open_userpf_device(unsigned index) const override {
-    return xrt_core::get_userpf_device(open_card(index));
+    auto* const card = static_cast<Opened*>(open_card(index));
+    return card == nullptr ? nullptr : card->device;
   }
   std::shared_ptr<xrt_core::device> make_userpf_device(void* handle,
                                                        unsigned index) const override {
@@ -358,16 +511,7 @@ ISTHMUS_OF_XRT void* xclOpen(unsigned index, const char* /*log*/, int /*level*/)
 ISTHMUS_OF_XRT void xclClose(void* handle) { close_card(handle); }
 
 ISTHMUS_OF_XRT int xclGetDeviceInfo2(void* handle, DeviceInfo* info) {
-  const Card& card = card_of(handle);
-  *info = {};
-  card.name().copy(info->name.data(), info->name.size() - 1);
-  info->major_version = 2;
-  info->dma_threads = 2;
-  info->alignment = 4096;
-  info->banks = static_cast<unsigned short>(card.banks());
-  info->memory_bytes = card.bytes();
-  info->free_bytes = card.bytes();
-  info->megahertz[0] = 300;
+  describe(handle, *info);
   return 0;
 }
 
@@ -453,10 +597,7 @@ ISTHMUS_OF_XRT ssize_t xclUnmgdPwrite(void* handle, unsigned /*flags*/, const vo
   return 0;
 }
 
-ISTHMUS_OF_XRT std::size_t xclGetDeviceTimestamp(void* handle) {
-  constexpr std::uint64_t femtoseconds_of_a_nanosecond = 1'000'000;
-  return card_of(handle).now_fs() / femtoseconds_of_a_nanosecond;
-}
+ISTHMUS_OF_XRT std::size_t xclGetDeviceTimestamp(void* handle) { return nanoseconds(handle); }
 ISTHMUS_OF_XRT int xclReClock2(void* /*handle*/, unsigned short /*region*/,
                                const unsigned short* /*megahertz*/) {
   return 0;

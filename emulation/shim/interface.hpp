@@ -1,24 +1,51 @@
-// What libxrt_coreutil of XRT 2.13 and a shim have in common: the order of their virtual functions,
-// and the structures that pass between them. Declared here, for no package has XRT's headers of it.
+// What libxrt_coreutil and a shim of XRT 2.ISTHMUS_XRT have in common: the order of their virtual
+// functions, and the structures that pass between them. Declared here, for no package has XRT's
+// headers of it.
 //
 // A class's table of virtual functions is all that XRT relies on, so that the order below, and the
-// number of functions, are those of `core/common/ishim.h`, `device.h`, `system.h` and `query.h` in
-// the sources of the tag 202210.2.13.466, built with XRT_ENABLE_AIE as distributions do. Functions
-// that this shim lacks have neither their parameters nor their results: each throws.
+// number of functions, are those of `core/common/ishim.h`, `device.h`, `system.h`, `query.h` and
+// `shim/*_handle.h` in XRT's sources. The tags are 202210.2.13.466 (built with XRT_ENABLE_AIE, as
+// distributions do), 202320.2.16.204, 202420.2.18.179 and 202610.2.23.244. Functions that this shim
+// lacks have neither their parameters nor their results: each throws.
 #pragma once
 
+#include <any>
 #include <array>
+#include <cerrno>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
 #include <stdexcept>
 #include <string>
+#include <system_error>
 #include <tuple>
 #include <typeinfo>
 #include <utility>
 #include <vector>
 
 struct axlf;
+
+#define ISTHMUS_BUFFERS_ARE_OBJECTS (ISTHMUS_XRT >= 16)
+
+/// `xclDeviceInfo2` of `xrt.h`, as far as this shim tells of a card.
+struct DeviceInfo {
+  unsigned magic;
+  std::array<char, 256> name;
+  unsigned short major_version;
+  unsigned short minor_version;
+  std::array<unsigned short, 5> of_pcie;
+  std::size_t memory_bytes;
+  std::size_t alignment;
+  std::size_t free_bytes;
+  std::size_t least_transfer;
+  unsigned short banks;
+  std::array<unsigned short, 4> megahertz;
+  unsigned short lanes;
+  unsigned short link_speed;
+  unsigned short dma_threads;
+  std::array<std::byte, 408> more;
+};
+static_assert(offsetof(DeviceInfo, dma_threads) == 326 && sizeof(DeviceInfo) == 736);
 
 namespace xrt {
 
@@ -35,10 +62,9 @@ namespace xrt_core {
 
 using Handle = void*;
 using Index = unsigned;
+using Place = std::tuple<std::uint16_t, std::uint16_t, std::uint16_t, std::uint16_t>;
 
-[[noreturn]] inline void lacking(const char* what) {
-  throw std::runtime_error(std::string("not modelled by the emulated card: ") + what);
-}
+[[noreturn]] void lacking(const char* what);
 
 /// `xclBOProperties` of `xrt.h`.
 struct BufferProperties {
@@ -51,17 +77,135 @@ struct BufferProperties {
 
 class device;
 
+#if ISTHMUS_BUFFERS_ARE_OBJECTS
+/// A file that stands for a buffer.
+class shared_handle {
+ public:
+  shared_handle() = default;
+  shared_handle(const shared_handle&) = delete;
+  shared_handle& operator=(const shared_handle&) = delete;
+  virtual ~shared_handle() = default;
+  virtual int get_export_handle() const = 0;
+};
+
+class buffer_handle {
+ public:
+  struct Properties {
+    std::uint64_t flags;
+    std::uint64_t size;
+    std::uint64_t address;
+#if ISTHMUS_XRT >= 18
+    std::uint64_t of_driver;
+#endif
+  };
+
+  buffer_handle() = default;
+  buffer_handle(const buffer_handle&) = delete;
+  buffer_handle& operator=(const buffer_handle&) = delete;
+  virtual ~buffer_handle() = default;
+  virtual std::unique_ptr<shared_handle> share() const = 0;
+  virtual void* map(int kind) = 0;
+  virtual void unmap(void* address) = 0;
+  virtual void sync(int direction, std::size_t size, std::size_t offset) = 0;
+  virtual void copy(const buffer_handle* from, std::size_t size, std::size_t to_offset,
+                    std::size_t from_offset) = 0;
+  virtual Properties get_properties() const = 0;
+  virtual unsigned get_xcl_handle() const = 0;
+#if ISTHMUS_XRT >= 18
+  virtual void bind_at() {}
+#if ISTHMUS_XRT >= 23
+  virtual void reset() {}
+#endif
+  virtual void sync_aie_bo() { lacking("AI engines"); }
+  virtual void sync_aie_bo_nb() { lacking("AI engines"); }
+#if ISTHMUS_XRT >= 23
+  virtual void config() { lacking("AI engines"); }
+  virtual void unconfig() { lacking("AI engines"); }
+#endif
+#endif
+};
+
+/// XRT's index of a compute unit.
+struct cuidx_type {
+  std::uint32_t index;
+};
+
+/// A program's share of the card: this shim gives each the whole card.
+class hwctx_handle {
+ public:
+  hwctx_handle() = default;
+  hwctx_handle(const hwctx_handle&) = delete;
+  hwctx_handle& operator=(const hwctx_handle&) = delete;
+  virtual ~hwctx_handle() = default;
+  virtual void update_qos() { lacking("qualities of service"); }
+  virtual void update_access_mode(int /*mode*/) {}
+  virtual unsigned get_slotidx() const { return 0; }
+#if ISTHMUS_XRT >= 23
+  virtual void get_num_uc() const { lacking("AI engines"); }
+#endif
+#if ISTHMUS_XRT >= 18
+  virtual void* get_hw_queue() { return nullptr; }  // XRT then uses exec_buf
+#else
+  virtual std::unique_ptr<buffer_handle> create_hw_queue() { return nullptr; }  // likewise
+#endif
+  virtual std::unique_ptr<buffer_handle> alloc_bo(void* user, std::size_t size,
+                                                  std::uint64_t flags) = 0;
+  virtual std::unique_ptr<buffer_handle> alloc_bo(std::size_t size, std::uint64_t flags) = 0;
+  virtual std::unique_ptr<buffer_handle> import_bo(int process, int file) = 0;
+  virtual cuidx_type open_cu_context(const std::string& name) = 0;
+  virtual void close_cu_context(cuidx_type unit) = 0;
+  virtual void exec_buf(buffer_handle* command) = 0;
+#if ISTHMUS_XRT >= 18
+  virtual void open_graph_handle() { lacking("AI engines"); }
+  virtual void open_profile_handle() { lacking("AI engines"); }
+  virtual void open_aie_buffer_handle() { lacking("AI engines"); }
+  virtual void reset_array() const { lacking("AI engines"); }
+#endif
+#if ISTHMUS_XRT >= 23
+  virtual void get_aie_freq() const { lacking("AI engines"); }
+  virtual void set_aie_freq() const { lacking("AI engines"); }
+#endif
+};
+
+using CommandBuffer = buffer_handle*;
+#else
+using CommandBuffer = unsigned;
+#endif
+
 namespace query {
 
 /// Numbers of the queries that this shim answers.
 enum class key_type : int {
   pcie_bdf = 8,
+#if ISTHMUS_XRT == 13
   rom_vbnv = 12,
   m2m = 60,
   nodma = 62,
   clock_freqs_mhz = 64,
   kds_numcdmas = 138,
   interface_uuids = 156
+#elif ISTHMUS_XRT == 16
+  rom_vbnv = 12,
+  m2m = 63,
+  nodma = 65,
+  clock_freqs_mhz = 67,
+  kds_numcdmas = 147,
+  interface_uuids = 166
+#elif ISTHMUS_XRT == 18
+  rom_vbnv = 16,
+  m2m = 68,
+  nodma = 70,
+  clock_freqs_mhz = 72,
+  kds_numcdmas = 163,
+  interface_uuids = 182
+#elif ISTHMUS_XRT == 23
+  rom_vbnv = 16,
+  m2m = 68,
+  nodma = 70,
+  clock_freqs_mhz = 72,
+  kds_numcdmas = 166,
+  interface_uuids = 185
+#endif
 };
 
 class __attribute__((visibility("default"))) exception : public std::runtime_error {
@@ -78,6 +222,9 @@ class __attribute__((visibility("default"))) no_such_key : public exception {
   key_type key_;
 };
 
+#if ISTHMUS_XRT >= 18
+using Answer = std::any;
+#else
 /// An answer of any type, as boost::any lays it out: a pointer to an object with these virtual
 /// functions, behind which the answer lies.
 class Answer {
@@ -112,6 +259,7 @@ class Answer {
   };
   Content* content_;
 };
+#endif
 
 class request {
  public:
@@ -126,6 +274,9 @@ class request {
   virtual void get_modified() const { lacking("a query with a modifier"); }
   virtual void get_with_three() const { lacking("a query with arguments"); }
   virtual void put() const { lacking("a query that changes the card"); }
+#if ISTHMUS_XRT >= 23
+  virtual void put_two() const { lacking("a query that changes the card"); }
+#endif
 };
 
 }  // namespace query
@@ -133,9 +284,16 @@ class request {
 /// What XRT asks of a card that is open.
 class ishim {
  public:
+  /// XRT recognises by this error what a shim lacks.
+  class __attribute__((visibility("default"))) not_supported_error : public std::system_error {
+   public:
+    using std::system_error::system_error;
+  };
+
   virtual void close_device() = 0;
   virtual void open_context(const unsigned char* uuid, unsigned unit, bool shared) = 0;
   virtual void close_context(const unsigned char* uuid, unsigned unit) = 0;
+#if !ISTHMUS_BUFFERS_ARE_OBJECTS
   virtual unsigned alloc_bo(std::size_t size, unsigned flags) = 0;
   virtual unsigned alloc_user_bo(void* user, std::size_t size, unsigned flags) = 0;
   virtual void free_bo(unsigned bo) = 0;
@@ -149,13 +307,14 @@ class ishim {
   virtual void* map_bo(unsigned bo, bool write) = 0;
   virtual void unmap_bo(unsigned bo, void* address) = 0;
   virtual void get_bo_properties(unsigned bo, BufferProperties* to) const = 0;
+#endif
   virtual void reg_read(std::uint32_t unit, std::uint32_t offset, std::uint32_t* value) const = 0;
   virtual void reg_write(std::uint32_t unit, std::uint32_t offset, std::uint32_t value) = 0;
   virtual void xread(int space, std::uint64_t address, void* to, std::size_t size) const = 0;
   virtual void xwrite(int space, std::uint64_t address, const void* from, std::size_t size) = 0;
   virtual void unmgd_pread(void* to, std::size_t size, std::uint64_t address) = 0;
   virtual void unmgd_pwrite(const void* from, std::size_t size, std::uint64_t address) = 0;
-  virtual void exec_buf(unsigned bo) = 0;
+  virtual void exec_buf(CommandBuffer command) = 0;
   virtual int exec_wait(int milliseconds) const = 0;
   virtual void load_axlf(const axlf* xclbin) = 0;
   virtual void reclock(const std::uint16_t* megahertz) = 0;
@@ -164,12 +323,34 @@ class ishim {
   virtual void set_cma(bool /*enable*/, std::uint64_t /*size*/) { lacking("reserved host memory"); }
   virtual void update_scheduler_status() {}
   virtual void user_reset(int /*kind*/) { lacking("a reset"); }
+#if ISTHMUS_XRT >= 18
+  virtual void get_device_info(DeviceInfo* info) = 0;
+  virtual std::size_t get_device_timestamp() = 0;
+  virtual void get_sysfs_path() { lacking("parts as files"); }
+#endif
+#if ISTHMUS_BUFFERS_ARE_OBJECTS
+  virtual std::unique_ptr<buffer_handle> alloc_bo(std::size_t size, std::uint64_t flags) = 0;
+  virtual std::unique_ptr<buffer_handle> alloc_bo(void* user, std::size_t size,
+                                                  std::uint64_t flags) = 0;
+  virtual std::unique_ptr<buffer_handle> import_bo(int process, int file) = 0;
+  virtual void create_fence() { lacking("fences"); }
+  virtual void import_fence() { lacking("fences"); }
+  virtual std::unique_ptr<hwctx_handle> create_hw_context(const unsigned char* uuid,
+                                                          const void* settings, int mode) const = 0;
+#if ISTHMUS_XRT >= 23
+  virtual void create_hw_context_of_size() const { lacking("AI engines"); }
+  virtual void create_hw_context_of_elf() const { lacking("AI engines"); }
+#endif
+  virtual void register_xclbin() const { lacking("several bitstreams"); }  // XRT then loads it
+  virtual void set_cu_read_range() { lacking("registers that programs share"); }
+#endif
   virtual void open_ip_interrupt_notify() { lacking("interrupts"); }
   virtual void close_ip_interrupt_notify() { lacking("interrupts"); }
   virtual void enable_ip_interrupt() { lacking("interrupts"); }
   virtual void disable_ip_interrupt() { lacking("interrupts"); }
   virtual void wait_ip_interrupt() { lacking("interrupts"); }
   virtual void wait_ip_interrupt_for() { lacking("interrupts"); }
+#if ISTHMUS_XRT == 13
   virtual void open_graph() { lacking("AI engines"); }
   virtual void close_graph() { lacking("AI engines"); }
   virtual void reset_graph() { lacking("AI engines"); }
@@ -191,6 +372,19 @@ class ishim {
   virtual void read_profiling() { lacking("AI engines"); }
   virtual void stop_profiling() { lacking("AI engines"); }
   virtual void load_axlf_meta() { lacking("AI engines"); }
+#elif ISTHMUS_XRT >= 18
+  virtual void open_graph_handle() { lacking("AI engines"); }
+  virtual void open_profile_handle() { lacking("AI engines"); }
+  virtual void open_aie_context() { lacking("AI engines"); }
+  virtual void reset_aie() { lacking("AI engines"); }
+  virtual void wait_gmio() { lacking("AI engines"); }
+  virtual void load_axlf_meta() { lacking("AI engines"); }
+  virtual void read_aie_mem() { lacking("AI engines"); }
+  virtual void write_aie_mem() { lacking("AI engines"); }
+  virtual void read_aie_reg() { lacking("AI engines"); }
+  virtual void write_aie_reg() { lacking("AI engines"); }
+  virtual void open_aie_buffer_handle() { lacking("AI engines"); }
+#endif
 };
 
 /// XRT's part of a card. Its constructor, its destructor and what has no body are XRT's.
@@ -206,23 +400,34 @@ class __attribute__((visibility("default"))) device : public ishim {
   virtual Handle get_user_handle() const { return get_device_handle(); }
   virtual bool is_userpf() const { return true; }
   virtual const query::request& lookup_query(query::key_type key) const = 0;
+#if ISTHMUS_XRT >= 23
+  virtual void reset() const { lacking("a reset"); }
+#endif
   virtual void get_info(void* /*tree*/) const {}
   virtual void read() const { lacking("memory by its device file"); }
   virtual void write() const { lacking("memory by its device file"); }
-  virtual void reset() const { lacking("a reset"); }
+  virtual void reset_of_kind() const { lacking("a reset"); }
   virtual void xclmgmt_load_xclbin() const { lacking("management"); }
+#if ISTHMUS_XRT >= 16
+  virtual void device_shutdown() const { lacking("a reset"); }
+  virtual void device_online() const { lacking("a reset"); }
+#endif
   virtual int open(const std::string& /*part*/, int /*flags*/) const { lacking("parts as files"); }
   virtual void close(int /*file*/) const { lacking("parts as files"); }
 
   /// Tells XRT's part of the bitstream that is loaded.
   void register_axlf(const axlf* xclbin);
   /// The addresses of units, by XRT's index.
-  const std::vector<std::uint64_t>& get_cus(const xrt::uuid& bitstream) const;
+#if ISTHMUS_XRT >= 16
+  const std::vector<std::uint64_t>& get_cus() const;
+  cuidx_type get_cuidx(unsigned slot, const std::string& name);
+#else
+  const std::vector<std::uint64_t>& get_cus(const xrt::uuid& bitstream = {}) const;
+#endif
 
  private:
-  std::array<std::byte, 104> of_xrt_;
+  std::array<std::byte, 504> of_xrt_;  // 104 bytes in 2.13, 280 in 2.16, 296 in 2.18
 };
-static_assert(sizeof(device) == 112);
 
 /// All cards. The constructor, which is XRT's, tells XRT of the shim.
 class __attribute__((visibility("default"))) system {
@@ -231,25 +436,38 @@ class __attribute__((visibility("default"))) system {
   system(const system&) = delete;
   system& operator=(const system&) = delete;
 
+#if ISTHMUS_XRT >= 18
+  virtual void get_driver_info(void* /*tree*/) {}
+#else
   virtual void get_xrt_info(void* /*tree*/) {}
   virtual void get_os_info(void* /*tree*/) {}
+#endif
   virtual void get_devices(void* /*tree*/) const {}
   virtual Index get_device_id(const std::string& name) const;
+#if ISTHMUS_XRT >= 16
+  virtual Place get_bdf_info(Index index, bool user) const = 0;
+#endif
   virtual std::pair<Index, Index> get_total_devices(bool user) const = 0;
   virtual std::shared_ptr<device> open_userpf_device(Index index) const = 0;
   virtual std::shared_ptr<device> make_userpf_device(Handle handle, Index index) const = 0;
   virtual std::shared_ptr<device> make_mgmtpf_device(Index index) const = 0;
   virtual int get_monitor_access_type() const { return 0; }
   virtual void program_plp() const { lacking("platforms"); }
+#if ISTHMUS_XRT == 13
   virtual void mem_read() const { lacking("memory by management"); }
   virtual void mem_write() const { lacking("memory by management"); }
+#endif
 
  protected:
   ~system() = default;
 };
 
-std::shared_ptr<device> get_userpf_device(Handle handle);
 std::shared_ptr<device> get_userpf_device(Handle handle, Index index);
+
+inline void lacking(const char* what) {
+  throw ishim::not_supported_error(EOPNOTSUPP, std::generic_category(),
+                                   std::string("not modelled by the emulated card: ") + what);
+}
 
 }  // namespace xrt_core
 // NOLINTEND(modernize-use-nodiscard,performance-enum-size,*-virtual-class-destructor)
@@ -261,26 +479,6 @@ inline constexpr unsigned flag_p2p = 1U << 30U;
 inline constexpr unsigned flag_command = 1U << 31U;
 inline constexpr int to_device = 0;     ///< xclBOSyncDirection
 inline constexpr int space_memory = 1;  ///< xclAddressSpace
-
-/// `xclDeviceInfo2` of `xrt.h`, as far as this shim tells of a card.
-struct DeviceInfo {
-  unsigned magic;
-  std::array<char, 256> name;
-  unsigned short major_version;
-  unsigned short minor_version;
-  std::array<unsigned short, 5> of_pcie;
-  std::size_t memory_bytes;
-  std::size_t alignment;
-  std::size_t free_bytes;
-  std::size_t least_transfer;
-  unsigned short banks;
-  std::array<unsigned short, 4> megahertz;
-  unsigned short lanes;
-  unsigned short link_speed;
-  unsigned short dma_threads;
-  std::array<std::byte, 408> more;
-};
-static_assert(offsetof(DeviceInfo, dma_threads) == 326 && sizeof(DeviceInfo) == 736);
 
 /// Sections of an xclbin (`xclbin.h`): the header has their number, and their list follows it.
 inline constexpr std::size_t uuid_offset = 416;

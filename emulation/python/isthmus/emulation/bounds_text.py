@@ -1,0 +1,143 @@
+"""What bounds a program on emulated cards, as text on a part of a screen."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from isthmus.boards import Board
+from isthmus.columns import wrapped
+from isthmus.emulation.bounds import Change, Region
+from isthmus.thresholds import AS_FAST_WAY
+from isthmus.units import format_seconds
+
+_MOST_LINES = 15
+"""On a screen, below the list of what waited for what."""
+_MOST_CHANGES = 3
+_SHOWN = 0.005
+"""Least share that is named."""
+_RIGHT = 0.15
+"""Error of the model today, up to which its gains are right within 15 %."""
+_MOSTLY = 0.5
+"""Share of the transfers' time, from which on start-up is their reason."""
+_MORE_SETS = ("double buffering", "threads")
+_LIMITS = {
+    "link in": "the link to the card",
+    "link out": "the link to the host",
+    "kernel": "the kernels",
+    "both directions": "both directions of the link, which share a memory",
+    "host": "the host",
+}
+
+
+def lines(found: Sequence[Region], boards: Sequence[Board]) -> list[str]:
+    """Regions, the longest first, with the reasons and the changes that gain most."""
+    told: list[str] = []
+    for region in sorted(found, key=lambda one: -one.seconds):
+        text = list(_region(region, boards[region.card]))
+        if told and len(told) + len(text) > _MOST_LINES:
+            told.append("more regions: --trace FILE has all")
+            break
+        told += text
+    return told[:_MOST_LINES]
+
+
+def _region(region: Region, board: Board) -> Iterator[str]:
+    where = f"region {region.name}" if region.name else "the program"
+    items = f", {region.items} items of {format_seconds(region.item_s)}" * (region.items > 1)
+    yield f"card {region.card}, what bounds {where}: {format_seconds(region.seconds)}{items}"
+    names = {"bank": f"bank {region.bank}", "host": "host alone"}
+    shares = [
+        f"{names.get(name, name)} {percent(share)}"
+        for name, share in region.shares.items()
+        if share >= _SHOWN
+    ]
+    if region.shares["bank"] > 1:
+        shares.append("more than a bank gives: a board takes longer")
+    limit = region.limit
+    yield f"  shares: {', '.join(shares)}"
+    yield (
+        f"  limit: {format_seconds(limit.seconds)} an item, {_LIMITS[limit.resource]}; "
+        f"{percent(min(1.0, limit.seconds / region.item_s))} of it reached"
+    )
+    off = abs(region.modelled_s / region.seconds - 1)
+    if off > _RIGHT:
+        mark = "" if region.name else "; mark the items as a region"
+        yield f"  the model is {percent(off)} off today's time: what it expects is rough{mark}"
+    for change in _named(region):
+        said = ": ".join([*_said(region, change, board), _gain(region, change)])
+        yield from wrapped(f"- {said}", "  ", "    ")
+    if not region.changes:
+        yield "  no change that the model knows gains 3 %"
+
+
+def _named(region: Region) -> list[Change]:
+    """Changes that gain most; of buffer sets and threads the simplest of the fastest."""
+    more = [one for one in region.changes if one.kind in _MORE_SETS]
+    fast = [one for one in more if one.item_s <= AS_FAST_WAY * more[0].item_s]
+    simplest = min(fast, key=lambda one: (one.kind == "threads", one.sets), default=None)
+    named = [one for one in region.changes if one is simplest or one not in more]
+    return named[:_MOST_CHANGES]
+
+
+def _gain(region: Region, change: Change) -> str:
+    times = f"{change.gain:.2g}" if change.gain < 10 else f"{change.gain:.0f}"
+    item, new = format_seconds(region.item_s), format_seconds(change.item_s)
+    return f"{new} an item in place of {item}, {times} times as fast (model)"
+
+
+def _said(region: Region, change: Change, board: Board) -> tuple[str, str]:
+    """Why the program is slow, and the change."""
+    kernels = {
+        "wide ports": lambda: _elements(region, board),
+        "two banks": lambda: _shared(region),
+        "host memory": lambda: _transfers(region),
+        "mapped buffers": lambda: _copies(region),
+    }
+    return kernels[change.kind]() if change.kind in kernels else _waits(region, change)
+
+
+def _elements(region: Region, board: Board) -> tuple[str, str]:
+    kernel = next(one for one in region.kernels if one.by == "elements")
+    reason = (
+        f"kernel {kernel.instance}: {kernel.bytes_per_s / 1e9:.2g} GB/s = one "
+        f"{kernel.element_bytes}-byte element a clock at {board.number('kernel.clock_MHz'):g} MHz"
+    )
+    return reason, f"widen its ports to {board.whole('kernel.width_bytes')} bytes"
+
+
+def _shared(region: Region) -> tuple[str, str]:
+    kernel = next((one for one in region.kernels if one.shared), None)
+    if kernel is None:
+        return "arguments of several kernels share a memory", "connect some with another bank (sp)"
+    names = " and ".join(kernel.shared)
+    reason = f"arguments {names} of {kernel.instance} share {kernel.memory}"
+    return reason, f"connect {kernel.shared[-1]} with another bank (sp)"
+
+
+def _transfers(region: Region) -> tuple[str, str]:
+    reason = "each byte crosses the link and the card's memory"
+    if region.startup >= _MOSTLY:
+        reason = f"{percent(region.startup)} of the transfers' time is start-up"
+    return reason, "buffers in host memory (host_only), which kernels reach over the link"
+
+
+def _copies(region: Region) -> tuple[str, str]:
+    share = percent(region.copied_s / region.item_s)
+    reason = f"bo.write and bo.read copy within the host, {share} of the time"
+    return reason, "map the buffers and compute in place"
+
+
+def _waits(region: Region, change: Change) -> tuple[str, str]:
+    reason = "transfers and kernels never overlap: one thread waits for each"
+    if region.way.threads > 1:
+        reason = f"{region.way.threads} threads leave the card idle"
+    elif region.way.sets > 1:
+        reason = "directions never overlap: one thread waits for each transfer"
+    if change.kind == "threads":
+        return reason, f"{change.sets} threads, each with a buffer set"
+    return reason, "two buffer sets in one thread, which moves data while a kernel runs"
+
+
+def percent(share: float) -> str:
+    """``4.2 %``: two digits below ten per cent, whole numbers above."""
+    return f"{100 * share:.{1 if share < 0.1 else 0}f} %"

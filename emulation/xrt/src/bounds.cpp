@@ -1,0 +1,83 @@
+// Facts from which `card exec --watch` tells what bounds a program: for the list of events alone.
+#include <algorithm>
+#include <iterator>
+#include <string>
+#include <vector>
+
+#include "isthmus/card/process/device.hpp"
+
+namespace isthmus::card::process {
+namespace {
+
+std::vector<PortWork> ports_of(const std::vector<Moved>& moved) {
+  std::vector<PortWork> ports;
+  std::ranges::transform(moved, std::back_inserter(ports), &Moved::work);
+  return ports;
+}
+
+/// The same work with each port in a bank of its own, as far as there are banks.
+std::vector<PortWork> apart(std::vector<PortWork> ports, std::size_t banks) {
+  std::size_t next = 0;
+  for (PortWork& port : ports) {
+    port.bank = next++ % banks;
+  }
+  return ports;
+}
+
+/// The same work in host memory.
+std::vector<PortWork> in_host_memory(std::vector<PortWork> ports) {
+  for (PortWork& port : ports) {
+    port = {.writes = port.writes, .target = Target::host, .bytes = port.bytes};
+  }
+  return ports;
+}
+
+}  // namespace
+
+/// Of a transfer alone: memory, start-up, whole duration, its share beside the other direction in
+/// one bank and in two.
+std::string Device::facts_of(Direction direction, std::uint64_t address, std::uint64_t bytes) {
+  if (!meter_->lists_events() || timing_->is_random() || bytes == 0) {
+    return {};
+  }
+  const auto count = static_cast<std::int64_t>(bytes);
+  const Time startup = timing_->transfer(direction, 1, 0, 0).total();
+  const Time alone =
+      timing_
+          ->transfer(direction, count, static_cast<std::int64_t>(address % residence_page_bytes),
+                     description_.bank_of(address))
+          .total();
+  const bool has_two = timing_->board().memory && timing_->board().memory->banks > 1;
+  const MemoryRange* memory = description_.memory_of(address);
+  return '\t' + (memory == nullptr ? "" : memory->name) + '\t' + std::to_string(startup) + '\t' +
+         std::to_string(alone) + '\t' +
+         std::to_string(timing_->share_beside_other(direction, count, true)) + '\t' +
+         std::to_string(timing_->share_beside_other(direction, count, !has_two));
+}
+
+/// Facts of a run: clocks in which its busiest port moves its elements; what memory takes as it is,
+/// with each port in a bank of its own, and with all data in host memory (0: its kernels do not
+/// reach there); then each port's argument, memory, direction and bytes.
+void Device::record_kernel(const Unit& unit, std::uint64_t begin, Time duration,
+                           const KernelOutcome& outcome) {
+  const bool on_card = std::ranges::all_of(
+      outcome.moved, [](const Moved& one) { return one.work.target == Target::device; });
+  if (meter_->lists_events() && !timing_->is_random() && on_card && !outcome.moved.empty()) {
+    const Board& board = timing_->board();
+    const std::vector<PortWork> ports = ports_of(outcome.moved);
+    const auto banks = static_cast<std::size_t>(board.memory ? board.memory->banks : 1);
+    const bool reaches_host = board.kernel && board.kernel->reaches_host;
+    std::string facts =
+        std::to_string(outcome.logic) + '\t' + std::to_string(outcome.memory) + '\t' +
+        std::to_string(timing_->kernel(apart(ports, banks), outcome.sweeps)) + '\t' +
+        std::to_string(reaches_host ? timing_->kernel(in_host_memory(ports), outcome.sweeps) : 0);
+    for (const Moved& one : outcome.moved) {
+      facts += '\t' + one.argument + '\t' + one.memory + '\t' + (one.work.writes ? "w" : "r") +
+               '\t' + std::to_string(one.work.bytes * outcome.sweeps);
+    }
+    meter_->note_facts(unit.place.instance, facts);
+  }
+  meter_->record_kernel(begin, duration, unit.place.instance, outcome);
+}
+
+}  // namespace isthmus::card::process

@@ -1,0 +1,164 @@
+// One job in several ways, to see what a change gains: host FILE.xclbin KERNEL WAY ITEMS BYTES SWEEPS
+#include <xrt/xrt_bo.h>
+#include <xrt/xrt_device.h>
+#include <xrt/xrt_kernel.h>
+
+#include <atomic>
+#include <chrono>
+#include <cstdio>
+#include <exception>
+#include <memory>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include <isthmus/region.h>
+
+namespace {
+
+struct Job {
+  xrt::device device;
+  xrt::kernel kernel;
+  std::string way;
+  unsigned items;
+  unsigned bytes;
+  unsigned sweeps;
+};
+
+// What an item on its way needs. By `copied` the program's data lie beside the buffers.
+class Set {
+ public:
+  explicit Set(const Job& job)
+      : copied_(job.way == "copied"),
+        in_(buffer(job, 0)),
+        out_(buffer(job, 1)),
+        run_(job.kernel),
+        from_(job.bytes / sizeof(unsigned)),
+        to_(from_.size()) {
+    mapped_in_ = in_.map<unsigned*>();
+    mapped_out_ = out_.map<unsigned*>();
+    run_.set_arg(0, in_);
+    run_.set_arg(1, out_);
+    run_.set_arg(2, job.bytes);
+    run_.set_arg(3, job.sweeps);
+    for (std::size_t i = 0; i < from_.size(); ++i) {
+      mapped_in_[i] = from_[i] = static_cast<unsigned>(i);
+    }
+  }
+
+  void begin(unsigned item) {
+    (copied_ ? from_.data() : mapped_in_)[0] = item;
+    if (copied_) {
+      in_.write(from_.data());
+    }
+    in_.sync(XCL_BO_SYNC_BO_TO_DEVICE);
+    run_.start();
+    item_ = item;
+  }
+  // Whether the result is right.
+  bool end() {
+    run_.wait();
+    out_.sync(XCL_BO_SYNC_BO_FROM_DEVICE);
+    if (copied_) {
+      out_.read(to_.data());
+    }
+    return (copied_ ? to_.data() : mapped_out_)[0] == item_ + 1;
+  }
+
+ private:
+  static xrt::bo buffer(const Job& job, int argument) {
+    const auto kind = job.way == "host" ? xrt::bo::flags::host_only : xrt::bo::flags::normal;
+    return {job.device, job.bytes, kind, job.kernel.group_id(argument)};
+  }
+
+  bool copied_;
+  xrt::bo in_;
+  xrt::bo out_;
+  xrt::run run_;
+  std::vector<unsigned> from_;
+  std::vector<unsigned> to_;
+  unsigned* mapped_in_ = nullptr;
+  unsigned* mapped_out_ = nullptr;
+  unsigned item_ = 0;
+};
+
+// One thread, one set: each step waits for the one before.
+bool serial(std::vector<std::unique_ptr<Set>>& sets, unsigned items) {
+  bool right = true;
+  for (unsigned item = 0; item < items; ++item) {
+    sets[0]->begin(item);
+    right = sets[0]->end() && right;
+  }
+  return right;
+}
+
+// One thread, two sets: the data of an item move while the kernel works on the one before.
+bool doubled(std::vector<std::unique_ptr<Set>>& sets, unsigned items) {
+  bool right = true;
+  sets[0]->begin(0);
+  for (unsigned item = 1; item < items; ++item) {
+    sets[item % 2]->begin(item);
+    right = sets[(item - 1) % 2]->end() && right;
+  }
+  return sets[(items - 1) % 2]->end() && right;
+}
+
+// A thread for each set.
+bool threaded(std::vector<std::unique_ptr<Set>>& sets, unsigned items) {
+  std::atomic<unsigned> next = 0;
+  std::atomic<bool> right = true;
+  std::vector<std::thread> threads;
+  for (const auto& set : sets) {
+    threads.emplace_back([&next, &right, &set, items] {
+      for (unsigned item = next++; item < items; item = next++) {
+        set->begin(item);
+        right = set->end() && right;
+      }
+    });
+  }
+  for (std::thread& thread : threads) {
+    thread.join();
+  }
+  return right;
+}
+
+bool run(const Job& job) {
+  std::vector<std::unique_ptr<Set>> sets;
+  bool right = true;
+  for (int n = 0; n < (job.way == "double" || job.way == "threads" ? 2 : 1); ++n) {
+    sets.push_back(std::make_unique<Set>(job));
+    sets.back()->begin(0);  // the first use of kernel and buffers takes longer: not timed
+    right = sets.back()->end() && right;
+  }
+  const auto begin = std::chrono::steady_clock::now();
+  ISTHMUS_REGION("items");
+  const auto pass = job.way == "double" ? doubled : job.way == "threads" ? threaded : serial;
+  right = pass(sets, job.items) && right;
+  ISTHMUS_REGION("end");
+  const std::chrono::duration<double> took = std::chrono::steady_clock::now() - begin;
+  std::printf("{\"item_s\": %.9f}\n", took.count() / job.items);
+  return right;
+}
+
+}  // namespace
+
+int main(int count, char** given) {
+  if (count != 7) {
+    std::fprintf(stderr,
+                 "usage: %s FILE.xclbin KERNEL serial|double|threads|host|copied ITEMS BYTES SWEEPS\n",
+                 given[0]);
+    return 2;
+  }
+  try {
+    xrt::device device(0);
+    const auto uuid = device.load_xclbin(std::string(given[1]));
+    const auto number = [given](int n) { return static_cast<unsigned>(std::stoul(given[n])); };
+    const bool right = run({device, xrt::kernel(device, uuid, given[2]), given[3], number(4),
+                            number(5), number(6)});
+    std::fputs(right ? "" : "FAIL: wrong data\n", stderr);
+    return right ? 0 : 1;
+  } catch (const std::exception& error) {
+    std::fprintf(stderr, "failed: %s\n", error.what());
+    return 1;
+  }
+}
