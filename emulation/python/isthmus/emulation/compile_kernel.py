@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -13,6 +14,7 @@ from isthmus.emulation.new_kernel import filled_template
 from isthmus.xclbin import Kernel
 from isthmus.xclbin.metadata import work_arguments
 
+_DATAFLOW = re.compile(rb"^\s*#\s*pragma\s+HLS\s+dataflow", re.IGNORECASE | re.MULTILINE)
 _WRAPPED = ("memcpy", "memmove", "memset")
 
 
@@ -82,22 +84,27 @@ _OPTIONS = ("-O2", "-fPIC", "-fvisibility=hidden", "-U_FORTIFY_SOURCE")
 
 
 def _compile_kernel(source: Path, cpp: Cpp, kernel: Kernel, options: list[object]) -> None:
-    """Compiles the kernel's own code, with counters of its loops where nobody says its cycles."""
+    """Compiles the kernel's own code, with processes of its DATAFLOW regions.
+
+    Where nobody says its cycles, its loops have counters.
+    """
     *flags, _, call, _, made = options
     call, preprocessed = Path(str(call)), Path(str(call)).with_suffix(".ii")
-    if kernel.cycles is None and cpp.clock_mhz is not None:
-        compiler.run([*flags, "-E", call, "-o", preprocessed], source)
+    clock_mhz = cpp.clock_mhz if kernel.cycles is None else None
+    compiler.run([*flags, "-E", call, "-o", preprocessed], source)
+    if clock_mhz is not None or _DATAFLOW.search(preprocessed.read_bytes()):
         macros = compiler.run([*flags, "-E", "-dM", call], source)
         found = estimate.counted(
-            preprocessed, kernel.name, macros, PARTS, cpp.clock_mhz,
-            in_opencl=source in cpp.in_opencl,
-        )  # fmt: skip
+            preprocessed, kernel.name, macros, PARTS, clock_mhz, in_opencl=source in cpp.in_opencl
+        )
         if found.text is not None:
             preprocessed.write_bytes(found.text)
             if not compiler.ended([*flags, "-c", preprocessed, "-o", made]).returncode:
                 return
-        cpp.notes.append(found.note or f"kernel {kernel.name}: not estimated, its loops cannot be "
-                         "counted")  # fmt: skip
+        note = "not estimated, its loops cannot be counted"
+        if clock_mhz is None:
+            note = "its DATAFLOW processes run one after the other: its source cannot be read"
+        cpp.notes.append(found.note or f"kernel {kernel.name}: {note}")
     with call.open("a") as file:
         file.write(estimate.table.NONE)
     compiler.run(options, source)

@@ -26,7 +26,7 @@ class Counted(NamedTuple):
 
 
 def counted(
-    path: Path, name: str, macros: str, ours: Path, clock_mhz: float, *,
+    path: Path, name: str, macros: str, ours: Path, clock_mhz: float | None, *,
     in_opencl: bool = False, kernel_flow: bool = True,
 ) -> Counted:  # fmt: skip
     """Returns the source of the kernel ``name`` with counters, scheduled for a clock.
@@ -36,7 +36,8 @@ def counted(
         name: Function of the kernel.
         macros: Definitions of macros (``g++ -dM``), which pragmas may name.
         ours: Folder of Isthmus's own headers, which are not the kernel's code.
-        clock_mhz: Clock that operators are scheduled for.
+        clock_mhz: Clock that operators are scheduled for. None: nothing is estimated, and
+            processes of DATAFLOW regions run beside each other all the same.
         in_opencl: Whether each work-item is a call of the function.
         kernel_flow: Whether arguments without INTERFACE lie in memory; in the vendor's IP flow
             they lie in a RAM.
@@ -56,7 +57,10 @@ def counted(
         return Counted(None, f"kernel {name}: not estimated, {error}")
     if found is None:
         return Counted(None, f"kernel {name}: not estimated, libclang finds no such function")
+    if clock_mhz is None:
+        return Counted(rewriter.counted(source.text, (), found.regions) + table.NONE.encode(), "")
     estimate = rules.estimate(found.code, clock_mhz)
     numbers = {cost.number for cost in estimate.costs}
     counters = [one for one in found.counters if one.number in numbers]
-    return Counted(rewriter.counted(source.text, counters) + table.of(estimate).encode(), "")
+    text = rewriter.counted(source.text, counters, found.regions)
+    return Counted(text + table.of(estimate).encode(), "")

@@ -14,6 +14,7 @@ from isthmus.emulation.estimate.arrays import SMALL_ARRAY, SMALL_TABLE
 from isthmus.emulation.estimate.cursors import dimensions, inner
 from isthmus.emulation.estimate.expressions import OVERLOADED, Expressions
 from isthmus.emulation.estimate.preprocessed import Preprocessed
+from isthmus.emulation.estimate.regions import Insertion, Part, insertions
 from isthmus.emulation.estimate.structure import (
     Array,
     Assign,
@@ -50,8 +51,7 @@ class Counter(NamedTuple):
     number: int
     begin: int
     """Of the statement."""
-    body: int | None
-    """Of a loop's body; None for a process."""
+    body: int
     end: int
     body_is_block: bool = False
 
@@ -61,6 +61,9 @@ class Read(NamedTuple):
 
     code: Code
     counters: tuple[Counter, ...]
+    """Of loops."""
+    regions: tuple[Insertion, ...]
+    """What makes processes of DATAFLOW regions."""
 
 
 def read(
@@ -103,6 +106,7 @@ class _Reader(Expressions):
         self._numbers: dict[tuple[str, int], int] = {("top", 0): 0}
         self._counters: dict[int, Counter] = {}
         self._streamed: set[int] = set()
+        self._regions: dict[int, list[Insertion]] = {}
         self._pragmas: list[tuple[int, str]] = []
 
     def all(self, unit: Any, top: Any, in_opencl: bool) -> Read:
@@ -122,7 +126,8 @@ class _Reader(Expressions):
         self._storage |= _split(self._functions.values(), self._storage, self._sizes)
         streamed = frozenset(self._streamed)
         code = Code(name, self._functions, self._storage, streamed, work, self._sizes)
-        return Read(code, tuple(self._counters[n] for n in sorted(self._counters)))
+        regions = tuple(one for region in self._regions.values() for one in region)
+        return Read(code, tuple(self._counters[n] for n in sorted(self._counters)), regions)
 
     def _number(self, kind: str, offset: int) -> int:
         return self._numbers.setdefault((kind, offset), len(self._numbers))
@@ -385,24 +390,26 @@ class _Reader(Expressions):
         """Loops and calls of a DATAFLOW region as its processes."""
         region = self._number("region", block.extent.start.offset)
         found: list[Statement] = []
-        statements = [c for c in block.get_children() if c.kind.name != "DECL_STMT"]
+        parts: list[Part] = []
         passed: list[str] = []
-        for cursor in statements:
-            inside = list(self._again(cursor))
-            calls = any(isinstance(one, Loop) or _has_call(one) for one in inside)
-            if not calls:
-                found += inside
-                continue
-            begin = cursor.extent.start.offset
-            end = cursor.extent.end.offset
-            closed = end if self._source.text[end - 1 : end] == b"}" else (
+        for cursor in block.get_children():
+            begin, end = cursor.extent.start.offset, cursor.extent.end.offset
+            closed = end if self._source.text[end - 1 : end] in {b"}", b";"} else (
                 self._source.end_of_statement(end)
             )  # fmt: skip
-            number = self._number("process", begin)
-            self._counters.setdefault(number, Counter(number, begin, None, closed))
-            line = self._source.line(begin)
-            found.append(Process(number, region, line, tuple(inside)))
-            passed += sorted({n for n in _arrays(inside) if self._is_stream(n)})
+            number = None
+            if cursor.kind.name != "DECL_STMT":
+                inside = list(self._again(cursor))
+                if any(isinstance(one, Loop) or _has_call(one) for one in inside):
+                    number = self._number("process", begin)
+                    line = self._source.line(begin)
+                    found.append(Process(number, region, line, tuple(inside)))
+                    passed += sorted({n for n in _arrays(inside) if self._is_stream(n)})
+                else:
+                    found += inside
+            parts.append(Part(cursor, begin, closed, number))
+        if block.kind.name == "COMPOUND_STMT":
+            self._regions[region] = insertions(self._source, block, parts, self._pragma)
         if any(passed.count(name) > 1 for name in passed):
             self._streamed.add(region)
         return tuple(found)

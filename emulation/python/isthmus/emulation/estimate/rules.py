@@ -44,8 +44,9 @@ ENTRY_CYCLES: Final = 2
 CALL_CYCLES: Final = 1
 """The state in which a function that is not inlined starts."""
 AUTO_PIPELINE_TRIPS: Final = 64
-"""Loops of no more iterations are unrolled into the loop around them, which is pipelined
-(UG1399, syn.compile.pipeline_loops)."""
+"""Loops of fewer iterations are unrolled into the loop around them, which is pipelined (UG1399
+2020.2, config_compile -pipeline_loops). A published rate of loops of 64 shows that they are not:
+blocks of 4 KiB follow each other (Xilinx/Vitis_Accel_Examples, host_memory_bandwidth)."""
 PORTS_OF_RAM: Final = 2
 """Reads and writes a cycle of a block RAM (UG1399, ARRAY_PARTITION)."""
 WIDEST_PORT_BITS: Final = 512
@@ -53,6 +54,9 @@ WIDEST_PORT_BITS: Final = 512
 REQUEST_CYCLES: Final = 10
 """From a loop's beginning to the first word of a burst, without the memory's own latency, which
 the card's model adds; reports of HLS with latency=0 have 9 to 12."""
+WORDS_BEHIND_MEMORY: Final = 64
+"""Stages that a read of memory adds to a pipeline: HLS schedules it with this latency (UG1399,
+m_axi_latency of the Vitis flow). The words in them are on the way to a stream."""
 
 _NONE: Final = Span(0, 0)
 
@@ -97,7 +101,7 @@ class _Rules:
 
     def _note(
         self, number: int, line: int, iteration: Span, entry: Span, why: str, *,
-        is_pipelined: bool = False,
+        is_pipelined: bool = False, ahead: float = 0,
     ) -> None:  # fmt: skip
         """Keeps a loop's cost; a loop reached in several ways keeps the range of all its costs."""
         before = self._costs.get(number)
@@ -105,7 +109,9 @@ class _Rules:
             iteration = iteration.or_else(before.iteration)
             entry = entry.or_else(before.entry)
             why = why or before.why
-        self._costs[number] = Cost(number, line, iteration, entry, why, is_pipelined)
+            ahead = max(ahead, before.ahead)
+        words = math.ceil(ahead)
+        self._costs[number] = Cost(number, line, iteration, entry, why, is_pipelined, words)
 
     # Code that is not pipelined
 
@@ -149,7 +155,7 @@ class _Rules:
         if isinstance(statement, Process):
             self._processes[statement.number] = statement.region
             inside = self._sequence(statement.body, names)
-            self._note(statement.number, statement.line, inside, _NONE, "")
+            self._note(statement.number, statement.line, inside, _NONE, "", ahead=inside.most + 1)
             return _NONE
         if isinstance(statement, Choice):
             cycles = [self._sequence(branch, names) for branch in statement.branches]
@@ -217,7 +223,7 @@ class _Rules:
         inner = [one for one in self._loops(loop.body) if not _is_unrolled(one)]
         if not inner:
             return True
-        few = all(one.trips is not None and one.trips <= AUTO_PIPELINE_TRIPS for one in inner)
+        few = all(one.trips is not None and one.trips < AUTO_PIPELINE_TRIPS for one in inner)
         deepest = all(not self._loops(one.body) for one in inner)
         none_said = all(one.pragma("pipeline") is None for one in inner)
         return few and deepest and none_said
@@ -240,13 +246,15 @@ class _Rules:
     def _flattened(self, nest: tuple[Loop, ...], names: Mapping[str, str]) -> None:
         """Loops as one. HLS moves simple code beside the inner loop into it.
 
-        That it does so is not certain where the code reaches memory, or the inner loop's length
-        varies.
+        That it does so is not certain where the code reaches memory or takes more than a cycle, or
+        the inner loop's length varies.
         """
         inner = nest[-1]
         beside = tuple(s for loop in nest[:-1] for s in loop.body if not isinstance(s, Loop))
-        accesses = self._scheduler.run(beside, (), names).accesses
-        simple = all(self._scheduler.storage(a.array).kind != "memory" for a in accesses)
+        moved = self._scheduler.run(beside, (), names)
+        simple = moved.end <= 1 and all(
+            self._scheduler.storage(a.array).kind != "memory" for a in moved.accesses
+        )
         constant = all(loop.trips is not None for loop in nest[1:])
         found = self._pipelined(inner, nest, names)
         sure = simple and constant
@@ -255,10 +263,11 @@ class _Rules:
         entry = _NONE if sure else Span(0, alone.entry.most)
         self._costs[inner.number] = msgspec.structs.replace(alone, entry=entry)
         outer = nest[0]
-        self._note(outer.number, outer.line, _NONE, Span(alone.entry.least, spread.most), "")
+        around = Span(alone.entry.least, spread.most)
+        self._note(outer.number, outer.line, _NONE, around, "", is_pipelined=sure)
         for loop in nest[:-1]:
-            around = [one for one in loop.body if not isinstance(one, Loop)]
-            cycles = self._straight(around, names) if around else _NONE
+            straight = [one for one in loop.body if not isinstance(one, Loop)]
+            cycles = self._straight(straight, names) if straight else _NONE
             iteration = _NONE if sure else Span(0, cycles.most + 1)
             if loop is outer:
                 noted = self._costs[outer.number]
@@ -280,7 +289,9 @@ class _Rules:
         rewinds = any("rewind" in _words(one, "pipeline") for one in nest)
         entry = _NONE if rewinds else _spread(found)
         each = Span(found.interval.least / factor, found.interval.most / factor)
-        self._note(loop.number, loop.line, each, entry, found.why, is_pipelined=True)
+        memory = found.depth.most > found.depth.least  # which the burst's request widens
+        ahead = found.depth.most + 1 + (WORDS_BEHIND_MEMORY if memory else 0)
+        self._note(loop.number, loop.line, each, entry, found.why, is_pipelined=True, ahead=ahead)
         return found
 
     def _pipeline(

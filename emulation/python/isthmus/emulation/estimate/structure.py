@@ -213,6 +213,8 @@ class Cost(msgspec.Struct, frozen=True):
     why: str
     """``II 7: floating-point sum``; empty where nothing bounds it."""
     is_pipelined: bool = False
+    ahead: int = 0
+    """Words on the way to a stream that its pipeline, or its process, holds at most."""
 
 
 class Estimate(msgspec.Struct, frozen=True):
