@@ -12,7 +12,7 @@ import msgspec
 from isthmus.errors import UsageError
 from isthmus.xclbin import card, metadata, streams, tables
 from isthmus.xclbin.container import Header, Section, Xclbin
-from isthmus.xclbin.kinds import ClockType, Control, MemoryType, Mode, SectionKind
+from isthmus.xclbin.kinds import DATA_MHZ, ClockType, Control, MemoryType, Mode, SectionKind
 from isthmus.xclbin.metadata import (
     Argument,
     Instance,
@@ -61,7 +61,7 @@ class Timer(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
     name: str
     type: Literal["data", "kernel", "system"] = "kernel"
-    mhz: int = 300
+    mhz: int = DATA_MHZ
 
 
 class Design(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
@@ -92,6 +92,17 @@ class Design(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=Tr
     key_values: dict[str, str] = {}
     timestamp: int = 0
     """Seconds since 1970."""
+
+    @property
+    def data_mhz(self) -> int:
+        """Clock of the kernels: the first of type ``data``, else the platforms' default."""
+        return next((clock.mhz for clock in self.clocks if clock.type == "data"), DATA_MHZ)
+
+    def at_clock(self, mhz: int) -> Design:
+        """The same design with another clock of the kernels."""
+        others = (clock for clock in self.clocks if clock.type != "data")
+        name = next((clock.name for clock in self.clocks if clock.type == "data"), "DATA_CLK")
+        return msgspec.structs.replace(self, clocks=(Timer(name, "data", mhz), *others))
 
     def for_mode(self, mode: ModeName) -> Design:
         """The same design for another mode."""
