@@ -11,6 +11,7 @@ import pytest
 from conftest import Command
 from isthmus.analysis.job import Copy, Cost, Job, Place, advise
 from isthmus.errors import UsageError
+from isthmus.models.pipeline import Stages, Transfer, one_thread_s
 from isthmus.results import run_file
 from isthmus.statistics import Interval, exact
 from test_advise import FAST, SLOW, points, run
@@ -62,6 +63,17 @@ def test_a_copy_may_take_no_longer_than_its_start() -> None:
     place = Place("opencl:pocl", "opencl", "copy", "pageable", 0)
     best = advise(Job(64, 1e-6, 64, 100), {1: {place: of}}).best
     assert best.total.low <= best.total.value <= best.total.high
+
+
+def test_one_thread_with_several_sets_moves_data_beside_the_kernel() -> None:
+    """Bound by the kernel, by the thread's transfers, or by the sets, whichever is longest."""
+    into, out = Transfer(1.0, 9.0), Transfer(1.0, 9.0)
+    by_kernel = Stages(into, 100.0, out, launch=5.0, relaunch=1.0)
+    assert one_thread_s(by_kernel, 11, 2) == pytest.approx(125 + 10 * 101)
+    by_thread = Stages(into, 10.0, out, launch=5.0, host_before=30.0)
+    assert one_thread_s(by_thread, 11, 2) == pytest.approx(65 + 10 * 50)
+    by_sets = Stages(into, 10.0, out, launch=50.0)
+    assert one_thread_s(by_sets, 11, 2) == pytest.approx(80 + 10 * 40)
 
 
 def test_the_engineers_question_is_answered_on_one_screen(isthmus: Command) -> None:

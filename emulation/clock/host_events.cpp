@@ -78,10 +78,7 @@ HostCopy::HostCopy(std::uint64_t bytes) : bytes_(lists_host_events() ? bytes : 0
 
 HostCopy::~HostCopy() {
   if (bytes_ > 0) {
-    const Nanoseconds end = program_time.now();
-    const bool counted = program_time.count(false);
-    list_host_event("host copy", "", begin_, end, bytes_);
-    program_time.count(counted);
+    list_host_event("host copy", "", begin_, program_time.now(), bytes_);
   }
 }
 
@@ -99,7 +96,5 @@ ISTHMUS_INTERPOSED void isthmus_region(const char* name) {
   // A tabulator or the end of a line would end the field.
   std::ranges::replace_if(plain, [](char letter) { return letter == '\t' || letter == '\n'; }, ' ');
   const Nanoseconds now = program_time.now();
-  const bool counted = program_time.count(false);
   list_host_event("region", plain.data(), now, now, 0);
-  program_time.count(counted);
 }

@@ -37,7 +37,8 @@ std::vector<PortWork> in_host_memory(std::vector<PortWork> ports) {
 /// Of a transfer alone: memory, start-up, whole duration, its share beside the other direction in
 /// one bank and in two.
 std::string Device::facts_of(Direction direction, std::uint64_t address, std::uint64_t bytes) {
-  if (!meter_->lists_events() || timing_->is_random() || timing_->board().sync || bytes == 0) {
+  const bool has_model = timing_->board().dma && !timing_->board().sync && !timing_->is_random();
+  if (!meter_->lists_events() || !has_model || bytes == 0) {
     return {};
   }
   const auto count = static_cast<std::int64_t>(bytes);

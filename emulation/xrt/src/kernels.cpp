@@ -216,6 +216,7 @@ std::vector<PortWork> Reach::ports() const {
 
 std::vector<Moved> Reach::moved() const {
   std::vector<Moved> all;
+  all.reserve(traffic_.size());
   for (const Traffic& traffic : traffic_) {
     all.push_back({.argument = traffic.buffer == nullptr ? "" : *traffic.buffer->name,
                    .memory = traffic.memory == nullptr ? "" : traffic.memory->name,

@@ -175,16 +175,13 @@ void add_phase(Bridge& bridge, std::uint64_t times, double least, double cycles,
   const auto time = [&](double count) {
     return static_cast<Time>(std::llround(count * period_fs));
   };
-  KernelOutcome moved = outcome_of(*bridge.run, times);
-  for (Moved& one : moved.moved) {
-    one.work.bytes *= moved.sweeps;
-  }
+  const KernelOutcome moved = outcome_of(*bridge.run, times);
   const Time latency = moved.bytes > 0 ? latency_of(*bridge.run) : 0;
   bridge.reach->forget();
   KernelOutcome& all = bridge.estimated;
   all.bytes += moved.bytes;
   all.memory += moved.memory;
-  all.add(moved.moved);
+  all.add(moved.moved, moved.sweeps);
   all.duration += std::max(moved.memory, time(cycles) + static_cast<Time>(times) * latency);
   all.computing.least += time(least);
   all.computing.time += time(cycles);

@@ -6,7 +6,7 @@ import sys
 import tempfile
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, NamedTuple
 
 import typer
 
@@ -18,8 +18,10 @@ from isthmus.thresholds import ADVISED
 
 if TYPE_CHECKING:
     from isthmus.analysis.advice import Advice
+    from isthmus.measure.discovery import FoundDevice
     from isthmus.measure.plan import Layer, Task
     from isthmus.results.run_file import DeviceRecord, Run
+    from isthmus.studies import Study
 
 _ALIASES = {"h2c": "h2d", "c2h": "d2h"}
 _DEPTHS = (1, 4, 16)
@@ -58,101 +60,137 @@ def advise(
     """Prints the advice; ends with 3 where a wanted rate or time is not certain to be kept."""
     from isthmus.cli import given
     from isthmus.cli.run import positive
-    from isthmus.units import parse_seconds, parse_size, printable
 
+    positive(budget, "--budget")
+    if code:
+        given.refuse(context, {"as_json"}, "with --code")
+    measuring = _Measuring(context, device or [], budget, out, no_wait)
     if job is not None:
         given.refuse(context, {"direction", "rate", "deadline", "once"}, "with --job")
-        positive(budget, "--budget")
-        return _job(
-            context, job, times, [Path(size)] * bool(size) + (runs or []), device or [],
-            code=code, as_json=as_json, budget=budget, out=out, no_wait=no_wait,
-        )  # fmt: skip
+        files = [Path(size)] * bool(size) + (runs or [])
+        return _job(job, times, files, measuring, code=code, as_json=as_json)
     given.refuse(context, {"times"}, "without --job")
     if not size:
         raise UsageError("name the bytes to move (4Ki, 64Mi), or a job: --job 4Mi,kernel=232us,4Mi")
-    wanted_bytes, direction = parse_size(size), _ALIASES.get(direction, direction)
-    if direction not in {"h2d", "d2h"}:
-        raise UsageError(f"no direction '{direction}': h2d or d2h")
-    if rate is not None and deadline is not None:
-        raise UsageError("give --rate or --deadline: one follows from the other")
-    if code:
-        given.refuse(context, {"as_json"}, "with --code")
-    positive(rate, "--rate")
-    positive(budget, "--budget")
-    wanted_s = (
-        parse_seconds(deadline) if deadline else wanted_bytes / (1e9 * rate) if rate else None
-    )
-    if runs:
-        from isthmus.results import run_file
+    wanted = _Wanted.of(size, _ALIASES.get(direction, direction), rate, deadline)
+    return _move(wanted, runs or [], measuring, once=once, code=code, as_json=as_json)
 
-        measuring = {"budget", "out", "no_wait", *context.obj}
-        given.refuse(context, measuring, "on run files: nothing is measured")
 
-        loaded = [run_file.load(path) for path in runs]
-    elif device:
-        options, axes = separated(context.obj)
+class _Wanted(NamedTuple):
+    """What is to be moved."""
+
+    bytes: int
+    direction: str
+    seconds: float | None
+
+    @classmethod
+    def of(cls, size: str, direction: str, rate: float | None, deadline: str | None) -> _Wanted:
+        """From the command line; raises UsageError for what cannot be."""
+        from isthmus.cli.run import positive
+        from isthmus.units import parse_seconds, parse_size
+
+        count = parse_size(size)
+        if direction not in {"h2d", "d2h"}:
+            raise UsageError(f"no direction '{direction}': h2d or d2h")
+        if rate is not None and deadline is not None:
+            raise UsageError("give --rate or --deadline: one follows from the other")
+        positive(rate, "--rate")
+        by_rate = count / (1e9 * rate) if rate else None
+        return cls(count, direction, parse_seconds(deadline) if deadline else by_rate)
+
+
+class _Measuring(NamedTuple):
+    """Devices to measure, and how."""
+
+    context: typer.Context
+    addresses: Sequence[str]
+    budget_s: float
+    out: Path | None
+    no_wait: bool
+
+    def refuse(self, why: str) -> None:
+        """Raises UsageError for options of a measurement."""
+        from isthmus.cli import given
+
+        given.refuse(self.context, {"budget", "out", "no_wait", *self.context.obj}, why)
+
+    def options(self) -> dict[str, str]:
+        """Options of backends; raises UsageError for an axis."""
+        options, axes = separated(self.context.obj)
         for axis in axes:
             raise UsageError(f"--{axis} {axes[axis]}: advise itself varies the {axis}")
+        return options
+
+
+def _move(
+    wanted: _Wanted,
+    runs: Sequence[Path],
+    measuring: _Measuring,
+    *,
+    once: bool,
+    code: bool,
+    as_json: bool,
+) -> int:
+    """Prints which way to move data."""
+    from isthmus.cli import advice_text
+    from isthmus.results import run_file
+    from isthmus.units import printable
+
+    addresses, (size, direction, seconds) = measuring.addresses, wanted
+    if runs:
+        measuring.refuse("on run files: nothing is measured")
+        loaded = [run_file.load(path) for path in runs]
+    elif addresses:
         loaded = _measured(
-            device, wanted_bytes, direction, once=once, budget_s=budget, options=options, out=out,
-            no_wait=no_wait,
+            addresses, size, direction, once=once, budget_s=measuring.budget_s,
+            options=measuring.options(), out=measuring.out, no_wait=measuring.no_wait,
         )  # fmt: skip
     else:
         raise UsageError("name a run file, or --device to measure: isthmus devices lists them")
-    from isthmus.cli import advice_text
-
-    with analysing(", ".join(map(str, runs or device or []))):
+    with analysing(", ".join(map(str, runs or addresses))):
         found, records = _advice(
-            loaded, device or [], wanted_bytes, direction, wanted_s, once=once, here=not runs
+            loaded, addresses, size, direction, seconds, once=once, here=not runs
         )
     record = records[found.best.way.device]
     if code:
-        put(program(found, record, wanted_bytes, direction), end="")
+        put(program(found, record, size, direction), end="")
     elif as_json:
-        put(advice_text.as_json(found, records, wanted_bytes, direction, wanted_s), end="")
+        put(advice_text.as_json(found, records, size, direction, seconds), end="")
     else:
-        lines = advice_text.lines(found, record, wanted_bytes, direction, wanted_s)
+        lines = advice_text.lines(found, record, size, direction, seconds)
         put("\n".join(map(printable, lines)))
     return 0 if found.met in {"", "yes"} else GATE_FAILED
 
 
 def _job(
-    context: typer.Context,
     text: str,
     times: int,
     runs: Sequence[Path],
-    addresses: Sequence[str],
+    measuring: _Measuring,
     *,
     code: bool,
     as_json: bool,
-    budget: float,
-    out: Path | None,
-    no_wait: bool,
 ) -> int:
     """Prints how to run a job."""
     from isthmus.analysis.job import Job
-    from isthmus.cli import given, job, job_text
+    from isthmus.cli import job, job_text
     from isthmus.results import run_file
     from isthmus.units import printable
 
-    if code:
-        given.refuse(context, {"as_json"}, "with --code")
+    addresses = measuring.addresses
     wanted = Job.parse(text, times)
     board, apis = job.apis_on_card(addresses) if addresses else ("", [])
     if runs or board:
-        measuring = {"budget", "out", "no_wait", *context.obj}
-        given.refuse(context, measuring, "here: nothing is measured")
+        measuring.refuse("here: nothing is measured")
     if runs:
         loaded = [run_file.load(path) for path in runs]
     elif not addresses:
         raise UsageError("name a run file, or --device: isthmus devices lists them")
     elif not board:
-        options, axes = separated(context.obj)
-        for axis in axes:
-            raise UsageError(f"--{axis} {axes[axis]}: advise itself varies the {axis}")
         loaded = job.measured_runs(
-            wanted, addresses, budget_s=budget, options=options, out=out, no_wait=no_wait
-        )
+            wanted, addresses, budget_s=measuring.budget_s, options=measuring.options(),
+            out=measuring.out, no_wait=measuring.no_wait,
+        )  # fmt: skip
     with analysing(", ".join(map(str, runs or addresses))):
         answer = (
             job.on_card(wanted, board, apis)
@@ -235,11 +273,10 @@ def _measured(
     """Short runs of study ``transfer``, and with ``once`` of ``allocation``, up to ``size``."""
     from rich.console import Console
 
-    from isthmus.analysis.advice import COPIES, MAPS
     from isthmus.cli.progress import Progress
     from isthmus.measure import session
     from isthmus.measure.devices import devices_of
-    from isthmus.measure.plan import Layer, has_memory, offered
+    from isthmus.measure.plan import Layer
     from isthmus.studies import by_name
 
     unit = _STEP ** max(0, _power(size // _ROUNDED))
@@ -265,22 +302,9 @@ def _measured(
             found, _ = devices_of(addresses, options, progress)
         for name, axes in studies.items():
             study = by_name(name)
-            kinds = dict.fromkeys(
-                kind
-                for one in found
-                for kind in (one.backend.naive_memory, *one.backend.memory_calls)
-                if has_memory(study, one.description, kind)
-            )
-            if not kinds:  # it is said to be unknown
+            words = _axes(study, axes, found, direction)
+            if words is None:
                 continue
-            words = {axis: ",".join(map(str, values)) for axis, values in axes.items()}
-            words["memory"] = ",".join(kinds)
-            if name == "transfer":
-                mapping = any(offered(study, one.description, MAPS[0]) for one in found)
-                words["operation"] = ",".join([COPIES[direction], *(MAPS if mapping else ())])
-                words["depth"] = ",".join(map(str, _DEPTHS))
-            else:
-                words["handover"] = "copy"
             kept = out if out and name == "transfer" else Path(folder, f"{name}.json")
             request = session.Request(
                 studies=[study], devices=addresses, axes=words, out=kept,
@@ -289,6 +313,32 @@ def _measured(
             )  # fmt: skip
             runs.append(session.measure(request, progress))
     return runs
+
+
+def _axes(
+    study: Study, sizes: Mapping[str, Sequence[int]], found: Sequence[FoundDevice], direction: str
+) -> dict[str, str] | None:
+    """Axes of a study, with all kinds of memory that devices have; None where they have none."""
+    from isthmus.analysis.advice import COPIES, MAPS
+    from isthmus.measure.plan import has_memory, offered
+
+    kinds = dict.fromkeys(
+        kind
+        for one in found
+        for kind in (one.backend.naive_memory, *one.backend.memory_calls)
+        if has_memory(study, one.description, kind)
+    )
+    if not kinds:
+        return None
+    words = {axis: ",".join(map(str, values)) for axis, values in sizes.items()}
+    words["memory"] = ",".join(kinds)
+    if study.name == "transfer":
+        mapping = any(offered(study, one.description, MAPS[0]) for one in found)
+        words["operation"] = ",".join([COPIES[direction], *(MAPS if mapping else ())])
+        words["depth"] = ",".join(map(str, _DEPTHS))
+    else:
+        words["handover"] = "copy"
+    return words
 
 
 def _power(number: int) -> int:

@@ -118,45 +118,23 @@ def prepare(
     Raises UsageError for a board or a folder that cannot be, NoDeviceError where XRT lacks what is
     needed or a version of XRT or glibc is unknown, IsthmusError where the files cannot be written.
     """
-    chosen = [boards.named(card) for card in cards]
-    if not 0 < len(chosen) <= _MOST_CARDS:
-        raise UsageError(f"{len(chosen)} cards: one at least, and {_MOST_CARDS} at most")
-    for board in chosen:
-        _require_parts(board)
-    for folder in kernels:
-        if not folder.is_dir():
-            raise UsageError(f"{folder}: no folder with kernels")
-        if ":" in str(folder.resolve()):
-            raise UsageError(f"{folder}: a folder with kernels cannot have ':' in its path")
-    installation = xrt.find()
-    if installation is None:
-        raise NoDeviceError("; ".join(xrt.absent()))
-    if not CLOCK.exists():
-        raise NoDeviceError("Isthmus was built without its emulated card for XRT")
+    chosen = _checked(cards, kernels)
+    installation = _installation()
     glibc = requirements.glibc_version()
     if clock != "wall":
         requirements.GLIBC.check(glibc)
     called = naming.of_cards(chosen, names)
     base = root(installation)
-    libraries = base / "lib"
     _remove_stale()
     try:
         directory = Path(tempfile.mkdtemp(prefix=f"{_PREFIX}{os.getpid()}-", dir=_BASE))
         lock = _locked(directory)
     except OSError as error:
         raise IsthmusError(f"no folder in {_BASE} for the emulated card: {error}") from error
-    path = os.environ.get("LD_LIBRARY_PATH")
-    icds = os.environ.get("OCL_ICD_FILENAMES")
-    opencl = libraries / f"lib{xrt.OPENCL}.so.2"
-    environment = {
-        "XILINX_XRT": str(base),
-        "LD_LIBRARY_PATH": f"{libraries}:{path}" if path else str(libraries),
-        "OCL_ICD_FILENAMES": f"{opencl}:{icds}" if icds else str(opencl),
+    environment = _places(base, directory)
+    environment |= {
         MODE: "" if as_hardware else HW_EMU,
         AS_HARDWARE: "yes" if as_hardware else "",
-        "XRT_INI_PATH": str(directory / "xrt.ini"),
-        SESSION: str(directory),
-        pages.VARIABLE: str(directory / "page"),
         EVENTS: str(directory / "events") if trace else "",
         FAIL_ON_WARNING: str(directory / WARNINGS) if fail_on_warning else "",
         KERNEL_FOLDERS: ":".join(str(folder.resolve()) for folder in kernels),
@@ -172,6 +150,47 @@ def prepare(
             raise IsthmusError(f"{directory}: {error.strerror}") from error
         raise
     return session
+
+
+def _checked(cards: Sequence[str], kernels: Sequence[Path]) -> list[Board]:
+    """The cards' boards; raises UsageError for boards and folders that cannot be."""
+    chosen = [boards.named(card) for card in cards]
+    if not 0 < len(chosen) <= _MOST_CARDS:
+        raise UsageError(f"{len(chosen)} cards: one at least, and {_MOST_CARDS} at most")
+    for board in chosen:
+        _require_parts(board)
+    for folder in kernels:
+        if not folder.is_dir():
+            raise UsageError(f"{folder}: no folder with kernels")
+        if ":" in str(folder.resolve()):
+            raise UsageError(f"{folder}: a folder with kernels cannot have ':' in its path")
+    return chosen
+
+
+def _installation() -> xrt.Installation:
+    """The installed XRT; raises NoDeviceError where it or our emulation of it is missing."""
+    installation = xrt.find()
+    if installation is None:
+        raise NoDeviceError("; ".join(xrt.absent()))
+    if not CLOCK.exists():
+        raise NoDeviceError("Isthmus was built without its emulated card for XRT")
+    return installation
+
+
+def _places(base: Path, directory: Path) -> dict[str, str]:
+    """Variables that say where XRT and the session's files are."""
+    libraries = base / "lib"
+    path = os.environ.get("LD_LIBRARY_PATH")
+    icds = os.environ.get("OCL_ICD_FILENAMES")
+    opencl = libraries / f"lib{xrt.OPENCL}.so.2"
+    return {
+        "XILINX_XRT": str(base),
+        "LD_LIBRARY_PATH": f"{libraries}:{path}" if path else str(libraries),
+        "OCL_ICD_FILENAMES": f"{opencl}:{icds}" if icds else str(opencl),
+        "XRT_INI_PATH": str(directory / "xrt.ini"),
+        SESSION: str(directory),
+        pages.VARIABLE: str(directory / "page"),
+    }
 
 
 def _require_parts(board: Board) -> None:

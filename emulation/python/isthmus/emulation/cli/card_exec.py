@@ -7,7 +7,7 @@ import sys
 import time
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, NoReturn, get_args
+from typing import TYPE_CHECKING, Annotated, NamedTuple, NoReturn, get_args
 
 import typer
 
@@ -15,7 +15,9 @@ from isthmus.errors import GATE_FAILED, IsthmusError, UsageError
 from isthmus.output import tell, warn
 
 if TYPE_CHECKING:
-    from isthmus.emulation.session import ClockKind
+    from isthmus.boards import Board
+    from isthmus.emulation.bounds import Region
+    from isthmus.emulation.session import ClockKind, Session
 
 
 def execute(
@@ -62,62 +64,86 @@ def execute(
     ] = None,
 ) -> NoReturn:
     """Runs the program with emulated cards in place of hardware; its exit code is ours."""
-    from isthmus.boards import named
-    from isthmus.emulation import account, bounds, bounds_text, execution, gates, last_call
-    from isthmus.emulation import watch as watching
     from isthmus.emulation.session import prepare
-    from isthmus.emulation.trace import timeline
     from isthmus.units import parse_seconds
 
     kind = _chosen_clock(clock)
     boards = board or ["u250"]
     if max_simulated is not None:
         parse_seconds(max_simulated)
-    began = time.monotonic()
+    wanted = _Wanted(watch, trace, junit, max_simulated, fail_on_warning)
+    options = _needed(boards, device_name, kind, kernels, as_hardware=as_hardware)
     with (
         _reserved(trace),
         _reserved(junit),
         prepare(
-            boards,
-            names=device_name or (),
-            as_hardware=as_hardware,
-            clock=kind,
-            trace=watch or trace is not None,
-            kernels=kernels or (),
+            boards, names=device_name or (), as_hardware=as_hardware, clock=kind,
+            trace=watch or trace is not None, kernels=kernels or (),
             fail_on_warning=fail_on_warning,
         ) as session,
-    ):
-        limit = gates.Limit(session, max_simulated)
-        code = execution.run(command, session, is_over=limit.is_exceeded if max_simulated else None)
-        wall_s = time.monotonic() - began
-        cards = [named(one) for one in boards]
-        found = bounds.regions(session.events, cards)
-        if watch:
-            shown = watching.lines(session.events, session.computing)
-            tell("\n".join([*shown, *bounds_text.lines(found, cards)]))
-        told = account.line(
-            session.used(),
-            boards,
-            wall_s,
-            computing=session.computing,
-        )
-        warn(told)
-        if ended := last_call.death(session, code):
-            options = _needed(boards, device_name, kind, kernels, as_hardware=as_hardware)
-            warn(last_call.sentence(ended, options, command))
-        failures = [*limit.failures(), *gates.warnings(session, fatal=fail_on_warning)]
-        for failure in failures:
-            warn(failure)
-        written = True
-        if trace is not None:
-            facts = {"boards": ", ".join(boards), "bounds": bounds.plain(found)}
-            written = _write(trace, timeline(session.events, facts))
-        if junit is not None:
-            report = gates.as_junit(command, code, failures, told, wall_s)
-            written = _write(junit, report) and written
-    # The program's own failure comes before a file of ours that is missing. Not returned: Typer
-    # returns 130 for a Ctrl-C of ours.
-    sys.exit(GATE_FAILED if failures else code or int(not written))
+    ):  # fmt: skip
+        code = _run(session, command, boards, options, wanted)
+    sys.exit(code)  # not returned: Typer returns 130 for a Ctrl-C of ours
+
+
+class _Wanted(NamedTuple):
+    """What the user wants to learn of the program."""
+
+    watch: bool
+    trace: Path | None
+    junit: Path | None
+    max_simulated: str | None
+    fail_on_warning: bool
+
+
+def _run(
+    session: Session,
+    command: Sequence[str],
+    boards: Sequence[str],
+    options: Sequence[str],
+    wanted: _Wanted,
+) -> int:
+    """Runs the program and tells what it did; our exit code.
+
+    ``options`` are those without which the program would run otherwise.
+    """
+    from isthmus.boards import named
+    from isthmus.emulation import account, bounds, execution, gates, last_call
+    from isthmus.emulation.trace import timeline
+
+    began = time.monotonic()
+    limit = gates.Limit(session, wanted.max_simulated)
+    is_over = limit.is_exceeded if wanted.max_simulated else None
+    code = execution.run(command, session, is_over=is_over)
+    wall_s = time.monotonic() - began
+    cards = [named(one) for one in boards]
+    found = bounds.regions(session.events, cards)
+    if wanted.watch:
+        _tell_events(session, found, cards)
+    told = account.line(session.used(), boards, wall_s, computing=session.computing)
+    warn(told)
+    if ended := last_call.death(session, code):
+        warn(last_call.sentence(ended, options, command))
+    failures = [*limit.failures(), *gates.warnings(session, fatal=wanted.fail_on_warning)]
+    for failure in failures:
+        warn(failure)
+    written = True
+    if wanted.trace is not None:
+        facts = {"boards": ", ".join(boards), "bounds": bounds.plain(found)}
+        written = _write(wanted.trace, timeline(session.events, facts))
+    if wanted.junit is not None:
+        report = gates.as_junit(command, code, failures, told, wall_s)
+        written = _write(wanted.junit, report) and written
+    # The program's own failure comes before a file of ours that is missing.
+    return GATE_FAILED if failures else code or int(not written)
+
+
+def _tell_events(session: Session, found: Sequence[Region], cards: Sequence[Board]) -> None:
+    """Tells what waited for what, and what bounds the program."""
+    from isthmus.emulation import bounds_text, watch
+
+    shown = watch.lines(session.events, session.computing)
+    tell("\n".join([*shown, *bounds_text.lines(found, cards)]))
 
 
 def _needed(

@@ -54,9 +54,10 @@ struct KernelOutcome {
       duration = std::max(duration, logic);
     }
   }
-  /// Adds what a further part of a run moves.
-  void add(const std::vector<Moved>& more) {
-    for (const Moved& next : more) {
+  /// Adds what a further part of a run moves, which is done so many `times`.
+  void add(const std::vector<Moved>& more, std::int64_t times = 1) {
+    for (Moved next : more) {
+      next.work.bytes *= times;
       const auto same = std::ranges::find_if(moved, [&next](const Moved& one) {
         return one.argument == next.argument && one.memory == next.memory &&
                one.work.writes == next.work.writes;
