@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from isthmus import boards
 from isthmus.boards import listing
-from isthmus.boards.table import KINDS, REQUIRED_SECTIONS, TABLE, Value, of_section
+from isthmus.boards.table import KINDS, TABLE, Value, of_section, required_sections
 from isthmus.errors import UsageError
 
 SOURCES = Path(__file__).parents[1] / "card" / "boards"
@@ -52,7 +52,7 @@ def test_every_parameter_says_where_it_comes_from(name: str) -> None:
         assert (setting.kind == "fitted") == bool(setting.calibration)
         assert TABLE[flat].check(setting.value) == setting.value
     present = {flat.partition(".")[0] for flat in board.settings}
-    assert set(REQUIRED_SECTIONS) <= present
+    assert required_sections(present) <= present
     for section in present:
         assert [p.name for p in of_section(section)] == [
             flat for flat in board.settings if flat.startswith(f"{section}.")
@@ -96,7 +96,7 @@ def test_flat_values_and_overrides() -> None:
         ('error_rate = { value = 1.5, kind = "assumed", source = "s" }', "between 0 and 0.5"),
         ('straddle = { value = 1, kind = "assumed", source = "s" }', "not true or false"),
         ('lane = { value = 8, kind = "assumed", source = "s" }', "unknown key"),
-        ("lanes = 8", "write { value"),
+        ("lanes = [8]", "write a value, or { value"),
         ('lanes = { value = 8, source = "s" }', "'kind' is missing"),
         ('lanes = { value = 8, kind = "assumed" }', "'source' is missing"),
         ('lanes = { kind = "assumed", source = "s" }', "'value' is missing"),
@@ -128,7 +128,7 @@ def test_a_bad_parameter_names_file_and_key(tmp_path: Path, link: str, message: 
         ('[board]\nshells = [{ name = "x" }]\n', "board.shells: write [{ name"),
         ('[board]\ntitle = "t"\ninclude = "nowhere.toml"\n', "nowhere.toml: no such file"),
         ('[board]\ninclude = "nope"\n', "board.include: unknown board 'nope'"),
-        ('[board]\nname = "x"\ntitle = "t"\n', "link.generation is missing"),
+        ('[board]\nname = "x"\ntitle = "t"\n', 'more: write base = "u250" below [board]'),
         ('[board]\ntitle = "t"\ninclude = "_host"\n', "unknown board '_host'"),
     ],
 )
@@ -171,6 +171,24 @@ def test_a_board_elsewhere_includes_installed_parts(tmp_path: Path) -> None:
     assert file.whole("link.lanes") == boards.load("generic-gen4x8").whole("link.lanes")
     assert "no such file, and" in refusal(with_link("_nothing.toml"))
     assert refusal(with_link("./u200.toml")).endswith("u200.toml: no such file")
+
+
+def test_a_plain_value_is_assumed(tmp_path: Path) -> None:
+    board = boards.load(str(board_file(tmp_path, "lanes = 4\nstraddle = false\nlatency_ns = 250")))
+    assert (board.whole("link.lanes"), board.value("link.straddle")) == (4, False)
+    assert board.seconds("link.latency_ns") == pytest.approx(250e-9)
+    setting = board.settings["link.lanes"]
+    assert (setting.kind, setting.source) == ("assumed", "a plain value in own.toml")
+
+
+def test_a_board_without_a_link_needs_neither_link_nor_host(tmp_path: Path) -> None:
+    board = boards.load("kv260")
+    assert not any(board.has(section) for section in ("link", "host", "dma"))
+    path = tmp_path / "mine.toml"
+    path.write_text('[board]\nbase = "kv260"\n[kernel]\nclock_MHz = 200\n')
+    assert boards.load(str(path)).hertz("kernel.clock_MHz") == 200e6
+    with pytest.raises(UsageError, match=r"has no \[link\]"):
+        board.value("link.lanes")
 
 
 def test_parts_that_do_not_go_together(tmp_path: Path) -> None:
@@ -233,7 +251,7 @@ def test_any_override_is_taken_or_refused_in_one_line(name: str, value: str) -> 
 @settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=40)
 @given(name=st.sampled_from([p.name for p in TABLE.values() if p.default is None]))
 def test_any_required_parameter_is_missed(tmp_path: Path, name: str) -> None:
-    having = {"kernel": "520n", "serial": "520n", "offload": "u200"}
+    having = {"kernel": "520n", "serial": "520n", "offload": "u200", "sync": "kv260"}
     whole = boards.load(having.get(name.partition(".")[0], "stratix4-gen2x8"))
     lines = ['[board]\nname = "x"\ntitle = "t"']
     section = ""

@@ -204,6 +204,8 @@ MemoryParameters memory_from(Fields& of) {
   memory.write_to_read_ns = of.nanoseconds("memory.write_to_read_ns", "0");
   memory.read_to_write_ns = of.nanoseconds("memory.read_to_write_ns", "0");
   memory.hbm = of.either("memory.hbm", "true", "false", "false");
+  memory.ddr_bandwidth_Bps = of.real("memory.ddr_bandwidth_Bps", 0, most_bytes_per_second, "0");
+  static_cast<void>(of.whole("memory.ddr_bank_bytes", 0, most_bytes, "0"));  // xclbins say it
   return memory;
 }
 
@@ -265,8 +267,13 @@ Board Board::from(const Parameters& parameters) {
   Fields fields(parameters);
   Board board;
   board.name = fields.text("board.name", "unnamed");
-  board.link = link_from(fields);
-  board.host = host_from(fields);
+  if (fields.has_section("sync")) {
+    board.sync = SyncParameters{.call_ns = fields.nanoseconds("sync.call_ns"),
+                                .bandwidth_Bps = fields.rate("sync.bandwidth_Bps")};
+  } else {
+    board.link = link_from(fields);
+    board.host = host_from(fields);
+  }
   board.faults = {.flip_completion = fields.whole("faults.flip_completion", 0, many, "0"),
                   .drop_write = fields.whole("faults.drop_write", 0, many, "0"),
                   .flip_message = fields.whole("faults.flip_message", 0, many, "0")};
@@ -299,6 +306,12 @@ Board Board::from(const Parameters& parameters) {
   fields.refuse_unknown();
   if (board.dma && !board.memory) {
     throw BoardError("missing parameter memory.banks: a DMA engine needs card memory");
+  }
+  if (board.sync && (board.dma || board.registers || !board.memory ||
+                     (board.kernel && board.kernel->reaches_host))) {
+    throw BoardError(
+        "unknown parameter sync.call_ns: a board without a link has memory, no DMA "
+        "engine, no registers, and kernel.reaches_host = false");
   }
   if (board.offload && !(board.dma && board.kernel)) {
     throw BoardError("missing parameter dma.tags: an offload needs a DMA engine and kernels");

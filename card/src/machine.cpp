@@ -49,8 +49,11 @@ Port Machine::bank_port(std::size_t bank) {
   const MemoryParameters& memory = *board.memory;
   const double refreshing =
       memory.refresh_ns > 0 ? memory.refresh_ns / memory.refresh_interval_ns : 0;
+  constexpr std::size_t hbm_banks = 32;
+  const bool is_ddr = memory.hbm && bank >= hbm_banks && memory.ddr_bandwidth_Bps > 0;
+  const double bandwidth = is_ddr ? memory.ddr_bandwidth_Bps : memory.bandwidth_Bps;
   return {.server = &banks.at(bank),
-          .byte = Pace::of_rate(memory.bandwidth_Bps * (1 - refreshing)),
+          .byte = Pace::of_rate(bandwidth * (1 - refreshing)),
           .latency = from_nanoseconds(memory.latency_ns)};
 }
 

@@ -281,12 +281,8 @@ int Card::load(Design design) {
 
 /// Buffers keep their places with another bitstream; they lose what they held on the card.
 void Card::keep_buffers() {
-  for (Bank& bank : loaded_->design.banks) {
-    for (const auto& [address, bytes] : used_) {
-      if (address >= bank.address && address - bank.address < bank.bytes) {
-        bank.next = std::max(bank.next, address - bank.address + bytes);
-      }
-    }
+  for (const auto& [address, bytes] : used_) {
+    note_used(address, bytes);
   }
   for (auto& [number, buffer] : buffers_) {
     if (buffer.place == Place::host) {
@@ -332,23 +328,32 @@ std::optional<std::uint64_t> Card::place(unsigned bank, std::size_t bytes, bool 
   if (bank >= here.design.banks.size()) {
     return std::nullopt;
   }
-  Bank& in = here.design.banks[bank];
+  const Bank& in = here.design.banks[bank];
   const std::uint64_t need = whole_pages(std::max<std::size_t>(bytes, 1));
-  if (in.next + need <= in.bytes) {  // at first behind all
-    const std::uint64_t fresh = in.address + in.next;
-    in.next += need;
-    used_[fresh] = need;
-    return fresh;
+  std::uint64_t at = in.next + need <= in.bytes ? in.address + in.next : in.address;
+  auto next = used_.lower_bound(at);
+  if (next != used_.begin()) {  // a buffer of a group may reach into this bank
+    const auto& [before, length] = *std::prev(next);
+    at = std::max(at, before + length);
   }
-  std::uint64_t at = in.address;
-  for (auto next = used_.lower_bound(at); next != used_.end() && next->first < at + need; ++next) {
+  for (; next != used_.end() && next->first < at + need; ++next) {
     at = next->first + next->second;
   }
   if (at + need > in.address + in.bytes) {
     return std::nullopt;
   }
   used_[at] = need;
+  note_used(at, need);
   return at;
+}
+
+/// Further buffers lie behind this one at first, also in a group of banks that has this bank.
+void Card::note_used(std::uint64_t address, std::uint64_t bytes) {
+  for (Bank& bank : loaded_->design.banks) {
+    if (address + bytes > bank.address && address < bank.address + bank.bytes) {
+      bank.next = std::max(bank.next, std::min(address + bytes - bank.address, bank.bytes));
+    }
+  }
 }
 
 unsigned Card::allocate(std::size_t bytes, unsigned flags, unsigned bank, Place where, void* user) {
@@ -621,6 +626,27 @@ void Card::read_registers(std::uint64_t address, std::span<std::byte> to) {
     clock::tell(loaded_->meter.slot(), loaded_->meter.now());
     loaded_->device.read_registers(address, to);
   });
+}
+
+int Card::unit_named(const std::string& name) const {
+  if (!loaded_) {
+    return -ENODEV;
+  }
+  std::istringstream lines(loaded_->design.description);
+  for (std::string line; std::getline(lines, line);) {
+    std::istringstream words(line);
+    std::string what;
+    std::string kernel;
+    std::string instance;
+    std::uint64_t address = 0;
+    if (words >> what >> kernel >> instance >> address && what == "kernel" &&
+        kernel + ':' + instance == name) {
+      const auto& units = loaded_->design.units;
+      const auto found = std::ranges::find(units, address);
+      return found == units.end() ? -EINVAL : static_cast<int>(found - units.begin());
+    }
+  }
+  return -EINVAL;
 }
 
 void Card::write_memory(std::uint64_t address, std::span<const std::byte> data) {

@@ -99,6 +99,8 @@ class Card {
   unsigned import(int file);
 
   int submit(Command command);
+  /// XRT's index of a unit that is called "kernel:instance"; a negative error number without one.
+  [[nodiscard]] int unit_named(const std::string& name) const;
   /// Waits until a command has ended: how many have, 0 after the time.
   int wait(int limit_ms);
 
@@ -127,6 +129,7 @@ class Card {
   void call(const Action& action);
   bool end_kernels(card::process::Ending with);
   void keep_buffers();
+  void note_used(std::uint64_t address, std::uint64_t bytes);
   std::optional<std::uint64_t> place(unsigned bank, std::size_t bytes, bool host);
 
   unsigned index_;

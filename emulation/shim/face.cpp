@@ -607,6 +607,10 @@ ISTHMUS_OF_XRT ssize_t xclUnmgdPwrite(void* handle, unsigned /*flags*/, const vo
   return 0;
 }
 
+ISTHMUS_OF_XRT int xclIPName2Index(void* handle, const char* name) {
+  return card_of(handle).unit_named(name);
+}
+
 ISTHMUS_OF_XRT std::size_t xclGetDeviceTimestamp(void* handle) { return nanoseconds(handle); }
 ISTHMUS_OF_XRT int xclReClock2(void* /*handle*/, unsigned short /*region*/,
                                const unsigned short* /*megahertz*/) {

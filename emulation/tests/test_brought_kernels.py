@@ -107,6 +107,37 @@ extern "C" void copy(const int* in, int* out, int n) {
 """
 
 
+def test_a_buffer_spans_pseudo_channels(isthmus: Command, card_exec: Run, tmp_path: Path) -> None:
+    """The group that AMD's linker makes of them has a number behind those of all memories."""
+    (tmp_path / "copy.cpp").write_text(COPY)
+    (tmp_path / "link.cfg").write_text(
+        "[connectivity]\nsp=copy_1.in:HBM[0:3]\nsp=copy_1.out:HBM[1]\n"
+    )
+    built = isthmus("card", "kernel", "build", "copy.cpp", "--config", "link.cfg")
+    assert built.returncode == 0, built.stderr
+    program = compiled(SOURCES / "brought.cpp", tmp_path / "program")
+    command = ["--kernels", tmp_path, "--", program, "spanning", tmp_path / "link.xclbin"]
+    ran = card_exec("--board", "u50", *command)
+    assert ran.code == 0, ran.errors
+    assert ran.figures == {"in_group": 33, "out_group": 1, "overlap": 0, "last": 10}
+
+
+def test_a_board_without_a_link_runs_programs(
+    isthmus: Command, card_exec: Run, tmp_path: Path
+) -> None:
+    """Host and kernels share the memory: a sync takes the time that ``[sync]`` says."""
+    (tmp_path / "copy.cpp").write_text(COPY)
+    built = isthmus("card", "kernel", "build", "copy.cpp")
+    assert built.returncode == 0, built.stderr
+    program = compiled(SOURCES / "brought.cpp", tmp_path / "program")
+    board = "kv260,sync.call_ns=0,sync.bandwidth_Bps=4.096e9"
+    command = ["--kernels", tmp_path, "--", program, "beside", tmp_path / "copy.xclbin"]
+    ran = card_exec("--board", board, "--watch", *command)
+    assert ran.code == 0, ran.errors
+    assert ran.figures == {"in_group": 0, "out_group": 0, "wrong": 0}
+    assert any("1.00 us  host to card: 4.1 kB, 4.1 GB/s" in line for line in ran.errors), ran.errors
+
+
 def test_ddr_is_numbered_behind_hbm(isthmus: Command, card_exec: Run, tmp_path: Path) -> None:
     (tmp_path / "copy.cpp").write_text(COPY)
     (tmp_path / "link.cfg").write_text(BESIDE)

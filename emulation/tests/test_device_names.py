@@ -68,6 +68,26 @@ print(by_name.xclProbe(), by_name._handle == by_path._handle == shim._handle)
     assert (ran.code, ran.output) == (0, "2 True\n"), ran.errors
 
 
+def test_a_host_in_python_finds_a_kernel_as_pynq_does(
+    isthmus: Command, card_exec: Run, tmp_path: Path
+) -> None:
+    """PYNQ (3.0.1, ``pynq/_3rdparty/xrt.py``) asks the shim for the index of each kernel."""
+    made = isthmus("card", "xclbin", "--kernels", "vadd,isthmus_empty", "-o", "card.xclbin")
+    assert made.returncode == 0, made.stderr
+    host = """
+import ctypes, os, sys
+shim = ctypes.CDLL(os.path.join(os.environ["XILINX_XRT"], "lib", "libxrt_hwemu.so"))
+shim.xclOpen.restype = ctypes.c_void_p
+card = ctypes.c_void_p(shim.xclOpen(0, None, 0))
+loaded = shim.xclLoadXclBin(card, open(sys.argv[1], "rb").read())
+names = (b"vadd:vadd_1", b"isthmus_empty:isthmus_empty_1", b"none:none_1")
+print(loaded, sorted(shim.xclIPName2Index(card, name) for name in names))
+"""
+    ran = card_exec("--", sys.executable, "-c", host, tmp_path / "card.xclbin")
+    assert ran.code == 0, ran.errors
+    assert ran.output.endswith("0 [-22, 0, 1]\n"), ran.output
+
+
 @pytest.mark.parametrize(
     ("options", "message"),
     [

@@ -33,6 +33,7 @@ from isthmus.emulation.estimate.structure import (
     Variable,
 )
 from isthmus.emulation.trace import Event, KernelTime, events_of
+from isthmus.xclbin.kinds import DATA_MHZ
 
 __all__ = ["card_exec", "emulated"]  # fixtures
 NEEDS_LIBCLANG = pytest.mark.skipif(libclang.cindex() is None, reason="no libclang")
@@ -109,6 +110,57 @@ def test_pragmas_decide() -> None:
     assert interval(costs(unrolled, ram=Storage("ram", 1, True))[1]) == (4 / 8, 4 / 8)
     # Without a pragma HLS may partition the array itself.
     assert interval(costs(unrolled, ram=Storage("ram"))[1]) == (1 / 8, 4 / 8)
+
+
+def test_a_port_is_widened_to_512_bits_at_most() -> None:
+    write = Assign(Element("out", (Variable("j"),)), Constant(0))
+    body = loop(Loop(2, 6, (write,), "j", 4), trips=1000)
+    assert interval(costs(body, out=Storage("memory", port="out", bits=128))[1]) == (1, 4)
+    assert interval(costs(body, out=Storage("memory", port="out", bits=256))[1]) == (2, 4)
+    assert interval(costs(body, out=Storage("memory", port="out", bits=512))[1]) == (4, 4)
+
+
+def test_an_element_that_several_unrolled_loops_reach_counts_once() -> None:
+    body = loop(*(
+        Loop(n, 6, (Evaluate(Element("lines", (Variable(name), AT))),), name, 4)
+        for n, name in enumerate("jkm", 2)
+    ))  # fmt: skip
+    lines = {"lines": Storage("ram", 4, True)}
+    code = Code("k", {"k": Function("k", 1, (), (body,))}, lines)
+    (cost,) = (one for one in rules.estimate(code, DATA_MHZ).costs if one.number == 1)
+    assert interval(cost) == (2, 2)  # 12 reads by 8 ports, if nobody knows the array's size
+    code = Code("k", {"k": Function("k", 1, (), (body,))}, lines, sizes={"lines": (4, 100)})
+    (cost,) = (one for one in rules.estimate(code, DATA_MHZ).costs if one.number == 1)
+    assert interval(cost) == (1, 1)
+
+
+def test_allocation_lets_operators_and_functions_take_turns() -> None:
+    product = Operation("multiply", "float", 32, (Element("in", (AT,)), Constant()))
+    calls = (Evaluate(Call("f")), Evaluate(Call("f")))
+    body = (Assign(Variable("a"), product), Assign(Variable("b"), product), *calls)
+
+    def found(**options: str) -> tuple[tuple[float, float], str]:
+        top = Function("k", 1, (), (loop(*body),), (Pragma("allocation", options),))
+        code = Code("k", {"k": top, "f": Function("f", 9, (), ())}, {"in": Storage("registers")})
+        cost = rules.estimate(code, DATA_MHZ).costs[-1]
+        return interval(cost), cost.why
+
+    assert found(instances="fmul", limit="1") == ((2, 2), "II 2: ALLOCATION of fmul")
+    assert found(instances="f", limit="1", function="") == ((2, 2), "II 2: ALLOCATION of f")
+    assert found(instances="fmul", limit="2")[0] == (1, 1)
+    assert found(instances="mul", limit="1")[0] == (1, 1)  # of integers
+
+
+def test_a_read_waits_for_what_was_written_before() -> None:
+    """Time of a function that writes ``at[0]`` and reads that element, or another one."""
+
+    def depth(index: int) -> float:
+        root = Operation("sqrt", "float", 32, (Variable("x"),))
+        write = Assign(Element("at", (Constant(0),)), root)
+        read = Operation("sqrt", "float", 32, (Element("at", (Constant(index),)),))
+        return costs(write, Assign(Variable("y"), read), at=Storage("registers"))[0].iteration.most
+
+    assert depth(0) == depth(1) + operators.latency("sqrt", "float", 32, DATA_MHZ).stages
 
 
 def test_a_nest_is_one_loop() -> None:
@@ -189,7 +241,7 @@ def counted(tmp_path: Path, text: str, name: str = "k") -> tuple[Path, estimate.
                f"{compiler.PARTS}/include/hls"]  # fmt: skip
     compiler.run([*options, "-E", source, "-o", made], source)
     macros = compiler.run([*options, "-E", "-dM", source], source)
-    return made, estimate.counted(made, name, macros, compiler.PARTS)
+    return made, estimate.counted(made, name, macros, compiler.PARTS, DATA_MHZ)
 
 
 @NEEDS_LIBCLANG
@@ -202,7 +254,7 @@ def test_a_source_is_read_and_its_loops_count(tmp_path: Path) -> None:
     assert read is not None
     storage = {name.split("@")[0]: there for name, there in read.code.storage.items()}
     assert storage["a"] == Storage("ram", 4, True)
-    assert storage["in"] == Storage("memory", port="gmem0")
+    assert storage["in"] == Storage("memory", port="gmem0", bits=32)
     made.write_bytes(found.text or b"")
     main = tmp_path / "main.cpp"
     main.write_text("""
@@ -227,6 +279,36 @@ int main() { float in[64] = {}, out[1]; k(in, out, 10); }
 
 
 @NEEDS_LIBCLANG
+def test_a_pragma_before_a_body_and_constant_indices_are_read(tmp_path: Path) -> None:
+    """UNROLL without braces is of its own loop; an array of constant indices is no RAM."""
+    made, _ = counted(
+        tmp_path,
+        """void k(const int* in, int* out) {
+  int window[9], lines[2][100];
+  for (int i = 0; i < 100; ++i) {
+    for (int j = 0; j < 7; ++j)
+#pragma HLS UNROLL
+      out[j] = window[0];
+    window[0] = in[i];
+    window[8] = lines[0][i];
+    lines[0][i] = lines[1][i];
+  }
+}
+""",
+    )
+    read = reader.read(libclang.cindex(), made, Preprocessed(made.read_bytes(), compiler.PARTS),
+                       "k")  # fmt: skip
+    assert read is not None
+    code = read.code
+    (outer,) = (one for one in code.functions[code.top].body if isinstance(one, Loop))
+    (inner,) = (one for one in outer.body if isinstance(one, Loop))
+    assert (outer.pragma("unroll"), inner.pragma("unroll")) == (None, Pragma("unroll"))
+    there = {name.split("@")[0]: storage for name, storage in code.storage.items()}
+    assert there["window"] == Storage("registers")
+    assert there["lines"] == Storage("ram", 2, True)
+
+
+@NEEDS_LIBCLANG
 def test_what_cannot_be_estimated_is_said(tmp_path: Path) -> None:
     _, found = counted(tmp_path, "void other(int*);\nvoid k(int* out) { other(out); }")
     assert found == (None, "kernel k: not estimated, it calls other of another source")
@@ -242,7 +324,7 @@ def test_without_libclang_a_line_says_what_to_install(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(libclang, "cindex", lambda: None)
-    found = estimate.counted(tmp_path / "k.ii", "k", "", tmp_path)
+    found = estimate.counted(tmp_path / "k.ii", "k", "", tmp_path, DATA_MHZ)
     assert found == (None, f"kernel k: computing not modelled; {libclang.INSTALL}")
 
 

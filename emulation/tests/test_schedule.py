@@ -15,8 +15,9 @@ from conftest import Command
 from isthmus import xclbin
 from isthmus.emulation import csynth, schedule, watch
 from isthmus.errors import UsageError
-from isthmus.xclbin import Argument, Kernel, SectionKind, cycles
-from isthmus.xclbin.design import completed
+from isthmus.xclbin import Argument, Design, Kernel, SectionKind, cycles, tables
+from isthmus.xclbin.design import Timer, completed
+from isthmus.xclbin.kinds import ClockType
 
 __all__ = ["card_exec", "emulated", "probe", "probed", "programs"]  # fixtures
 ARGUMENTS = (
@@ -143,6 +144,17 @@ def test_a_reports_latency_is_the_kernels(tmp_path: Path) -> None:
     assert "hold for those trip counts alone" in notes[0]
 
 
+def test_the_clock_is_the_users_else_the_reports_else_the_descriptions() -> None:
+    said = {"k": schedule.Schedule("9", "csynth.xml", 249.6), "j": schedule.Schedule("n")}
+    own = Design(clocks=(Timer("other", "kernel", 500), Timer("mine", "data", 150)))
+    for design, schedules, given_mhz, clock in (
+        (own, said, 100, 100), (own, said, None, 250), (own, {}, None, 150),
+        (Design(), {}, None, 300),
+    ):  # fmt: skip
+        found = schedule.applied(design, schedules, given_mhz)
+        assert (found.data_mhz, len(found.clocks)) == (clock, 2)
+
+
 def test_a_reports_range_is_one(tmp_path: Path) -> None:
     trips = "<range><min>1</min><max>64</max></range>"
     path = report(tmp_path / "r.xml", "130", "148", loop("rows", trips))
@@ -251,7 +263,13 @@ def test_what_a_build_is_told_of_time_is_in_its_xclbin(isthmus: Command, tmp_pat
     made = isthmus(*build, "--schedule", str(path))
     assert made.returncode == 0, made.stderr
     assert "4106 cycles (csynth.xml, HLS 2022.1), scheduled for 250 MHz" in made.stderr
-    section = xclbin.load(tmp_path / "spin.xclbin").data(SectionKind.BITSTREAM) or b""
+    assert "card exec --board u250,kernel.clock_MHz=250 --kernels" in made.stderr
+    file = xclbin.load(tmp_path / "spin.xclbin")
+    clocks = tables.decode(
+        tables.Clock, file.data(SectionKind.CLOCK_FREQ_TOPOLOGY) or b"", "clocks"
+    )
+    assert [clock.mhz for clock in clocks if clock.type == ClockType.DATA] == [250]
+    section = file.data(SectionKind.BITSTREAM) or b""
     assert b"\ncycles 4106\ncomputing 4106 cycles (csynth.xml, HLS 2022.1)\n" in section
 
 

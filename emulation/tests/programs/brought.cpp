@@ -66,6 +66,27 @@ void beside(const Arguments& arguments) {
   tell("wrong", wrong(out));
 }
 
+void spanning(const Arguments& arguments) {
+  Card card(arguments[0]);
+  xrt::kernel copy(card.device, card.uuid, "copy");
+  constexpr std::size_t page = 4096;
+  constexpr std::size_t bank = std::size_t{256} << 20U;
+  xrt::bo large(card.device, bank + page, copy.group_id(0));  // ends in the second pseudo-channel
+  xrt::bo out(card.device, page, copy.group_id(1));           // which this one has to itself
+  const std::vector<int> words(page / sizeof(int), 7);
+  large.write(words.data(), page, bank);
+  large.sync(XCL_BO_SYNC_BO_TO_DEVICE, page, bank);
+  xrt::bo end(large, page, bank);
+  copy(end, out, static_cast<int>(words.size())).wait();
+  out.sync(XCL_BO_SYNC_BO_FROM_DEVICE);
+  tell("in_group", copy.group_id(0));
+  tell("out_group", copy.group_id(1));
+  tell("overlap", out.address() < large.address() + large.size() ? 1 : 0);
+  tell("last", out.map<int*>()[words.size() - 1]);
+}
+
 }  // namespace
 
-int main(int count, char** given) { return act(count, given, {{"all", all}, {"beside", beside}}); }
+int main(int count, char** given) {
+  return act(count, given, {{"all", all}, {"beside", beside}, {"spanning", spanning}});
+}

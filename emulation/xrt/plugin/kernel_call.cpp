@@ -13,6 +13,7 @@
 #include <cstdio>
 #include <cstring>
 #include <deque>
+#include <memory>
 #include <stdexcept>
 #include <string>
 #include <utility>
@@ -23,6 +24,7 @@
 #include "isthmus/card/unset_arguments.hpp"
 #include "kernel_window.hpp"
 #include "phases.hpp"
+#include "processes.hpp"
 
 namespace isthmus::card::plugin {
 
@@ -128,14 +130,10 @@ void ignore() {
   beside = 0;
 }
 
-void count(const volatile void* pointer, std::uint64_t size, bool write) {
-  const auto address = reinterpret_cast<std::uint64_t>(pointer);
+[[gnu::noinline]] void count_within(std::uint64_t address, std::uint64_t size, bool write) {
   const auto in = [address](const Window& window) {
     return address - reinterpret_cast<std::uint64_t>(window.mapping) < window.mapped;
   };
-  if (address - lowest >= beside) {
-    return;
-  }
   if (latest == nullptr || !in(*latest)) {
     const auto found = std::ranges::find_if(*windows, in);
     if (found == windows->end()) {
@@ -145,6 +143,14 @@ void count(const volatile void* pointer, std::uint64_t size, bool write) {
   }
   if (!done([&] { latest->count(address, size, write); })) {
     leave();
+  }
+}
+
+/// Most accesses are of the kernel's own memory.
+inline void count(const volatile void* pointer, std::uint64_t size, bool write) {
+  const auto address = reinterpret_cast<std::uint64_t>(pointer);
+  if (address - lowest < beside) {
+    count_within(address, size, write);
   }
 }
 
@@ -214,6 +220,9 @@ class Run {
     phases.begin(windows_);
     call_kernel(values.data());
     ignore();
+    for (const std::string& text : take_stops()) {
+      check(run_.warn(run_.card, text.c_str(), ""));
+    }
     for (Window& window : windows_) {
       window.find_written();
       finish(window, is_estimated);
@@ -249,8 +258,7 @@ class Run {
   /// Lets tasks of the kernel (hls_task.h) do what they can with what is there.
   static void finish_tasks() {
     if (hls::isthmus_beside != nullptr) {
-      hls::isthmus_beside->run_until([](const void* /*nothing*/) { return false; }, nullptr, false,
-                                     false);
+      hls::isthmus_beside->run_until({[](const void* /*nothing*/) { return false; }}, false);
     }
   }
 
@@ -263,6 +271,19 @@ class Run {
     }
     bool write(void* data, std::size_t bytes, void* sideband, std::size_t more, how wait) override {
       return moves(run_->run_.stream_write, {data, bytes, sideband, more}, wait);
+    }
+    void wait_for(const hls::isthmus_wait& this_one,
+                  const std::vector<hls::isthmus_wait>& others) override {
+      std::vector<std::uint32_t> arguments;
+      const auto add = [&arguments](const hls::isthmus_wait& wait) {
+        arguments.push_back(static_cast<const End*>(wait.outside)->argument_);
+      };
+      add(this_one);
+      std::ranges::for_each(others, add);
+      const int answer = run_->run_.stream_wait(run_->run_.card, arguments.data(), arguments.size(),
+                                                run_->cycles());
+      watch(&run_->windows_, &run_->unset_);
+      check(answer == ISTHMUS_STREAM_FAILED ? 1 : 0);
     }
     [[nodiscard]] std::uint64_t words() const { return words_; }
 
@@ -363,8 +384,8 @@ class Run {
 
 void begin_loop(unsigned number) { phases.begin_loop(number); }
 void end_loop(unsigned number, std::uint64_t times) { phases.end_loop(number, times); }
-void begin_process(unsigned number) { phases.begin_process(number); }
-void end_process() { phases.end_process(); }
+std::unique_ptr<Trail> begin_process(unsigned number) { return phases.begin_process(number); }
+void end_region() { phases.end_region(); }
 
 }  // namespace isthmus::card::plugin
 
@@ -372,7 +393,7 @@ extern "C" {
 
 __attribute__((visibility("default"))) int isthmus_kernel(isthmus_kernel_run* run) {
   try {
-    if (run->abi < 8) {
+    if (run->abi < 9) {
       throw std::runtime_error("it was built for a newer Isthmus");
     }
     isthmus::card::plugin::Run(*run).call();

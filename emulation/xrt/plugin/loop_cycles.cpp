@@ -13,11 +13,6 @@ void Cycles::add(const Cycles& other) {
   }
 }
 
-void Cycles::remove(const Cycles& other) {
-  least = std::max(0.0, least - other.least);
-  most = std::max(0.0, most - other.most);
-}
-
 void Counts::note(unsigned number, std::uint64_t times) {
   if (number < entries_.size()) {
     ++entries_[number].begun;
@@ -26,9 +21,9 @@ void Counts::note(unsigned number, std::uint64_t times) {
 }
 
 Counts& Counts::inner(unsigned number) {
-  std::unique_ptr<Counts>& found = inner_[number];
+  std::shared_ptr<Counts>& found = inner_[number];
   if (!found) {
-    found = std::make_unique<Counts>();
+    found = std::make_shared<Counts>();
     found->begin();
   }
   return *found;
@@ -43,12 +38,6 @@ Cycles Counts::cycles() const {
     all.add(region);
   }
   return all;
-}
-
-Cycles Counts::part(unsigned number) const {
-  const std::map<int, Cycles> found = regions();
-  const auto region = found.find(static_cast<int>(number));
-  return region == found.end() ? loop(number) : region->second;
 }
 
 Cycles Counts::loop(unsigned number) const {

@@ -20,10 +20,9 @@ struct Cycles {
 
   [[nodiscard]] double likely() const { return (least + most) / 2; }
   void add(const Cycles& other);
-  void remove(const Cycles& other);
 };
 
-/// Counts of the loops of one process of a DATAFLOW region, or of all that is outside of them.
+/// Counts of the loops of one process of a DATAFLOW region, or of one phase.
 class Counts {
  public:
   void begin() { entries_.assign(isthmus_estimated.count, {}); }
@@ -31,8 +30,6 @@ class Counts {
   Counts& inner(unsigned number);
   /// By the costs of the loops.
   [[nodiscard]] Cycles cycles() const;
-  /// Of one loop alone, or of one region.
-  [[nodiscard]] Cycles part(unsigned number) const;
 
  private:
   struct Entry {
@@ -43,7 +40,7 @@ class Counts {
   [[nodiscard]] std::map<int, Cycles> regions() const;
 
   std::vector<Entry> entries_;
-  std::map<unsigned, std::unique_ptr<Counts>> inner_;
+  std::map<unsigned, std::shared_ptr<Counts>> inner_;
 };
 
 /// "its loop at line 41, II 7: floating-point sum"; empty without a loop.

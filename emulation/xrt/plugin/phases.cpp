@@ -1,14 +1,24 @@
 #include "phases.hpp"
 
+#include <algorithm>
 #include <cstdio>
 
+#include "hls/isthmus_turns.h"
+
 namespace isthmus::card::plugin {
+namespace {
+
+/// Stages of a pipeline that nobody has estimated: more than most have.
+constexpr std::size_t unknown_ahead = 256;
+
+}  // namespace
 
 void Phases::begin(std::vector<Window>& windows) {
   *this = Phases();
   windows_ = &windows;
   all_.begin();
-  inner_ = {&all_};
+  outer_.counts = &all_;
+  hls::isthmus_trail = &outer_;
 }
 
 Phases::Moved Phases::moved() const {
@@ -21,79 +31,114 @@ Phases::Moved Phases::moved() const {
 }
 
 void Phases::begin_phase(unsigned number) {
-  if (phase_ == none) {
-    phase_ = number;
-    before_ = moved();
+  if (phase_ != none) {
+    return;
   }
+  phase_ = number;
+  before_ = moved();
+  const auto [found, is_first] = phases_.try_emplace(number);
+  if (is_first) {
+    found->second.counts.begin();
+  }
+  outer_.counts = &found->second.counts;
 }
 
-void Phases::end_phase(unsigned number) {
+void Phases::end_phase(unsigned number, std::uint64_t times) {
   if (phase_ != number) {
     return;
   }
   phase_ = none;
-  const Moved now = moved();
-  Moved& sum = phases_[number];
-  sum.resize(now.size());
+  outer_.counts = &all_;
+  Moved now = moved();
   for (std::size_t n = 0; n < now.size(); ++n) {
-    sum[n].read += now[n].read - before_[n].read;
-    sum[n].written += now[n].written - before_[n].written;
+    now[n].read -= before_[n].read;
+    now[n].written -= before_[n].written;
   }
+  std::map<Moved, Alike>& runs = phases_[number].runs;
+  Alike& alike = runs[now];
+  ++alike.runs;
+  alike.times += times;
 }
 
+Trail& Phases::trail() { return *static_cast<Trail*>(hls::isthmus_trail); }
+
 void Phases::begin_loop(unsigned number) {
+  trail().inside.push_back(number);
   if (isthmus_estimated.costs[number].pipelined) {
     begin_phase(number);
   }
 }
 
 void Phases::end_loop(unsigned number, std::uint64_t times) {
-  inner_.back()->note(number, times);
-  end_phase(number);
+  trail().inside.pop_back();
+  trail().counts->note(number, times);
+  end_phase(number, times);
 }
 
-void Phases::begin_process(unsigned number) {
-  begin_phase(static_cast<unsigned>(isthmus_estimated.costs[number].region));
-  Counts& counts = inner_.back()->inner(number);
-  counts.note(number, 1);
-  inner_.push_back(&counts);
-}
-
-void Phases::end_process() {
-  const auto outer = static_cast<unsigned>(inner_.size());
-  inner_.pop_back();
-  if (outer == 2) {  // of a region that no other holds
-    end_phase(phase_);
+std::unique_ptr<Trail> Phases::begin_process(unsigned number) {
+  if (isthmus_estimated.count == 0) {
+    return nullptr;
   }
+  begin_phase(static_cast<unsigned>(isthmus_estimated.costs[number].region));
+  Counts& counts = trail().counts->inner(number);
+  counts.note(number, 1);
+  return std::make_unique<Trail>(Trail{.counts = &counts, .inside = {number}, .is_process = true});
+}
+
+void Phases::end_region() {
+  if (isthmus_estimated.count > 0 && !trail().is_process) {  // of a region that no other holds
+    end_phase(phase_, 1);
+  }
+}
+
+std::size_t Phases::ahead() {
+  if (isthmus_estimated.count == 0) {
+    return unknown_ahead;
+  }
+  std::size_t most = 0;
+  for (const unsigned number : trail().inside) {
+    most = std::max<std::size_t>(most, isthmus_estimated.costs[number].ahead);
+  }
+  return most;
 }
 
 void Phases::finish(isthmus_kernel_run& run) const {
-  const Cycles all = all_.cycles();
-  Cycles rest = all;
+  Phase rest{.counts = all_, .runs = {}};
+  Cycles all = all_.cycles();
   Moved left = moved();
-  const auto tell = [&](const Moved& part, const Cycles& cycles) {
-    for (std::size_t n = 0; n < part.size(); ++n) {
-      const std::uint64_t address = (*windows_)[n].card_address;
-      if (part[n].read > 0) {
-        check(run.moved(run.card, address, part[n].read, 0));
-      }
-      if (part[n].written > 0) {
-        check(run.moved(run.card, address, part[n].written, 1));
-      }
-    }
-    check(run.phase(run.card, cycles.least, cycles.likely(), cycles.most));
-  };
-  for (const auto& [number, part] : phases_) {
-    const Cycles cycles = all_.part(number);
-    rest.remove(cycles);
-    for (std::size_t n = 0; n < part.size(); ++n) {
-      left[n].read -= part[n].read;
-      left[n].written -= part[n].written;
-    }
-    tell(part, cycles);
+  for (const auto& [number, phase] : phases_) {
+    all.add(phase.counts.cycles());
+    tell(run, phase, left);
   }
-  tell(left, rest);
+  rest.runs[left] = {.runs = 1, .times = 1};
+  tell(run, rest, left);
   std::snprintf(&run.bound[0], sizeof(run.bound), "%s", bound_of(all).c_str());
+}
+
+/// Tells of the runs of a phase, and takes what they moved off what is left.
+void Phases::tell(isthmus_kernel_run& run, const Phase& phase, Moved& left) const {
+  const Cycles cycles = phase.counts.cycles();
+  double times = 0;
+  for (const auto& [moved, alike] : phase.runs) {
+    times += static_cast<double>(alike.times);
+  }
+  for (const auto& [moved, alike] : phase.runs) {
+    for (std::size_t n = 0; n < moved.size(); ++n) {
+      const std::uint64_t address = (*windows_)[n].card_address;
+      left[n].read -= moved[n].read * alike.runs;
+      left[n].written -= moved[n].written * alike.runs;
+      if (moved[n].read > 0) {
+        check(run.moved(run.card, address, moved[n].read, 0));
+      }
+      if (moved[n].written > 0) {
+        check(run.moved(run.card, address, moved[n].written, 1));
+      }
+    }
+    const double share = times > 0 ? static_cast<double>(alike.times) / times
+                                   : 1 / static_cast<double>(phase.runs.size());
+    check(run.phases(run.card, alike.runs, share * cycles.least, share * cycles.likely(),
+                     share * cycles.most));
+  }
 }
 
 }  // namespace isthmus::card::plugin

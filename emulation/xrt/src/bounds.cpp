@@ -37,7 +37,7 @@ std::vector<PortWork> in_host_memory(std::vector<PortWork> ports) {
 /// Of a transfer alone: memory, start-up, whole duration, its share beside the other direction in
 /// one bank and in two.
 std::string Device::facts_of(Direction direction, std::uint64_t address, std::uint64_t bytes) {
-  const bool has_model = timing_->board().dma && !timing_->is_random();
+  const bool has_model = timing_->board().dma && !timing_->board().sync && !timing_->is_random();
   if (!meter_->lists_events() || !has_model || bytes == 0) {
     return {};
   }
@@ -68,10 +68,17 @@ void Device::record_kernel(const Unit& unit, std::uint64_t begin, Time duration,
     const std::vector<PortWork> ports = ports_of(outcome.moved);
     const auto banks = static_cast<std::size_t>(board.memory ? board.memory->banks : 1);
     const bool reaches_host = board.kernel && board.kernel->reaches_host;
-    std::string facts =
-        std::to_string(outcome.logic) + '\t' + std::to_string(outcome.memory) + '\t' +
-        std::to_string(timing_->kernel(apart(ports, banks), outcome.sweeps)) + '\t' +
-        std::to_string(reaches_host ? timing_->kernel(in_host_memory(ports), outcome.sweeps) : 0);
+    // A run of several loops takes longer than one that moves all in one go: so do the others.
+    const double stretch =
+        static_cast<double>(outcome.memory) /
+        static_cast<double>(std::max<Time>(1, timing_->kernel(ports, outcome.sweeps)));
+    const auto stretched = [&](const std::vector<PortWork>& work) {
+      const Time one_go = timing_->kernel(work, outcome.sweeps);
+      return std::to_string(static_cast<Time>(stretch * static_cast<double>(one_go)));
+    };
+    std::string facts = std::to_string(outcome.logic) + '\t' + std::to_string(outcome.memory) +
+                        '\t' + stretched(apart(ports, banks)) + '\t' +
+                        (reaches_host ? stretched(in_host_memory(ports)) : "0");
     for (const Moved& one : outcome.moved) {
       facts += '\t' + one.argument + '\t' + one.memory + '\t' + (one.work.writes ? "w" : "r") +
                '\t' + std::to_string(one.work.bytes * outcome.sweeps);

@@ -134,6 +134,9 @@ std::span<std::byte> Device::memory(std::uint64_t address, std::uint64_t bytes) 
 }
 
 Cost Device::cost_of(Direction direction, std::uint64_t address, std::uint64_t bytes) {
+  if (timing_->board().sync) {
+    return timing_->sync(static_cast<std::int64_t>(bytes));
+  }
   const std::size_t bank = description_.bank_of(address);
   const Cost alone =
       timing_->transfer(direction, static_cast<std::int64_t>(bytes),

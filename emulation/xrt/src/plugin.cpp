@@ -155,27 +155,46 @@ int done(void* card, std::uint64_t cycles) {
   });
 }
 
-/// Computing and memory overlap within a phase; phases follow each other.
-void add_phase(Bridge& bridge, double least, double cycles, double most) {
+/// What a phase waits for before its first word is there, or behind its last one. The intervals
+/// between blocks of host memory were fitted to kernels, whose loops are part of them.
+Time latency_of(const KernelRun& run) {
+  constexpr std::int64_t word_bytes = 64;
+  std::vector<PortWork> ports = run.reach->ports();
+  if (std::ranges::find(ports, Target::host, &PortWork::target) != ports.end()) {
+    return 0;
+  }
+  for (PortWork& port : ports) {
+    port.bytes = std::min(port.bytes, word_bytes);
+  }
+  return run.timing->kernel(ports, 1);
+}
+
+/// Computing and memory overlap within a phase, but for the first word; phases follow each other.
+void add_phase(Bridge& bridge, std::uint64_t times, double least, double cycles, double most) {
   const double period_fs = 1e15 / bridge.run->timing->kernel_hertz();
   const auto time = [&](double count) {
     return static_cast<Time>(std::llround(count * period_fs));
   };
-  const KernelOutcome moved = outcome_of(*bridge.run, 1);
+  const KernelOutcome moved = outcome_of(*bridge.run, times);
+  const Time latency = moved.bytes > 0 ? latency_of(*bridge.run) : 0;
   bridge.reach->forget();
   KernelOutcome& all = bridge.estimated;
   all.bytes += moved.bytes;
   all.memory += moved.memory;
   all.add(moved.moved, moved.sweeps);
-  all.duration += std::max(moved.memory, time(cycles));
+  all.duration += std::max(moved.memory, time(cycles) + static_cast<Time>(times) * latency);
   all.computing.least += time(least);
   all.computing.time += time(cycles);
   all.computing.most += time(most);
 }
 
-int phase(void* card, double least, double cycles, double most) {
+int phases(void* card, std::uint64_t times, double least, double cycles, double most) {
   auto* bridge = static_cast<Bridge*>(card);
-  return bridge->guarded([&] { add_phase(*bridge, least, cycles, most); });
+  return bridge->guarded([&] { add_phase(*bridge, times, least, cycles, most); });
+}
+
+int phase(void* card, double least, double cycles, double most) {
+  return phases(card, 1, least, cycles, most);
 }
 
 int warn(void* card, const char* does, const char* where) {
@@ -256,6 +275,7 @@ class Plugin final : public KernelModel {
     call.written = &written;
     call.reads_unwritten = &reads_unwritten;
     call.phase = &phase;
+    call.phases = &phases;
     const int failed = function_(&call);
     std::fflush(stdout);  // what it printed
     if (bridge.unset) {

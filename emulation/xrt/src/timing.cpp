@@ -121,6 +121,12 @@ Cost Timing::transfer(Direction direction, std::int64_t bytes, std::int64_t page
   return split(total, software);
 }
 
+Cost Timing::sync(std::int64_t bytes) const {
+  const SyncParameters& sync = board_.sync.value();
+  return {.simulated = Pace::of_rate(sync.bandwidth_Bps).of(bytes),
+          .driver = from_nanoseconds(sync.call_ns)};
+}
+
 Time Timing::kernel(const std::vector<PortWork>& ports, std::int64_t sweeps) {
   if (!kernel_) {
     throw CardError("the board " + board_.name + " has no kernels");

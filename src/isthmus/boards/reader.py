@@ -11,7 +11,14 @@ from typing import Any
 import msgspec
 
 from isthmus.boards.board import Board, Setting, Shell
-from isthmus.boards.table import KINDS, REQUIRED_SECTIONS, SECTIONS, TABLE, of_section
+from isthmus.boards.table import (
+    KINDS,
+    SECTIONS,
+    TABLE,
+    Parameter,
+    of_section,
+    required_sections,
+)
 from isthmus.errors import UsageError
 from isthmus.text import nearest, shortened
 
@@ -45,12 +52,14 @@ def from_flat(values: Mapping[str, str]) -> Board:
 def _read(name_or_path: str, folder: Path, overrides: Mapping[str, str]) -> Board:
     path = _locate(name_or_path, folder)
     about, settings, shells = _merged(path, folder, ())
-    present = {name.partition(".")[0] for name in settings} | set(REQUIRED_SECTIONS)
+    present = _sections(settings)
     for name, value in overrides.items():
         changed = _override(name, value)
         if (section := name.partition(".")[0]) not in present:
             raise UsageError(f"{name}={value}: board '{name_or_path}' has no [{section}]")
         settings[name] = changed
+    if "base" not in about and "include" not in about:
+        _require_all_or_base(settings, path)
     complete = dict(_complete(settings, path))
     _check_consistency(complete, path)
     name = about.get("name", path.stem)
@@ -116,7 +125,7 @@ def _merged(
     if "base" in about and "include" in about:
         raise UsageError(f"{path}: board.base and board.include are the same: write one")
     said = "base" if "base" in about else "include"
-    included = about.pop(said, None)
+    included = about.get(said)
     if included is None:
         return about, settings, shells
     try:
@@ -182,8 +191,10 @@ def _setting(name: str, entry: Any, file: str) -> Setting:
         section, _, key = name.partition(".")
         known = [parameter.key for parameter in of_section(section)]
         raise UsageError(f"unknown key; {nearest(key, known)}known: {', '.join(known)}")
+    if isinstance(entry, (bool, int, float, str)):
+        entry = {"value": entry, "kind": "assumed", "source": f"a plain value in {Path(file).name}"}
     if not isinstance(entry, dict):
-        raise UsageError("write { value = ..., kind = ..., source = ... }")
+        raise UsageError("write a value, or { value = ..., kind = ..., source = ... }")
     for key in entry:
         if key not in _SETTING_KEYS:
             raise UsageError(
@@ -218,10 +229,31 @@ def _override(name: str, text: str) -> Setting:
         raise UsageError(f"{name}={text}: {error}") from error
 
 
+def _sections(settings: Mapping[str, Setting]) -> set[str]:
+    """Sections that a board with these settings has or must have."""
+    given = {name.partition(".")[0] for name in settings}
+    return given | required_sections(given)
+
+
+def _absent(settings: Mapping[str, Setting]) -> list[Parameter]:
+    """Parameters of the board's sections that the settings do not give."""
+    present = _sections(settings)
+    return [p for p in TABLE.values() if p.section in present and p.name not in settings]
+
+
+def _require_all_or_base(settings: Mapping[str, Setting], path: Path) -> None:
+    """Raises UsageError that names the line to add, for an incomplete board without a base."""
+    if missing := [p.name for p in _absent(settings) if p.default is None]:
+        more = f", and {len(missing) - 1} more" if len(missing) > 1 else ""
+        raise UsageError(
+            f'{path}: {missing[0]} is missing{more}: write base = "u250" below [board], which '
+            "gives all that this file does not say (isthmus card boards lists boards)"
+        )
+
+
 def _complete(settings: Mapping[str, Setting], path: Path) -> Iterator[tuple[str, Setting]]:
     """Settings in the table's order, with defaults; raises UsageError for all that is missing."""
-    present = {name.partition(".")[0] for name in settings} | set(REQUIRED_SECTIONS)
-    absent = [p for p in TABLE.values() if p.section in present and p.name not in settings]
+    absent = _absent(settings)
     if missing := [p for p in absent if p.default is None]:
         names = "; ".join(f"{p.name} is missing ({p.meaning})" for p in missing)
         raise UsageError(f"{path}: {names}")

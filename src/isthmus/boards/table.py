@@ -6,7 +6,7 @@ the other keys are terms of this project's models (``docs/models.md``).
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from types import MappingProxyType
 from typing import TypeAlias
@@ -174,6 +174,10 @@ _PARAMETERS = (
     Parameter("memory", "hbm", bool, "",
               "banks 0 to 31 are high-bandwidth memory (HBM), those behind are DDR",
               default=False),
+    _float("memory.ddr_bandwidth_Bps", "rate of one DDR bank behind HBM; 0: memory.bandwidth_Bps",
+           "B/s", default=0.0),
+    _int("memory.ddr_bank_bytes", "size of one DDR bank behind HBM; 0: memory.bank_bytes", "B", 0,
+         _MOST_BYTES, default=0),
     _float("kernel.clock_MHz", "clock of the kernels", "MHz", 1e-3),
     _int("kernel.width_bytes", "width of a kernel's port", "B", allowed=(4, 8, 16, 32, 64, 128)),
     _int("kernel.burst_beats", "beats of a burst", high=256),
@@ -230,14 +234,26 @@ _PARAMETERS = (
     _float("offload.enqueue_ns", "kernel put into the queue", "ns"),
     _float("offload.kernel_ns", "an element in the kernel, at least", "ns"),
     _float("offload.add_ns", "an element added by the host", "ns"),
+    _float("sync.call_ns", "system call of a buffer's sync, where host and kernels share memory",
+           "ns"),
+    _float("sync.bandwidth_Bps", "rate at which a sync writes caches back or invalidates them",
+           "B/s", _LEAST_RATE),
 )  # fmt: skip
 
 TABLE: Mapping[str, Parameter] = MappingProxyType({p.name: p for p in _PARAMETERS})
 """Parameters by flat name, in the order shown."""
 SECTIONS = tuple(dict.fromkeys(p.section for p in _PARAMETERS))
-REQUIRED_SECTIONS = ("link", "host", "faults")
-"""Sections of every board, which may consist of defaults; the other sections are absent where
-the card lacks that part."""
+
+
+def required_sections(present: Iterable[str]) -> frozenset[str]:
+    """Sections that a board with these sections must have.
+
+    Host and kernels of a board with ``[sync]`` share one memory: that board has no link. Other
+    sections are absent where the card lacks that part.
+    """
+    return frozenset({"faults"} if "sync" in present else {"link", "host", "faults"})
+
+
 KINDS = ("published", "fitted", "assumed")
 
 

@@ -15,23 +15,24 @@ class BoardError : public std::invalid_argument {
   using std::invalid_argument::invalid_argument;
 };
 
+/// The values that stand here are those of a board without a link, which nothing crosses.
 struct LinkParameters {
-  int generation = 0;
-  int lanes = 0;
-  std::int64_t max_payload_bytes = 0;
-  std::int64_t max_read_request_bytes = 0;
-  std::int64_t read_completion_boundary_bytes = 0;
-  int address_bits = 0;
+  int generation = 1;
+  int lanes = 1;
+  std::int64_t max_payload_bytes = 128;
+  std::int64_t max_read_request_bytes = 128;
+  std::int64_t read_completion_boundary_bytes = 64;
+  int address_bits = 64;
   double latency_ns = 0;  ///< one way: last byte leaves one end, usable at the other
   std::int64_t acknowledge_every_bytes = 1024;
   std::int64_t acknowledge_bytes = 8;      ///< charged to the opposite direction
-  std::int64_t posted_data_credits = 0;    ///< of 16 B, granted by each receiver
-  std::int64_t posted_header_credits = 0;  ///< memory writes in flight
-  std::int64_t nonposted_header_credits = 0;
+  std::int64_t posted_data_credits = 8;    ///< of 16 B, granted by each receiver
+  std::int64_t posted_header_credits = 1;  ///< memory writes in flight
+  std::int64_t nonposted_header_credits = 1;
   double credit_return_ns = 0;  ///< consumed at the receiver, usable again, beyond latency
   double error_rate = 0;        ///< probability that a TLP is corrupted
-  std::int64_t user_bus_bytes = 0;
-  double user_clock_MHz = 0;
+  std::int64_t user_bus_bytes = 1;
+  double user_clock_MHz = 1;
   bool straddle = false;  ///< a TLP may begin where the one before ends within a cycle
 };
 
@@ -40,16 +41,16 @@ struct HostParameters {
   double store_ns = 0;
   double system_call_ns = 0;  ///< software around an access through the driver
   std::int64_t write_combining_bytes = 64;
-  std::int64_t write_combining_buffers = 0;
+  std::int64_t write_combining_buffers = 1;
   std::int64_t loads_in_flight = 1;
-  std::int64_t streaming_loads_in_flight = 0;
+  std::int64_t streaming_loads_in_flight = 1;
   double memory_latency_ns = 0;
   double memory_miss_ns = 0;
-  double memory_bandwidth_Bps = 0;  ///< shared by all that misses the cache
+  double memory_bandwidth_Bps = 1;  ///< shared by all that misses the cache
   double write_retire_ns = 0;
   std::int64_t cache_write_bytes = 0;
   std::int64_t cache_read_bytes = 0;
-  std::int64_t page_bytes = 0;
+  std::int64_t page_bytes = 4096;
   std::int64_t translation_entries = 0;  ///< 0: no IOMMU
   double translation_miss_ns = 0;
   double polling_ns = 0;
@@ -72,7 +73,8 @@ struct DmaParameters {
 struct MemoryParameters {
   std::int64_t banks = 0;
   std::int64_t bank_bytes = 0;
-  double bandwidth_Bps = 0;  ///< of each bank
+  double bandwidth_Bps = 0;      ///< of each bank
+  double ddr_bandwidth_Bps = 0;  ///< of each DDR bank behind HBM; 0: as the others
   double latency_ns = 0;
   double refresh_interval_ns = 0;  ///< between refreshes, 0: none
   double refresh_ns = 0;           ///< in which the bank does nothing else
@@ -145,6 +147,12 @@ struct DriverParameters {
   double register_ns = 0;
 };
 
+/// A board whose host and kernels share one memory: a sync of a buffer takes this.
+struct SyncParameters {
+  double call_ns = 0;
+  double bandwidth_Bps = 0;
+};
+
 /// What the card does wrong, so that a test can see that it is found.
 struct FaultParameters {
   /// Completion that has a wrong bit: of each transfer, or of each sweep of a kernel over host
@@ -168,6 +176,7 @@ struct Board {
   std::optional<SramParameters> sram;
   std::optional<SerialParameters> serial;
   std::optional<OffloadParameters> offload;
+  std::optional<SyncParameters> sync;  ///< there is no link then
   DriverParameters driver;
 
   /// From "section.key" -> value. An optional section is there when any of its keys is.

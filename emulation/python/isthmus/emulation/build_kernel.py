@@ -15,27 +15,26 @@ import msgspec
 
 from isthmus import saving, xclbin
 from isthmus.emulation import (
+    compile_kernel,
     compiler,
     connectivity,
-    estimate,
     opencl_c,
     prototype,
     schedule,
     verilated,
     verilog_plugin,
 )
-from isthmus.emulation.compiler import PARTS
+from isthmus.emulation.compile_kernel import Code, Cpp, dialect
 from isthmus.emulation.new_kernel import filled_template
 from isthmus.errors import UsageError
-from isthmus.xclbin import Argument, Design, Kernel, save
+from isthmus.xclbin import Argument, Design, Kernel, Xclbin, save
 from isthmus.xclbin.description import load
 from isthmus.xclbin.design import MADE_BY, ModeName, completed
-from isthmus.xclbin.metadata import WorkGroup, work_arguments
+from isthmus.xclbin.metadata import WorkGroup
 from isthmus.xclbin.sizes import size_of, word_bytes
 from isthmus.xclbin.streams import Side
 
 _CPP = (".cpp", ".cc", ".cxx", ".c")
-_WRAPPED = ("memcpy", "memmove", "memset")
 
 
 @dataclass(frozen=True)
@@ -46,108 +45,169 @@ class Built:
     xclbin: Path
     notes: list[str]
     """Lines for the user about the schedules."""
+    clock_mhz: int
+    """Clock that its cycles are for."""
 
 
-def build(
-    sources: Sequence[Path],
-    *,
-    tops: Sequence[str] = (),
-    description: Path | None = None,
-    configs: Sequence[Path] = (),
-    out: Path | None = None,
-    folders: Sequence[Path] = (),
-    defines: Sequence[str] = (),
-    schedules: Sequence[Path] = (),
-    cycles: Sequence[str] = (),
-    estimated: bool = True,
-    mode: ModeName,
-) -> Built:
+@dataclass(frozen=True)
+class Order:
+    """What ``card kernel build`` is asked for."""
+
+    sources: Sequence[Path]
+    mode: ModeName
+    tops: Sequence[str] = ()
+    """Names of kernels, each looked for in all sources; else kernels are named as their sources,
+    in OpenCL C as the source says. C++ that defines none is compiled into each."""
+    description: Path | None = None
+    """Of all kernels together, else one that lies beside a single source."""
+    configs: Sequence[Path] = ()
+    """Of AMD's linker: they say what is connected."""
+    out: Path | None = None
+    """The xclbin; else it is named as the description, the first of ``configs`` or the source."""
+    folders: Sequence[Path] = ()
+    """Headers or modules."""
+    defines: Sequence[str] = ()
+    """Macros of C++ and OpenCL C, ``NAME`` or ``NAME=VALUE``."""
+    schedules: Sequence[Path] = ()
+    """Reports of Vitis HLS, which say how long kernels compute."""
+    cycles: Sequence[str] = ()
+    """Formulas of how long kernels compute."""
+    estimated: bool = True
+    """Whether computing is estimated where neither says its cycles."""
+    clock_mhz: int | None = None
+    """Clock that computing is estimated for; None: the reports', else the description's."""
+
+
+@dataclass(frozen=True)
+class _Read:
+    """Sources, as the compiler sees them."""
+
+    code: Code
+    in_opencl: Mapping[Path, opencl_c.Translation]
+    texts: Mapping[Path, str]
+    """Of C++ and OpenCL C, by source."""
+    kernels: Mapping[str, Path]
+    """The source of each kernel."""
+
+    @property
+    def first(self) -> tuple[str, Path]:
+        """The first kernel and its source."""
+        return next(iter(self.kernels.items()))
+
+
+@dataclass(frozen=True)
+class _Described:
+    """What is known of the kernels before they are compiled."""
+
+    design: Design
+    sides: dict[tuple[str, str], Side]
+    unconnected: bool
+    """Whether streams may be left alone: the descriptions of other kernels may connect them."""
+    said: Mapping[str, schedule.Schedule]
+
+
+def build(order: Order) -> Built:
     """Makes a NAME.so beside the source of each kernel and one xclbin, in place of older ones.
 
-    Kernels are named as their sources, in OpenCL C as the source says; where ``tops`` names them,
-    each is looked for in all sources, and C++ that defines none is compiled into each. The
-    ``description`` is of all kernels together, else one that lies beside a single source;
-    ``configs`` are AMD's linker's, and say what is connected. The xclbin is ``out``, else it is
-    named as the description, the first of ``configs`` or the source. ``folders`` hold headers or
-    modules, ``defines`` are macros of C++ and OpenCL C, ``NAME`` or ``NAME=VALUE``. ``schedules``
-    are reports of Vitis HLS, ``cycles`` formulas: how long kernels compute; where neither says
-    it, and ``estimated``, it is estimated. Raises UsageError where
-    these do not fit, IsthmusError with the compiler's words.
+    Raises UsageError where the parts of the order do not fit, IsthmusError with the compiler's
+    words.
     """
-    _check_sources(sources, defines)
-    code = _Code([f"-I{path}" for path in folders], [_macro(each) for each in defines])
-    options = [*code.folders, *(f"-D{macro}" for macro in defines)]
+    _check_sources(order.sources, order.defines)
+    read = _read(order)
+    described = _described(order, read)
+    name, source = read.first
+    by_source = source.with_name(f"{name}.so") if order.tops else source
+    first = (order.description or [*order.configs, by_source][0]).with_suffix(".xclbin")
+    made = order.out or first
+    _refuse_others(made)
+    libraries, built, notes = _made(order, read, described)
+    save(built, made, replace=True)
+    notes = sorted(set(notes)) + [
+        note
+        for name, said in described.said.items()
+        for note in said.notes(name, read.texts[read.kernels[name]])
+    ]
+    return Built(libraries, made, notes, described.design.data_mhz)
+
+
+def _read(order: Order) -> _Read:
+    code = Code([f"-I{path}" for path in order.folders], [_macro(each) for each in order.defines])
+    options = [*code.folders, *(f"-D{macro}" for macro in order.defines)]
+    sources = order.sources
     in_opencl = {s: _translated(s, options) for s in sources if s.suffix == opencl_c.SUFFIX}
     texts = {
         s: in_opencl[s].text if s in in_opencl else _text(s, options)
         for s in sources
         if not _in_verilog(s)
     }
-    kernel_sources = _kernel_sources(sources, tops, texts, in_opencl)
-    first_name, first = next(iter(kernel_sources.items()))
-    alone = len(kernel_sources) == 1 and description is None
-    described = description or first.with_suffix(".toml")
-    use = described.exists() if alone else description is not None
-    if (description or (alone and _in_verilog(first))) and not described.exists():
+    return _Read(code, in_opencl, texts, _kernel_sources(sources, order.tops, texts, in_opencl))
+
+
+def _described(order: Order, read: _Read) -> _Described:
+    """The design, and what its streams carry. Raises UsageError for what is wrong there."""
+    name, first = read.first
+    alone = len(read.kernels) == 1 and order.description is None
+    described = order.description or first.with_suffix(".toml")
+    use = described.exists() if alone else order.description is not None
+    if (order.description or (alone and _in_verilog(first))) and not described.exists():
         raise UsageError(
             f"{described}: no such file; it names the kernel's arguments, as isthmus card kernel "
             f"new --verilog '{prototype.EXAMPLE}' writes it"
         )
-    design = load(described) if use else Design(name=first_name)
+    design = load(described) if use else Design(name=name)
     sides: dict[tuple[str, str], Side] = {}
-    for name, source in kernel_sources.items():
-        if source in texts:
-            found = _prototype(source, texts[source], name, in_opencl.get(source), code)
+    for name, source in read.kernels.items():
+        if source in read.texts:
+            text, opencl = read.texts[source], read.in_opencl.get(source)
+            found = _prototype(source, text, name, opencl, read.code)
             sides |= {(found.name, a.name): Side(None, word_bytes(a.type)) for a in found.arguments}
             design = _with_prototype(design, found, source, described, alone=alone)
-        elif not alone and description is None:
+        elif not alone and order.description is None:
             design = _joined(design, load(source.with_suffix(".toml")))
-    if configs:
-        design = connectivity.load(configs).applied(design)
-    said = schedule.given(list(kernel_sources), schedules, cycles)
-    design = schedule.applied(design, said).for_mode(mode)
-    _refuse_cycles_of_modules(design, kernel_sources)
-    unconnected = alone and not use and not configs  # others' descriptions may connect its streams
-    design.build(sides=sides, unconnected=unconnected)  # first: it says what is wrong there
-    there = {kernel.name: kernel for kernel in design.kernels}
-    if missing := next((one for one in kernel_sources if one not in there), None):
-        by = kernel_sources[missing].with_suffix(".toml") if description is None else description
+    if order.configs:
+        design = connectivity.load(order.configs).applied(design)
+    said = schedule.given(list(read.kernels), order.schedules, order.cycles)
+    design = schedule.applied(design, said, order.clock_mhz).for_mode(order.mode)
+    _refuse_cycles_of_modules(design, read.kernels)
+    unconnected = alone and not use and not order.configs
+    design.build(sides=sides, unconnected=unconnected)  # it says what is wrong
+    there = {kernel.name for kernel in design.kernels}
+    if missing := next((one for one in read.kernels if one not in there), None):
+        by = order.description or read.kernels[missing].with_suffix(".toml")
         raise UsageError(f"{by} describes no kernel {missing}")
-    by_source = first.with_name(f"{first_name}.so") if tops else first
-    described_by = out or (description or [*configs, by_source][0]).with_suffix(".xclbin")
-    _refuse_others(described_by)
-    kernels = {name: completed(there[name]) for name in kernel_sources}
-    parts = [s for s in texts if s not in kernel_sources.values() and s not in in_opencl]
-    libraries, notes = [], list[str]()
+    return _Described(design, sides, unconnected, said)
+
+
+def _made(order: Order, read: _Read, described: _Described) -> tuple[list[Path], Xclbin, list[str]]:
+    """The libraries, saved; the xclbin; lines for the user about estimates."""
+    design, sides = described.design, dict(described.sides)
+    there = {kernel.name: kernel for kernel in design.kernels}
+    kernels = {name: completed(there[name]) for name in read.kernels}
+    others = {*read.kernels.values(), *read.in_opencl}
+    parts = [source for source in read.texts if source not in others]
+    notes = list[str]()
+    clock_mhz = design.data_mhz if order.estimated else None
+    cpp = Cpp(parts, read.in_opencl, read.code, clock_mhz, notes)
     with tempfile.TemporaryDirectory(prefix="isthmus-kernel-") as folder:
         places = {name: Path(folder) / name for name in kernels}
         for place in places.values():
             place.mkdir()
         models = {
-            name: verilog_plugin.model(source, kernels[name], folders, places[name])
-            for name, source in kernel_sources.items()
+            name: verilog_plugin.model(source, kernels[name], order.folders, places[name])
+            for name, source in read.kernels.items()
             if _in_verilog(source)
         }
         for model in models.values():
             sides |= model.sides
-        built = design.build(sides=sides, unconnected=unconnected)
-        made = _compiled(
-            Path(folder),
-            kernel_sources,
-            _Cpp(parts, in_opencl, code, estimated, notes),
-            kernels,
-            models,
-        )
-        for name, source in kernel_sources.items():
+        built = design.build(sides=sides, unconnected=described.unconnected)
+        made = _compiled(Path(folder), read.kernels, cpp, kernels, models)
+        libraries = []
+        for name, source in read.kernels.items():
             library = source.with_name(f"{name}.so")
             # A program that runs keeps the old one.
             saving.save(made[name].read_bytes(), library, replace=True)
             libraries.append(library)
-    save(built, described_by, replace=True)
-    notes = sorted(set(notes)) + [
-        note for name in said for note in said[name].notes(name, texts[kernel_sources[name]])
-    ]
-    return Built(libraries, described_by, notes)
+    return libraries, built, notes
 
 
 def _refuse_cycles_of_modules(design: Design, sources: Mapping[str, Path]) -> None:
@@ -165,7 +225,7 @@ def _refuse_cycles_of_modules(design: Design, sources: Mapping[str, Path]) -> No
 def _compiled(
     folder: Path,
     sources: Mapping[str, Path],
-    cpp: _Cpp,
+    cpp: Cpp,
     kernels: Mapping[str, Kernel],
     models: Mapping[str, verilog_plugin.Model],
 ) -> dict[str, Path]:
@@ -174,7 +234,7 @@ def _compiled(
     def one(name: str) -> Path:
         if name in models:
             return models[name].compiled(folder / name)
-        return _compile(sources[name], cpp, kernels[name], folder / name)
+        return compile_kernel.library(sources[name], cpp, kernels[name], folder / name)
 
     with ThreadPoolExecutor(os.cpu_count()) as pool:
         return dict(zip(kernels, pool.map(one, kernels), strict=True))
@@ -231,7 +291,7 @@ def _kernel_sources(
 def _text(source: Path, options: Sequence[str]) -> str:
     """C++ as the compiler sees it, without macros; as it stands where it does not get so far."""
     try:
-        return compiler.run([*_dialect(source, options), "-w", "-E", "-P", source], source)
+        return compiler.run([*dialect(source, options), "-w", "-E", "-P", source], source)
     except compiler.DoesNotCompileError:
         return source.read_text("utf-8", "replace")
 
@@ -244,19 +304,6 @@ def _translated(source: Path, options: Sequence[str]) -> opencl_c.Translation:
     if not found.kernels:
         raise UsageError(f"{source} defines no kernel: in OpenCL C it begins with __kernel void")
     return found
-
-
-def _dialect(source: Path, options: Sequence[str]) -> list[object]:
-    """How kernels' code is read: the standard, macros, and where its headers are."""
-    vitis = os.environ.get("XILINX_HLS")
-    return [
-        "-std=c++17",
-        f"-I{source.resolve().parent}",
-        *options,
-        f"-I{PARTS}/include",
-        "-isystem",
-        f"{vitis}/include" if vitis else f"{PARTS}/include/hls",
-    ]
 
 
 def _in_verilog(source: Path) -> bool:
@@ -293,7 +340,7 @@ def _prototype(
     text: str,
     name: str,
     opencl: opencl_c.Translation | None,
-    code: _Code,
+    code: Code,
 ) -> Kernel:
     """The kernel that a source in C++ defines, or in OpenCL C."""
     found = prototype.defined_in(text, name)
@@ -311,7 +358,7 @@ _KINDS = ("value", "buffer", "stream", "result")
 """Kinds of arguments, in the order of kernel_call.hpp."""
 
 
-def _sized(kernel: Kernel, source: Path, code: _Code) -> Kernel:
+def _sized(kernel: Kernel, source: Path, code: Code) -> Kernel:
     """The kernel with what the compiler knows of arguments whose types' names tell no size."""
 
     def unknown(argument: Argument) -> bool:
@@ -324,7 +371,7 @@ def _sized(kernel: Kernel, source: Path, code: _Code) -> Kernel:
         asked = Path(folder) / "sizes.cpp"
         facts = code.before(source) | {"name": kernel.name, "count": len(kernel.arguments)}
         asked.write_text(filled_template("sizes.cpp", facts), "utf-8")
-        done = compiler.ended([*_dialect(source, code.options), "-w", "-fsyntax-only", asked])
+        done = compiler.ended([*dialect(source, code.options), "-w", "-fsyntax-only", asked])
     found = re.search(r"isthmus_sizes<([-\d, ]+)>", done.stderr)
     if found is None:
         raise compiler.failure(source, done)
@@ -382,120 +429,3 @@ def _macro(text: str) -> tuple[str, str]:
     """Name and value of ``NAME`` or ``NAME=VALUE``, as the compiler takes it behind ``-D``."""
     name, equals, value = text.partition("=")
     return name, value if equals else "1"
-
-
-@dataclass(frozen=True)
-class _Code:
-    """How C++ of kernels is read: folders of headers, and macros.
-
-    Headers of Isthmus are read before the macros, of which any name may be: ``T``, ``bits``. A
-    macro whose name is reserved, as ``_GLIBCXX_DEBUG``, is for the C++ library, and comes first.
-    """
-
-    folders: Sequence[str]
-    macros: Sequence[tuple[str, str]]
-
-    @property
-    def options(self) -> list[str]:
-        """Of the compiler, for a file that defines the other macros itself."""
-        return [*self.folders, *(f"-D{n}={v}" for n, v in self.macros if n.startswith("_"))]
-
-    def before(self, source: Path) -> dict[str, object]:
-        """What such a file has: the source, the headers of HLS that it needs, and macros."""
-        own = [f"-D{n}={v}" for n, v in self.macros]
-        return {
-            "source": source.resolve(),
-            "headers": _headers_of_hls(source, [*self.folders, *own]),
-            "macros": [(n, v) for n, v in self.macros if not n.startswith("_")],
-        }
-
-
-def _headers_of_hls(source: Path, options: Sequence[str]) -> list[str]:
-    """Headers in place of AMD's that a source includes, also by others; none of AMD's own."""
-    dialect = [*_dialect(source, options), "-w", "-M", source]
-    done = compiler.ended(dialect)
-    ours = PARTS / "include" / "hls"
-    words = done.stdout.replace("\\\n", " ").split()
-    return sorted({Path(word).name for word in words if Path(word).parent == ours})
-
-
-@dataclass(frozen=True)
-class _Cpp:
-    """What kernels in C++ and OpenCL C are compiled with."""
-
-    parts: Sequence[Path]
-    """Sources without a kernel."""
-    in_opencl: Mapping[Path, opencl_c.Translation]
-    code: _Code
-    estimated: bool
-    """Whether computing is estimated where nobody says its cycles."""
-    notes: list[str]
-    """Lines for the user, which compiling adds to."""
-
-
-# Without the checks that some systems add: they replace memcpy, and know one stack alone.
-_OPTIONS = ("-O2", "-fPIC", "-fvisibility=hidden", "-U_FORTIFY_SOURCE")
-
-
-def _compile_kernel(source: Path, cpp: _Cpp, kernel: Kernel, options: list[object]) -> None:
-    """Compiles the kernel's own code, with counters of its loops where nobody says its cycles."""
-    *flags, _, call, _, made = options
-    call, preprocessed = Path(str(call)), Path(str(call)).with_suffix(".ii")
-    if kernel.cycles is None and cpp.estimated:
-        compiler.run([*flags, "-E", call, "-o", preprocessed], source)
-        macros = compiler.run([*flags, "-E", "-dM", call], source)
-        found = estimate.counted(
-            preprocessed, kernel.name, macros, PARTS, in_opencl=source in cpp.in_opencl
-        )
-        if found.text is not None:
-            preprocessed.write_bytes(found.text)
-            if not compiler.ended([*flags, "-c", preprocessed, "-o", made]).returncode:
-                return
-        cpp.notes.append(found.note or f"kernel {kernel.name}: not estimated, its loops cannot be "
-                         "counted")  # fmt: skip
-    with call.open("a") as file:
-        file.write(estimate.table.NONE)
-    compiler.run(options, source)
-
-
-def _compile(source: Path, cpp: _Cpp, kernel: Kernel, folder: Path) -> Path:
-    """The plug-in: the kernel's code, instrumented, and what counts its accesses."""
-    call = folder / "call.cpp"
-    facts: dict[str, object] = {
-        "name": kernel.name, "arguments": kernel.arguments, "work": work_arguments(kernel),
-        "opencl": source in cpp.in_opencl,
-    }  # fmt: skip
-    if opencl := cpp.in_opencl.get(source):
-        translated = folder / "source.cpp"
-        translated.write_text(opencl.text, "utf-8")
-        facts |= {
-            "source": translated, "headers": (), "macros": (),  # all macros are replaced
-            "parts": {length: opencl.parts(length) for length in opencl_c.LENGTHS},
-            "required": kernel.work_group,
-            "waits": "true" if opencl.waits else "false",
-        }  # fmt: skip
-    else:
-        facts |= cpp.code.before(source)
-    call.write_text(filled_template("call.cpp", facts), "utf-8")
-    common = [*_dialect(source, cpp.code.options), *_OPTIONS]
-    # A local static object is made once, by the one thread there is, without a lock.
-    alone = "-fno-threadsafe-statics"
-    instrumented = ["-g", "-fsanitize=thread", alone, *(f"-fno-builtin-{one}" for one in _WRAPPED)]
-    quiet = ["-Wno-unknown-pragmas", "-Wno-unused-label"]
-    if opencl:  # C allows more than C++
-        quiet += ["-w", "-fpermissive", "-Wno-narrowing"]
-    wrapped = [call]
-    for number, part in enumerate(cpp.parts):
-        wrapped.append(folder / f"part{number}.cpp")
-        wrapped[-1].write_text(filled_template("part.cpp", cpp.code.before(part)), "utf-8")
-    objects = [folder / f"kernel{number}.o" for number in range(len(wrapped))]
-    compiled = [*common, *instrumented, *quiet]
-    _compile_kernel(source, cpp, kernel, [*compiled, "-c", call, "-o", objects[0]])
-    for one, made in zip(wrapped[1:], objects[1:], strict=True):
-        compiler.run([*compiled, "-c", one, "-o", made], source)
-    library = folder / f"{kernel.name}.so"
-    wraps = [f"-Wl,--wrap={one}" for one in _WRAPPED]
-    complete = "-Wl,-z,defs"  # what is missing is said here, not when a program loads it
-    linked = compiler.whole("kernel_call")
-    compiler.run(["-shared", complete, *wraps, *objects, *linked, "-o", library], source)
-    return library

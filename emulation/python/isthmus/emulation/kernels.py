@@ -47,9 +47,10 @@ def banks(board: Board | None) -> tuple[Bank, ...]:
     if not board.value("memory.hbm"):
         return tuple(Bank(f"bank{n}", size=size) for n in range(count))
     hbm = min(count, HBM_BANKS)
+    ddr = min(board.whole("memory.ddr_bank_bytes"), _LARGEST_BANK) or size
     return (
         *(Bank(f"HBM[{n}]", "hbm", size) for n in range(hbm)),
-        *(Bank(f"DDR[{n}]", size=size) for n in range(count - hbm)),
+        *(Bank(f"DDR[{n}]", size=ddr) for n in range(count - hbm)),
     )
 
 

@@ -100,12 +100,20 @@ def _of_report(report: csynth.Report, path: Path) -> Schedule:
     return Schedule(cycles, f"{path.name}{by}{longest}", report.clock_mhz)
 
 
-def applied(design: Design, schedules: Mapping[str, Schedule]) -> Design:
-    """The design with these schedules, in place of those that its description has."""
+def applied(
+    design: Design, schedules: Mapping[str, Schedule], clock_mhz: int | None = None
+) -> Design:
+    """The design with these schedules, in place of those that its description has.
+
+    Its clock is ``clock_mhz``, else that of the fastest report, else stays as it is.
+    """
     kernels = (
         msgspec.structs.replace(kernel, cycles=said.cycles, schedule=said.origin)
         if (said := schedules.get(kernel.name))
         else kernel
         for kernel in design.kernels
     )
-    return msgspec.structs.replace(design, kernels=tuple(kernels))
+    design = msgspec.structs.replace(design, kernels=tuple(kernels))
+    reports = [round(said.clock_mhz) for said in schedules.values() if said.clock_mhz]
+    clock = clock_mhz or max(reports, default=None)
+    return design if clock is None else design.at_clock(clock)

@@ -195,8 +195,11 @@ def _places(base: Path, directory: Path) -> dict[str, str]:
 
 def _require_parts(board: Board) -> None:
     """Raises UsageError for a board that XRT cannot work with."""
-    parts = {"dma": "DMA engine", "kernel": "kernels"}
-    if lacking := [name for part, name in parts.items() if not board.has(part)]:
+    there = {
+        "DMA engine": board.has("dma") or board.has("sync"),
+        "kernels": board.has("kernel"),
+    }
+    if lacking := [name for name, has in there.items() if not has]:
         raise UsageError(
             f"programs behind XRT need a DMA engine and kernels; the board {board.name} has no "
             f"{' and no '.join(lacking)} (isthmus card boards lists others)"

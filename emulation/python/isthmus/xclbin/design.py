@@ -12,7 +12,7 @@ import msgspec
 from isthmus.errors import UsageError
 from isthmus.xclbin import card, metadata, streams, tables
 from isthmus.xclbin.container import Header, Section, Xclbin
-from isthmus.xclbin.kinds import ClockType, Control, MemoryType, Mode, SectionKind
+from isthmus.xclbin.kinds import DATA_MHZ, ClockType, Control, MemoryType, Mode, SectionKind
 from isthmus.xclbin.metadata import (
     Argument,
     Instance,
@@ -61,7 +61,7 @@ class Timer(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
     name: str
     type: Literal["data", "kernel", "system"] = "kernel"
-    mhz: int = 300
+    mhz: int = DATA_MHZ
 
 
 class Design(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
@@ -92,6 +92,17 @@ class Design(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=Tr
     key_values: dict[str, str] = {}
     timestamp: int = 0
     """Seconds since 1970."""
+
+    @property
+    def data_mhz(self) -> int:
+        """Clock of the kernels: the first of type ``data``, else the platforms' default."""
+        return next((clock.mhz for clock in self.clocks if clock.type == "data"), DATA_MHZ)
+
+    def at_clock(self, mhz: int) -> Design:
+        """The same design with another clock of the kernels."""
+        others = (clock for clock in self.clocks if clock.type != "data")
+        name = next((clock.name for clock in self.clocks if clock.type == "data"), "DATA_CLK")
+        return msgspec.structs.replace(self, clocks=(Timer(name, "data", mhz), *others))
 
     def for_mode(self, mode: ModeName) -> Design:
         """The same design for another mode."""
@@ -125,6 +136,7 @@ class Design(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=Tr
         units = _units(kernels)
         ips = [ip for ip, _ in units]
         connections = list(_connections(units, memories, self.connect))
+        groups, group_connections = _grouped(memories, connections)
         xml = metadata.xml_of(
             kernels, platform=self.platform, name=self.name, mode=mode, clocks=clocks
         )
@@ -142,8 +154,12 @@ class Design(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=Tr
                 card.describe(memories, kernels, flows) if bitstream is None else bitstream,
                 "bitstream",
             ),
-            Section(SectionKind.GROUP_TOPOLOGY, topology, "group_topology"),
-            Section(SectionKind.GROUP_CONNECTIVITY, connectivity, "group_connect"),
+            Section(SectionKind.GROUP_TOPOLOGY, tables.encode(Memory, groups), "group_topology"),
+            Section(
+                SectionKind.GROUP_CONNECTIVITY,
+                tables.encode(Connection, group_connections),
+                "group_connect",
+            ),
         ]
         if self.key_values:
             pairs = metadata.json_of_key_values(self.key_values)
@@ -339,6 +355,34 @@ def _connections(
                 yield Connection(index, row, rows[name])
     if left:
         raise UsageError(f"no INSTANCE.ARGUMENT {next(iter(left))!r} that reaches memory")
+
+
+def _grouped(
+    memories: Sequence[Memory], connections: Sequence[Connection]
+) -> tuple[list[Memory], list[Connection]]:
+    """The sections by which XRT places buffers: memories and groups of them, and who reaches what.
+
+    Pseudo-channels of HBM that one argument reaches and that follow each other are a group, as
+    AMD's linker makes it (``XclBinUtilities.cxx``, ``MBG``): a buffer may lie in several of them.
+    Beside the group each of them stays reached: XRT's OpenCL refuses a bank that a program names
+    where the group alone is.
+    """
+    groups, known = list(memories), list[Connection]()
+    reached: dict[tuple[int, int], list[int]] = {}
+    for connection in connections:
+        reached.setdefault((connection.argument, connection.ip), []).append(connection.memory)
+    for (argument, ip), rows in reached.items():
+        found = [memories[row] for row in sorted(rows)]
+        behind = all(a.address + a.size == b.address for a, b in pairwise(found))
+        if len(found) > 1 and behind and all(m.type == MemoryType.HBM for m in found):
+            name = f"MBG[{min(rows)}:{max(rows)}]"
+            size = sum(memory.size_kib for memory in found)
+            group = Memory(name, MemoryType.HBM, size, found[0].address)
+            if group not in groups:
+                groups.append(group)
+            rows.append(groups.index(group))
+        known += [Connection(argument, ip, row) for row in rows]
+    return groups, known
 
 
 def _refuse_doubles(what: str, names: list[str]) -> None:

@@ -3,6 +3,11 @@
 from __future__ import annotations
 
 from enum import IntEnum
+from typing import Final
+
+DATA_MHZ: Final = 300
+"""Clock of kernels (``DATA_CLK``) where nobody says another: the default of v++ on Alveo boards.
+The card assumes the same of a board without a clock (``assumed_kernel_hertz``, timing.cpp)."""
 
 
 class Mode(IntEnum):

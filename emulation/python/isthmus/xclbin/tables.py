@@ -14,7 +14,7 @@ import msgspec
 
 from isthmus.errors import UsageError
 from isthmus.xclbin.fields import get_text, pack, put_text
-from isthmus.xclbin.kinds import ClockType, Control, IpType, MemoryType
+from isthmus.xclbin.kinds import DATA_MHZ, ClockType, Control, IpType, MemoryType
 
 _MOST_ROWS = 1 << 16
 
@@ -139,7 +139,7 @@ class Clock(Row, frozen=True):
     name: str
     type: int = ClockType.KERNEL
     """ClockType."""
-    mhz: int = 300
+    mhz: int = DATA_MHZ
 
     def pack(self) -> bytes:  # noqa: D102
         name = put_text(self.name, 128, "clock name")

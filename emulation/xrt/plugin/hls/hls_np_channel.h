@@ -47,7 +47,7 @@ struct isthmus_merge {
   isthmus_turns turns_{[this] {
     if (!patient) {
       while (!has_one(this)) {
-        isthmus_beside->run_until(&has_one, this, false, true);
+        isthmus_beside->run_until({&has_one, this}, true);
       }
       while (!in[next_].isthmus_has_one()) {
         next_ = (next_ + 1) % count;

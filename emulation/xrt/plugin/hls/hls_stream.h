@@ -1,6 +1,6 @@
 // Stands in for AMD's header of the name, where that is not there. Within a kernel a stream holds
-// any number of values, as in AMD's simulation in C; one that is the kernel's argument leads to
-// another kernel.
+// any number of values, as in AMD's simulation in C; in a DATAFLOW region as many as on a board.
+// One that is the kernel's argument leads to another kernel.
 #pragma once
 
 #include "isthmus_standard.h"
@@ -11,10 +11,11 @@
 #include <cstdlib>
 #include <cstring>
 #include <iostream>
-#include <queue>
+#include <memory>
 #include <stdexcept>
 #include <string>
 #include <utility>
+#include <vector>
 
 namespace hls {
 
@@ -32,25 +33,50 @@ struct isthmus_word {
   }
 };
 
+class isthmus_outside;
+
+/// A stream within a DATAFLOW region.
+struct isthmus_fifo {
+  std::string name;
+  std::size_t depth = 0;         ///< words that it holds on a board; 0: any number
+  std::size_t limit = 0;         ///< words that it holds here: more, where a region stood still
+  std::size_t ahead = 0;         ///< further words that are in the writer's pipeline
+  std::size_t most = 0;          ///< words that it held
+  const void* reader = nullptr;  ///< who read last
+};
+
+/// What a function waits for.
+struct isthmus_wait {
+  bool (*ready)(const void*) = nullptr;  ///< null: it asks, and does not wait
+  const void* what = nullptr;
+  isthmus_outside* outside = nullptr;  ///< where that is another kernel's
+  isthmus_fifo* fifo = nullptr;        ///< where that is not
+  bool for_room = false;               ///< not for a word
+};
+
 /// The other kernel's end; kernel_call.cpp makes them.
 class isthmus_outside {
  public:
   enum how { wait, try_now, look };
   virtual bool read(void* data, std::size_t bytes, void* sideband, std::size_t more, how) = 0;
   virtual bool write(void* data, std::size_t bytes, void* sideband, std::size_t more, how) = 0;
+  /// Waits for `this_one`, or any of the others.
+  virtual void wait_for(const isthmus_wait& this_one, const std::vector<isthmus_wait>& others) = 0;
 
  protected:
   ~isthmus_outside() = default;
 };
 
-/// Tasks (hls_task.h), which run beside the function that made them.
+/// Tasks (hls_task.h) and processes, which run beside the function that made them.
 class isthmus_tasks {
  public:
-  /// Asked by that function: lets tasks run until `ready` says so of `what`, or until none goes on;
-  /// false where none ever will. Throws std::runtime_error where they go on for ever in vain. Asked
-  /// by a task: others go on first, until that is so, or, where it does not `wait`, for a while.
-  /// `outside` says that another kernel is waited for.
-  virtual bool run_until(bool (*ready)(const void*), const void* what, bool outside, bool wait) = 0;
+  /// Asked by that function: lets tasks run until what it waits for is there, or until none goes
+  /// on; false where none ever will. Throws std::runtime_error where they go on for ever in vain.
+  /// Asked by a task: others go on first, until that is so, or, where it does not `wait`, for a
+  /// while.
+  virtual bool run_until(const isthmus_wait& what, bool wait) = 0;
+  /// Which of them asks; null: the function that made them.
+  [[nodiscard]] virtual const void* current() const = 0;
 
  protected:
   ~isthmus_tasks() = default;
@@ -58,6 +84,8 @@ class isthmus_tasks {
 inline isthmus_tasks* isthmus_beside = nullptr;  ///< where there are any
 inline unsigned long long isthmus_moved = 0;     ///< words, by all streams
 inline unsigned long long isthmus_crossed = 0;   ///< of these, between kernels
+/// Words that the pipeline of the loop that runs may hold; none where nobody counts loops.
+inline std::size_t (*isthmus_ahead)() = nullptr;
 
 template <class T, int depth = 0>
 class stream;
@@ -68,16 +96,23 @@ class stream<T, 0> {
   using isthmus_value = T;
 
   stream() = default;
-  stream(std::string name) : name_(std::move(name)) {}
-  stream(const char* name) : name_(name) {}
+  stream(std::string name) { fifo_.name = std::move(name); }
+  stream(const char* name) { fifo_.name = name; }
   stream(const stream&) = delete;
   stream& operator=(const stream&) = delete;
   void isthmus_lead_to(isthmus_outside& outside) { outside_ = &outside; }
-  void set_name(std::string name) { name_ = std::move(name); }
+  void set_name(std::string name) { fifo_.name = std::move(name); }
+  /// It holds so many words on a board, where that is said; the code calls it `name`.
+  void isthmus_limit(std::size_t depth, const std::string& name) {
+    constexpr std::size_t usual = 2;  // UG1399, STREAM
+    fifo_.depth = depth == 0 ? usual : depth;
+    fifo_.limit = fifo_.depth;
+    fifo_.name = name;
+  }
   /// As it is, without a turn of others.
   [[nodiscard]] bool isthmus_has_one() const {
     T value{};
-    return outside_ != nullptr ? reads(value, isthmus_outside::look) : !values_.empty();
+    return outside_ != nullptr ? reads(value, isthmus_outside::look) : count_ > 0;
   }
 
   [[nodiscard]] bool empty() const {
@@ -85,11 +120,16 @@ class stream<T, 0> {
     return !there && !(others_go_on(&has_one_now, false) && isthmus_has_one());
   }
   [[nodiscard]] bool full() const {
-    return outside_ != nullptr && !writes(T{}, isthmus_outside::look) &&
-           !(others_go_on(&has_room_now, false) && writes(T{}, isthmus_outside::look));
+    if (outside_ == nullptr && fifo_.limit == 0) {
+      return false;
+    }
+    const auto is_full = [this] {
+      return outside_ != nullptr ? !writes(T{}, isthmus_outside::look) : count_ >= fifo_.limit;
+    };
+    return is_full() && !(others_go_on(&has_room_now, false, true) && !is_full());
   }
   [[nodiscard]] std::size_t size() const {
-    return outside_ != nullptr || empty() ? static_cast<std::size_t>(!empty()) : values_.size();
+    return outside_ != nullptr || empty() ? static_cast<std::size_t>(!empty()) : count_;
   }
   /// Throws std::runtime_error where it is empty: on a card the kernel would wait for ever.
   T read() {
@@ -108,9 +148,9 @@ class stream<T, 0> {
       }
       return;
     }
-    while (values_.empty()) {
+    while (count_ == 0) {
       if (!others_go_on(&has_one_now, true)) {
-        throw std::runtime_error("stream '" + name_ + "' is read while it is empty");
+        throw std::runtime_error("stream '" + fifo_.name + "' is read while it is empty");
       }
     }
     take(value);
@@ -128,17 +168,13 @@ class stream<T, 0> {
   }
   void write(const T& value) {
     if (outside_ == nullptr) {
-      constexpr std::size_t many = 65536;  // a task that never waits lets others go on
-      if (isthmus_beside != nullptr && values_.size() >= many) {
-        others_go_on(&has_room_now, false);
-      }
-      ++isthmus_moved;
-      values_.push(value);
+      make_room();
+      put(value);
       return;
     }
     while (!writes(value,
                    isthmus_beside == nullptr ? isthmus_outside::wait : isthmus_outside::try_now)) {
-      if (!others_go_on(&has_room_now, true)) {
+      if (!others_go_on(&has_room_now, true, true)) {
         writes(value, isthmus_outside::wait);
         return;
       }
@@ -147,7 +183,10 @@ class stream<T, 0> {
   bool write_nb(const T& value) {
     if (outside_ != nullptr) {
       return writes(value, isthmus_outside::try_now) ||
-             (others_go_on(&has_room_now, false) && writes(value, isthmus_outside::try_now));
+             (others_go_on(&has_room_now, false, true) && writes(value, isthmus_outside::try_now));
+    }
+    if (full()) {
+      return false;
     }
     write(value);
     return true;
@@ -169,16 +208,59 @@ class stream<T, 0> {
   }
   static bool has_room_now(const void* which) {
     const auto& one = *static_cast<const stream*>(which);
-    return one.outside_ == nullptr || one.writes(T{}, isthmus_outside::look);
+    if (one.outside_ != nullptr) {
+      return one.writes(T{}, isthmus_outside::look);
+    }
+    return one.fifo_.limit == 0 || one.count_ < one.fifo_.limit + one.fifo_.ahead;
   }
-  bool others_go_on(bool (*ready)(const void*), bool wait) const {
+  bool others_go_on(bool (*ready)(const void*), bool wait, bool for_room = false) const {
     return isthmus_beside != nullptr &&
-           isthmus_beside->run_until(ready, this, outside_ != nullptr, wait);
+           isthmus_beside->run_until(
+               {ready, this, outside_, outside_ == nullptr ? &fifo_ : nullptr, for_room}, wait);
+  }
+  /// Waits for room where the stream is limited. A task that never waits lets others go on.
+  void make_room() {
+    constexpr std::size_t many = 65536;
+    const bool limited = fifo_.limit != 0;
+    if (isthmus_beside == nullptr || count_ < (limited ? fifo_.limit : many)) {
+      return;
+    }
+    if (!limited) {
+      others_go_on(&has_room_now, false, true);
+      return;
+    }
+    fifo_.ahead = isthmus_ahead == nullptr ? 0 : isthmus_ahead();
+    while (!has_room_now(this) && others_go_on(&has_room_now, true, true)) {
+    }
+    fifo_.most = count_ < fifo_.most ? fifo_.most : count_ + 1;
+  }
+  void put(const T& value) {
+    ++isthmus_moved;
+    if (count_ == room_) {
+      grow();
+    }
+    words_[(first_ + count_) & (room_ - 1)] = value;
+    ++count_;
   }
   void take(T& value) {
     ++isthmus_moved;
-    value = values_.front();
-    values_.pop();
+    if (fifo_.limit != 0 && isthmus_beside != nullptr) {
+      fifo_.reader = isthmus_beside->current();
+    }
+    value = words_[first_];
+    first_ = (first_ + 1) & (room_ - 1);
+    --count_;
+  }
+  void grow() {
+    constexpr std::size_t least = 16;
+    const std::size_t room = room_ == 0 ? least : 2 * room_;
+    std::unique_ptr<T[]> words(new T[room]);
+    for (std::size_t n = 0; n < count_; ++n) {
+      words[n] = words_[(first_ + n) & (room_ - 1)];
+    }
+    words_ = std::move(words);
+    room_ = room;
+    first_ = 0;
   }
 
   bool reads(T& value, isthmus_outside::how how) const {
@@ -207,16 +289,23 @@ class stream<T, 0> {
     return done;
   }
 
-  std::string name_;
-  std::queue<T> values_;
+  mutable isthmus_fifo fifo_;
+  std::unique_ptr<T[]> words_;  ///< a ring, of a power of two
+  std::size_t room_ = 0;
+  std::size_t first_ = 0;
+  std::size_t count_ = 0;
   isthmus_outside* outside_ = nullptr;
 };
 
-/// Its depth changes nothing here.
+/// Its depth counts within a DATAFLOW region alone.
 template <class T, int depth>
 class stream : public stream<T, 0> {
  public:
   using stream<T, 0>::stream;
+  /// The pragma's depth where there is one.
+  void isthmus_limit(std::size_t said, const std::string& name) {
+    stream<T, 0>::isthmus_limit(said == 0 ? depth : said, name);
+  }
 };
 
 }  // namespace hls

@@ -51,7 +51,7 @@ class stream_of_blocks<Block, 2> {
   /// A new block; a task that never waits lets others go on where there are many.
   Held& add() {
     if (isthmus_beside != nullptr && !has_few(this)) {
-      isthmus_beside->run_until(&has_few, this, false, false);
+      isthmus_beside->run_until({&has_few, this}, false);
     }
     return blocks_.emplace_back();
   }
@@ -75,7 +75,7 @@ class read_lock {
   /// Throws std::runtime_error where there is none: on a card the kernel would wait for ever.
   explicit read_lock(stream_of_blocks<Block>& of) : of_(of) {
     while (of.empty()) {
-      if (isthmus_beside == nullptr || !isthmus_beside->run_until(&of.has_one, &of, false, true)) {
+      if (isthmus_beside == nullptr || !isthmus_beside->run_until({&of.has_one, &of}, true)) {
         throw std::runtime_error("stream of blocks '" + of.name_ + "' is read while it is empty");
       }
     }

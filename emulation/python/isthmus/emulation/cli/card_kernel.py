@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated, get_args
+from typing import TYPE_CHECKING, Annotated, get_args
 
 import typer
 
 from isthmus.command import App
 from isthmus.errors import UsageError
 from isthmus.output import put, tell
+
+if TYPE_CHECKING:
+    from isthmus.emulation import build_kernel
+    from isthmus.program import Invocation
 
 _HOST = "g++ -std=c++17 -w -I/usr/include/xrt {} -o {}"
 _LIBRARIES = "-lxrt_coreutil -luuid -pthread"
@@ -56,66 +60,88 @@ def new(
     put(f"  {invocation('card', 'exec', '--kernels', here, '--', *program)}")
 
 
+_Sources = Annotated[
+    list[Path],
+    typer.Argument(help="C++, HLS C++, OpenCL C or Verilog; NAME.toml beside one describes it"),
+]
+_Description = Annotated[
+    Path | None,
+    typer.Option("--from", help="description of all kernels together, with their streams"),
+]
+_Configs = Annotated[
+    list[Path] | None,
+    typer.Option(help="configuration of AMD's linker (v++ --config); repeatable"),
+]
+_Tops = Annotated[
+    list[str] | None, typer.Option(help="a kernel's name [the file's]; repeatable")
+]  # fmt: skip
+_Out = Annotated[
+    Path | None,
+    typer.Option(
+        "--out", "-o", help="the xclbin [named as the description, configuration or source]"
+    ),
+]
+_Folders = Annotated[
+    list[Path] | None, typer.Option("--include", "-I", help="folder with headers")
+]  # fmt: skip
+_Macros = Annotated[
+    list[str] | None,
+    typer.Option("--define", "-D", help="macro for C++, NAME or NAME=VALUE; repeatable"),
+]
+_Schedules = Annotated[
+    list[Path] | None,
+    typer.Option(
+        metavar="CSYNTH.XML",
+        help="how long a kernel computes: report of Vitis HLS; repeatable",
+    ),
+]
+_Cycles = Annotated[
+    list[str] | None,
+    typer.Option(
+        metavar="FORMULA",
+        help="how long a kernel computes: 'n*4+120' cycles, of its values; with several "
+        "kernels 'KERNEL=n*4+120'; repeatable",
+    ),
+]
+_Estimated = Annotated[
+    bool, typer.Option(help="estimate computing by HLS's rules where nobody gives it")
+]
+_Clock = Annotated[
+    int | None,
+    typer.Option(
+        metavar="MHZ", min=1, max=1000,
+        help="clock that computing is estimated for [the report's, the description's, 300]",
+    ),
+]  # fmt: skip
+_Mode = Annotated[str, typer.Option(help="hw_emu, or hw for card exec --as-hardware")]
+
+
 def build(
-    sources: Annotated[
-        list[Path],
-        typer.Argument(help="C++, HLS C++, OpenCL C or Verilog; NAME.toml beside one describes it"),
-    ],
-    description: Annotated[
-        Path | None,
-        typer.Option("--from", help="description of all kernels together, with their streams"),
-    ] = None,
-    config: Annotated[
-        list[Path] | None,
-        typer.Option(help="configuration of AMD's linker (v++ --config); repeatable"),
-    ] = None,
-    top: Annotated[
-        list[str] | None, typer.Option(help="a kernel's name [the file's]; repeatable")
-    ] = None,
-    out: Annotated[
-        Path | None,
-        typer.Option(
-            "--out", "-o", help="the xclbin [named as the description, configuration or source]"
-        ),
-    ] = None,
-    include: Annotated[
-        list[Path] | None, typer.Option("--include", "-I", help="folder with headers")
-    ] = None,
-    define: Annotated[
-        list[str] | None,
-        typer.Option("--define", "-D", help="macro for C++, NAME or NAME=VALUE; repeatable"),
-    ] = None,
-    schedule: Annotated[
-        list[Path] | None,
-        typer.Option(
-            metavar="CSYNTH.XML",
-            help="how long a kernel computes: report of Vitis HLS; repeatable",
-        ),
-    ] = None,
-    cycles: Annotated[
-        list[str] | None,
-        typer.Option(
-            metavar="FORMULA",
-            help="how long a kernel computes: 'n*4+120' cycles, of its values; with several "
-            "kernels 'KERNEL=n*4+120'; repeatable",
-        ),
-    ] = None,
-    estimate: Annotated[
-        bool, typer.Option(help="estimate computing by HLS's rules where nobody gives it")
-    ] = True,
-    mode: Annotated[str, typer.Option(help="hw_emu, or hw for card exec --as-hardware")] = "hw_emu",
+    sources: _Sources,
+    description: _Description = None,
+    config: _Configs = None,
+    top: _Tops = None,
+    out: _Out = None,
+    include: _Folders = None,
+    define: _Macros = None,
+    schedule: _Schedules = None,
+    cycles: _Cycles = None,
+    clock: _Clock = None,
+    mode: _Mode = "hw_emu",
+    *,
+    estimate: _Estimated = True,
 ) -> None:
     """Makes a NAME.so beside each source, and an xclbin, and prints their names."""
     from isthmus.emulation import build_kernel
-    from isthmus.program import invocation, shorter
     from isthmus.xclbin.design import ModeName
 
     names: tuple[ModeName, ...] = get_args(ModeName)
     chosen = next((name for name in names if name == mode), None)
     if chosen is None:
         raise UsageError(f"no mode '{mode}'; choose {', '.join(names)}")
-    made = build_kernel.build(
+    order = build_kernel.Order(
         sources,
+        chosen,
         tops=top or (),
         description=description,
         configs=config or (),
@@ -125,13 +151,23 @@ def build(
         schedules=schedule or (),
         cycles=cycles or (),
         estimated=estimate,
-        mode=chosen,
+        clock_mhz=clock,
     )
+    made = build_kernel.build(order)
     put("\n".join(map(str, [*made.libraries, made.xclbin])))
     for note in made.notes:
         tell(note)
+    tell(f"Run it with: {_run(made, order)}")
+
+
+def _run(made: build_kernel.Built, order: build_kernel.Order) -> Invocation:
+    """The command that runs a program with these kernels, at the clock that they are built for."""
+    from isthmus.program import invocation, shorter
+    from isthmus.xclbin.kinds import DATA_MHZ
+
+    options = ["--as-hardware"] if order.mode == "hw" else []
+    if made.clock_mhz != DATA_MHZ:
+        options += ["--board", f"u250,kernel.clock_MHz={made.clock_mhz}"]
     folders = dict.fromkeys(shorter(library.parent) for library in made.libraries)
-    options = ["--as-hardware"] if chosen == "hw" else []
     options += [word for folder in folders for word in ("--kernels", folder)]
-    run = invocation("card", "exec", *options, "--", "PROGRAM", shorter(made.xclbin))
-    tell(f"Run it with: {run}")
+    return invocation("card", "exec", *options, "--", "PROGRAM", shorter(made.xclbin))

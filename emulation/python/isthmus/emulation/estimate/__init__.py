@@ -8,16 +8,12 @@ from __future__ import annotations
 
 import re
 from pathlib import Path
-from typing import Final, NamedTuple
+from typing import NamedTuple
 
 from isthmus.emulation.estimate import libclang, reader, rewriter, rules, table
 from isthmus.emulation.estimate.arrays import NotReadError
 from isthmus.emulation.estimate.preprocessed import Preprocessed
 
-CLOCK_MHZ: Final = 300
-"""Clock that operators are scheduled for: the default of v++ for boards of the Alveo series, and
-the card's where the board says none (``assumed_kernel_hertz`` of ``emulation/xrt/src/timing.cpp``).
-"""
 _MACRO = re.compile(r"^#define (\w+) \(?(\d+)\)?$", re.MULTILINE)
 
 
@@ -29,11 +25,23 @@ class Counted(NamedTuple):
     """Why there is none, for the user; else empty."""
 
 
-def counted(path: Path, name: str, macros: str, ours: Path, *, in_opencl: bool = False) -> Counted:
-    """Reads a preprocessed source, whose kernel has that name.
+def counted(
+    path: Path, name: str, macros: str, ours: Path, clock_mhz: float | None, *,
+    in_opencl: bool = False, kernel_flow: bool = True,
+) -> Counted:  # fmt: skip
+    """Returns the source of the kernel ``name`` with counters, scheduled for a clock.
 
-    ``macros`` are the definitions of macros in force, which pragmas may name; ``ours`` is the
-    folder of Isthmus's own headers. ``in_opencl`` says that each work-item is a call of it.
+    Args:
+        path: Preprocessed source.
+        name: Function of the kernel.
+        macros: Definitions of macros (``g++ -dM``), which pragmas may name.
+        ours: Folder of Isthmus's own headers, which are not the kernel's code.
+        clock_mhz: Clock that operators are scheduled for. None: nothing is estimated, and
+            processes of DATAFLOW regions run beside each other all the same.
+        in_opencl: Whether each work-item is a call of the function.
+        kernel_flow: Whether arguments without INTERFACE lie in memory; in the vendor's IP flow
+            they lie in a RAM.
+
     """
     clang = libclang.cindex()
     if clang is None:
@@ -41,12 +49,18 @@ def counted(path: Path, name: str, macros: str, ours: Path, *, in_opencl: bool =
     source = Preprocessed(path.read_bytes(), ours)
     constants = {found[1]: int(found[2]) for found in _MACRO.finditer(macros)}
     try:
-        found = reader.read(clang, path, source, name, constants=constants, in_opencl=in_opencl)
+        found = reader.read(
+            clang, path, source, name,
+            kernel_flow=kernel_flow, constants=constants, in_opencl=in_opencl,
+        )  # fmt: skip
     except NotReadError as error:
         return Counted(None, f"kernel {name}: not estimated, {error}")
     if found is None:
         return Counted(None, f"kernel {name}: not estimated, libclang finds no such function")
-    estimate = rules.estimate(found.code, CLOCK_MHZ)
+    if clock_mhz is None:
+        return Counted(rewriter.counted(source.text, (), found.regions) + table.NONE.encode(), "")
+    estimate = rules.estimate(found.code, clock_mhz)
     numbers = {cost.number for cost in estimate.costs}
     counters = [one for one in found.counters if one.number in numbers]
-    return Counted(rewriter.counted(source.text, counters) + table.of(estimate).encode(), "")
+    text = rewriter.counted(source.text, counters, found.regions)
+    return Counted(text + table.of(estimate).encode(), "")

@@ -12,7 +12,7 @@ from isthmus.emulation.estimate.structure import Pragma, Storage
 
 SMALL_ARRAY = 4
 """Elements up to which HLS makes an array registers (UG1399, complete_threshold)."""
-_SMALL_TABLE = 256
+SMALL_TABLE = 256
 """Elements up to which a constant array is taken for logic, not for a RAM with ports."""
 
 
@@ -55,10 +55,11 @@ class Arrays:
         elif is_argument and (kind != "INVALID" or is_array) and "&" not in spelled[-1:]:
             if is_top:
                 place = "memory" if self._kernel_flow else "ram"
-                self._storage[name] = Storage(place, port=name)  # type: ignore[arg-type]
+                bits = 8 * max(0, _element(cursor.type.get_canonical()).get_size())
+                self._storage[name] = Storage(place, port=name, bits=bits)  # type: ignore[arg-type]
         elif is_array and name not in self._storage:
             size = elements(cursor.type.get_canonical())
-            limit = _SMALL_TABLE if is_constant(cursor.type) else SMALL_ARRAY
+            limit = SMALL_TABLE if is_constant(cursor.type) else SMALL_ARRAY
             small = size is not None and size <= limit
             self._storage[name] = Storage("registers" if small else "ram")
         if not is_argument and cursor.type.is_const_qualified():
@@ -74,7 +75,8 @@ class Arrays:
             port = by_name.get(one.options.get("port", ""))
             if one.name == "interface" and port is not None and port in self._storage:
                 if "m_axi" in words:
-                    self._storage[port] = Storage("memory", port=one.options.get("bundle", port))
+                    bundle, bits = one.options.get("bundle", port), self._storage[port].bits
+                    self._storage[port] = Storage("memory", port=bundle, bits=bits)
                 elif words & {"bram", "ap_memory"}:
                     self._storage[port] = Storage("ram")
                 elif words & {"axis", "ap_fifo"}:
@@ -105,3 +107,12 @@ class Arrays:
 
     def _is_stream(self, name: str) -> bool:
         return name in self._storage and self._storage[name].kind == "stream"
+
+
+def _element(of: Any) -> Any:
+    """The type behind a pointer, or of an array's elements in all dimensions."""
+    if of.kind.name == "POINTER":
+        of = of.get_pointee().get_canonical()
+    while of.kind.name in {"CONSTANTARRAY", "INCOMPLETEARRAY"}:
+        of = of.element_type.get_canonical()
+    return of

@@ -66,6 +66,11 @@ _TEXTS: Final = {
 }
 
 
+_INSTANCES: Final = {"add": "add", "subtract": "sub", "multiply": "mul", "divide": "div",
+                     "compare": "cmp", "shift": "shl"}  # fmt: skip
+_OF_NUMBER: Final[dict[Number, str]] = {"half": "h", "float": "f", "double": "d"}
+
+
 class Latency(NamedTuple):
     """Time from operands to result."""
 
@@ -91,6 +96,18 @@ def latency(kind: str, number: Number, bits: int, clock_mhz: float) -> Latency:
         return Latency(bits // 2, 0.0)
     grown = max(1.0, math.log2(max(bits, 1)) / math.log2(_BITS_OF_DELAY))
     return Latency(0, _DELAYS_NS.get(kind, 0.0) * (grown if kind != "logic" else 1.0))
+
+
+def instance(kind: str, number: Number) -> str:
+    """The name that ALLOCATION has for an operator (UG1399): ``mul``, ``fadd``, ``ddiv``."""
+    name = _INSTANCES.get(kind, kind)
+    return f"{_OF_NUMBER[number]}{name}" if number in _OF_NUMBER else name
+
+
+def plain(name: str) -> str:
+    """The name of ``instance`` for one of ALLOCATION, which tells signs of integers apart."""
+    return {"sdiv": "div", "udiv": "div", "srem": "div", "urem": "div", "icmp": "cmp",
+            "lshr": "shl", "ashr": "shl"}.get(name, name)  # fmt: skip
 
 
 def text(kind: str, number: Number) -> str:

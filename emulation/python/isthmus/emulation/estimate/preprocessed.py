@@ -67,7 +67,7 @@ def pragma(text: str, constant: Callable[[str], int | None]) -> Pragma:
         key, said = found[1].lower(), found[2]
         if said is None:
             options[key] = ""
-        elif key in {"variable", "port", "bundle", "mode", "type"}:
+        elif key in {"variable", "port", "bundle", "mode", "type", "instances"}:
             options[key] = said
         else:
             options[key] = value(_NAME.sub(number, said))

@@ -4,16 +4,17 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any, Literal, NamedTuple
 
 from isthmus.emulation import opencl_c
 from isthmus.emulation.estimate import libclang
-from isthmus.emulation.estimate.arrays import SMALL_ARRAY
+from isthmus.emulation.estimate.arrays import SMALL_ARRAY, SMALL_TABLE
 from isthmus.emulation.estimate.cursors import dimensions, inner
 from isthmus.emulation.estimate.expressions import OVERLOADED, Expressions
 from isthmus.emulation.estimate.preprocessed import Preprocessed
+from isthmus.emulation.estimate.regions import Insertion, Part, insertions
 from isthmus.emulation.estimate.structure import (
     Array,
     Assign,
@@ -31,6 +32,7 @@ from isthmus.emulation.estimate.structure import (
     Process,
     Return,
     Statement,
+    Storage,
     Variable,
 )
 
@@ -49,8 +51,7 @@ class Counter(NamedTuple):
     number: int
     begin: int
     """Of the statement."""
-    body: int | None
-    """Of a loop's body; None for a process."""
+    body: int
     end: int
     body_is_block: bool = False
 
@@ -60,6 +61,9 @@ class Read(NamedTuple):
 
     code: Code
     counters: tuple[Counter, ...]
+    """Of loops."""
+    regions: tuple[Insertion, ...]
+    """What makes processes of DATAFLOW regions."""
 
 
 def read(
@@ -102,6 +106,7 @@ class _Reader(Expressions):
         self._numbers: dict[tuple[str, int], int] = {("top", 0): 0}
         self._counters: dict[int, Counter] = {}
         self._streamed: set[int] = set()
+        self._regions: dict[int, list[Insertion]] = {}
         self._pragmas: list[tuple[int, str]] = []
 
     def all(self, unit: Any, top: Any, in_opencl: bool) -> Read:
@@ -118,8 +123,11 @@ class _Reader(Expressions):
             before = self._source.text.rfind(b"}", 0, begin)  # of another function
             said = [text for _, text in self._source.pragmas_in(max(before, 0), end)]
             work = "pipelined" if opencl_c.WORK_ITEMS in said else "sequential"
-        code = Code(name, self._functions, self._storage, frozenset(self._streamed), work)
-        return Read(code, tuple(self._counters[n] for n in sorted(self._counters)))
+        self._storage |= _split(self._functions.values(), self._storage, self._sizes)
+        streamed = frozenset(self._streamed)
+        code = Code(name, self._functions, self._storage, streamed, work, self._sizes)
+        regions = tuple(one for region in self._regions.values() for one in region)
+        return Read(code, tuple(self._counters[n] for n in sorted(self._counters)), regions)
 
     def _number(self, kind: str, offset: int) -> int:
         return self._numbers.setdefault((kind, offset), len(self._numbers))
@@ -284,7 +292,7 @@ class _Reader(Expressions):
         is_block = block.kind.name == "COMPOUND_STMT"
         self._counters.setdefault(number, Counter(number, begin, inside, closed, is_block))
         outer = self._pragmas
-        mine = [(at, t) for at, t in outer if inside <= at < end]
+        mine = [(at, t) for at, t in outer if begin <= at < end]  # also before a body without {}
         self._pragmas = mine
         body = self._statements([block])
         own = tuple(self._pragma(text) for _, text in self._pragmas)
@@ -382,24 +390,26 @@ class _Reader(Expressions):
         """Loops and calls of a DATAFLOW region as its processes."""
         region = self._number("region", block.extent.start.offset)
         found: list[Statement] = []
-        statements = [c for c in block.get_children() if c.kind.name != "DECL_STMT"]
+        parts: list[Part] = []
         passed: list[str] = []
-        for cursor in statements:
-            inside = list(self._again(cursor))
-            calls = any(isinstance(one, Loop) or _has_call(one) for one in inside)
-            if not calls:
-                found += inside
-                continue
-            begin = cursor.extent.start.offset
-            end = cursor.extent.end.offset
-            closed = end if self._source.text[end - 1 : end] == b"}" else (
+        for cursor in block.get_children():
+            begin, end = cursor.extent.start.offset, cursor.extent.end.offset
+            closed = end if self._source.text[end - 1 : end] in {b"}", b";"} else (
                 self._source.end_of_statement(end)
             )  # fmt: skip
-            number = self._number("process", begin)
-            self._counters.setdefault(number, Counter(number, begin, None, closed))
-            line = self._source.line(begin)
-            found.append(Process(number, region, line, tuple(inside)))
-            passed += sorted({n for n in _arrays(inside) if self._is_stream(n)})
+            number = None
+            if cursor.kind.name != "DECL_STMT":
+                inside = list(self._again(cursor))
+                if any(isinstance(one, Loop) or _has_call(one) for one in inside):
+                    number = self._number("process", begin)
+                    line = self._source.line(begin)
+                    found.append(Process(number, region, line, tuple(inside)))
+                    passed += sorted({n for n in _arrays(inside) if self._is_stream(n)})
+                else:
+                    found += inside
+            parts.append(Part(cursor, begin, closed, number))
+        if block.kind.name == "COMPOUND_STMT":
+            self._regions[region] = insertions(self._source, block, parts, self._pragma)
         if any(passed.count(name) > 1 for name in passed):
             self._streamed.add(region)
         return tuple(found)
@@ -412,6 +422,54 @@ class _Reader(Expressions):
         found = self._statements([cursor])
         self._pragmas = outer
         return found
+
+
+def _split(
+    functions: Iterable[Function], storage: Mapping[str, Storage],
+    sizes: Mapping[str, tuple[int, ...]],
+) -> dict[str, Storage]:  # fmt: skip
+    """Arrays that HLS splits by dimensions of which all indices are constants.
+
+    A small array that nobody writes is a table in logic, as one that is declared ``const``. With
+    constants in all dimensions an array is variables. Source: the report of
+    Nocbox/sobel-Zynq7000, where a window of 3 by 3 has no RAM, and each of two lines has its own,
+    without a pragma (LLVM's scalar replacement of aggregates).
+    """
+    constant: dict[str, list[bool]] = {}
+    bodies = [function.body for function in functions]
+    written = {name for body in bodies for name in _written(body)}
+    for one in (one for body in bodies for one in _expressions(body)):
+        if isinstance(one, Element):
+            known = [isinstance(i, Constant) and i.value is not None for i in one.indices]
+            before = constant.get(one.array, known)
+            constant[one.array] = [a and b for a, b in zip(before, known, strict=False)]
+        elif isinstance(one, Array):
+            constant[one.name] = []
+    found = {}
+    for name, there in storage.items():
+        known = constant.get(name, [])
+        if there.kind != "ram" or there.port or there.partitioned or not known:
+            continue
+        extent = sizes.get(name, ())
+        is_table = name not in written and 0 < math.prod(extent) <= SMALL_TABLE
+        banks = math.prod(size for size, apart in zip(extent, known, strict=False) if apart)
+        if all(known) or is_table:
+            found[name] = Storage("registers")
+        elif any(known):
+            found[name] = Storage("ram", banks, True)
+    return found
+
+
+def _written(statements: Iterable[Statement]) -> Iterable[str]:
+    """Arrays that statements write."""
+    for one in statements:
+        if isinstance(one, Assign) and isinstance(one.target, Element):
+            yield one.target.array
+        elif isinstance(one, Choice):
+            for branch in one.branches:
+                yield from _written(branch)
+        elif isinstance(one, Loop | Process):
+            yield from _written(one.body)
 
 
 def _has_call(statement: Statement) -> bool:

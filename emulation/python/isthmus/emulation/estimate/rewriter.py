@@ -5,27 +5,24 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from isthmus.emulation.estimate.reader import Counter
+from isthmus.emulation.estimate.regions import Insertion
 
 KERNEL = 0
 """The counter of the kernel's function."""
 
 
-def counted(text: bytes, counters: Iterable[Counter]) -> bytes:
-    """The source, in which each loop and process of these counts.
+def counted(text: bytes, counters: Iterable[Counter], regions: Iterable[Insertion]) -> bytes:
+    """The source, in which each loop of these counts, and regions have processes.
 
     ``isthmus/card/loop_counts.hpp`` has the classes of the counters.
     """
-    inserted: list[tuple[int, int, bytes]] = []
+    inserted = [(one.at, one.order, one.words.encode()) for one in regions]
 
     def insert(at: int, order: int, words: str) -> None:
         inserted.append((at, order, words.encode()))
 
     for one in counters:
         name = f"isthmus_n{one.number}"
-        if one.body is None:
-            insert(one.begin, -2, f"{{ isthmus_process {name}({one.number}); ")
-            insert(one.end, 2, " }")
-            continue
         count = f" ++{name}.times; "
         if one.number == KERNEL:
             insert(one.body, 0, f" isthmus_loop {name}(0); {count}")

@@ -8,12 +8,14 @@ and of what the ports of memories allow. What these rules cannot decide makes a 
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Iterable, Mapping
 from typing import Final, NamedTuple
 
 import msgspec
 
-from isthmus.emulation.estimate.schedule import Access, Result, Scheduler
+from isthmus.emulation.estimate import operators
+from isthmus.emulation.estimate.schedule import Access, Result, Scheduler, whole
 from isthmus.emulation.estimate.structure import (
     Array,
     Assign,
@@ -42,13 +44,19 @@ ENTRY_CYCLES: Final = 2
 CALL_CYCLES: Final = 1
 """The state in which a function that is not inlined starts."""
 AUTO_PIPELINE_TRIPS: Final = 64
-"""Loops of no more iterations are unrolled into the loop around them, which is pipelined
-(UG1399, syn.compile.pipeline_loops)."""
+"""Loops of fewer iterations are unrolled into the loop around them, which is pipelined (UG1399
+2020.2, config_compile -pipeline_loops). A published rate of loops of 64 shows that they are not:
+blocks of 4 KiB follow each other (Xilinx/Vitis_Accel_Examples, host_memory_bandwidth)."""
 PORTS_OF_RAM: Final = 2
 """Reads and writes a cycle of a block RAM (UG1399, ARRAY_PARTITION)."""
+WIDEST_PORT_BITS: Final = 512
+"""Up to which HLS widens a port for several elements at once (UG1399, m_axi_max_widen_bitwidth)."""
 REQUEST_CYCLES: Final = 10
 """From a loop's beginning to the first word of a burst, without the memory's own latency, which
 the card's model adds; reports of HLS with latency=0 have 9 to 12."""
+WORDS_BEHIND_MEMORY: Final = 64
+"""Stages that a read of memory adds to a pipeline: HLS schedules it with this latency (UG1399,
+m_axi_latency of the Vitis flow). The words in them are on the way to a stream."""
 
 _NONE: Final = Span(0, 0)
 
@@ -93,7 +101,7 @@ class _Rules:
 
     def _note(
         self, number: int, line: int, iteration: Span, entry: Span, why: str, *,
-        is_pipelined: bool = False,
+        is_pipelined: bool = False, ahead: float = 0,
     ) -> None:  # fmt: skip
         """Keeps a loop's cost; a loop reached in several ways keeps the range of all its costs."""
         before = self._costs.get(number)
@@ -101,7 +109,9 @@ class _Rules:
             iteration = iteration.or_else(before.iteration)
             entry = entry.or_else(before.entry)
             why = why or before.why
-        self._costs[number] = Cost(number, line, iteration, entry, why, is_pipelined)
+            ahead = max(ahead, before.ahead)
+        words = math.ceil(ahead)
+        self._costs[number] = Cost(number, line, iteration, entry, why, is_pipelined, words)
 
     # Code that is not pipelined
 
@@ -128,7 +138,8 @@ class _Rules:
     def _straight(self, body: Iterable[Statement], names: Mapping[str, str]) -> Span:
         result = self._scheduler.run(tuple(body), (), names)
         ports = self._ports(result, frozenset())[0]
-        cycles = math.ceil(result.end - 1e-9)
+        cycles = whole(result.end)
+        cycles += max((turns - 1 for turns, _ in self._turns(result)), default=0)
         least = max(cycles, ports.least - 1)
         memory = any(self._scheduler.storage(a.array).kind == "memory" for a in result.accesses)
         return Span(least, max(cycles, ports.most - 1) + (REQUEST_CYCLES if memory else 0))
@@ -144,7 +155,7 @@ class _Rules:
         if isinstance(statement, Process):
             self._processes[statement.number] = statement.region
             inside = self._sequence(statement.body, names)
-            self._note(statement.number, statement.line, inside, _NONE, "")
+            self._note(statement.number, statement.line, inside, _NONE, "", ahead=inside.most + 1)
             return _NONE
         if isinstance(statement, Choice):
             cycles = [self._sequence(branch, names) for branch in statement.branches]
@@ -212,7 +223,7 @@ class _Rules:
         inner = [one for one in self._loops(loop.body) if not _is_unrolled(one)]
         if not inner:
             return True
-        few = all(one.trips is not None and one.trips <= AUTO_PIPELINE_TRIPS for one in inner)
+        few = all(one.trips is not None and one.trips < AUTO_PIPELINE_TRIPS for one in inner)
         deepest = all(not self._loops(one.body) for one in inner)
         none_said = all(one.pragma("pipeline") is None for one in inner)
         return few and deepest and none_said
@@ -235,13 +246,15 @@ class _Rules:
     def _flattened(self, nest: tuple[Loop, ...], names: Mapping[str, str]) -> None:
         """Loops as one. HLS moves simple code beside the inner loop into it.
 
-        That it does so is not certain where the code reaches memory, or the inner loop's length
-        varies.
+        That it does so is not certain where the code reaches memory or takes more than a cycle, or
+        the inner loop's length varies.
         """
         inner = nest[-1]
         beside = tuple(s for loop in nest[:-1] for s in loop.body if not isinstance(s, Loop))
-        accesses = self._scheduler.run(beside, (), names).accesses
-        simple = all(self._scheduler.storage(a.array).kind != "memory" for a in accesses)
+        moved = self._scheduler.run(beside, (), names)
+        simple = moved.end <= 1 and all(
+            self._scheduler.storage(a.array).kind != "memory" for a in moved.accesses
+        )
         constant = all(loop.trips is not None for loop in nest[1:])
         found = self._pipelined(inner, nest, names)
         sure = simple and constant
@@ -250,10 +263,11 @@ class _Rules:
         entry = _NONE if sure else Span(0, alone.entry.most)
         self._costs[inner.number] = msgspec.structs.replace(alone, entry=entry)
         outer = nest[0]
-        self._note(outer.number, outer.line, _NONE, Span(alone.entry.least, spread.most), "")
+        around = Span(alone.entry.least, spread.most)
+        self._note(outer.number, outer.line, _NONE, around, "", is_pipelined=sure)
         for loop in nest[:-1]:
-            around = [one for one in loop.body if not isinstance(one, Loop)]
-            cycles = self._straight(around, names) if around else _NONE
+            straight = [one for one in loop.body if not isinstance(one, Loop)]
+            cycles = self._straight(straight, names) if straight else _NONE
             iteration = _NONE if sure else Span(0, cycles.most + 1)
             if loop is outer:
                 noted = self._costs[outer.number]
@@ -275,7 +289,9 @@ class _Rules:
         rewinds = any("rewind" in _words(one, "pipeline") for one in nest)
         entry = _NONE if rewinds else _spread(found)
         each = Span(found.interval.least / factor, found.interval.most / factor)
-        self._note(loop.number, loop.line, each, entry, found.why, is_pipelined=True)
+        memory = found.depth.most > found.depth.least  # which the burst's request widens
+        ahead = found.depth.most + 1 + (WORDS_BEHIND_MEMORY if memory else 0)
+        self._note(loop.number, loop.line, each, entry, found.why, is_pipelined=True, ahead=ahead)
         return found
 
     def _pipeline(
@@ -285,21 +301,23 @@ class _Rules:
         names: Mapping[str, str],
         wanted: int,
     ) -> _Pipeline:
-        result = self._scheduler.run(body, variables, names)
+        has_rams = bool(variables) or self._code.work_items != "none"
+        result = self._scheduler.run(body, variables, names, has_rams=has_rams)
         fast = frozenset(variables[-1:])
         reasons: list[tuple[Span, str]] = [(Span(wanted, wanted), "as its pragma says")]
         for cycles, slowest in result.carried.values():
-            needs = max(1, math.ceil(cycles - 1e-9))
+            needs = max(1, whole(cycles))
             reasons.append((Span(needs, needs), slowest))
         reasons.append(self._ports(result, fast))
         reasons += self._through_memory(result, variables)
+        reasons += [(Span(turns, turns), why) for turns, why in self._turns(result)]
         interval = Span(
             max(1, *(span.least for span, _ in reasons)),
             max(1, *(span.most for span, _ in reasons)),
         )
         most, why = max(reasons, key=lambda reason: reason[0].most)
         text = f"II {_shown(interval)}" + (f": {why}" if most.most > 1 and why else "")
-        depth = max(1, math.ceil(result.end - 1e-9))
+        depth = max(1, whole(result.end))
         memory = any(self._scheduler.storage(a.array).kind == "memory" for a in result.accesses)
         deep = Span(depth, depth + (REQUEST_CYCLES if memory else 0))
         for loop in result.unknown:  # HLS cannot unroll these, and then pipelines them instead
@@ -314,8 +332,9 @@ class _Rules:
 
     def _ports(self, result: Result, fast: frozenset[str]) -> tuple[Span, str]:
         """Cycles that the accesses of an iteration take at the busiest port."""
-        counts: dict[tuple[str, str], tuple[int, int]] = {}
+        counts: dict[tuple[str, str], tuple[int, int, int]] = {}
         known: set[tuple[str, bool, int, tuple[tuple[tuple[str, int], ...], ...]]] = set()
+        reached: Counter[tuple[object, ...]] = Counter()
         for access in result.accesses:
             storage = self._scheduler.storage(access.array)
             if storage.kind == "registers":
@@ -330,10 +349,12 @@ class _Rules:
                 continue  # the same element in each iteration: HLS reads it once
             way = ("write" if access.writes else "read") if storage.kind != "ram" else ""
             name = storage.port or access.array
-            all_of, distinct = counts.get((name, way), (0, 0))
-            counts[name, way] = (all_of + access.copies, distinct + 1)
+            all_of, distinct, bits = counts.get((name, way), (0, 0, 0))
+            copies = self._distinct(access, fast, reached)
+            bits += copies * storage.bits
+            counts[name, way] = (all_of + copies, distinct + 1, bits)
         least, most, why = 1.0, 1.0, ""
-        for (name, way), (all_of, distinct) in counts.items():
+        for (name, way), (all_of, distinct, bits) in counts.items():
             storage = self._scheduler.storage(name)
             if storage.kind == "ram":
                 ports = PORTS_OF_RAM * max(1, storage.banks)
@@ -341,11 +362,35 @@ class _Rules:
                 fewest = needs if storage.partitioned or distinct == all_of else 1
             else:
                 needs = all_of
-                fewest = distinct if storage.kind != "stream" else all_of
+                widest = max(distinct, -(-bits // WIDEST_PORT_BITS))
+                fewest = all_of if storage.kind == "stream" else min(all_of, widest)
             least = max(least, fewest)
             if needs > most:
                 most, why = needs, f"{way or 'port'}s of {name.split('@')[0]}"
         return Span(least, max(least, most)), why
+
+    def _distinct(
+        self, access: Access, fast: frozenset[str], reached: Counter[tuple[object, ...]]
+    ) -> int:
+        """Elements that copies of an access reach, and that ``reached`` has not counted before.
+
+        Unrolled loops may reach the same element several times; HLS reads or writes it once.
+        """
+        rest, most = [], 1
+        sizes = self._code.sizes.get(access.array, ())
+        if access.copies == 1 or len(sizes) != len(access.indices):
+            return access.copies
+        for index, size in zip(access.indices, sizes, strict=True):
+            if index.linear is None:
+                return access.copies
+            if index.of - fast:
+                most *= size
+            else:
+                rest.append(_place(index.linear))
+        key = (access.array, access.writes, *rest)
+        copies = min(access.copies, max(0, most - reached[key]))
+        reached[key] += copies
+        return copies
 
     def _through_memory(self, result: Result, variables: tuple[str, ...]) -> list[tuple[Span, str]]:
         """Dependences of an iteration on words that iterations before it have written."""
@@ -368,11 +413,22 @@ class _Rules:
                     continue
                 ram = self._scheduler.storage(write.array).kind != "registers"
                 around = path.cycles + (0 if distance.is_same or not ram else 1)
-                needs = max(1, math.ceil(around / distance.iterations - 1e-9))
+                needs = max(1, whole(around / distance.iterations))
                 why = f"dependence through {write.array.split('@')[0]}" + (
                     f", {path.slowest}" if path.slowest else ""
                 )
                 found.append((Span(needs if distance.is_sure else 1, needs), why))
+        return found
+
+    def _turns(self, result: Result) -> list[tuple[int, str]]:
+        """Cycles in which the instances that ALLOCATION allows serve all their uses, and why."""
+        of = self._code.functions[self._called[-1] if self._called else self._code.top]
+        found = []
+        for pragma in _pragmas(of.body, of.pragmas):
+            name, limit = pragma.options.get("instances", ""), pragma.number("limit")
+            uses = result.uses[name] or result.uses[operators.plain(name)]
+            if pragma.name == "allocation" and limit and uses > limit:
+                found.append((-(-uses // limit), f"ALLOCATION of {name}"))
         return found
 
     def _independent(self) -> set[str]:

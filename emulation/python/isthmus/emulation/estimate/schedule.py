@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from isthmus.emulation.estimate import operators
 from isthmus.emulation.estimate.structure import (
@@ -30,9 +30,13 @@ from isthmus.emulation.estimate.structure import (
 
 RAM_CYCLES = 1
 """From a block RAM's address to its word, and for a write (UG1399, BIND_STORAGE: latency)."""
-RAM_NS = 1.2
-REGISTERS_NS = 0.5
-"""Selects one of several registers."""
+RAM_NS = 1.23
+"""From a block RAM's clock to its word: ``load`` in the schedule reports of Marui-9/swiglu
+(``*.verbose.sched.rpt``, K26); 1.35 on the slower xczu3eg of WYI1223/ECE8893MyLab."""
+REGISTERS_NS = 0.52
+"""Selects one of a few registers: ``sparsemux`` in the reports of Marui-9/swiglu (0.72 of many)."""
+_ROUNDING = 1e-9
+"""Cycles by which sums of delays within a cycle may be off (shares are multiples of 1e-3)."""
 _LONGEST_UNROLLED = 4096
 """Most copies of a loop's body that are scheduled; HLS warns beyond it."""
 
@@ -84,6 +88,13 @@ class Result:
     """By variables that need their own old value: cycles, and the slowest operator."""
     unknown: list[Loop] = field(default_factory=list)
     """Loops within, of which no constant says how often they run."""
+    uses: Counter[str] = field(default_factory=Counter)
+    """How often an operator, by HLS's name (``fmul``), or a function of the source is used."""
+
+
+def whole(cycles: float) -> int:
+    """Whole cycles that hold these."""
+    return math.ceil(cycles - _ROUNDING)
 
 
 class Scheduler:
@@ -93,13 +104,23 @@ class Scheduler:
         self._code = code
         self._clock_mhz = clock_mhz
         self._usable_ns = 1000 / clock_mhz * (1 - operators.UNCERTAINTY)
+        self._has_rams = True
 
-    def run(self, body: Iterable[Statement], loops: Iterable[str], names: Mapping[str, str]
-            ) -> Result:  # fmt: skip
-        """Schedules one iteration of a body; ``loops`` are variables that count iterations.
+    def run(
+        self, body: Iterable[Statement], loops: Iterable[str], names: Mapping[str, str], *,
+        has_rams: bool = True,
+    ) -> Result:  # fmt: skip
+        """Schedules one iteration of a body.
 
-        ``names`` are what parameters of the function stand for.
+        Args:
+            body: What an iteration does.
+            loops: Variables that count iterations.
+            names: What parameters of the function stand for.
+            has_rams: Whether arrays lie in a RAM. In a pipelined function HLS unrolls all loops
+                (UG1399, PIPELINE), so that indices are constants and arrays are variables.
+
         """
+        self._has_rams = has_rams
         scope = _Scope(self, dict(names), set(loops))
         scope.block(tuple(body))
         result = scope.result
@@ -123,7 +144,7 @@ class Scheduler:
         stages, delay = operators.latency(
             operation.kind, operation.number, operation.bits, self._clock_mhz
         )
-        return math.ceil(begin - 1e-9) + stages if stages else self.delayed(begin, delay)
+        return whole(begin) + stages if stages else self.delayed(begin, delay)
 
     def delayed(self, begin: float, delay_ns: float) -> float:
         """When a delay is over: within the cycle where it fits, else from the next cycle on."""
@@ -134,14 +155,15 @@ class Scheduler:
     def loaded(self, begin: float, array: str) -> float:
         """When a word of the array is there."""
         kind = self.storage(array).kind
-        if kind == "registers":
+        if kind == "registers" or (kind == "ram" and not self._has_rams):
             return self.delayed(begin, REGISTERS_NS)
         return self.delayed(math.floor(begin) + RAM_CYCLES, RAM_NS if kind == "ram" else 0.0)
 
     def stored(self, begin: float, array: str) -> float:
         """When a word has been written to the array."""
         kind = self.storage(array).kind
-        return begin if kind == "registers" else math.floor(begin) + RAM_CYCLES
+        is_variable = kind == "registers" or (kind == "ram" and not self._has_rams)
+        return begin if is_variable else math.floor(begin) + RAM_CYCLES
 
 
 class _Scope:
@@ -151,7 +173,10 @@ class _Scope:
         self.loops = loops
         self.values: dict[str, Value] = {}
         self.result = Result()
-        self._depth = 0
+        self._calls: list[str] = []
+        self._copies = 1
+        """Of the code that is read: of loops that are unrolled."""
+        self._stores: dict[str, list[Access]] = {}
 
     # Statements
 
@@ -191,7 +216,9 @@ class _Scope:
         indices = tuple(map(self.value, target.indices))
         begin = max([value.ready, *(index.ready for index in indices)])
         end = self.scheduler.stored(begin, array)
-        self.result.accesses.append(Access(array, True, indices, value))
+        store = Access(array, True, indices, replace(value, ready=end))
+        self.result.accesses.append(store)
+        self._stores.setdefault(array, []).append(store)
         self.result.end = max(self.result.end, end)
 
     def _choice(self, choice: Choice) -> None:
@@ -227,7 +254,9 @@ class _Scope:
         variable = loop.variable
         if variable is not None:
             self.values[variable] = Value(of=frozenset([variable]), linear={variable: 1, "": 0})
+        self._copies *= trips
         self.block(loop.body)
+        self._copies //= trips
         for name, value in list(self.values.items()):
             old = before.get(name)
             if value is old or name == variable:
@@ -293,11 +322,21 @@ class _Scope:
         array = self._name(element.array)
         indices = tuple(map(self.value, element.indices))
         joined = _joined(indices)
-        ready = self.scheduler.loaded(joined.ready, array)
+        stored = self._stored(array, indices)
+        ready = self.scheduler.loaded(max(joined.ready, stored.ready), array)
         origin = {f"{array}[]": Path(0.0)}
-        value = Value(ready, {**_without_cycles(joined.paths), **origin}, joined.of, None, True)
+        paths = {**stored.paths, **_without_cycles(joined.paths), **origin}
+        value = Value(ready, paths, joined.of, None, True)
         self.result.accesses.append(Access(array, False, indices, value))
         return value
+
+    def _stored(self, array: str, indices: tuple[Value, ...]) -> Value:
+        """The last value of this iteration that may lie in the element; it is read behind it."""
+        is_stream = self.scheduler.storage(array).kind == "stream"
+        for store in () if is_stream else reversed(self._stores.get(array, ())):
+            if not _apart(store.indices, indices):
+                return store.value
+        return Value()
 
     def _operated(self, operation: Operation, operands: list[Value]) -> Value:
         joined = _joined(operands)
@@ -309,6 +348,7 @@ class _Scope:
         if linear is not None and operation.number == "integer" and not varies:
             # An address: HLS makes it a counter of its own.
             return Value(joined.ready, joined.paths, joined.of, linear, joined.is_data)
+        self.result.uses[operators.instance(operation.kind, operation.number)] += self._copies
         takes = operators.text(operation.kind, operation.number)
         paths = {}
         for name, path in joined.paths.items():
@@ -323,8 +363,9 @@ class _Scope:
     def _called(self, call: Call) -> Value:
         arguments = [self.value(a) for a in call.arguments if not isinstance(a, Array)]
         function = self.scheduler.function(call.function)
-        if function is None or self._depth > 20:
+        if function is None or call.function in self._calls:  # HLS refuses recursion
             return _joined(arguments)
+        self.result.uses[function.name] += self._copies
         outer = self.names
         inner = dict(outer)
         for parameter, argument in zip(function.parameters, call.arguments, strict=False):
@@ -335,9 +376,11 @@ class _Scope:
             else:
                 self.values[parameter] = self.value(argument)
                 inner.pop(parameter, None)
-        self.names, self._depth = inner, self._depth + 1
+        self.names = inner
+        self._calls.append(call.function)
         returned = self.block(function.body)
-        self.names, self._depth = outer, self._depth - 1
+        self._calls.pop()
+        self.names = outer
         return returned
 
 
@@ -374,6 +417,18 @@ def _joined(values: Iterable[Value]) -> Value:
         None,
         any(value.is_data for value in there),
     )
+
+
+def _apart(left: tuple[Value, ...], right: tuple[Value, ...]) -> bool:
+    """Whether two elements of an array are certainly different ones."""
+    for one, other in zip(left, right, strict=False):
+        if one.linear is None or other.linear is None:
+            continue
+        names = {*one.linear, *other.linear} - {""}
+        same = all(one.linear.get(n, 0) == other.linear.get(n, 0) for n in names)
+        if same and one.linear.get("", 0) != other.linear.get("", 0):
+            return True
+    return False
 
 
 def _linear(operation: Operation, operands: list[Value]) -> dict[str, int] | None:

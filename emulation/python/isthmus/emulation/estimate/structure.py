@@ -165,6 +165,8 @@ class Storage(msgspec.Struct, frozen=True):
     """Whether a pragma says the banks."""
     port: str = ""
     """What several arguments in ``memory`` share."""
+    bits: int = 0
+    """Of an element in ``memory``; 0: not known."""
 
 
 class Code(msgspec.Struct, frozen=True):
@@ -177,6 +179,8 @@ class Code(msgspec.Struct, frozen=True):
     """DATAFLOW regions whose processes pass words of streams."""
     work_items: Literal["none", "sequential", "pipelined"] = "none"
     """How the calls of a kernel in OpenCL C, one a work-item, follow each other."""
+    sizes: dict[str, tuple[int, ...]] = {}
+    """Of arrays, in each dimension."""
 
 
 class Span(msgspec.Struct, frozen=True):
@@ -209,6 +213,8 @@ class Cost(msgspec.Struct, frozen=True):
     why: str
     """``II 7: floating-point sum``; empty where nothing bounds it."""
     is_pipelined: bool = False
+    ahead: int = 0
+    """Words on the way to a stream that its pipeline, or its process, holds at most."""
 
 
 class Estimate(msgspec.Struct, frozen=True):

@@ -18,7 +18,8 @@ def of(estimate: Estimate) -> str:
         cost = costs.get(number)
         is_pipelined = "true" if cost is not None and cost.is_pipelined else "false"
         streamed = "true" if region in estimate.streamed_regions else "false"
-        rows.append(f"    {{{_row(cost)}, {is_pipelined}, {region}, {streamed}}},")
+        ahead = cost.ahead if cost is not None else 0
+        rows.append(f"    {{{_row(cost)}, {is_pipelined}, {region}, {streamed}, {ahead}}},")
     return "\n".join([
         "", "static constexpr isthmus_loop_cost isthmus_loop_costs[] = {", *rows, "};",
         "extern const isthmus_estimated_type isthmus_estimated = "

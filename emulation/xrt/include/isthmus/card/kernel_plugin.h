@@ -13,7 +13,7 @@
 extern "C" {
 #endif
 
-#define ISTHMUS_KERNEL_ABI 8
+#define ISTHMUS_KERNEL_ABI 9
 
 /* A word of a stream to or from another kernel: data, as wide on both sides, and what accompanies
  * them: TLAST in the first byte, then TKEEP, TSTRB, TUSER, TID and TDEST as ap_axi_sdata.h has
@@ -120,6 +120,10 @@ struct isthmus_kernel_run {
   uint64_t (*written)(void* card, uint64_t address, uint64_t bytes, int* is_written);
   /* Tells the user that the kernel read a byte of the buffer that nobody wrote. */
   int (*reads_unwritten)(void* card, uint64_t address);
+
+  /* Since version 9: `phase` of a part that came `times`, one after the other. The cycles are those
+   * of all together, `moved` has told what went beside it once. */
+  int (*phases)(void* card, uint64_t times, double least, double cycles, double most);
 };
 
 /* The plug-in defines this: does all of the kernel's work, returns 0. */

@@ -4,6 +4,12 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
+#include <initializer_list>
+#include <memory>
+#include <string>
+#include <type_traits>
+#include <utility>
 
 /// Cycles of a loop, without those of loops within it. The counter's number is the place in the
 /// table; number 0 is the kernel's function.
@@ -13,8 +19,9 @@ struct isthmus_loop_cost {
   double entry_least, entry_most;
   const char* why;  ///< "II 7: floating-point sum"; or empty
   bool pipelined;
-  int region;     ///< of a process in a DATAFLOW region; -1: a loop
-  bool streamed;  ///< the region's processes pass words of streams, so that they overlap
+  int region;      ///< of a process in a DATAFLOW region; -1: a loop
+  bool streamed;   ///< the region's processes pass words of streams, so that they overlap
+  unsigned ahead;  ///< words that its pipeline holds at most, on the way to a stream
 };
 
 struct isthmus_estimated_type {
@@ -27,8 +34,6 @@ namespace isthmus::card::plugin {
 
 void begin_loop(unsigned number);
 void end_loop(unsigned number, std::uint64_t times);
-void begin_process(unsigned number);
-void end_process();
 
 }  // namespace isthmus::card::plugin
 
@@ -47,11 +52,43 @@ class isthmus_loop {
   unsigned number_;
 };
 
-/// Lives as long as a statement of a DATAFLOW region runs: its loops are counted apart.
-class isthmus_process {
+/// A DATAFLOW region, whose processes run beside each other, in turns. It lives as long as the
+/// block that has the pragma.
+class isthmus_region {
  public:
-  explicit isthmus_process(unsigned number) { isthmus::card::plugin::begin_process(number); }
-  isthmus_process(const isthmus_process&) = delete;
-  isthmus_process& operator=(const isthmus_process&) = delete;
-  ~isthmus_process() { isthmus::card::plugin::end_process(); }
+  struct Processes;
+  isthmus_region();
+  isthmus_region(const isthmus_region&) = delete;
+  isthmus_region& operator=(const isthmus_region&) = delete;
+  ~isthmus_region();
+  /// Begins a process: `does` runs once those of the places `after` have ended, which make what it
+  /// needs. Its loops are counted apart.
+  void process(unsigned number, const char* name, std::initializer_list<unsigned> after,
+               std::function<void()> does);
+  /// Waits for processes.
+  void wait(std::initializer_list<unsigned> after);
+  /// Waits for all.
+  void finish();
+
+ private:
+  std::unique_ptr<Processes> processes_;
 };
+
+template <class Stream, class = void>
+inline constexpr bool isthmus_can_limit = false;
+template <class Stream>
+inline constexpr bool isthmus_can_limit<
+    Stream, std::void_t<decltype(std::declval<Stream&>().isthmus_limit(0, std::string()))>> = true;
+
+/// Limits a stream of a DATAFLOW region, or each of an array, to `depth`; 0: what its type says.
+/// AMD's streams stay as they are.
+template <class Stream>
+void isthmus_limit(Stream& stream, const std::string& name, std::size_t depth) {
+  if constexpr (std::is_array_v<Stream>) {
+    for (std::size_t n = 0; n < std::extent_v<Stream>; ++n) {
+      isthmus_limit(stream[n], name + '[' + std::to_string(n) + ']', depth);
+    }
+  } else if constexpr (isthmus_can_limit<Stream>) {
+    stream.isthmus_limit(depth, name);
+  }
+}

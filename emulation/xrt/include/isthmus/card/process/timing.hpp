@@ -36,6 +36,9 @@ class Timing {
   /// One transfer between host and card. Throws CardError where the card has no DMA engine.
   Cost transfer(Direction direction, std::int64_t bytes, std::int64_t page_offset,
                 std::size_t bank);
+
+  /// Caches of a host that shares the card's memory are written back, or invalidated.
+  [[nodiscard]] Cost sync(std::int64_t bytes) const;
   /// Of a transfer that begins while one of the other direction runs at full rate: the share of its
   /// own rate that it gets until then, so that two of `bytes` take as long as begun at once. Below
   /// 0 where both at once take longer than one after the other. In `one_bank` they share its rate.

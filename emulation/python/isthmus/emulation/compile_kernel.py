@@ -1,0 +1,155 @@
+"""Compiles a kernel in C++ or OpenCL C to the plug-in that the emulated card loads."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from isthmus.emulation import compiler, estimate, opencl_c
+from isthmus.emulation.compiler import PARTS
+from isthmus.emulation.new_kernel import filled_template
+from isthmus.xclbin import Kernel
+from isthmus.xclbin.metadata import work_arguments
+
+_DATAFLOW = re.compile(rb"^\s*#\s*pragma\s+HLS\s+dataflow", re.IGNORECASE | re.MULTILINE)
+_WRAPPED = ("memcpy", "memmove", "memset")
+
+
+def dialect(source: Path, options: Sequence[str]) -> list[object]:
+    """How kernels' code is read: the standard, macros, and where its headers are."""
+    vitis = os.environ.get("XILINX_HLS")
+    return [
+        "-std=c++17",
+        f"-I{source.resolve().parent}",
+        *options,
+        f"-I{PARTS}/include",
+        "-isystem",
+        f"{vitis}/include" if vitis else f"{PARTS}/include/hls",
+    ]
+
+
+@dataclass(frozen=True)
+class Code:
+    """How C++ of kernels is read: folders of headers, and macros.
+
+    Headers of Isthmus are read before the macros, of which any name may be: ``T``, ``bits``. A
+    macro whose name is reserved, as ``_GLIBCXX_DEBUG``, is for the C++ library, and comes first.
+    """
+
+    folders: Sequence[str]
+    macros: Sequence[tuple[str, str]]
+
+    @property
+    def options(self) -> list[str]:
+        """Of the compiler, for a file that defines the other macros itself."""
+        return [*self.folders, *(f"-D{n}={v}" for n, v in self.macros if n.startswith("_"))]
+
+    def before(self, source: Path) -> dict[str, object]:
+        """What such a file has: the source, the headers of HLS that it needs, and macros."""
+        own = [f"-D{n}={v}" for n, v in self.macros]
+        return {
+            "source": source.resolve(),
+            "headers": _headers_of_hls(source, [*self.folders, *own]),
+            "macros": [(n, v) for n, v in self.macros if not n.startswith("_")],
+        }
+
+
+def _headers_of_hls(source: Path, options: Sequence[str]) -> list[str]:
+    """Headers in place of AMD's that a source includes, also by others; none of AMD's own."""
+    done = compiler.ended([*dialect(source, options), "-w", "-M", source])
+    ours = PARTS / "include" / "hls"
+    words = done.stdout.replace("\\\n", " ").split()
+    return sorted({Path(word).name for word in words if Path(word).parent == ours})
+
+
+@dataclass(frozen=True)
+class Cpp:
+    """What kernels in C++ and OpenCL C are compiled with."""
+
+    parts: Sequence[Path]
+    """Sources without a kernel."""
+    in_opencl: Mapping[Path, opencl_c.Translation]
+    code: Code
+    clock_mhz: int | None
+    """Clock that computing is estimated for where nobody says its cycles; None: it is not."""
+    notes: list[str]
+    """Lines for the user, which compiling adds to."""
+
+
+# Without the checks that some systems add: they replace memcpy, and know one stack alone.
+_OPTIONS = ("-O2", "-fPIC", "-fvisibility=hidden", "-U_FORTIFY_SOURCE")
+
+
+def _compile_kernel(source: Path, cpp: Cpp, kernel: Kernel, options: list[object]) -> None:
+    """Compiles the kernel's own code, with processes of its DATAFLOW regions.
+
+    Where nobody says its cycles, its loops have counters.
+    """
+    *flags, _, call, _, made = options
+    call, preprocessed = Path(str(call)), Path(str(call)).with_suffix(".ii")
+    clock_mhz = cpp.clock_mhz if kernel.cycles is None else None
+    compiler.run([*flags, "-E", call, "-o", preprocessed], source)
+    if clock_mhz is not None or _DATAFLOW.search(preprocessed.read_bytes()):
+        macros = compiler.run([*flags, "-E", "-dM", call], source)
+        found = estimate.counted(
+            preprocessed, kernel.name, macros, PARTS, clock_mhz, in_opencl=source in cpp.in_opencl
+        )
+        if found.text is not None:
+            preprocessed.write_bytes(found.text)
+            if not compiler.ended([*flags, "-c", preprocessed, "-o", made]).returncode:
+                return
+        if clock_mhz is not None:
+            note = found.note or f"kernel {kernel.name}: not estimated, its loops cannot be counted"
+        else:
+            note = f"kernel {kernel.name}: its DATAFLOW processes run one after the other: no " \
+                   "libclang here reads its source"  # fmt: skip
+        cpp.notes.append(note)
+    with call.open("a") as file:
+        file.write(estimate.table.NONE)
+    compiler.run(options, source)
+
+
+def library(source: Path, cpp: Cpp, kernel: Kernel, folder: Path) -> Path:
+    """The plug-in: the kernel's code, instrumented, and what counts its accesses."""
+    call = folder / "call.cpp"
+    facts: dict[str, object] = {
+        "name": kernel.name, "arguments": kernel.arguments, "work": work_arguments(kernel),
+        "opencl": source in cpp.in_opencl,
+    }  # fmt: skip
+    if opencl := cpp.in_opencl.get(source):
+        translated = folder / "source.cpp"
+        translated.write_text(opencl.text, "utf-8")
+        facts |= {
+            "source": translated, "headers": (), "macros": (),  # all macros are replaced
+            "parts": {length: opencl.parts(length) for length in opencl_c.LENGTHS},
+            "required": kernel.work_group,
+            "waits": "true" if opencl.waits else "false",
+        }  # fmt: skip
+    else:
+        facts |= cpp.code.before(source)
+    call.write_text(filled_template("call.cpp", facts), "utf-8")
+    common = [*dialect(source, cpp.code.options), *_OPTIONS]
+    # A local static object is made once, by the one thread there is, without a lock.
+    alone = "-fno-threadsafe-statics"
+    instrumented = ["-g", "-fsanitize=thread", alone, *(f"-fno-builtin-{one}" for one in _WRAPPED)]
+    quiet = ["-Wno-unknown-pragmas", "-Wno-unused-label"]
+    if opencl:  # C allows more than C++
+        quiet += ["-w", "-fpermissive", "-Wno-narrowing"]
+    wrapped = [call]
+    for number, part in enumerate(cpp.parts):
+        wrapped.append(folder / f"part{number}.cpp")
+        wrapped[-1].write_text(filled_template("part.cpp", cpp.code.before(part)), "utf-8")
+    objects = [folder / f"kernel{number}.o" for number in range(len(wrapped))]
+    compiled = [*common, *instrumented, *quiet]
+    _compile_kernel(source, cpp, kernel, [*compiled, "-c", call, "-o", objects[0]])
+    for one, made in zip(wrapped[1:], objects[1:], strict=True):
+        compiler.run([*compiled, "-c", one, "-o", made], source)
+    library = folder / f"{kernel.name}.so"
+    wraps = [f"-Wl,--wrap={one}" for one in _WRAPPED]
+    complete = "-Wl,-z,defs"  # what is missing is said here, not when a program loads it
+    linked = compiler.whole("kernel_call")
+    compiler.run(["-shared", complete, *wraps, *objects, *linked, "-o", library], source)
+    return library

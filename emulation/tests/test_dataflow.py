@@ -1,0 +1,213 @@
+"""Processes of DATAFLOW regions run beside each other, with streams as long as on a board.
+
+The loops of all else follow each other, with what they read and write.
+"""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+from on_cards import SOURCES, Run, card_exec, compiled, emulated
+
+from conftest import Command
+from isthmus.emulation.estimate import libclang
+
+__all__ = ["card_exec", "emulated"]  # fixtures
+COUNT = 1024
+KERNEL = """
+#include <hls_stream.h>
+typedef hls::stream<int> stream;
+static void running(const int* in, stream& sums, stream& words, int n) {
+  int last = 0;
+  for (int i = 0; i < n; ++i) {
+    words.write(in[i] + last);
+    last = sums.read();
+  }
+}
+static void back(stream& words, stream& sums, int* out, int n) {
+  for (int i = 0; i < n; ++i) {
+    const int word = words.read();
+    out[i] = word;
+    sums.write(word);
+  }
+}
+static void feedback(const int* in, int* out, int n) {
+#pragma HLS DATAFLOW
+  stream words, sums;
+  running(in, sums, words, n);
+  back(words, sums, out, n);
+}
+static void split(const int* in, stream& a, stream& b, int n) {
+  for (int i = 0; i < n; ++i) a.write(in[i]);
+  for (int i = 0; i < n; ++i) b.write(in[i]);
+}
+static void pass(stream& from, stream& to, int n) {
+  for (int i = 0; i < n; ++i) to.write(from.read());
+}
+static void join(stream& a, stream& b, int* out, int n) {
+  for (int i = 0; i < n; ++i) out[i] = a.read() + b.read();
+}
+static void shallow(const int* in, int* out, int n) {
+#pragma HLS DATAFLOW
+  stream a, b, c[2];
+#pragma HLS STREAM variable=c depth=16
+  split(in, a, b, n);
+  pass(a, c[1], n);
+  join(b, c[1], out, n);
+}
+static void deep(const int* in, int* out, int n) {
+#pragma HLS DATAFLOW
+  hls::stream<int, 1024> a;
+  stream b;
+  split(in, a, b, n);
+  join(b, a, out, n);
+}
+static void fill(stream& from, int* block, int& sum) {
+  sum = 0;
+  for (int i = 0; i < 64; ++i) sum += block[i] = from.read();
+}
+static void flush(const int* block, int sum, stream& to) {
+  to.write(sum);
+  for (int i = 0; i < 64; ++i) to.write(block[i]);
+}
+static void blocks(stream& from, stream& to, int n) {  // a region within a process
+  for (int i = 0; i < n; i += 64) {
+#pragma HLS DATAFLOW
+    int block[64], sum;
+    fill(from, block, sum);
+    flush(block, sum, to);
+  }
+}
+static void polled(stream& from, int* out, int n) {
+  for (int i = 0; i < n + n / 64;) {
+    int word;
+    if (from.read_nb(word)) out[i++ % n] = word;
+  }
+}
+static void source(const int* in, stream& to, int n) {
+  for (int i = 0; i < n; ++i) {
+    while (to.full()) {
+    }
+    to.write(in[i]);
+  }
+}
+static void nested(const int* in, int* out, int n) {
+#pragma HLS DATAFLOW
+  stream a, b;
+  source(in, a, n);
+  blocks(a, b, n);
+  polled(b, out, n);
+}
+static void ring(int n) {
+#pragma HLS DATAFLOW
+  stream a, b;
+  pass(a, b, n);
+  pass(b, a, n);
+}
+extern "C" void probe(const int* in, int* out, int what, int n) {
+  if (what == 0) feedback(in, out, n);
+  if (what == 1) shallow(in, out, n);
+  if (what == 2) deep(in, out, n);
+  if (what == 3) nested(in, out, n);
+  if (what == 4) ring(n);
+}
+"""
+SUM = COUNT * (COUNT + 1) // 2
+STOPS = (
+    "kernel probe_1 stands still on a board: stream c[1] is full with 16 words, and pass (line 39) "
+    "waits for room in it; split (line 38) waits for room in a, join (line 40) waits for a word of "
+    "b. #pragma HLS STREAM variable=c depth=1021 lets it go on"
+)
+RING = (
+    "wait for one another: pass (line 88) waits for a word of a, pass (line 89) waits for a word "
+    "of b"
+)
+"""It has no depth that would do."""
+
+
+@pytest.mark.usefixtures("emulated")
+@pytest.mark.skipif(libclang.cindex() is None, reason="no libclang")
+@pytest.mark.parametrize("options", [(), ("--cycles", "n")], ids=["estimated", "given"])
+def test_processes_of_a_region_run_beside_each_other(
+    card_exec: Run, isthmus: Command, tmp_path: Path, options: tuple[str, ...]
+) -> None:
+    (tmp_path / "probe.cpp").write_text(KERNEL)
+    assert isthmus("card", "kernel", "build", "probe.cpp", *options).returncode == 0
+    program = tmp_path / "program"
+    compiled(SOURCES / "probe.cpp", program)
+
+    def ran(what: int) -> tuple[float | None, str]:
+        done = card_exec("--kernels", ".", "--", program, "apart", "probe.xclbin", what)
+        text = " ".join(done.errors)
+        return (done.figures["sum"] if done.code == 0 else None), text
+
+    total, text = ran(0)
+    assert (total, "warning" in text) == (COUNT * (COUNT + 1) * (COUNT + 2) / 6, False)
+    total, text = ran(1)
+    assert (total, STOPS in text) == (2 * SUM, True)
+    if options:
+        return
+    total, text = ran(2)
+    assert (total, "warning" in text) == (2 * SUM, False)
+    total, text = ran(3)
+    assert ("warning" in text, total) == (False, nested_sum())
+    _, text = ran(4)
+    assert RING in text
+
+
+def nested_sum() -> int:
+    """The sum of what ``nested`` leaves: its output is a block's sum before each block's words."""
+    words: list[int] = []
+    for block in range(1, COUNT, 64):
+        words += [sum(range(block, block + 64)), *range(block, block + 64)]
+    out = [0] * COUNT
+    for at, word in enumerate(words):
+        out[at % COUNT] = word
+    return sum(out)
+
+
+BLOCKS = """
+#include <ap_int.h>
+typedef ap_uint<512> word;
+extern "C" void probe(const word* in, word* out, int what, int n) {
+  word all = 0;
+  if (what == 0) {
+    for (int i = 0; i < 64 * 64; ++i) all |= in[i % 64];
+  } else {
+    for (int sweep = 0; sweep < what; ++sweep) {
+      for (int i = 0; i < 64 * 64 / what; ++i) all |= in[i % 64];
+    }
+  }
+  out[0] = all;
+}
+"""
+"""Reads 256 KiB of host memory in one loop, or in ``what`` loops one after the other."""
+
+
+@pytest.mark.usefixtures("emulated")
+@pytest.mark.skipif(libclang.cindex() is None, reason="no libclang")
+def test_loops_that_follow_each_other_do_not_overlap(
+    card_exec: Run, isthmus: Command, tmp_path: Path
+) -> None:
+    (tmp_path / "probe.cpp").write_text(BLOCKS)
+    (tmp_path / "probe.toml").write_text(
+        "memories = [{ name = 'bank0' }]\n"
+        "[connect]\n'probe_1.in' = ['bank0', 'HOST[0]']\n'probe_1.out' = ['bank0', 'HOST[0]']\n"
+    )
+    made = isthmus("card", "kernel", "build", "probe.cpp")
+    assert made.returncode == 0, made.stderr
+    program = tmp_path / "program"
+    compiled(SOURCES / "probe.cpp", program)
+
+    def took_us(loops: int) -> float:
+        options = ("--kernels", ".", "--clock", "card", "--", program, "host_only", "probe.xclbin")
+        ran = card_exec(*options, loops)
+        assert ran.code == 0, ran.errors
+        (found,) = re.findall(r"1 kernel run of ([\d.]+) us", ran.errors[-1])
+        return float(found)
+
+    one, few, many = took_us(0), took_us(4), took_us(64)
+    assert one < few < 1.4 * one
+    assert many > 1.8 * one

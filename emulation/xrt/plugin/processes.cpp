@@ -1,0 +1,201 @@
+#include "processes.hpp"
+
+#include <algorithm>
+#include <deque>
+#include <iterator>
+#include <map>
+#include <stdexcept>
+#include <utility>
+
+#include "hls/isthmus_turns.h"
+#include "isthmus/card/loop_counts.hpp"
+
+namespace isthmus::card::plugin {
+namespace {
+
+using hls::isthmus_fifo;
+using hls::isthmus_turns;
+
+/// A stream that was full when no process of its region could go on.
+struct Stop {
+  std::string name;
+  std::size_t depth = 0;
+  std::size_t most = 0;  ///< words that it had to hold until all went on
+  std::string writer;
+  std::string others;  ///< what the other processes waited for
+  const void* reader = nullptr;
+  std::vector<const void*> writers;  ///< processes that waited for room, too
+};
+
+/// A region has stood still. From then on no pipeline holds words, so that the depth that is told
+/// suffices on a board in any case.
+bool has_stopped = false;
+
+std::size_t ahead() { return has_stopped ? 0 : Phases::ahead(); }
+
+/// Of the regions that go on.
+std::map<isthmus_fifo*, Stop> open_stops;
+/// Of regions that are over.
+std::vector<std::string> texts;
+
+/// "join (line 9) waits for a word of b".
+std::string what_waits(const isthmus_turns& process) {
+  const hls::isthmus_wait& waits = process.waits();
+  if (waits.fifo != nullptr) {
+    return process.process() + " waits for " + (waits.for_room ? "room in " : "a word of ") +
+           waits.fifo->name;
+  }
+  return process.process() + " waits for " +
+         (waits.outside != nullptr ? "another kernel" : "a process before it");
+}
+
+std::string what_all_wait(const std::vector<isthmus_turns*>& there, const isthmus_turns* but) {
+  std::string all;
+  for (const isthmus_turns* one : there) {
+    if (one != but && !one->process().empty() && !one->is_done()) {
+      all += (all.empty() ? "" : ", ") + what_waits(*one);
+    }
+  }
+  return all;
+}
+
+bool waits_for_room(const isthmus_turns* one) {
+  return !one->is_done() && one->waits().for_room && one->waits().fifo != nullptr;
+}
+
+/// No process goes on: makes the shortest of the full streams longer, by a word.
+bool relieve(const std::vector<isthmus_turns*>& there) {
+  const auto is_writer = [&](const void* reader) {
+    return std::ranges::any_of(
+        there, [&](const isthmus_turns* one) { return one == reader && waits_for_room(one); });
+  };
+  isthmus_turns* found = nullptr;
+  const auto order = [&](const isthmus_turns* one) {
+    const isthmus_fifo& fifo = *one->waits().fifo;
+    return std::pair(is_writer(fifo.reader), fifo.limit);
+  };
+  for (isthmus_turns* one : there) {
+    if (waits_for_room(one) && (found == nullptr || order(one) < order(found))) {
+      found = one;
+    }
+  }
+  if (found == nullptr) {
+    return false;
+  }
+  isthmus_fifo& fifo = *found->waits().fifo;
+  const auto [stop, is_first] = open_stops.try_emplace(&fifo);
+  if (is_first) {
+    stop->second.name = fifo.name;
+    stop->second.depth = fifo.depth;
+    stop->second.writer = found->process();
+    stop->second.others = what_all_wait(there, found);
+    std::ranges::copy_if(there, std::back_inserter(stop->second.writers), waits_for_room);
+  }
+  has_stopped = true;
+  for (const isthmus_turns* one : there) {
+    if (waits_for_room(one)) {
+      one->waits().fifo->ahead = 0;
+    }
+  }
+  ++fifo.limit;
+  return true;
+}
+
+/// Streams of the region are there for the last time. One whose reader waited for room itself was
+/// full because of another stream.
+void close_stops() {
+  for (auto& [fifo, stop] : open_stops) {
+    const bool by_another = open_stops.size() > 1 &&
+                            std::ranges::find(stop.writers, fifo->reader) != stop.writers.end();
+    if (by_another) {
+      continue;
+    }
+    const std::string depth = std::to_string(fifo->most);
+    const std::string text =
+        "stands still on a board: stream " + stop.name + " is full with " +
+        std::to_string(stop.depth) + " words, and " + stop.writer + " waits for room in it; " +
+        stop.others + ". #pragma HLS STREAM variable=" + stop.name.substr(0, stop.name.find('[')) +
+        " depth=" + depth + " lets it go on";
+    if (std::ranges::find(texts, text) == texts.end()) {
+      texts.push_back(text);
+    }
+  }
+  open_stops.clear();
+  has_stopped = false;
+}
+
+}  // namespace
+
+std::vector<std::string> take_stops() { return std::exchange(texts, {}); }
+
+}  // namespace isthmus::card::plugin
+
+struct isthmus_region::Processes {
+  struct One {
+    std::unique_ptr<isthmus::card::plugin::Trail> trail;
+    std::unique_ptr<hls::isthmus_turns> turns;
+  };
+  std::deque<One> all;
+
+  [[nodiscard]] bool are_done(const std::vector<unsigned>& which) const {
+    return std::ranges::all_of(which, [this](unsigned n) { return all[n].turns->is_done(); });
+  }
+};
+
+isthmus_region::isthmus_region() : processes_(std::make_unique<Processes>()) {
+  hls::isthmus_relieve = &isthmus::card::plugin::relieve;
+  hls::isthmus_ahead = &isthmus::card::plugin::ahead;
+}
+isthmus_region::~isthmus_region() = default;
+
+namespace {
+
+/// Lets others run until processes are done. Throws std::runtime_error where they never will.
+void wait_for(const isthmus_region::Processes& processes, std::vector<unsigned> which) {
+  struct Wanted {
+    const isthmus_region::Processes* processes;
+    std::vector<unsigned> which;
+  };
+  const Wanted wanted{&processes, std::move(which)};
+  const auto are_done = [](const void* what) {
+    const auto& all = *static_cast<const Wanted*>(what);
+    return all.processes->are_done(all.which);
+  };
+  if (!are_done(&wanted) && !hls::isthmus_turns::others().run_until({are_done, &wanted}, true)) {
+    std::vector<hls::isthmus_turns*> there;
+    for (const auto& one : processes.all) {
+      there.push_back(one.turns.get());
+    }
+    throw std::runtime_error("processes of a DATAFLOW region wait for one another: " +
+                             isthmus::card::plugin::what_all_wait(there, nullptr));
+  }
+}
+
+}  // namespace
+
+void isthmus_region::process(unsigned number, const char* name,
+                             std::initializer_list<unsigned> after, std::function<void()> does) {
+  Processes::One& one = processes_->all.emplace_back();
+  one.trail = isthmus::card::plugin::begin_process(number);
+  one.turns = std::make_unique<hls::isthmus_turns>(
+      [this, &one, needs = std::vector(after), does = std::move(does)] {
+        hls::isthmus_trail = one.trail.get();
+        wait_for(*processes_, needs);
+        does();
+      },
+      name);
+  one.turns->go_on();
+}
+
+void isthmus_region::wait(std::initializer_list<unsigned> after) { wait_for(*processes_, after); }
+
+void isthmus_region::finish() {
+  std::vector<unsigned> all(processes_->all.size());
+  for (unsigned n = 0; n < all.size(); ++n) {
+    all[n] = n;
+  }
+  wait_for(*processes_, std::move(all));
+  processes_->all.clear();
+  isthmus::card::plugin::close_stops();
+  isthmus::card::plugin::end_region();
+}
