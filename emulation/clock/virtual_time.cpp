@@ -74,6 +74,7 @@ VirtualTime::Thread* VirtualTime::reserve(Role role, Nanoseconds began) {
       thread.counts = true;
       thread.in_slice = false;
       thread.parked = nullptr;
+      thread.waits_for = nullptr;
       thread.seen = 0;
       thread.base = std::max(began, latest_);
       thread.id = reserved_id;
@@ -293,6 +294,7 @@ void VirtualTime::end_slice(bool woken) {
 
 void VirtualTime::park(void* condition) {
   if (own != nullptr) {
+    own->waits_for = condition;
     own->parked = condition;
   }
 }
@@ -307,7 +309,7 @@ void VirtualTime::unpark(const void* condition) {
 void VirtualTime::wake_runtime(void (*wake)(void* condition)) {
   for (std::size_t index = 0; index < end_; ++index) {
     const Thread& thread = threads_[index];
-    void* const condition = thread.role == Role::runtime ? thread.parked.load() : nullptr;
+    void* const condition = thread.role == Role::runtime ? thread.waits_for.load() : nullptr;
     if (condition != nullptr) {
       wake(condition);
     }

@@ -59,6 +59,8 @@ class VirtualTime {
     std::atomic<bool> in_slice = false;  ///< of a wait without a deadline
     /// The condition for which it waits without a deadline, until somebody signals that.
     std::atomic<void*> parked = nullptr;
+    /// The same, until the wait is over: a signal before the wait has begun is lost.
+    std::atomic<void*> waits_for = nullptr;
     Nanoseconds base = 0;  ///< its time when it had used `used`
     Nanoseconds used = 0;  ///< processor time
     Nanoseconds goal = 0;
