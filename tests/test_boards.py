@@ -59,6 +59,12 @@ def test_every_parameter_says_where_it_comes_from(name: str) -> None:
         ]
 
 
+def test_each_value_that_a_parameter_names_is_taken() -> None:
+    """Host pages of 2 MiB and 1 GiB were refused: they are above the limit of counts."""
+    for parameter in TABLE.values():
+        assert [parameter.check(value) for value in parameter.allowed] == [*parameter.allowed]
+
+
 def test_an_included_board_is_overridden(tmp_path: Path) -> None:
     path = board_file(tmp_path)
     board = boards.load(str(path))
