@@ -136,11 +136,23 @@ int execute(void* handle, unsigned bo) {
     return EINVAL;
   }
   auto& packet = *reinterpret_cast<Packet*>(buffer->host);
+  const std::size_t words = words_of(packet.header);
+  if (words <= further_masks_of(packet.header) ||
+      (1 + words) * sizeof packet.header > buffer->bytes) {
+    return EINVAL;
+  }
   if (opcode_of(packet.header) != opcode_start) {  // others configure what this card does without
     packet.header = (packet.header & ~shim::state_mask) | shim::state_completed;
     return 0;
   }
   return card_of(handle).submit(command_of(packet, *buffer));
+}
+
+/// A part of the host's side of a buffer; null where the buffer has no such part.
+std::byte* part_of(void* handle, unsigned bo, std::size_t size, std::size_t offset) {
+  const auto* buffer = card_of(handle).buffer(bo);
+  const bool has = buffer != nullptr && offset <= buffer->bytes && size <= buffer->bytes - offset;
+  return has ? buffer->host + offset : nullptr;
 }
 
 int properties(void* handle, unsigned bo, xrt_core::BufferProperties* to) {
@@ -557,12 +569,20 @@ ISTHMUS_OF_XRT int xclSyncBO(void* handle, unsigned bo, int direction, std::size
 }
 ISTHMUS_OF_XRT std::size_t xclWriteBO(void* handle, unsigned bo, const void* from, std::size_t size,
                                       std::size_t offset) {
-  std::memcpy(card_of(handle).map(bo) + offset, from, size);
+  std::byte* const to = part_of(handle, bo, size, offset);
+  if (to == nullptr) {
+    return -EINVAL;
+  }
+  std::memcpy(to, from, size);
   return 0;
 }
 ISTHMUS_OF_XRT std::size_t xclReadBO(void* handle, unsigned bo, void* to, std::size_t size,
                                      std::size_t offset) {
-  std::memcpy(to, card_of(handle).map(bo) + offset, size);
+  const std::byte* const from = part_of(handle, bo, size, offset);
+  if (from == nullptr) {
+    return -EINVAL;
+  }
+  std::memcpy(to, from, size);
   return 0;
 }
 ISTHMUS_OF_XRT int xclCopyBO(void* handle, unsigned to, unsigned from, std::size_t size,

@@ -211,6 +211,20 @@ def test_buffers_on_the_card_alone_are_copied(lifecycle: Run) -> None:
     assert lifecycle("copies").figures == {"wrong_4096": 0, "wrong_20971520": 0}
 
 
+def test_impossible_sizes_are_refused_and_the_program_goes_on(lifecycle: Run) -> None:
+    """Each ended the program, gave it a buffer without memory, or read past its memory."""
+    refused = dict.fromkeys(
+        ["empty packet", "copy", "copy of a packet", "write", "read", "freed"], -errno.EINVAL
+    )
+    ran = lifecycle("impossible_sizes")
+    assert ran.figures == {"buffers": 9, **refused, "sum": SUM}, ran.errors
+
+
+def test_memory_is_read_before_there_is_a_bitstream(lifecycle: Run) -> None:
+    ran = lifecycle("memory_before_bitstream")
+    assert ran.figures == {"word": 0}, ran.errors
+
+
 def test_a_buffer_of_one_card_is_read_by_another(lifecycle: Run) -> None:
     cards = ("--board", "u250", "--board", "u250")
     assert lifecycle("sharing", options=cards).figures == {"wrong": 0}

@@ -428,6 +428,46 @@ void pages(const Arguments& arguments) {
   tell("there", std::count_if(there.begin(), there.end(), is_there));
 }
 
+/// Buffers of sizes that no card has, and copies past a buffer's end: how many are refused.
+void impossible_sizes(const Arguments& arguments) {
+  Card card(arguments[0]);
+  const auto refused = [](const std::function<void()>& action) {
+    try {
+      action();
+      return 0;
+    } catch (const std::exception&) {
+      return 1;
+    }
+  };
+  double all = 0;
+  for (const auto flags :
+       {xrt::bo::flags::normal, xrt::bo::flags::host_only, xrt::bo::flags::p2p}) {
+    for (const std::size_t bytes : {std::size_t{1} << 60U, SIZE_MAX - 8191, SIZE_MAX}) {
+      all += refused([&] { xrt::bo(card.device, bytes, flags, 0); });
+    }
+  }
+  tell("buffers", all);
+  void* const handle = card.device;
+  const unsigned number = xclAllocBO(handle, 4096, 0, 0);
+  const unsigned packet = xclAllocBO(handle, 4096, 0, XCL_BO_FLAGS_EXECBUF);
+  tell("empty packet", xclExecBuf(handle, packet));
+  std::vector<char> data(8192);
+  tell("copy", xclCopyBO(handle, number, number, 4096, 1, 0));
+  tell("copy of a packet", xclCopyBO(handle, number, packet, 64, 0, 0));
+  tell("write", static_cast<int>(xclWriteBO(handle, number, data.data(), 4096, 1)));
+  tell("read", static_cast<int>(xclReadBO(handle, number, data.data(), 1, 8192)));
+  tell("freed", static_cast<int>(xclReadBO(handle, number + 99, data.data(), 1, 0)));
+  tell("sum", sum_of(card));
+}
+
+/// The card's memory by its address, on a card without a bitstream.
+void memory_before_bitstream(const Arguments& /*none*/) {
+  const xrt::device device(0);
+  int word = 1;
+  xclUnmgdPread(device, 0, &word, sizeof word, std::uint64_t{1} << 38U);
+  tell("word", word);
+}
+
 /// Kernels and runs that go as soon as they are started; then vadd.
 void dropped(const Arguments& arguments) {
   Card card(arguments[0]);
@@ -466,5 +506,7 @@ int main(int count, char** given) {
                  {"freed", freed},
                  {"dropped", dropped},
                  {"pages", pages},
+                 {"impossible_sizes", impossible_sizes},
+                 {"memory_before_bitstream", memory_before_bitstream},
              });
 }
