@@ -82,6 +82,10 @@ bool done(const Action& action) {
 
 struct sigaction before_ours{};
 
+/// From the end of a stack to this far above, a fault is of a stack that is full: the function's
+/// own variables lie there. Stacks of programs have 8 MiB as a rule.
+constexpr std::uint64_t largest_frame_bytes = std::uint64_t{8} << 20U;
+
 /// A kernel touched what is not there: the end of a buffer, or no memory at all.
 void on_fault(int number, siginfo_t* what, void* context) {
   const auto address = reinterpret_cast<std::uint64_t>(what->si_addr);
@@ -104,6 +108,13 @@ void on_fault(int number, siginfo_t* what, void* context) {
       return;
     }
   }
+  const auto top =
+      static_cast<std::uint64_t>(static_cast<ucontext_t*>(context)->uc_mcontext.gregs[REG_RSP]);
+  if (address + page_bytes - top < largest_frame_bytes) {
+    std::snprintf(reason.data(), reason.size(),
+                  "its stack is full: its function calls itself without end, or has large arrays");
+    leave();
+  }
   // From a null pointer as far as from a buffer, on both sides.
   const bool by_unset = !unset->empty() && address + guard_bytes < 2 * guard_bytes;
   const std::string why =
@@ -114,11 +125,23 @@ void on_fault(int number, siginfo_t* what, void* context) {
   leave();
 }
 
+/// Gives this thread a stack for `on_fault`, which a kernel's full stack has no room for.
+void make_room_for_faults() {
+  constexpr std::size_t room_bytes = std::size_t{64} << 10U;
+  thread_local std::unique_ptr<std::byte[]> room;
+  stack_t now{};
+  if (!room && sigaltstack(nullptr, &now) == 0 && (now.ss_flags & SS_DISABLE) != 0) {
+    room = std::make_unique<std::byte[]>(room_bytes);
+    const stack_t ours{.ss_sp = room.get(), .ss_flags = 0, .ss_size = room_bytes};
+    sigaltstack(&ours, nullptr);
+  }
+}
+
 void watch_faults() {
   static const bool once = [] {
     struct sigaction ours{};
     ours.sa_sigaction = &on_fault;
-    ours.sa_flags = SA_SIGINFO;
+    ours.sa_flags = SA_SIGINFO | SA_ONSTACK;
     return sigaction(SIGSEGV, &ours, &before_ours) == 0;
   }();
   static_cast<void>(once);
@@ -246,6 +269,7 @@ class Run {
     };
     const Left left;  // also by an exception of a stream's
     watch_faults();
+    make_room_for_faults();
     sigjmp_buf here;
     if (sigsetjmp(here, 1) != 0) {  // NOLINT(cert-err52-cpp)
       throw std::runtime_error(reason.data());
