@@ -713,4 +713,9 @@ void Card::look() {
   }
 }
 
+void Card::hold_all() { all_cards.lock(); }
+void Card::release_all() { all_cards.unlock(); }
+/// The mutex knows its owner by the parent's thread, so that the child cannot unlock it.
+void Card::release_all_in_child() { new (&all_cards) std::recursive_mutex; }
+
 }  // namespace isthmus::shim

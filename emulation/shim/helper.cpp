@@ -41,6 +41,12 @@ void* help(void* /*none*/) {
 }  // namespace
 
 void start_helper() {
+  static const bool forks = pthread_atfork(&Card::hold_all, &Card::release_all, [] {
+                              Card::release_all_in_child();
+                              is_there = false;
+                              began = std::chrono::nanoseconds::zero();
+                            }) == 0;
+  static_cast<void>(forks);
   if (is_there.exchange(true)) {
     return;
   }
@@ -49,8 +55,6 @@ void start_helper() {
     pthread_detach(thread);
   }
 }
-
-void forget_helper() { is_there = false; }
 
 void WatchByHelper::begin(const std::string& instance, bool timed) {
   enter_kernel();

@@ -6,10 +6,8 @@
 
 namespace isthmus::shim {
 
-/// Starts the thread, unless it runs.
+/// Starts the thread, unless it runs. The child of a fork has no such thread, and starts its own.
 void start_helper();
-/// In the child of a fork, which has no such thread.
-void forget_helper();
 
 /// Tells of a kernel that computes for long, by the thread, and of one that crashes.
 class WatchByHelper : public card::process::RunWatch {

@@ -211,6 +211,12 @@ def test_buffers_on_the_card_alone_are_copied(lifecycle: Run) -> None:
     assert lifecycle("copies").figures == {"wrong_4096": 0, "wrong_20971520": 0}
 
 
+def test_a_child_looks_until_its_kernel_is_completed(lifecycle: Run) -> None:
+    """A child had no thread that ends kernels for which no thread waits."""
+    ran = lifecycle("looks_of_a_child")
+    assert ran.figures == {"code": 7}, ran.errors
+
+
 def test_impossible_sizes_are_refused_and_the_program_goes_on(lifecycle: Run) -> None:
     """Each ended the program, gave it a buffer without memory, or read past its memory."""
     refused = dict.fromkeys(

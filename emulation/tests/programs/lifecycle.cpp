@@ -146,6 +146,35 @@ void children(const Arguments& files) {
   tell("reaped", wait(&status) == sleeper ? 1 : 0);
 }
 
+/// A child that starts a kernel on its parent's card and looks until it is completed: its code.
+void looks_of_a_child(const Arguments& files) {
+  Card card(files[0]);
+  xrt::kernel kernel(card.device, card.uuid, "isthmus_empty");
+  xrt::run run(kernel);
+  run.start();
+  run.wait();
+  const pid_t child = fork();
+  if (child == 0) {
+    constexpr unsigned patience_s = 60;
+    alarm(patience_s);  // ends the child where the kernel does not end
+    const unsigned packet = xclAllocBO(card.device, 4096, 0, XCL_BO_FLAGS_EXECBUF);
+    auto* const start = static_cast<ert_start_kernel_cmd*>(xclMapBO(card.device, packet, true));
+    start->state = ERT_CMD_STATE_NEW;
+    start->opcode = ERT_START_CU;
+    start->count = 5;
+    start->cu_mask = 1;
+    xclExecBuf(card.device, packet);
+    while (const_cast<const volatile ert_start_kernel_cmd*>(start)->state <
+           ERT_CMD_STATE_COMPLETED) {
+      usleep(100);
+    }
+    _exit(7);
+  }
+  int status = 0;
+  waitpid(child, &status, 0);
+  tell("code", WIFEXITED(status) ? WEXITSTATUS(status) : -1);
+}
+
 /// An empty kernel, again and again.
 void many_runs(const Arguments& arguments) {
   Card card(arguments[0]);
@@ -486,6 +515,7 @@ int main(int count, char** given) {
                  {"before_bitstream", before_bitstream},
                  {"second_bitstream", second_bitstream},
                  {"children", children},
+                 {"looks_of_a_child", looks_of_a_child},
                  {"kernel_of_before", kernel_of_before},
                  {"opened_again", opened_again},
                  {"aborting", aborting},
