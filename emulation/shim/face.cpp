@@ -50,6 +50,24 @@ std::shared_ptr<Card> shared_card(unsigned index) {
 
 Card& card_of(void* handle) { return *static_cast<Opened*>(handle)->card; }
 
+/// The card of a handle, for an object that may live longer than the handle: a program's static
+/// buffers and kernels outlive the card that it closes. A closed card has freed its buffers.
+std::weak_ptr<Card> while_open(void* handle) {
+  return handle == nullptr ? std::weak_ptr<Card>() : static_cast<Opened*>(handle)->card;
+}
+
+void free_if_open(const std::weak_ptr<Card>& card, unsigned bo) {
+  if (const auto open = card.lock()) {
+    open->free(bo);
+  }
+}
+
+void close_kernel_if_open(const std::weak_ptr<Card>& card) {
+  if (const auto open = card.lock()) {
+    open->close_kernel();
+  }
+}
+
 xrt_core::device& device_of(void* handle) { return *static_cast<Opened*>(handle)->device; }
 
 /// Throws for the error number of a call that failed.
@@ -273,8 +291,8 @@ class SharedFile final : public xrt_core::shared_handle {
 
 class BufferObject final : public xrt_core::buffer_handle {
  public:
-  BufferObject(void* handle, unsigned bo) : handle_(handle), bo_(bo) {}
-  ~BufferObject() override { card_of(handle_).free(bo_); }
+  BufferObject(void* handle, unsigned bo) : handle_(handle), card_(while_open(handle)), bo_(bo) {}
+  ~BufferObject() override { free_if_open(card_, bo_); }
   std::unique_ptr<xrt_core::shared_handle> share() const override {
     return std::make_unique<SharedFile>(::share(handle_, bo_));
   }
@@ -302,6 +320,7 @@ class BufferObject final : public xrt_core::buffer_handle {
 
  private:
   void* handle_;
+  std::weak_ptr<Card> card_;
   unsigned bo_;
 };
 
@@ -323,7 +342,7 @@ void start(void* handle, const xrt_core::buffer_handle* command) {
 
 class Context final : public xrt_core::hwctx_handle {
  public:
-  explicit Context(void* handle) : handle_(handle) {}
+  explicit Context(void* handle) : handle_(handle), card_(while_open(handle)) {}
   BufferPointer alloc_bo(void* user, std::size_t size, std::uint64_t flags) override {
     return allocated(handle_, user, size, flags);
   }
@@ -338,11 +357,12 @@ class Context final : public xrt_core::hwctx_handle {
     card_of(handle_).open_kernel();
     return unit;
   }
-  void close_cu_context(xrt_core::cuidx_type /*unit*/) override { card_of(handle_).close_kernel(); }
+  void close_cu_context(xrt_core::cuidx_type /*unit*/) override { close_kernel_if_open(card_); }
   void exec_buf(xrt_core::buffer_handle* command) override { start(handle_, command); }
 
  private:
   void* handle_;
+  std::weak_ptr<Card> card_;
 };
 #endif
 
@@ -360,7 +380,10 @@ class Query : public xrt_core::query::request {
 class Device : public xrt_core::device {
  public:
   Device(void* handle, unsigned index)
-      : xrt_core::device(index), handle_(handle), index_(static_cast<std::uint16_t>(index)) {}
+      : xrt_core::device(index),
+        handle_(handle),
+        card_(while_open(handle)),
+        index_(static_cast<std::uint16_t>(index)) {}
 
   void* get_device_handle() const override { return handle_; }
   [[nodiscard]] std::uint16_t index() const { return index_; }
@@ -370,7 +393,7 @@ class Device : public xrt_core::device {
     card().open_kernel();
   }
   void close_context(const unsigned char* /*uuid*/, unsigned /*unit*/) override {
-    card().close_kernel();
+    close_kernel_if_open(card_);
   }
 #if ISTHMUS_BUFFERS_ARE_OBJECTS
   BufferPointer alloc_bo(std::size_t size, std::uint64_t flags) override {
@@ -395,7 +418,7 @@ class Device : public xrt_core::device {
   unsigned alloc_user_bo(void* user, std::size_t size, unsigned flags) override {
     return allocate(handle_, user, size, flags);
   }
-  void free_bo(unsigned bo) override { card().free(bo); }
+  void free_bo(unsigned bo) override { free_if_open(card_, bo); }
   int export_bo(unsigned bo) const override { return share(handle_, bo); }
   unsigned import_bo(int file) override { return import(handle_, file); }
   void close_export_handle(int file) override { ::close(file); }
@@ -448,6 +471,7 @@ class Device : public xrt_core::device {
   const xrt_core::query::request& lookup_query(key_type key) const override;
 
   void* handle_;
+  std::weak_ptr<Card> card_;
   std::uint16_t index_;
 };
 
