@@ -125,17 +125,22 @@ void on_fault(int number, siginfo_t* what, void* context) {
   leave();
 }
 
-/// Gives this thread a stack for `on_fault`, which a kernel's full stack has no room for.
-void make_room_for_faults() {
-  constexpr std::size_t room_bytes = std::size_t{64} << 10U;
-  thread_local std::unique_ptr<std::byte[]> room;
-  stack_t now{};
-  if (!room && sigaltstack(nullptr, &now) == 0 && (now.ss_flags & SS_DISABLE) != 0) {
-    room = std::make_unique<std::byte[]>(room_bytes);
-    const stack_t ours{.ss_sp = room.get(), .ss_flags = 0, .ss_size = room_bytes};
-    sigaltstack(&ours, nullptr);
+/// Gives this thread a stack for `on_fault` during a run: a kernel's full stack has no room for it.
+class FaultStack {
+ public:
+  FaultStack() : memory_(std::make_unique_for_overwrite<Memory>()) {
+    const stack_t ours{.ss_sp = memory_->data(), .ss_flags = 0, .ss_size = memory_->size()};
+    sigaltstack(&ours, &before_);
   }
-}
+  FaultStack(const FaultStack&) = delete;
+  FaultStack& operator=(const FaultStack&) = delete;
+  ~FaultStack() { sigaltstack(&before_, nullptr); }
+
+ private:
+  using Memory = std::array<std::byte, std::size_t{64} << 10U>;
+  std::unique_ptr<Memory> memory_;
+  stack_t before_{};
+};
 
 void watch_faults() {
   static const bool once = [] {
@@ -269,7 +274,7 @@ class Run {
     };
     const Left left;  // also by an exception of a stream's
     watch_faults();
-    make_room_for_faults();
+    const FaultStack for_faults;
     sigjmp_buf here;
     if (sigsetjmp(here, 1) != 0) {  // NOLINT(cert-err52-cpp)
       throw std::runtime_error(reason.data());
@@ -300,6 +305,7 @@ class Run {
                   const std::vector<hls::isthmus_wait>& others) override {
       std::vector<std::uint32_t> arguments;
       const auto add = [&arguments](const hls::isthmus_wait& wait) {
+        // Each was made as an End. NOLINTNEXTLINE(*-pro-type-static-cast-downcast)
         arguments.push_back(static_cast<const End*>(wait.outside)->argument_);
       };
       add(this_one);
