@@ -652,7 +652,7 @@ int Card::unit_named(const std::string& name) const {
     std::string instance;
     std::uint64_t address = 0;
     if (words >> what >> kernel >> instance >> address && what == "kernel" &&
-        kernel + ':' + instance == name) {
+        kernel.append(":").append(instance) == name) {
       const auto& units = loaded_->design.units;
       const auto found = std::ranges::find(units, address);
       return found == units.end() ? -EINVAL : static_cast<int>(found - units.begin());

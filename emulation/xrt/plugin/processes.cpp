@@ -163,6 +163,7 @@ void wait_for(const isthmus_region::Processes& processes, std::vector<unsigned> 
   };
   if (!are_done(&wanted) && !hls::isthmus_turns::others().run_until({are_done, &wanted}, true)) {
     std::vector<hls::isthmus_turns*> there;
+    there.reserve(processes.all.size());
     for (const auto& one : processes.all) {
       there.push_back(one.turns.get());
     }
