@@ -318,11 +318,16 @@ void Card::close_kernel() {
   }
 }
 
+bool Card::is_of_host(unsigned bank) const {
+  const auto& banks = loaded_->design.banks;
+  return bank < banks.size() && banks[bank].host;
+}
+
 /// Memory of the host lies in a bank of the host's, whatever bank the program names.
 std::optional<std::uint64_t> Card::place(unsigned bank, std::size_t bytes, bool host) {
   Loaded& here = *loaded_;
-  const auto& banks = here.design.banks;
-  if (host && (bank >= banks.size() || !banks[bank].host)) {
+  if (host && !is_of_host(bank)) {
+    const auto& banks = here.design.banks;
     const auto found = std::ranges::find_if(banks, &Bank::host);
     bank = static_cast<unsigned>(found - banks.begin());
   }
@@ -360,6 +365,9 @@ void Card::note_used(std::uint64_t address, std::uint64_t bytes) {
 unsigned Card::allocate(std::size_t bytes, unsigned flags, unsigned bank, Place where, void* user) {
   unsigned number = no_buffer;
   const auto make = [&] {
+    if (where == Place::card && is_of_host(bank)) {
+      where = Place::host;
+    }
     Buffer made;
     made.bytes = bytes;
     made.flags = flags;

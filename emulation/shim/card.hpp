@@ -84,7 +84,8 @@ class Card {
   void open_kernel() { ++open_kernels_; }
   void close_kernel();
 
-  /// The new buffer's number, or no_buffer. `user` is memory of the program, or null.
+  /// The new buffer's number, or no_buffer. `user` is memory of the program, or null. A buffer for
+  /// the card lies in the host's memory where its bank is the host's.
   unsigned allocate(std::size_t bytes, unsigned flags, unsigned bank, Place where, void* user);
   void free(unsigned number);
   /// Null where there is no such buffer.
@@ -133,6 +134,7 @@ class Card {
   void call(const Action& action);
   bool end_kernels(card::process::Ending with);
   void keep_buffers();
+  [[nodiscard]] bool is_of_host(unsigned bank) const;
   void note_used(std::uint64_t address, std::uint64_t bytes);
   std::optional<std::uint64_t> place(unsigned bank, std::size_t bytes, bool host);
 

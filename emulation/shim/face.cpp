@@ -270,7 +270,7 @@ xrt_core::Place place_on_bus(unsigned index) {
 }
 
 std::string address_on_bus(unsigned index) {
-  std::array<char, 16> text{};
+  std::array<char, 24> text{};
   std::snprintf(text.data(), text.size(), "0000:00:%02x.0", index);
   return text.data();
 }

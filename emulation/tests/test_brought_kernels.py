@@ -56,6 +56,7 @@ CONFIG = """
 freqHz=300000000:left
 [connectivity]
 nk=work:2:left.right
+sp=left.m_axi_gmem0:DDR[0]
 sp=left.m_axi_gmem0:HOST[0]
 sp=left.out:HOST[0]
 sp=right.m_axi_gmem0:PLRAM[1]

@@ -36,7 +36,7 @@ void all(const Arguments& arguments) {
   Card card(arguments[0]);
   for (const std::string side : {"left", "right"}) {
     xrt::kernel work(card.device, card.uuid, "work:{" + side + "}");
-    xrt::bo in = made(card, work, 0, side == "left");
+    xrt::bo in = made(card, work, 0, false);  // "left": a normal buffer in a bank of the host's
     xrt::bo out = made(card, work, 1, side == "left");
     work(in, out, words).wait();
     tell(side, wrong(out));
