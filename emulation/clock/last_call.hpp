@@ -1,7 +1,6 @@
 // The last call of XRT or OpenCL that the program made, in a file that outlives the program.
 #pragma once
 
-#include <cstddef>
 #include <cstdint>
 #include <string_view>
 

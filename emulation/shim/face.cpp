@@ -10,11 +10,9 @@
 #include <map>
 #include <memory>
 #include <mutex>
-#include <optional>
 #include <span>
 #include <string>
 #include <system_error>
-#include <tuple>
 #include <utility>
 #include <vector>
 
@@ -27,6 +25,10 @@ namespace {
 namespace shim = isthmus::shim;
 using shim::Card;
 using xrt_core::query::key_type;
+
+/// Clock of kernels that XRT's queries return, in MHz: `DATA_MHZ` (xclbin/kinds.py). The time of a
+/// kernel is by the board's `kernel.clock_MHz`.
+constexpr unsigned short kernel_megahertz = 300;
 
 /// A card, as each call of xclOpen gives it anew: users of one card share its model. XRT finds its
 /// part of the card by the address of this.
@@ -227,7 +229,7 @@ void describe(void* handle, DeviceInfo& info) {
   info.banks = static_cast<unsigned short>(card.banks());
   info.memory_bytes = card.bytes();
   info.free_bytes = card.bytes();
-  info.megahertz[0] = 300;
+  info.megahertz[0] = kernel_megahertz;
 }
 
 std::size_t nanoseconds(void* handle) {
@@ -456,7 +458,8 @@ const xrt_core::query::request& Device::lookup_query(key_type key) const {
     all.try_emplace(key_type::nodma, [](Of) { return Answer(std::uint32_t{0}); });
     all.try_emplace(key_type::kds_numcdmas, [](Of) { return Answer(std::uint32_t{0}); });
     all.try_emplace(key_type::interface_uuids, [](Of) { return Answer(Texts()); });
-    all.try_emplace(key_type::clock_freqs_mhz, [](Of) { return Answer(Texts(4, "300")); });
+    all.try_emplace(key_type::clock_freqs_mhz,
+                    [](Of) { return Answer(Texts(4, std::to_string(kernel_megahertz))); });
     return all;
   }();
   const auto found = known.find(key);

@@ -1,7 +1,6 @@
 // What programs do with cards beside copying and computing: second bitstreams, children of their
 // own, many runs, buffers of every kind, kernels without a scheduler. Prints one JSON object.
 #include <ert.h>
-#include <sys/mman.h>
 #include <sys/wait.h>
 #include <unistd.h>
 #include <xrt/experimental/xrt_ip.h>
@@ -12,19 +11,13 @@
 
 #include <algorithm>
 #include <cerrno>
-#include <chrono>
 #include <csignal>
-#include <cstdio>
 #include <cstdlib>
-#include <filesystem>
-#include <fstream>
 #include <functional>
-#include <map>
 #include <numeric>
 #include <stdexcept>
 #include <string>
 #include <system_error>
-#include <thread>
 #include <vector>
 
 #include "on_card.hpp"

@@ -3,9 +3,7 @@
 #pragma once
 
 #include <cstddef>
-#include <cstdint>
 #include <functional>
-#include <utility>
 #include <vector>
 
 #include "isthmus/card/kernel_plugin.h"

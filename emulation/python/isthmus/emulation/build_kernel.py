@@ -1,4 +1,4 @@
-"""Compiles a kernel of one's own, and writes the xclbin that names it."""
+"""Compiles a user's kernels, and writes the xclbin that names them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""``isthmus card kernel``: kernels of one's own for the emulated card."""
+"""``isthmus card kernel``: begins and builds a user's kernels for the emulated card."""
 
 from __future__ import annotations
 
