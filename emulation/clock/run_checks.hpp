@@ -19,7 +19,7 @@ void check_value(const void* run, std::uint64_t index, const void* value, std::s
 void check_buffer(const void* run, std::uint64_t index, std::uint64_t buffer_bytes);
 /// The same, unchecked: by XRT's OpenCL, which checks its arguments.
 void note_set(const void* run, std::uint64_t index);
-/// The program starts a run: tells of values that were never set.
+/// Warns, when the program starts a run, of values that were never set.
 void check_start(const void* run);
 /// The start has succeeded, or the program has waited for the run.
 void set_running(const void* run, bool running);
