@@ -60,7 +60,7 @@ faults: ## provoke faults in real runs, and count what is lost, wrong or left (A
 	$(SETUP) test
 	@$(BIN)/python tools/faults.py $(ARGS)
 
-fuzz: ## fuzz all readers of files and messages for SECONDS each, 60 by default (ARGS="--jobs 8")
+fuzz: ## fuzz all readers of foreign files and texts for SECONDS each, 60 by default (ARGS="--jobs 8")
 	$(SETUP) test
 	@$(BIN)/python tools/fuzz.py $(or $(SECONDS),60) $(ARGS)
 

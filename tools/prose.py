@@ -1,7 +1,7 @@
 """Checks the words of pages and comments: the length of lines, and phrases that readers stumble on.
 
-``prose.py`` names each violation, and exits with 1 if there is one. Tables, blocks of code, headings
-and links may have any length. ruff checks the length of lines in Python.
+``prose.py`` names each violation, and exits with 1 if there is one. Tables, blocks of code,
+headings and links may have any length. ruff checks the length of lines in Python.
 """
 
 from __future__ import annotations
