@@ -65,7 +65,8 @@ def _remedy(result: Comparison, gate: Gate, files: Sequence[Path], limit: Sequen
     more = few_processes(result)
     if not (more or machine):
         again = invocation("repeat", shorter(new))
-        return f"Next: {again} (runs of each side in a folder of their own decide more)"
+        own = "" if result.own else "; --fail-above auto judges each series by its own spread"
+        return f"Next: {again} (runs of each side in a folder of their own decide more{own})"
     sides = zip((base, new), (result.base, result.new), strict=True)
     steps, measured = [], []
     for file, side in sides:

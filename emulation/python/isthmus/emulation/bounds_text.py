@@ -27,6 +27,8 @@ _LIMITS = {
     "both directions": "both directions of the link, which share a memory",
     "host": "the host",
 }
+_SYNCS = {"link in": "syncs to the card", "link out": "syncs to the host"}
+"""Names of the two directions on a board without a link, whose host and kernels share a memory."""
 
 
 def lines(found: Sequence[Region], boards: Sequence[Board]) -> list[str]:
@@ -45,7 +47,8 @@ def _region(region: Region, board: Board) -> Iterator[str]:
     where = f"region {region.name}" if region.name else "the program"
     items = f", {region.items} items of {format_seconds(region.item_s)}" * (region.items > 1)
     yield f"card {region.card}, what bounds {where}: {format_seconds(region.seconds)}{items}"
-    names = {"bank": f"bank {region.bank}", "host": "host alone"}
+    syncs = _SYNCS if board.has("sync") else {}
+    names = {"bank": f"bank {region.bank}", "host": "host alone", **syncs}
     shares = [
         f"{names.get(name, name)} {percent(share)}"
         for name, share in region.shares.items()
@@ -56,7 +59,7 @@ def _region(region: Region, board: Board) -> Iterator[str]:
     limit = region.limit
     yield f"  shares: {', '.join(shares)}"
     yield (
-        f"  limit: {format_seconds(limit.seconds)} an item, {_LIMITS[limit.resource]}; "
+        f"  limit: {format_seconds(limit.seconds)} an item, {(_LIMITS | syncs)[limit.resource]}; "
         f"{percent(min(1.0, limit.seconds / region.item_s))} of it reached"
     )
     off = abs(region.modelled_s / region.seconds - 1)
