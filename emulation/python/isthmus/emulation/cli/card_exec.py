@@ -19,6 +19,15 @@ if TYPE_CHECKING:
     from isthmus.emulation.bounds import Region
     from isthmus.emulation.session import ClockKind, Session
 
+_Trace = Annotated[Path | None, typer.Option(help="write a timeline that ui.perfetto.dev opens")]
+_MaxSimulated = Annotated[
+    str | None,
+    typer.Option(metavar="TIME", help="end a program that waits longer, as 20ms or 2s, with 3"),
+]
+_Junit = Annotated[
+    Path | None, typer.Option(metavar="FILE", help="write the result as JUnit's XML")
+]  # fmt: skip
+
 
 def execute(
     command: Annotated[list[str], typer.Argument(metavar="PROGRAM [ARGS]...")],
@@ -42,9 +51,7 @@ def execute(
     as_hardware: Annotated[
         bool, typer.Option("--as-hardware", help="hide from the program that this is an emulation")
     ] = False,
-    trace: Annotated[
-        Path | None, typer.Option(help="write a timeline that ui.perfetto.dev opens")
-    ] = None,
+    trace: _Trace = None,
     kernels: Annotated[
         list[Path] | None, typer.Option(help="folder with kernels of your own; may be repeated")
     ] = None,
@@ -55,13 +62,8 @@ def execute(
     watch: Annotated[
         bool, typer.Option("--watch", help="say at the end what waited for what, and how long")
     ] = False,
-    max_simulated: Annotated[
-        str | None,
-        typer.Option(metavar="TIME", help="end a program that waits longer, as 20ms or 2s, with 3"),
-    ] = None,
-    junit: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="write the result as JUnit's XML")
-    ] = None,
+    max_simulated: _MaxSimulated = None,
+    junit: _Junit = None,
 ) -> NoReturn:
     """Runs the program with emulated cards in place of hardware; its exit code is ours."""
     from isthmus.emulation.session import prepare
