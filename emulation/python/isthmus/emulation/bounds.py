@@ -120,13 +120,15 @@ def regions(files: Sequence[Path], boards: Sequence[Board]) -> list[Region]:
     host = events_of_host(files)
     found = []
     for header, events in events_of(files):
-        work = [one for one in events if one.kind in _SPANS and one.duration_fs]
+        work = [event for event in events if event.kind in _SPANS and event.duration_fs]
         for name, begin, end in _parts(work, host):
-            within = [one for one in work if begin <= one.begin_fs < end]
+            within = [event for event in work if begin <= event.begin_fs < end]
             copies = [
-                one for one in host if one.kind == "host copy" and begin <= one.begin_fs < end
+                event
+                for event in host
+                if event.kind == "host copy" and begin <= event.begin_fs < end
             ]
-            if any(one.kind != "launch" for one in within):
+            if any(event.kind != "launch" for event in within):
                 part = _Part(within, copies, end - begin, boards[header.card])
                 found.append(part.region(header.card, name))
     return found
@@ -144,10 +146,10 @@ def _parts(work: Sequence[Event], host: Sequence[Event]) -> Iterator[tuple[str, 
     """Yields name, begin and end of each region; without marks one region with all work."""
     if not work:
         return
-    last = max(one.begin_fs + one.duration_fs for one in work)
-    marks = [one for one in host if one.kind == "region"]
+    last = max(event.begin_fs + event.duration_fs for event in work)
+    marks = [event for event in host if event.kind == "region"]
     if not marks:
-        yield "", min(one.begin_fs for one in work), last
+        yield "", min(event.begin_fs for event in work), last
     for index, mark in enumerate(marks):
         end = marks[index + 1].begin_fs if marks[index + 1 :] else last
         if end > mark.begin_fs:
@@ -163,10 +165,10 @@ class _Part:
         self.board = board
         self.length = length_fs * _FS
         self.events = events
-        self.of = {kind: [one for one in events if one.kind == kind] for kind in _SPANS}
+        self.of = {kind: [event for event in events if event.kind == kind] for kind in _SPANS}
         runs: dict[str, list[Event]] = {}
-        for one in self.of["kernel"]:
-            runs.setdefault(one.name, []).append(one)
+        for event in self.of["kernel"]:
+            runs.setdefault(event.name, []).append(event)
         self.runs = runs
         longest = max(runs.values(), key=_sum, default=[])
         self.items = len(longest) or max(len(self.of["write"]), len(self.of["read"]))
@@ -187,7 +189,7 @@ class _Part:
         shares = {_SPANS[kind]: _union(some) / self.length for kind, some in self.of.items()}
         shares |= {"bank": bank_share, "host": max(0.0, 1 - self.busy / self.length)}
         moves = self.stages.into, self.stages.out
-        moved = sum(one.fixed + one.data for one in moves)
+        moved = sum(move.fixed + move.data for move in moves)
         kernels = tuple(self._kernel(name, runs) for name, runs in self.runs.items())
         return Region(
             card=card,
@@ -199,16 +201,18 @@ class _Part:
             way=self.way,
             modelled_s=self.modelled,
             limit=pipeline.limit(self.stages),
-            startup=sum(one.fixed for one in moves) / moved if moved else 0.0,
+            startup=sum(move.fixed for move in moves) / moved if moved else 0.0,
             copied_s=self.copied,
-            kernels=tuple(sorted(kernels, key=lambda one: -one.run_s * one.runs)),
+            kernels=tuple(sorted(kernels, key=lambda kernel: -kernel.run_s * kernel.runs)),
             changes=tuple(self._changes()),
         )
 
     def _stages(self) -> Stages:
         """Returns the times of an item; without overlap the host takes the rest of the time."""
         launches = self.of["launch"]
-        launch = statistics.median(one.duration_fs for one in launches) * _FS if launches else 0.0
+        launch = (
+            statistics.median(event.duration_fs for event in launches) * _FS if launches else 0.0
+        )
         stages = Stages(
             into=self._transfer("write"),
             kernel=self.kernel,
@@ -229,20 +233,20 @@ class _Part:
         return self.board.number(name) if has_part else 0.0
 
     def _transfer(self, kind: str) -> Transfer:
-        facts = [one.facts for one in self.of[kind] if isinstance(one.facts, TransferFacts)]
+        facts = [event.facts for event in self.of[kind] if isinstance(event.facts, TransferFacts)]
         if not facts:  # a random link: use the observed times
             return Transfer(0.0, _sum(self.of[kind]) / self.items)
-        fixed = sum(min(one.startup_fs, one.alone_fs) for one in facts)
-        data = sum(one.alone_fs for one in facts) - fixed
+        fixed = sum(min(transfer.startup_fs, transfer.alone_fs) for transfer in facts)
+        data = sum(transfer.alone_fs for transfer in facts) - fixed
         in_one = self._memories("write") & self._memories("read")
         beside = statistics.fmean(
-            one.beside_in_one if in_one else one.beside_in_two for one in facts
+            transfer.beside_in_one if in_one else transfer.beside_in_two for transfer in facts
         )
         return Transfer(fixed * _FS / self.items, data * _FS / self.items, max(0.0, beside))
 
     def _memories(self, kind: str) -> set[str]:
-        facts = (one.facts for one in self.of[kind])
-        return {one.memory for one in facts if isinstance(one, TransferFacts)}
+        facts = (event.facts for event in self.of[kind])
+        return {transfer.memory for transfer in facts if isinstance(transfer, TransferFacts)}
 
     def _way(self) -> Way:
         """Returns the simplest way whose modelled time is near the program's."""
@@ -261,11 +265,11 @@ class _Part:
     def _bank(self) -> tuple[str, float]:
         """Returns the memory that moves most bytes, and the share of its rate."""
         moved: dict[str, int] = {}
-        for one in self.events:
-            if isinstance(one.facts, TransferFacts):
-                moved[one.facts.memory] = moved.get(one.facts.memory, 0) + one.bytes
-            elif isinstance(one.facts, KernelFacts):
-                for port in one.facts.ports:
+        for event in self.events:
+            if isinstance(event.facts, TransferFacts):
+                moved[event.facts.memory] = moved.get(event.facts.memory, 0) + event.bytes
+            elif isinstance(event.facts, KernelFacts):
+                for port in event.facts.ports:
                     moved[port.memory] = moved.get(port.memory, 0) + port.bytes
         if not moved or not self.board.has("memory"):
             return "", 0.0
@@ -274,7 +278,7 @@ class _Part:
 
     def _kernel(self, instance: str, runs: Sequence[Event]) -> KernelBound:
         run_s = _sum(runs) / len(runs)
-        facts = next((one.facts for one in runs if isinstance(one.facts, KernelFacts)), None)
+        facts = next((event.facts for event in runs if isinstance(event.facts, KernelFacts)), None)
         if facts is None:
             return KernelBound(instance, len(runs), run_s, 0.0, 0, "computing", (), "", ())
         computing = _computing_fs(runs[0], facts)
@@ -309,8 +313,8 @@ class _Part:
     def _changes(self) -> Iterator[Change]:
         """Yields the changes that gain something, the largest gain first."""
         found = [*self._changes_of_kernels(), *self._changes_of_host(), *self._changes_of_ways()]
-        worth = [one for one in dict.fromkeys(found) if one.gain >= _WORTH]
-        yield from sorted(worth, key=lambda one: -one.gain)
+        worth = [change for change in dict.fromkeys(found) if change.gain >= _WORTH]
+        yield from sorted(worth, key=lambda change: -change.gain)
 
     def _changes_of_kernels(self) -> Iterator[Change]:
         """Yields wider ports, more banks, host memory; none if kernels run at the same time."""
@@ -344,9 +348,9 @@ class _Part:
         sets = range(self.way.threads + 1, _MOST_SETS + 1)
         more = [self._change("threads", self.stages, Way(n, n)) for n in sets]
         if more:
-            least = min(one.item_s for one in more)
+            least = min(change.item_s for change in more)
             yield more[0]
-            yield next(one for one in more if one.item_s <= AS_FAST_WAY * least)
+            yield next(change for change in more if change.item_s <= AS_FAST_WAY * least)
 
     def _total(self, stages: Stages, way: Way) -> float:
         """Returns the modelled seconds of the region."""
@@ -364,12 +368,12 @@ class _Part:
         """Returns stages with other times of the kernels' runs; None if no run changes."""
         saved = 0.0
         changes = False
-        for one in self.of["kernel"]:
-            if isinstance(one.facts, KernelFacts):
-                new = run_fs(one, one.facts)
+        for event in self.of["kernel"]:
+            if isinstance(event.facts, KernelFacts):
+                new = run_fs(event, event.facts)
                 if new is not None:
                     changes = True
-                    saved += (one.duration_fs - new) * _FS
+                    saved += (event.duration_fs - new) * _FS
         if not changes:
             return None
         return replace(self.stages, kernel=max(0.0, self.kernel - saved / self.items))
@@ -415,13 +419,15 @@ def _shared(facts: KernelFacts) -> tuple[str, tuple[str, ...]]:
 
 
 def _sum(events: Iterable[Event]) -> float:
-    return sum(one.duration_fs for one in events) * _FS
+    return sum(event.duration_fs for event in events) * _FS
 
 
 def _union(events: Iterable[Event]) -> float:
     """Returns the seconds in which at least one event lasts."""
     whole, until = 0, 0
-    for begin, end in sorted((one.begin_fs, one.begin_fs + one.duration_fs) for one in events):
+    for begin, end in sorted(
+        (event.begin_fs, event.begin_fs + event.duration_fs) for event in events
+    ):
         whole += max(0, end - max(begin, until))
         until = max(until, end)
     return whole * _FS
@@ -431,11 +437,11 @@ def plain(found: Sequence[Region]) -> list[dict[str, object]]:
     """Returns regions as objects for JSON."""
     return [
         {
-            **dataclasses.asdict(one),
-            "item_s": one.item_s,
-            "way": one.way._asdict(),
-            "limit": one.limit._asdict(),
-            "changes": [change._asdict() for change in one.changes],
+            **dataclasses.asdict(region),
+            "item_s": region.item_s,
+            "way": region.way._asdict(),
+            "limit": region.limit._asdict(),
+            "changes": [change._asdict() for change in region.changes],
         }
-        for one in found
+        for region in found
     ]

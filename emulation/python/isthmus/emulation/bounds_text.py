@@ -34,7 +34,7 @@ _SYNCS = {"link in": "syncs to the card", "link out": "syncs to the host"}
 def lines(found: Sequence[Region], boards: Sequence[Board]) -> list[str]:
     """Returns lines for each region, the longest first: reasons, and the changes that gain most."""
     told: list[str] = []
-    for region in sorted(found, key=lambda one: -one.seconds):
+    for region in sorted(found, key=lambda region: -region.seconds):
         text = list(_region(region, boards[region.card]))
         if told and len(told) + len(text) > _MOST_LINES:
             told.append("more regions: --trace FILE has all")
@@ -75,10 +75,10 @@ def _region(region: Region, board: Board) -> Iterator[str]:
 
 def _named(region: Region) -> list[Change]:
     """Returns the changes to show; of buffer sets and threads only the simplest of the fastest."""
-    more = [one for one in region.changes if one.kind in _MORE_SETS]
-    fast = [one for one in more if one.item_s <= AS_FAST_WAY * more[0].item_s]
-    simplest = min(fast, key=lambda one: (one.kind == "threads", one.sets), default=None)
-    named = [one for one in region.changes if one is simplest or one not in more]
+    more = [change for change in region.changes if change.kind in _MORE_SETS]
+    fast = [change for change in more if change.item_s <= AS_FAST_WAY * more[0].item_s]
+    simplest = min(fast, key=lambda change: (change.kind == "threads", change.sets), default=None)
+    named = [change for change in region.changes if change is simplest or change not in more]
     return named[:_MOST_CHANGES]
 
 
