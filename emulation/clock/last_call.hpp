@@ -6,7 +6,7 @@
 
 namespace isthmus::card::clock {
 
-/// Calls that are noted. `last_call.cpp` has the text of each, in this order.
+/// Calls that the library notes. `last_call.cpp` has the text of each, in this order.
 // Words, for Python reads them too. NOLINTNEXTLINE(performance-enum-size)
 enum class ApiCall : std::uint32_t {
   load_xclbin,

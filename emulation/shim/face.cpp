@@ -1,5 +1,5 @@
-// The face of XRT 2.ISTHMUS_XRT: the objects by which libxrt_coreutil finds a shim, and the C
-// functions by which XRT's OpenCL reaches it (up to 2.17) and programs do.
+// The interface to XRT 2.ISTHMUS_XRT: the objects through which libxrt_coreutil calls a shim, and
+// the C functions that XRT's OpenCL (up to 2.17) and programs call.
 #include <unistd.h>
 
 #include <algorithm>
@@ -30,8 +30,8 @@ using xrt_core::query::key_type;
 /// kernel is by the board's `kernel.clock_MHz`.
 constexpr unsigned short kernel_megahertz = 300;
 
-/// A card, as each call of xclOpen gives it anew: users of one card share its model. XRT finds its
-/// part of the card by the address of this.
+/// A handle of a card: each call of xclOpen returns a new handle, and handles of a card share its
+/// model. XRT finds its own object of the card by this handle's address.
 struct Opened {
   explicit Opened(unsigned index);
   std::shared_ptr<Card> card;
@@ -97,7 +97,7 @@ shim::Place place_of(unsigned flags) {
   return (flags & flag_host_only) != 0 ? shim::Place::host : shim::Place::card;
 }
 
-/// The start of a kernel that a packet asks for.
+/// Returns the kernel's start that a packet requests.
 shim::Command command_of(Packet& packet, const shim::Buffer& buffer) {
   constexpr unsigned units_of_a_mask = 32;
   const std::size_t masks = 1 + further_masks_of(packet.header);
