@@ -1,6 +1,7 @@
 // What programs do with cards beside copying and computing: second bitstreams, children of their
 // own, many runs, buffers of every kind, kernels without a scheduler. Prints one JSON object.
 #include <ert.h>
+#include <sys/mman.h>
 #include <sys/wait.h>
 #include <unistd.h>
 #include <xrt/experimental/xrt_ip.h>
