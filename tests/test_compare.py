@@ -511,6 +511,10 @@ def test_a_gate_fails_with_3(cards: Path, run_isthmus: Command) -> None:
     assert code("half.json", "--fail-above", "5") == 2
     assert code("half.json", "--fail-above", "auto") == 3
     assert code("again.json", "--fail-above", "auto") == 0
+    assert code("half.json", "--fail-above", "auto,5%") == 3
+    assert code("half.json", "--fail-above", "auto,90%") == 0
+    assert code("half.json", "--fail-above", "auto,5") == 2
+    assert code("half.json", "--fail-above", "other,5%") == 2
     assert code("half.json", "--fail-above", "5%", "--relevant", "5%") == 2
 
 

@@ -15,7 +15,7 @@ from isthmus.output import put, tell
 if TYPE_CHECKING:
     from isthmus.analysis.changes import Side
 AUTO = "auto"
-"""Limit of a gate by each time's own spread."""
+"""A gate's limit for each series is the series' own spread; ``auto,10%``: 10 % at least."""
 _CODES = {"pass": 0, "fail": GATE_FAILED, "undecided": GATE_UNDECIDED}
 _WITH_FIRST_LINE = ("summary", "md")
 """Formats that begin with the gate's line; of others it goes to stderr, as they are data."""
@@ -49,7 +49,7 @@ def compare(
     chosen = form or ("table" if points else "summary")
     known("format", chosen, ["summary", *comparison.FORMATS])
     chosen_limit, least = limit(relevant, fail_above)
-    asked = _Asked(base, new, chosen_limit, least, own=fail_above == AUTO, mixed=mixed,
+    asked = _Asked(base, new, chosen_limit, least, own=_is_own(fail_above), mixed=mixed,
                    as_measured=as_measured)  # fmt: skip
     shown, first, outcome = _answer(asked, chosen)
     return _print(shown) if fail_above is None else _print(shown, first, outcome, chosen)
@@ -140,8 +140,14 @@ def limit(relevant: str | None, fail_above: str | None) -> tuple[str, float | No
     if fail_above == AUTO:
         return AUTO, None
     if fail_above is not None and "%" not in fail_above:
-        raise UsageError(f"--fail-above {fail_above}: say per cent, as 5%, or auto")
-    return text or "", None if text is None else parse_share(text)
+        raise UsageError(f"--fail-above {fail_above}: say per cent, as 5%, auto, or auto,5%")
+    least = text.removeprefix(f"{AUTO},") if text and text == fail_above else text
+    return text or "", None if least is None else parse_share(least)
+
+
+def _is_own(fail_above: str | None) -> bool:
+    """Whether a gate judges each series by its own spread."""
+    return fail_above is not None and fail_above.partition(",")[0] == AUTO
 
 
 def _side(paths: Sequence[Path]) -> Side:
