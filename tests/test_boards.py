@@ -20,7 +20,7 @@ LANES = 'lanes = { value = 8, kind = "assumed", source = "a guess" }'
 
 
 def board_file(folder: Path, link: str = LANES, head: str = "", name: str = "own.toml") -> Path:
-    """A board of one's own: the generic card with this [link]."""
+    """A board of a user: the generic card with this [link]."""
     path = folder / name
     about = f'[board]\nname = "own"\ntitle = "a test"\ninclude = "generic-gen4x8"\n{head}\n'
     path.write_text(f"{about}[link]\n{link}\n")

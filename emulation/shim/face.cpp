@@ -1,5 +1,5 @@
-// The face of XRT 2.ISTHMUS_XRT: the objects by which libxrt_coreutil finds a shim, and the C
-// functions by which XRT's OpenCL reaches it (up to 2.17) and programs do.
+// The interface to XRT 2.ISTHMUS_XRT: the objects through which libxrt_coreutil calls a shim, and
+// the C functions that XRT's OpenCL (up to 2.17) and programs call.
 #include <unistd.h>
 
 #include <algorithm>
@@ -10,11 +10,9 @@
 #include <map>
 #include <memory>
 #include <mutex>
-#include <optional>
 #include <span>
 #include <string>
 #include <system_error>
-#include <tuple>
 #include <utility>
 #include <vector>
 
@@ -28,8 +26,12 @@ namespace shim = isthmus::shim;
 using shim::Card;
 using xrt_core::query::key_type;
 
-/// A card, as each call of xclOpen gives it anew: users of one card share its model. XRT finds its
-/// part of the card by the address of this.
+/// Clock of kernels that XRT's queries return, in MHz: `DATA_MHZ` (xclbin/kinds.py). The time of a
+/// kernel is by the board's `kernel.clock_MHz`.
+constexpr unsigned short kernel_megahertz = 300;
+
+/// A handle of a card: each call of xclOpen returns a new handle, and handles of a card share its
+/// model. XRT finds its own object of the card by this handle's address.
 struct Opened {
   explicit Opened(unsigned index);
   std::shared_ptr<Card> card;
@@ -113,7 +115,7 @@ shim::Place place_of(unsigned flags) {
   return (flags & flag_host_only) != 0 ? shim::Place::host : shim::Place::card;
 }
 
-/// The start of a kernel that a packet asks for.
+/// Returns the kernel's start that a packet requests.
 shim::Command command_of(Packet& packet, const shim::Buffer& buffer) {
   constexpr unsigned units_of_a_mask = 32;
   const std::size_t masks = 1 + further_masks_of(packet.header);
@@ -257,7 +259,7 @@ void describe(void* handle, DeviceInfo& info) {
   info.banks = static_cast<unsigned short>(card.banks());
   info.memory_bytes = card.bytes();
   info.free_bytes = card.bytes();
-  info.megahertz[0] = 300;
+  info.megahertz[0] = kernel_megahertz;
 }
 
 std::size_t nanoseconds(void* handle) {
@@ -492,7 +494,8 @@ const xrt_core::query::request& Device::lookup_query(key_type key) const {
     all.try_emplace(key_type::nodma, [](Of) { return Answer(std::uint32_t{0}); });
     all.try_emplace(key_type::kds_numcdmas, [](Of) { return Answer(std::uint32_t{0}); });
     all.try_emplace(key_type::interface_uuids, [](Of) { return Answer(Texts()); });
-    all.try_emplace(key_type::clock_freqs_mhz, [](Of) { return Answer(Texts(4, "300")); });
+    all.try_emplace(key_type::clock_freqs_mhz,
+                    [](Of) { return Answer(Texts(4, std::to_string(kernel_megahertz))); });
     return all;
   }();
   const auto found = known.find(key);

@@ -15,6 +15,7 @@
 namespace isthmus::shim {
 namespace {
 
+/// Pause of the helper thread between two looks at the cards, in real time.
 constexpr std::timespec between_looks{.tv_sec = 0, .tv_nsec = 2'000'000};
 
 std::atomic<bool> is_there = false;

@@ -1,4 +1,4 @@
-"""Kernels of one's own: begun, built and run on the emulated card."""
+"""Kernels of users: begun, built and run on the emulated card."""
 
 from __future__ import annotations
 

@@ -71,7 +71,7 @@ def lifecycle(card_exec: Run, programs: Made) -> Run:
 
 @pytest.fixture(scope="session")
 def kernels(run_isthmus: Command) -> Path:
-    """A folder with kernels of one's own, and their xclbin."""
+    """Returns a folder with kernels of a user, and their xclbin."""
 
     def make(folder: Path) -> None:
         include = run_isthmus("card", "include", cwd=folder).stdout.strip()
