@@ -10,7 +10,7 @@ PYTEST = $(if $(CI),,-m "not slow")
 # CI names the slowest tests, so that its time can be cut where the time goes.
 SLOWEST = $(if $(CI),--durations=25 --durations-min=5)
 CPP_SOURCES := git ls-files -co --exclude-standard '*.cpp' '*.hpp'
-.PHONY: help setup fpga-emulator mpi run dev test test-all conformance sanitize coverage lint lint-all ruff mypy schema clang-format clang-tidy format docs bench faults fuzz soak nightly wheel sbom
+.PHONY: help setup fpga-emulator mpi run dev test test-all conformance sanitize coverage lint lint-all ruff mypy schema prose clang-format clang-tidy format docs bench faults fuzz soak nightly wheel sbom
 
 help: ## show this
 	@sed -n 's/^\([a-z-]*\):.*## /  make \1\t/p' $(MAKEFILE_LIST) | expand -t 18
@@ -60,7 +60,7 @@ faults: ## provoke faults in real runs, and count what is lost, wrong or left (A
 	$(SETUP) test
 	@$(BIN)/python tools/faults.py $(ARGS)
 
-fuzz: ## fuzz all readers of files and messages for SECONDS each, 60 by default (ARGS="--jobs 8")
+fuzz: ## fuzz all readers of foreign files and texts for SECONDS each, 60 by default (ARGS="--jobs 8")
 	$(SETUP) test
 	@$(BIN)/python tools/fuzz.py $(or $(SECONDS),60) $(ARGS)
 
@@ -77,7 +77,7 @@ nightly: ## what takes too long for each change: a wheel, all faults, a minute o
 
 lint: ## every check of style, types and likely bugs, of C++ where something changed since BASE
 	$(SETUP) lint
-	@$(MAKE) --keep-going --jobs 2 --output-sync ruff mypy schema clang-format clang-tidy docs
+	@$(MAKE) --keep-going --jobs 2 --output-sync ruff mypy schema prose clang-format clang-tidy docs
 
 lint-all: ## the same, of all C++ sources
 	@$(MAKE) lint ALL=--all
@@ -88,6 +88,9 @@ ruff:
 
 mypy:
 	$(STAGE) mypy $(BIN)/mypy
+
+prose:
+	$(STAGE) prose $(PYTHON) tools/prose.py
 
 schema:
 	$(STAGE) schema $(BIN)/python tools/write_schema.py --check

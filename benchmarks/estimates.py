@@ -1,6 +1,6 @@
 """Estimates of computing beside the cycles that authors of public kernels published.
 
-``python benchmarks/estimates.py FOLDER`` reads checkouts at FOLDER/OWNER/NAME and fetches nothing.
+``python benchmarks/estimates.py FOLDER`` reads sources at FOLDER/OWNER/NAME and fetches nothing.
 Each kernel is compiled with the counters that ``card kernel build`` inserts, and called once with
 the sizes of its report. Needs g++ and libclang (``pip install 'isthmus[estimate]'``).
 """

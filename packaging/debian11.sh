@@ -1,7 +1,8 @@
 #!/bin/sh
-# Wheels for old systems, as root in a Debian 11 (glibc 2.31, GCC 10): sh packaging/debian11.sh PYTHON...
-# Each PYTHON, 3.10 or later, has to run there and to have its headers. What Debian 11 lacks comes from
-# Debian 12, unpacked beside it: XRT's headers, and Verilator, which runs with that system's C library.
+# Builds wheels for old systems, as root in a Debian 11 (glibc 2.31, GCC 10):
+#   sh packaging/debian11.sh PYTHON...
+# Each PYTHON, 3.10 or later, must run there and have its headers. XRT's headers and Verilator come
+# from Debian 12, unpacked beside it; Verilator runs with that system's C library.
 set -eu
 newer=/opt/debian12
 apt-get update -q

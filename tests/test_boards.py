@@ -20,7 +20,7 @@ LANES = 'lanes = { value = 8, kind = "assumed", source = "a guess" }'
 
 
 def board_file(folder: Path, link: str = LANES, head: str = "", name: str = "own.toml") -> Path:
-    """A board of one's own: the generic card with this [link]."""
+    """A board of a user: the generic card with this [link]."""
     path = folder / name
     about = f'[board]\nname = "own"\ntitle = "a test"\ninclude = "generic-gen4x8"\n{head}\n'
     path.write_text(f"{about}[link]\n{link}\n")
@@ -57,6 +57,12 @@ def test_every_parameter_says_where_it_comes_from(name: str) -> None:
         assert [p.name for p in of_section(section)] == [
             flat for flat in board.settings if flat.startswith(f"{section}.")
         ]
+
+
+def test_each_value_that_a_parameter_names_is_taken() -> None:
+    """Host pages of 2 MiB and 1 GiB were refused: they are above the limit of counts."""
+    for parameter in TABLE.values():
+        assert [parameter.check(value) for value in parameter.allowed] == [*parameter.allowed]
 
 
 def test_an_included_board_is_overridden(tmp_path: Path) -> None:

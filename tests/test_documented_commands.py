@@ -42,7 +42,7 @@ ONLY_PARSED = {
     r"^(mpirun|srun) ": "needs a launcher: tests/test_beff_ranks.py, tests/test_recipes.py",
     r"^make\b": "make sets up, builds or tests: each target is looked for",
     r"card kernel": "compiles a kernel: emulation/tests/test_kernel_docs.py",
-    r"card exec": "runs a program of one's own: emulation/tests/test_emulation.py",
+    r"card exec": "runs a user's program: emulation/tests/test_emulation.py",
     r"reproduce (all|mmio$|opencl)": "takes minutes: tests/test_reproduce.py",
     r"advise .*--device opencl:pocl": "takes up to a minute: tests/test_advise.py",
     r"advise .*job\.json": "needs the run of a real device: tests/test_job.py",
@@ -52,7 +52,7 @@ ONLY_PARSED = {
     r"--launcher": "needs the run of several ranks: tests/test_repeat.py",
     r"xclbin (dump|write)": "needs the user's xclbin or list of kernels: emulation/tests",
     r"\$(SLURM|DEVICE|FLEET|turn)|before after": "part of a script: tests/test_recipes.py",
-    r"--from|NAME|/mine\.toml": "needs a file of one's own",
+    r"--from|NAME|/mine\.toml": "needs a file of the user",
 }
 """Commands that are not run, by pattern, with the reason."""
 ENDS = {"faults.drop_write": 1, "--deadline 5ms": 3}

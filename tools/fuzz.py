@@ -1,4 +1,4 @@
-"""Fuzzes what reads files and messages of strangers, so many seconds of processor time each.
+"""Fuzzes all readers of foreign files and texts, each for some seconds of processor time.
 
 ``python tools/fuzz.py [SECONDS] [TARGET ...] [--jobs N]``. Targets in Python (``fuzz_targets.py``)
 need nothing but Isthmus; those in C++ (``emulation/fuzz``) need clang++ with libFuzzer, or their

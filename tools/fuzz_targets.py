@@ -1,4 +1,4 @@
-"""What reads texts and files of strangers, as targets of ``tools/fuzz.py``.
+"""Targets of ``tools/fuzz.py``: the readers of foreign files and texts.
 
 A target reads one input. It succeeds, or raises IsthmusError with a short message; any other
 exception is a finding. Inputs that once were findings lie in ``tests/data/fuzz/TARGET`` beside

@@ -15,7 +15,7 @@ module axi_writer #(
     input  logic [$clog2(OUTSTANDING+1)-1:0] limit,
     output logic                             idle,
     output logic [                     31:0] errors,       // bursts that were not answered OKAY
-    input  logic                             data_valid,   // the data themselves go to WDATA directly
+    input  logic                             data_valid,   // the data go to WDATA directly
     output logic                             data_ready,
     output logic                             awvalid,
     input  logic                             awready,

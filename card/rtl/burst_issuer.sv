@@ -24,7 +24,7 @@ module burst_issuer #(
     input  logic                             hold,
     output logic                             emit,
     output logic [                      7:0] emit_length,
-    output logic [  $clog2(WIDTH_BYTES)-1:0] emit_tail,      // bytes in the run's last beat, 0 = all
+    output logic [  $clog2(WIDTH_BYTES)-1:0] emit_tail,      // bytes in the last beat, 0 = all
     input  logic                             retire,         // a burst has been answered
     output logic                             idle
 );

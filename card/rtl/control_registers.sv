@@ -1,4 +1,5 @@
-// The registers by which a host starts a kernel (the ap_ctrl_hs map of Vitis HLS) and reads results.
+// The registers by which a host starts a kernel (the ap_ctrl_hs map of Vitis HLS) and reads
+// results.
 //
 //   0x00  bit 0 start, 1 done (cleared when read), 2 idle, 3 ready (cleared when read)
 //   0x04  bit 0: interrupts at all      0x08  bit 0: interrupt when done

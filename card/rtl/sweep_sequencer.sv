@@ -1,8 +1,8 @@
 // The loops of the published host-memory kernels, as runs of (offset, bytes).
 //
 // Buffers of at most SMALL_BYTES: `iterations` times over single blocks of BLOCK_BYTES, block after
-// block without a pause. Larger ones: `iterations` linear sweeps, each begun when the one before has
-// come to rest. The last block holds what is left where `bytes` is no multiple of BLOCK_BYTES.
+// block without a pause. Larger ones: `iterations` linear sweeps, each begun when the one before
+// has come to rest. The last block holds what is left where `bytes` is no multiple of BLOCK_BYTES.
 module sweep_sequencer #(
     parameter int BLOCK_BYTES = 4096,
     parameter int SMALL_BYTES = 8192

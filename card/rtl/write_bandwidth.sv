@@ -1,7 +1,7 @@
 // write_bandwidth(output0, buf_size, iter): fills a buffer.
 //
-// 64-bit word w of the buffer gets {iteration, w}: the iteration (from 0) in the upper 16 bits, w in
-// the lower 48. Results: 0 bursts answered with an error.
+// 64-bit word w of the buffer gets {iteration, w}: the iteration (from 0) in the upper 16 bits, w
+// in the lower 48. Results: 0 bursts answered with an error.
 module write_bandwidth #(
     parameter int WIDTH_BYTES = 64,
     parameter int BURST_BEATS = 64,

@@ -115,7 +115,7 @@ class Ring::Bundle final : public Actor {
     std::int64_t taken = 0;             ///< of it, by the other end
     std::uint64_t key = 0;              ///< of its data
     std::deque<std::int64_t> underway;  ///< flits that travel together
-    std::deque<std::int64_t> lent;      ///< whose room has not been told of
+    std::deque<std::int64_t> lent;      ///< whose room was not announced yet
   };
   struct LinkState {
     std::array<Channel, 2> channels;
@@ -155,8 +155,8 @@ class Ring::Bundle final : public Actor {
     send(link, direction);
   }
 
-  /// Sends what there is room for. Room is told of flit by flit, at the pace of the wire: the first
-  /// of it is enough to go on with all that comes with it.
+  /// Sends as many flits as there is room for. Room is announced flit by flit, at the pace of the
+  /// wire: the first announcement is enough to send all flits that follow it.
   void send(std::size_t link, std::size_t direction) {
     Channel& channel = links_[link].channels[direction];
     const std::int64_t together = std::min(channel.unsent, channel.credits);
@@ -204,7 +204,7 @@ class Ring::Bundle final : public Actor {
     }
   }
 
-  /// A message as those count that are told of: those of a link, from 1.
+  /// Returns the number of a message that is announced, counted for each link from 1.
   [[nodiscard]] std::int64_t message(std::size_t link, std::size_t direction) const {
     return 2 * links_[link].step + static_cast<std::int64_t>(direction) + 1;
   }

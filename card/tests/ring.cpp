@@ -67,7 +67,7 @@ TEST_CASE("kernels that send and take at once need half a step, at any depth", "
                         .depth = upto(random, 60)};
     const Time way = latency + (call.cards > 1 ? hop : 0);
     const Time expected = call.steps * one_way(flits_of(call.bytes), call.depth, way);
-    // Where channels are shallow, a step begins before the room of the one before is told of.
+    // Where channels are shallow, a step begins before the room of the step before is announced.
     CHECK(run(board, call).slowest >= expected);
     CHECK(run(board, call).slowest == run(board, call, false).slowest);
     RingCall deep = call;

@@ -1,4 +1,4 @@
-// Calls into a card: our shim (emulation/shim) tells when each begins and ends.
+// Calls into a card: our shim (emulation/shim) reports the begin and the end of each call.
 #include <algorithm>
 #include <array>
 #include <atomic>
@@ -14,7 +14,7 @@ namespace {
 using process::CardSlot;
 
 constexpr std::int64_t femtoseconds = 1'000'000;  ///< in a nanosecond
-/// How far ahead times are told apart: femtoseconds wrap, and their differences have a sign.
+/// Most distance of two times: femtoseconds wrap at 2^64, and a difference has a sign (2.5 hours).
 constexpr Nanoseconds most_ahead = Nanoseconds{2} * 3600 * 1'000'000'000;
 /// How long a thread sleeps before it looks again whether its call may begin or end.
 constexpr Nanoseconds shortest_nap = 20'000;
@@ -38,7 +38,7 @@ Nanoseconds in_nanoseconds(std::uint64_t time, Nanoseconds near = began) {
   return near + (ahead + (ahead > 0 ? femtoseconds - 1 : 0)) / femtoseconds;
 }
 
-/// Whether nothing is left to be done on the cards before `time`.
+/// Whether no event is left on the cards before `time`.
 bool cards_are_beyond(Nanoseconds time) {
   const std::uint64_t wanted = in_femtoseconds(time);
   return std::ranges::none_of(cards, [wanted](const std::atomic<CardSlot*>& card) {
@@ -49,8 +49,8 @@ bool cards_are_beyond(Nanoseconds time) {
   });
 }
 
-/// `is_next` for a thread in a call, which does what is due on the cards itself. `in_turn`: it is
-/// the first of those that are there, too.
+/// Returns `is_next` for a thread in a call, which advances the cards itself. `in_turn`: it must
+/// also be the first of the threads with equal times.
 bool is_next_in_call(Nanoseconds time, bool in_turn) {
   const VirtualTime::Look look = program_time.look(time);
   const bool seems_next =
@@ -65,8 +65,8 @@ void await(Nanoseconds time, bool in_turn) {
   }
 }
 
-/// How often others may disturb looks of a thread, one after another: some wait in loops of their
-/// own, which must not hold time up.
+/// Most consecutive looks of a thread that other threads disturb: a thread that waits in a loop
+/// must not stop time.
 constexpr int most_disturbed = 100;
 thread_local constinit int disturbed = 0;
 
@@ -75,9 +75,9 @@ thread_local constinit int disturbed = 0;
 bool has_card() { return program_time.has_started(); }
 
 bool is_next(Nanoseconds time) {
-  // Threads are looked at one after another. A thread that was seen to wait may be woken before the
-  // next is seen, by one that waits then itself: what was seen counts only if nobody acted
-  // meanwhile.
+  // Threads are read one after another. A thread that was seen waiting may be woken before the next
+  // thread is read, by a thread that then waits itself. So the result counts only if no thread
+  // acted meanwhile.
   const std::int64_t activity = program_time.activity_before(time);
   const bool seems_next = program_time.earliest_other() >= time && deadlines.earliest() >= time &&
                           cards_are_beyond(time);
@@ -108,7 +108,7 @@ void forget_cards() {
 using namespace isthmus::card;
 using namespace isthmus::card::clock;
 
-// The shim looks for these names (emulation/shim/clock.cpp), and says there what each does.
+// The shim finds these functions by name; emulation/shim/clock.hpp documents each.
 
 ISTHMUS_INTERPOSED int isthmus_clock_is_there() { return is_virtual() ? 1 : 0; }
 

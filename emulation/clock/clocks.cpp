@@ -1,5 +1,4 @@
 // The calls by which programs read clocks.
-#include <sys/syscall.h>
 #include <sys/time.h>
 #include <sys/timeb.h>
 #include <sys/times.h>

@@ -1,13 +1,12 @@
 // The last call of XRT or OpenCL that the program made, in a file that outlives the program.
 #pragma once
 
-#include <cstddef>
 #include <cstdint>
 #include <string_view>
 
 namespace isthmus::card::clock {
 
-/// Calls that are noted. `last_call.cpp` has the text of each, in this order.
+/// Calls that the library notes. `last_call.cpp` has the text of each, in this order.
 // Words, for Python reads them too. NOLINTNEXTLINE(performance-enum-size)
 enum class ApiCall : std::uint32_t {
   load_xclbin,

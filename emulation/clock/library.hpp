@@ -1,4 +1,4 @@
-// What the parts of the library share in a process.
+// State of the clock's library in a process, which its parts share.
 #pragma once
 
 #include <pthread.h>
@@ -18,14 +18,14 @@ namespace isthmus::card::clock {
 
 /// Whether the session has a virtual clock; set before the program's own code runs.
 bool is_virtual();
-/// The session's page, null without one.
+/// Returns the session's page; null without a session.
 process::Page* page();
 
 Nanoseconds real_time(clockid_t clock);
-/// Returns at once when `duration` is none.
+/// Sleeps in real time; returns at once if `duration` is not above 0.
 void really_sleep(Nanoseconds duration);
 
-/// Times until which threads of the program wait, monotonic.
+/// Deadlines of the program's threads, on the monotonic clock.
 class Deadlines {
  public:
   static constexpr Nanoseconds none = std::numeric_limits<Nanoseconds>::max();
@@ -33,17 +33,17 @@ class Deadlines {
   struct Wait {
     pid_t thread = 0;  ///< 0: free
     Nanoseconds deadline = 0;
-    /// Of a condition: the wait ends once it is locked.
+    /// Mutex of a wait for a condition: the wait ends once the mutex is locked.
     const pthread_mutex_t* mutex = nullptr;
   };
 
-  /// The wait, by which it is removed; beyond 256 waits there is none.
+  /// Adds a wait, and returns it for `remove`; null beyond 256 waits.
   Wait* add(Nanoseconds deadline, const pthread_mutex_t* mutex);
   void remove(Wait& wait);
-  /// Waits that cannot end because another thread holds their mutex do not count: nothing happens
-  /// there before that thread goes on, which counts itself.
+  /// Returns the earliest deadline. Waits whose mutex another thread holds do not count: they
+  /// cannot end before that thread, which counts, goes on.
   [[nodiscard]] Nanoseconds earliest();
-  /// In the child of a fork, which has no other thread.
+  /// Removes all waits: for the child of a fork, which has no other thread.
   void clear();
 
  private:
@@ -54,8 +54,8 @@ class Deadlines {
 extern constinit VirtualTime program_time;
 extern constinit Deadlines deadlines;
 
-/// Times at which threads did what others may have waited for, by the address of a condition, a
-/// mutex, a semaphore, a futex or a thread. Several may share a place: a time is then too late.
+/// Times at which threads signalled, by the address of a condition, a mutex, a semaphore, a futex
+/// or a thread. Two addresses may share a place: then a time may be too late.
 class Stamps {
  public:
   void put(const void* place, Nanoseconds time);
@@ -67,32 +67,32 @@ class Stamps {
 };
 extern constinit Stamps stamps;
 
-/// The calling thread does what others may wait for at `place`.
+/// Notes that the calling thread signals `place`.
 void tell_others(const void* place);
-/// It waited for something at `place`, or found it done.
+/// Raises the calling thread's time to the last signal of `place`, after a wait for it.
 void follow_others(const void* place);
 
-/// The calling thread counts from now on, in its place, until it ends, however that is.
+/// Registers the calling thread until it ends, however it ends.
 void begin_thread(Role role, Nanoseconds began, VirtualTime::Thread* place = nullptr);
-/// Where the end of a thread is told.
+/// Returns the place at which the end of a thread is signalled.
 const void* place_of(pthread_t thread);
 
-/// Clocks that are kept: wall clocks, not those of processor time.
+/// Whether a clock shows virtual time: wall clocks do, clocks of processor time do not.
 bool keeps(clockid_t clock);
-/// A kept clock for the calling thread.
+/// Returns the virtual time of such a clock for the calling thread.
 Nanoseconds clock_now(clockid_t clock);
 
-/// A card is opened by this process: from now on it has a time of its own.
+/// Starts virtual time, when this process opens its first card.
 void start_time();
-/// Whether it has; before, its clocks are real.
+/// Whether virtual time has started; before, clocks are real.
 bool has_card();
 /// Whether a kernel of this process runs.
 bool kernel_runs();
-/// Whether nothing of the program happens before `time`, so that the calling thread may go there:
-/// threads compute no more or have come so far, kernels that end before are seen to have ended, and
-/// nobody's deadline is before.
+/// Whether nothing of the program happens before `time`, so that the calling thread may advance to
+/// it: no thread computes with an earlier time, the ends of earlier kernels were seen, and no
+/// deadline is earlier.
 bool is_next(Nanoseconds time);
-/// In the child of a fork, which has no card.
+/// Removes all cards: for the child of a fork, which has no card.
 void forget_cards();
 
 }  // namespace isthmus::card::clock

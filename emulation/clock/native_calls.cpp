@@ -1,9 +1,7 @@
 // Stands in front of calls of XRT's native API: notes the last one, and looks for mistakes in the
 // arguments that a program gives to its kernels.
-#include <array>
 #include <cstddef>
 #include <cstdint>
-#include <string_view>
 
 #include "host_events.hpp"
 #include "last_call.hpp"

@@ -9,9 +9,7 @@
 #include <csignal>
 #include <cstdio>
 #include <cstdlib>
-#include <cstring>
 #include <span>
-#include <utility>
 
 #include "library.hpp"
 #include "of_xrt.hpp"

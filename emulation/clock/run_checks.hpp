@@ -1,4 +1,4 @@
-// What a program sets of its kernels' arguments by XRT's native API, and mistakes in that.
+// Checks of the arguments that a program sets by XRT's native API.
 #pragma once
 
 #include <cstddef>
@@ -7,23 +7,24 @@
 
 namespace isthmus::card::clock {
 
-/// The program has made a kernel; `kernel` is the xrt::kernel.
+/// Notes that the program has made a kernel; `kernel` is the xrt::kernel.
 void know_kernel(const void* kernel, std::string_view name);
-/// The program has made a run, the xrt::run, of the xrt::kernel.
+/// Notes that the program has made a run (xrt::run) of the xrt::kernel.
 void know_run(const void* run, const void* kernel);
-/// Name of a run's kernel, "?" where it is not known.
+/// Returns the name of a run's kernel; "?" if it is not known.
 std::string_view kernel_of(const void* run);
 
-/// The program sets an argument to a value, or to a buffer. Tells of one of the other kind.
+/// Notes that the program sets an argument to a value, or to a buffer. Warns if the argument is of
+/// the other kind.
 void check_value(const void* run, std::uint64_t index, const void* value, std::size_t bytes);
 void check_buffer(const void* run, std::uint64_t index, std::uint64_t buffer_bytes);
-/// The same, unchecked: by XRT's OpenCL, which checks its arguments.
+/// The same without a check, for XRT's OpenCL, which checks its arguments.
 void note_set(const void* run, std::uint64_t index);
-/// The program starts a run: tells of values that were never set.
+/// Warns, when the program starts a run, of values that were never set.
 void check_start(const void* run);
-/// The start has succeeded, or the program has waited for the run.
+/// Notes that the start has succeeded, or that the program has waited for the run.
 void set_running(const void* run, bool running);
-/// The start has failed: tells the user if the run was started before, and nobody has waited.
+/// Warns, when the start has failed, if the run was started before and the program has not waited.
 void check_failed_start(const void* run);
 
 }  // namespace isthmus::card::clock

@@ -25,7 +25,7 @@ namespace {
 
 using Text = std::array<char, 128>;
 
-/// The beginning of what the system tells of a thread; empty where it tells nothing.
+/// Returns the beginning of a thread's file in /proc; empty if it cannot be read.
 Text told(pid_t thread, const char* what) {
   std::array<char, 64> path{};
   std::snprintf(path.data(), path.size(), "/proc/self/task/%d/%s", thread, what);

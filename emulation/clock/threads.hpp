@@ -1,4 +1,4 @@
-// What the system says of threads.
+// Queries of the system about threads.
 #pragma once
 
 #include <sys/types.h>
@@ -9,10 +9,11 @@ namespace isthmus::card::clock {
 
 pid_t this_thread();
 Nanoseconds processor_time(pid_t thread);
-/// Runs or could run, or waits for a disk.
+/// Whether a thread runs or could run, or waits for a disk.
 bool runs(pid_t thread);
-/// Waits in another system call than a futex: what ends it may come from outside, as input does, or
-/// the end of a process. A pipe between threads counts, too. False where the system does not tell.
+/// Whether a thread waits in a system call other than futex: an event from outside may end the
+/// wait, such as input or the end of a process. A pipe between threads counts, too. False if
+/// unknown.
 bool waits_outside(pid_t thread);
 
 }  // namespace isthmus::card::clock

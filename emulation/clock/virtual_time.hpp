@@ -1,6 +1,6 @@
-// The program's time. Each of its threads has one: computing advances it by the processor time that
-// it takes, and waiting for the card, for another thread or until a deadline sets it to when that
-// was over. Wall time is no part of it, so other work on the machine does not show.
+// The program's virtual time. Each thread has its own time. Computing advances it by the processor
+// time that it takes. A wait for the card, for another thread or until a deadline sets it to the
+// end of the wait. Wall time does not advance it, so other work on the machine does not show.
 #pragma once
 
 #include <sys/types.h>
@@ -9,32 +9,31 @@
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
-#include <ctime>
 #include <limits>
 
 namespace isthmus::card::clock {
 
 using Nanoseconds = std::int64_t;
 
-/// What a thread is there for.
+/// Purpose of a thread.
 enum class Role : std::uint8_t {
   program,  ///< the program's own
-  runtime,  ///< XRT's: calls what the program asks it to call, so it counts as the program's
-  shim      ///< our shim's: runs kernels, and looks after cards in real time
+  runtime,  ///< XRT's: it runs callbacks of the program, so it counts as the program's
+  shim      ///< our shim's: runs kernels, and advances cards in real time
 };
 
-/// What a thread does, as far as others have to wait for it.
+/// State of a thread, as far as other threads have to wait for it.
 enum class Doing : std::uint8_t {
-  unknown,  ///< computes, or waits for something: its state in the system says which
+  unknown,  ///< computes or waits: its state in /proc says which
   leaving,  ///< is in a call into a card, and does nothing before its `goal`
-  waiting   ///< waits until a deadline or for somebody: computing meanwhile is none of its own
+  waiting   ///< waits until a deadline or for a thread: computing meanwhile does not count
 };
 
-/// What the system says of a thread.
+/// Queries of the system about a thread.
 struct System {
   Nanoseconds (*processor_time)(pid_t thread);
   bool (*runs)(pid_t thread);           ///< or could run, or waits for a disk
-  bool (*waits_outside)(pid_t thread);  ///< for what may come from outside
+  bool (*waits_outside)(pid_t thread);  ///< for an event from outside the program
   pid_t (*this_thread)();
 };
 
@@ -46,8 +45,8 @@ class VirtualTime {
 
   explicit constexpr VirtualTime(System system) : system_(system) {}
 
-  /// Time begins at `now`, for all threads. Before, there is none. Computing takes no time up to
-  /// `free` at a stretch.
+  /// Starts virtual time at `now`, for all threads. Up to `free` of computing at a stretch takes no
+  /// time.
   void start(Nanoseconds now, Nanoseconds free);
   [[nodiscard]] bool has_started() const { return started_; }
 
@@ -55,9 +54,9 @@ class VirtualTime {
     std::atomic<pid_t> id = 0;  ///< 0: free, negative: not yet known
     Role role = Role::program;
     Doing doing = Doing::unknown;
-    bool counts = true;                  ///< what it computes
-    std::atomic<bool> in_slice = false;  ///< of a wait without a deadline
-    /// The condition for which it waits without a deadline, until somebody signals that.
+    bool counts = true;                  ///< computing advances its time
+    std::atomic<bool> in_slice = false;  ///< it is in a slice of a wait without a deadline
+    /// The condition for which it waits without a deadline, until a thread signals it.
     std::atomic<void*> parked = nullptr;
     /// The same, until the wait is over: a signal before the wait has begun is lost.
     std::atomic<void*> waits_for = nullptr;
@@ -66,68 +65,69 @@ class VirtualTime {
     Nanoseconds goal = 0;
     Nanoseconds seen = 0;
   };
-  /// A place for a thread that is going to be started: until it runs it counts as one that does.
-  /// Null where there is none left.
+  /// Returns a place for a thread that is about to start. From now on it counts as running. Null if
+  /// no place is left.
   Thread* reserve(Role role, Nanoseconds began);
-  /// It was not started.
+  /// Frees the place of a thread that was not started.
   void release(Thread* reserved);
-  /// The calling thread is one of the program's, from `began` on, in the place that it has.
+  /// Registers the calling thread from `began` on, in its reserved place if it has one.
   void add(Role role, Nanoseconds began, Thread* reserved = nullptr);
-  /// It ends; its time.
+  /// Removes the calling thread at its end; returns its time.
   Nanoseconds remove();
-  /// After a fork only the caller is left.
+  /// Removes all threads except the caller: for the child of a fork.
   void keep_only_this();
   [[nodiscard]] static Role role();
 
-  /// Time of the calling thread. It stands still in a call, while it waits, and for XRT's threads.
+  /// Returns the calling thread's time. It stands still in a call, in a wait, and for XRT's
+  /// threads.
   Nanoseconds now();
-  /// What the calling thread has last seen of its time.
+  /// Returns the calling thread's time as `now` returned it last.
   static Nanoseconds seen();
-  /// It is at least `time`: another thread did something then that this one waited for.
+  /// Raises the calling thread's time to `time`, when the thread that it waited for acted.
   void raise(Nanoseconds time);
 
   /// Sets whether computing advances the calling thread's time from now on. Returns whether it did
   /// before.
   bool count(bool counts);
 
-  /// A call into a card, or a wait, begins: its time.
+  /// Begins a call into a card, or a wait; returns its time.
   Nanoseconds enter(Doing what);
-  /// The thread does nothing before `goal`.
+  /// Says that the calling thread does nothing before `goal`.
   void aim(Nanoseconds goal);
-  /// The call or the wait is over at `time`; threads that wait are there, too.
+  /// Ends the call or the wait at `time`; threads that wait are brought to `time`, too.
   void leave(Nanoseconds time);
-  /// The wait was given up where it began, or where others brought it.
+  /// Ends the wait without a new time.
   void abandon();
 
-  /// Up to when nothing is done by other threads of the program: the least time of one that runs,
-  /// or is in a call.
+  /// Returns the time up to which no other thread of the program acts: the least time of a thread
+  /// that runs, or is in a call.
   [[nodiscard]] Nanoseconds earliest_other();
-  /// Changes when another thread of the program does something before `time`: computes, or ends a
-  /// wait or a call. Threads that wait in slices, and look now and then, do nothing by that.
+  /// Returns a number that changes when another thread of the program acts before `time`: computes,
+  /// or ends a wait or a call. Looks of threads that wait in slices do not count.
   [[nodiscard]] std::int64_t activity_before(Nanoseconds time);
-  /// `earliest_other` and `activity_before` at once. `first`: the caller is to act before all
-  /// others that may act at `time` or before: of several that wait there, in the order of their
-  /// places, which is that of their start.
+  /// Result of `earliest_other` and `activity_before` at once. `first`: the caller acts before all
+  /// other threads that may act up to `time`. Threads with equal times act in the order of their
+  /// places, which is the order of their starts.
   struct Look {
     Nanoseconds earliest = never;
     std::int64_t activity = 0;
     bool first = false;
   };
   [[nodiscard]] Look look(Nanoseconds time);
-  /// The calling thread waits without a deadline, and looks now and then: a slice of that begins,
-  /// or ends, as the thread was woken or looks. They take no lock, which many threads would want.
+  /// Begins and ends a slice of the calling thread's wait without a deadline. `woken`: a signal
+  /// ended the slice. Neither takes the lock, for which many threads would compete.
   static void begin_slice();
   void end_slice(bool woken);
 
-  /// The calling thread waits without a deadline until somebody signals this condition, or no
-  /// longer does (null). So nobody has to ask the system whether it runs.
+  /// Says that the calling thread waits without a deadline until this condition is signalled; null:
+  /// no longer. So other threads need not read from /proc whether it runs.
   static void park(void* condition);
-  /// Somebody signals a condition: threads that wait for it may go on.
+  /// Says that a condition is signalled: threads that wait for it may go on.
   void unpark(const void* condition);
   /// Calls `wake` for each condition for which a thread of XRT waits without a deadline.
   void wake_runtime(void (*wake)(void* condition));
 
-  /// Whether all other threads wait for one another, as far as they say so, or the system.
+  /// Whether all other threads wait for one another, by their state here or in /proc.
   [[nodiscard]] bool others_wait();
   /// Whether another thread waits to leave a call.
   [[nodiscard]] bool others_leave();

@@ -1,4 +1,4 @@
-// What calls share by which programs wait for a while: they end when the program's time says so.
+// Waits with a deadline: they end when the program's virtual time reaches the deadline.
 #pragma once
 
 #include <pthread.h>
@@ -13,7 +13,8 @@ namespace isthmus::card::clock {
 
 inline constexpr Nanoseconds second = 1'000'000'000;
 inline constexpr Nanoseconds millisecond = 1'000'000;
-/// How long a wait goes on before it looks at the program's time again.
+/// Real time that a wait lasts before it looks at the virtual time again. Shorter slices while a
+/// kernel runs: the virtual time then advances in steps.
 inline constexpr Nanoseconds slice = 2 * millisecond;
 inline constexpr Nanoseconds slice_with_kernel = 100'000;
 inline constexpr Nanoseconds shortest_slice = 20'000;
@@ -33,8 +34,8 @@ inline timespec in_real_time(Nanoseconds duration, clockid_t clock = CLOCK_MONOT
   return as_timespec(real_time(clock) + duration);
 }
 
-/// Whether a wait has to follow the program's time: nothing else is there before a card is open,
-/// and the shim naps in real time.
+/// Whether a wait follows virtual time: it does once a card is open, except in the shim, which
+/// sleeps in real time.
 inline bool follows(const void* caller) {
   return has_card() && !in_shim(caller) && VirtualTime::role() != Role::shim;
 }
@@ -55,8 +56,8 @@ inline void give_back(void* place) {
   program_time.abandon();
 }
 
-/// Whether the program's time may go to a deadline now. Where nobody of the program waits for that,
-/// it takes as long in real time: what is waited for may come from elsewhere.
+/// Whether virtual time may advance to a deadline now. If no other thread waits for that, the wait
+/// takes as long in real time: its signal may come from outside the program.
 inline bool may_end(Nanoseconds deadline, Nanoseconds left_in_real_time) {
   return (left_in_real_time <= 0 || kernel_runs() || program_time.others_leave()) &&
          is_next(deadline);
@@ -80,8 +81,9 @@ void wait_in_slices(Nanoseconds began, Nanoseconds deadline, Wait& wait) {
   }
 }
 
-/// Waits in slices until `wait(duration)` says that it is over, or the program's time is there; at
-/// least once, for that gives a mutex up, or sees files that are ready. `mutex`: locked at its end.
+/// Waits in slices until `wait(duration)` returns true, or virtual time reaches the deadline. It
+/// waits at least once, which releases a mutex, or finds files that are ready. `mutex`: locked at
+/// the end.
 template <class Wait>
 void wait_until(Nanoseconds deadline, Wait wait, const pthread_mutex_t* mutex = nullptr) {
   const Nanoseconds began = program_time.enter(Doing::waiting);

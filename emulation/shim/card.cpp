@@ -33,6 +33,8 @@ using card::process::split;
 using std::chrono::milliseconds;
 
 constexpr std::uint64_t page_bytes = 4096;
+/// Longest buffer that a program may ask for: a multiple of pages is still a number of 64 bits.
+constexpr std::size_t most_bytes = std::size_t{1} << 62U;
 constexpr std::uint64_t femtoseconds_of_a_millisecond = 1'000'000'000'000;
 /// How long a thread sleeps before it looks again.
 constexpr std::chrono::microseconds shortest_nap{20};
@@ -101,23 +103,22 @@ void populate(std::byte* memory, std::size_t bytes) {
   }
 }
 
-/// Memory of zeros, in whole pages.
+/// Memory of zeros, in whole pages; null where the system has none.
 std::shared_ptr<void> host_memory(std::size_t bytes) {
   constexpr std::size_t from_heap = std::size_t{64} << 10U;  // mappings are limited in number
   const std::size_t mapped = whole_pages(bytes);
   if (mapped <= from_heap) {
     std::shared_ptr<void> made(std::aligned_alloc(page_bytes, mapped), &std::free);
-    if (!made) {
-      throw std::bad_alloc();
+    if (made) {
+      std::memset(made.get(), 0, mapped);
     }
-    std::memset(made.get(), 0, mapped);
     return made;
   }
   const int populated = is_populated(mapped) ? MAP_POPULATE : 0;
   void* const made = mmap(nullptr, mapped, PROT_READ | PROT_WRITE,
                           MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | populated, -1, 0);
   if (made == MAP_FAILED) {
-    throw std::bad_alloc();
+    return nullptr;
   }
   return {made, [mapped](void* memory) { munmap(memory, mapped); }};
 }
@@ -228,12 +229,12 @@ Card::~Card() {
   cards.erase(this);
 }
 
-/// Does an action at the calling thread's time, which its call takes.
+/// Does an action at the calling thread's time, which its call takes. A card without a bitstream
+/// has its memory.
 template <class Action>
 void Card::call(const Action& action) {
   if (!loaded_) {
-    action();
-    return;
+    load(before_bitstream_);
   }
   const bool has_clock = clock::is_there();
   const std::uint64_t entered = clock::enter();
@@ -374,6 +375,9 @@ unsigned Card::allocate(std::size_t bytes, unsigned flags, unsigned bank, Place 
     made.host = static_cast<std::byte*>(user);
     if (user == nullptr && where != Place::card_mapped) {
       made.own = host_memory(bytes);
+      if (!made.own) {
+        return;
+      }
       made.host = static_cast<std::byte*>(made.own.get());
     } else if (user != nullptr) {
       populate(made.host, bytes);
@@ -394,11 +398,8 @@ unsigned Card::allocate(std::size_t bytes, unsigned flags, unsigned bank, Place 
     number = next_number_++;
     buffers_.emplace(number, std::move(made));
   };
-  if (bytes == 0) {
+  if (bytes == 0 || bytes > most_bytes) {
     return no_buffer;
-  }
-  if (where != Place::command && !loaded_) {
-    load(before_bitstream_);
   }
   if (where == Place::command) {
     const std::scoped_lock guard(all_cards);
@@ -410,11 +411,16 @@ unsigned Card::allocate(std::size_t bytes, unsigned flags, unsigned bank, Place 
 }
 
 void Card::free(unsigned number) {
-  Buffer* const gone = buffer(number);
-  if (gone == nullptr) {
+  const Buffer* const found = buffer(number);
+  if (found == nullptr) {
     return;
   }
+  const bool is_command = found->place == Place::command;
   const auto release = [&] {
+    const Buffer* const gone = buffer(number);
+    if (gone == nullptr) {  // another thread has freed it meanwhile
+      return;
+    }
     if (gone->place != Place::command && loaded_) {
       used_.erase(gone->address);
       loaded_->host.remove(gone->address);
@@ -425,7 +431,7 @@ void Card::free(unsigned number) {
     }
     buffers_.erase(number);
   };
-  if (gone->place == Place::command) {
+  if (is_command) {
     const std::scoped_lock guard(all_cards);
     release();
   } else {
@@ -470,7 +476,11 @@ int Card::copy(unsigned to, unsigned from, std::size_t bytes, std::size_t to_off
                std::size_t from_offset) {
   const Buffer* const target = buffer(to);
   const Buffer* const source = buffer(from);
-  if (target == nullptr || source == nullptr) {
+  const auto holds = [bytes](const Buffer* one, std::size_t offset) {
+    return one != nullptr && one->place != Place::command && offset <= one->bytes &&
+           bytes <= one->bytes - offset;
+  };
+  if (!holds(target, to_offset) || !holds(source, from_offset)) {
     return EINVAL;
   }
   call([&] {
@@ -512,6 +522,8 @@ unsigned Card::import(int file) {
     here->file = own;
     loaded_->device.import(here->address, here->bytes, own);
     here->host = loaded_->device.memory(here->address, here->bytes).data();
+  } else {
+    close(own);
   }
   return number;
 }
@@ -648,7 +660,7 @@ int Card::unit_named(const std::string& name) const {
     std::string instance;
     std::uint64_t address = 0;
     if (words >> what >> kernel >> instance >> address && what == "kernel" &&
-        kernel + ':' + instance == name) {
+        kernel.append(":").append(instance) == name) {
       const auto& units = loaded_->design.units;
       const auto found = std::ranges::find(units, address);
       return found == units.end() ? -EINVAL : static_cast<int>(found - units.begin());
@@ -708,5 +720,10 @@ void Card::look() {
     });
   }
 }
+
+void Card::hold_all() { all_cards.lock(); }
+void Card::release_all() { all_cards.unlock(); }
+/// The mutex knows its owner by the parent's thread, so that the child cannot unlock it.
+void Card::release_all_in_child() { new (&all_cards) std::recursive_mutex; }
 
 }  // namespace isthmus::shim

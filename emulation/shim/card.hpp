@@ -122,6 +122,10 @@ class Card {
   static void end_all();
   /// Does what is due on cards for which no thread waits; called now and then.
   static void look();
+  /// Around a fork: no other thread works with a card meanwhile, so that the child finds all whole.
+  static void hold_all();
+  static void release_all();
+  static void release_all_in_child();
 
  private:
   struct Loaded;

@@ -13,7 +13,7 @@ Function* found(const char* name) noexcept {
   return reinterpret_cast<Function*>(dlsym(RTLD_DEFAULT, name));
 }
 
-// emulation/clock/calls_of_shim.cpp has them.
+// emulation/clock/calls.cpp defines these functions.
 const auto is_there_ = found<int()>("isthmus_clock_is_there");
 const auto open_ = found<void(CardSlot*)>("isthmus_clock_open");
 const auto close_ = found<void(CardSlot*)>("isthmus_clock_close");

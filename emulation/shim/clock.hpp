@@ -1,4 +1,4 @@
-// The virtual clock of the program, as the shim tells it of calls into cards and waits for them.
+// The shim's calls of the virtual clock: they report calls into cards and waits for cards.
 // `libisthmus_clock.so` is preloaded by `card exec`; without it a card has simulated time alone.
 #pragma once
 
@@ -13,26 +13,25 @@ using Femtoseconds = std::uint64_t;
 
 /// Whether the program has a virtual clock.
 bool is_there();
-/// A card is used from now on, or no longer: its slot of the page.
+/// Registers a card by its slot of the page; `close` removes it.
 void open(card::process::CardSlot& slot);
 void close(card::process::CardSlot& slot);
 
-/// The calling thread's time, at which its call into a card begins. It returns once no other thread
-/// can begin a call earlier in the program's time.
+/// Begins a call into a card; returns the calling thread's time. It returns once no other thread
+/// can begin a call at an earlier simulated time.
 Femtoseconds enter();
-/// Tells the card in its slot how far its time may go on within the call that began at `began`.
+/// Writes into the slot how far the card's time may advance in the call that began at `began`.
 void tell(card::process::CardSlot& slot, Femtoseconds began);
-/// The calling thread waits for what happens at `time`.
+/// Says that the calling thread waits for an event at `time`.
 void aim(Femtoseconds time);
-/// The calling thread waits for what nobody has timed.
+/// Says that the calling thread waits for an event without a known time.
 void aim_at_nothing();
-/// Whether nothing that happens before `time`, at which the calling thread aims, is left to be
-/// done.
+/// Whether no event before `time`, for which the calling thread waits, is left to be done.
 bool reaches(Femtoseconds time);
-/// As `reaches`, for a thread that is not the program's.
+/// As `reaches`, for the helper thread.
 bool is_next(Femtoseconds time);
-/// The call ends at `time`; returns when nothing of the program can happen earlier. The calling
-/// thread may have `reached` that time before.
+/// Ends the call at `time`. Returns when no thread of the program can act earlier. `reached`: the
+/// calling thread has waited for that already.
 void leave(Femtoseconds time, bool reached = false);
 
 }  // namespace isthmus::shim::clock

@@ -4,7 +4,6 @@
 #include <array>
 #include <cstring>
 #include <ranges>
-#include <span>
 #include <utility>
 
 namespace isthmus::shim {
@@ -111,7 +110,7 @@ void Commands::advance(std::uint64_t time, std::optional<std::uint64_t> waits) {
     }
     for (const auto& [unit, command] : running_) {
       if (device_->end_of((*units_)[unit]) == *now) {
-        // What a thread waits for is time that its call takes; that of a start is told already.
+        // The wait counts as time of the thread's call; that of a start is counted already.
         const std::uint64_t since = waits ? later(*waits, last_start_) : *now;
         set_now(is_before(since, *now) ? since : *now);
         meter_->slot().alone = 1;

@@ -1,5 +1,5 @@
-// The card's command queue: it starts kernels in the order of their commands, one after another, as
-// a board's driver does. What happens there has a simulated time, and is done in this order.
+// The card's command queue. It starts kernels in the order of their commands, as a board's driver
+// does. Each start and end has a simulated time, and is done in the order of these times.
 #pragma once
 
 #include <cstddef>
@@ -25,7 +25,7 @@ inline constexpr std::uint32_t state_completed = 4;
 struct Command {
   std::uint32_t* header = nullptr;  ///< of the command's packet; its lowest bits are its state
   std::shared_ptr<void> packet;     ///< keeps the packet, which the program may free before the end
-  std::vector<std::size_t> units;   ///< which may run it
+  std::vector<std::size_t> units;   ///< compute units that may run it
   std::vector<std::byte> registers;  ///< from offset 0 on
   std::uint64_t given = 0;           ///< simulated time, femtoseconds modulo 2^64
 };
@@ -39,15 +39,16 @@ class Commands {
   /// A program that destroys a run may use the run's packet for another one while the kernel still
   /// runs: the packet is the newer command's then.
   void give(Command command);
-  /// When the next thing happens that has a time. Nothing where no command is left, or where all
-  /// that run wait for what nobody has timed.
+  /// Returns the time of the next start or end. Nothing where no command is left, or where each
+  /// running kernel waits without a known end.
   [[nodiscard]] std::optional<std::uint64_t> next();
-  /// Does all that happens up to `time`. A thread that `waits` since then has the time of the card.
+  /// Does all starts and ends up to `time`. `waits`: since when the calling thread waits for the
+  /// card; the time from then on counts as its call's.
   void advance(std::uint64_t time, std::optional<std::uint64_t> waits = std::nullopt);
-  /// Looks after kernels whose end nobody has timed.
+  /// Reads the status of kernels without a known end.
   void look();
   [[nodiscard]] bool any() const { return !queue_.empty() || !running_.empty(); }
-  /// Commands that have ended since the last call.
+  /// Returns how many commands have ended since the last call.
   int take_ended() { return std::exchange(ended_, 0); }
   [[nodiscard]] bool any_ended() const { return ended_ > 0; }
   /// Sets the card's clock.
@@ -74,12 +75,12 @@ class Commands {
   std::deque<Command> queue_;
   std::map<std::size_t, Command> running_;            ///< by unit
   std::unordered_set<const std::uint32_t*> packets_;  ///< of commands that have not ended
-  /// The last start is over: commands start one after another.
+  /// End of the last start: the next start begins no earlier.
   std::optional<std::uint64_t> last_start_;
   int ended_ = 0;
 };
 
-/// Whether one simulated time is before another, though both may have wrapped.
+/// Whether a simulated time is before another; both may have wrapped.
 inline bool is_before(std::uint64_t one, std::uint64_t other) {
   return static_cast<std::int64_t>(one - other) < 0;
 }

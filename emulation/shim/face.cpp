@@ -1,5 +1,5 @@
-// The face of XRT 2.ISTHMUS_XRT: the objects by which libxrt_coreutil finds a shim, and the C
-// functions by which XRT's OpenCL reaches it (up to 2.17) and programs do.
+// The interface to XRT 2.ISTHMUS_XRT: the objects through which libxrt_coreutil calls a shim, and
+// the C functions that XRT's OpenCL (up to 2.17) and programs call.
 #include <unistd.h>
 
 #include <algorithm>
@@ -10,11 +10,9 @@
 #include <map>
 #include <memory>
 #include <mutex>
-#include <optional>
 #include <span>
 #include <string>
 #include <system_error>
-#include <tuple>
 #include <utility>
 #include <vector>
 
@@ -28,8 +26,12 @@ namespace shim = isthmus::shim;
 using shim::Card;
 using xrt_core::query::key_type;
 
-/// A card, as each call of xclOpen gives it anew: users of one card share its model. XRT finds its
-/// part of the card by the address of this.
+/// Clock of kernels that XRT's queries return, in MHz: `DATA_MHZ` (xclbin/kinds.py). The time of a
+/// kernel is by the board's `kernel.clock_MHz`.
+constexpr unsigned short kernel_megahertz = 300;
+
+/// A handle of a card: each call of xclOpen returns a new handle, and handles of a card share its
+/// model. XRT finds its own object of the card by this handle's address.
 struct Opened {
   explicit Opened(unsigned index);
   std::shared_ptr<Card> card;
@@ -49,6 +51,24 @@ std::shared_ptr<Card> shared_card(unsigned index) {
 }
 
 Card& card_of(void* handle) { return *static_cast<Opened*>(handle)->card; }
+
+/// The card of a handle, for an object that may live longer than the handle: a program's static
+/// buffers and kernels outlive the card that it closes. A closed card has freed its buffers.
+std::weak_ptr<Card> while_open(void* handle) {
+  return handle == nullptr ? std::weak_ptr<Card>() : static_cast<Opened*>(handle)->card;
+}
+
+void free_if_open(const std::weak_ptr<Card>& card, unsigned bo) {
+  if (const auto open = card.lock()) {
+    open->free(bo);
+  }
+}
+
+void close_kernel_if_open(const std::weak_ptr<Card>& card) {
+  if (const auto open = card.lock()) {
+    open->close_kernel();
+  }
+}
 
 xrt_core::device& device_of(void* handle) { return *static_cast<Opened*>(handle)->device; }
 
@@ -95,7 +115,7 @@ shim::Place place_of(unsigned flags) {
   return (flags & flag_host_only) != 0 ? shim::Place::host : shim::Place::card;
 }
 
-/// The start of a kernel that a packet asks for.
+/// Returns the kernel's start that a packet requests.
 shim::Command command_of(Packet& packet, const shim::Buffer& buffer) {
   constexpr unsigned units_of_a_mask = 32;
   const std::size_t masks = 1 + further_masks_of(packet.header);
@@ -136,11 +156,23 @@ int execute(void* handle, unsigned bo) {
     return EINVAL;
   }
   auto& packet = *reinterpret_cast<Packet*>(buffer->host);
+  const std::size_t words = words_of(packet.header);
+  if (words <= further_masks_of(packet.header) ||
+      (1 + words) * sizeof packet.header > buffer->bytes) {
+    return EINVAL;
+  }
   if (opcode_of(packet.header) != opcode_start) {  // others configure what this card does without
     packet.header = (packet.header & ~shim::state_mask) | shim::state_completed;
     return 0;
   }
   return card_of(handle).submit(command_of(packet, *buffer));
+}
+
+/// A part of the host's side of a buffer; null where the buffer has no such part.
+std::byte* part_of(void* handle, unsigned bo, std::size_t size, std::size_t offset) {
+  const auto* buffer = card_of(handle).buffer(bo);
+  const bool has = buffer != nullptr && offset <= buffer->bytes && size <= buffer->bytes - offset;
+  return has ? buffer->host + offset : nullptr;
 }
 
 int properties(void* handle, unsigned bo, xrt_core::BufferProperties* to) {
@@ -227,7 +259,7 @@ void describe(void* handle, DeviceInfo& info) {
   info.banks = static_cast<unsigned short>(card.banks());
   info.memory_bytes = card.bytes();
   info.free_bytes = card.bytes();
-  info.megahertz[0] = 300;
+  info.megahertz[0] = kernel_megahertz;
 }
 
 std::size_t nanoseconds(void* handle) {
@@ -261,8 +293,8 @@ class SharedFile final : public xrt_core::shared_handle {
 
 class BufferObject final : public xrt_core::buffer_handle {
  public:
-  BufferObject(void* handle, unsigned bo) : handle_(handle), bo_(bo) {}
-  ~BufferObject() override { card_of(handle_).free(bo_); }
+  BufferObject(void* handle, unsigned bo) : handle_(handle), card_(while_open(handle)), bo_(bo) {}
+  ~BufferObject() override { free_if_open(card_, bo_); }
   std::unique_ptr<xrt_core::shared_handle> share() const override {
     return std::make_unique<SharedFile>(::share(handle_, bo_));
   }
@@ -290,6 +322,7 @@ class BufferObject final : public xrt_core::buffer_handle {
 
  private:
   void* handle_;
+  std::weak_ptr<Card> card_;
   unsigned bo_;
 };
 
@@ -311,7 +344,7 @@ void start(void* handle, const xrt_core::buffer_handle* command) {
 
 class Context final : public xrt_core::hwctx_handle {
  public:
-  explicit Context(void* handle) : handle_(handle) {}
+  explicit Context(void* handle) : handle_(handle), card_(while_open(handle)) {}
   BufferPointer alloc_bo(void* user, std::size_t size, std::uint64_t flags) override {
     return allocated(handle_, user, size, flags);
   }
@@ -326,11 +359,12 @@ class Context final : public xrt_core::hwctx_handle {
     card_of(handle_).open_kernel();
     return unit;
   }
-  void close_cu_context(xrt_core::cuidx_type /*unit*/) override { card_of(handle_).close_kernel(); }
+  void close_cu_context(xrt_core::cuidx_type /*unit*/) override { close_kernel_if_open(card_); }
   void exec_buf(xrt_core::buffer_handle* command) override { start(handle_, command); }
 
  private:
   void* handle_;
+  std::weak_ptr<Card> card_;
 };
 #endif
 
@@ -348,7 +382,10 @@ class Query : public xrt_core::query::request {
 class Device : public xrt_core::device {
  public:
   Device(void* handle, unsigned index)
-      : xrt_core::device(index), handle_(handle), index_(static_cast<std::uint16_t>(index)) {}
+      : xrt_core::device(index),
+        handle_(handle),
+        card_(while_open(handle)),
+        index_(static_cast<std::uint16_t>(index)) {}
 
   void* get_device_handle() const override { return handle_; }
   [[nodiscard]] std::uint16_t index() const { return index_; }
@@ -358,7 +395,7 @@ class Device : public xrt_core::device {
     card().open_kernel();
   }
   void close_context(const unsigned char* /*uuid*/, unsigned /*unit*/) override {
-    card().close_kernel();
+    close_kernel_if_open(card_);
   }
 #if ISTHMUS_BUFFERS_ARE_OBJECTS
   BufferPointer alloc_bo(std::size_t size, std::uint64_t flags) override {
@@ -383,7 +420,7 @@ class Device : public xrt_core::device {
   unsigned alloc_user_bo(void* user, std::size_t size, unsigned flags) override {
     return allocate(handle_, user, size, flags);
   }
-  void free_bo(unsigned bo) override { card().free(bo); }
+  void free_bo(unsigned bo) override { free_if_open(card_, bo); }
   int export_bo(unsigned bo) const override { return share(handle_, bo); }
   unsigned import_bo(int file) override { return import(handle_, file); }
   void close_export_handle(int file) override { ::close(file); }
@@ -436,6 +473,7 @@ class Device : public xrt_core::device {
   const xrt_core::query::request& lookup_query(key_type key) const override;
 
   void* handle_;
+  std::weak_ptr<Card> card_;
   std::uint16_t index_;
 };
 
@@ -456,7 +494,8 @@ const xrt_core::query::request& Device::lookup_query(key_type key) const {
     all.try_emplace(key_type::nodma, [](Of) { return Answer(std::uint32_t{0}); });
     all.try_emplace(key_type::kds_numcdmas, [](Of) { return Answer(std::uint32_t{0}); });
     all.try_emplace(key_type::interface_uuids, [](Of) { return Answer(Texts()); });
-    all.try_emplace(key_type::clock_freqs_mhz, [](Of) { return Answer(Texts(4, "300")); });
+    all.try_emplace(key_type::clock_freqs_mhz,
+                    [](Of) { return Answer(Texts(4, std::to_string(kernel_megahertz))); });
     return all;
   }();
   const auto found = known.find(key);
@@ -557,12 +596,20 @@ ISTHMUS_OF_XRT int xclSyncBO(void* handle, unsigned bo, int direction, std::size
 }
 ISTHMUS_OF_XRT std::size_t xclWriteBO(void* handle, unsigned bo, const void* from, std::size_t size,
                                       std::size_t offset) {
-  std::memcpy(card_of(handle).map(bo) + offset, from, size);
+  std::byte* const to = part_of(handle, bo, size, offset);
+  if (to == nullptr) {
+    return -EINVAL;
+  }
+  std::memcpy(to, from, size);
   return 0;
 }
 ISTHMUS_OF_XRT std::size_t xclReadBO(void* handle, unsigned bo, void* to, std::size_t size,
                                      std::size_t offset) {
-  std::memcpy(to, card_of(handle).map(bo) + offset, size);
+  const std::byte* const from = part_of(handle, bo, size, offset);
+  if (from == nullptr) {
+    return -EINVAL;
+  }
+  std::memcpy(to, from, size);
   return 0;
 }
 ISTHMUS_OF_XRT int xclCopyBO(void* handle, unsigned to, unsigned from, std::size_t size,

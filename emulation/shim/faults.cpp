@@ -1,17 +1,16 @@
 #include "faults.hpp"
 
-#include <sys/syscall.h>
 #include <unistd.h>
 
 #include <array>
 #include <csignal>
-#include <cstring>
 #include <ctime>
 #include <string_view>
 
 namespace isthmus::shim {
 namespace {
 
+/// Time between SIGTERM and SIGKILL, for the program's own handlers.
 constexpr std::timespec grace{.tv_sec = 3, .tv_nsec = 0};
 constexpr std::array crashes = {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGABRT};
 
@@ -37,7 +36,7 @@ std::string_view name_of(int signal) {
   }
 }
 
-/// Async-signal-safe calls alone.
+/// A signal handler: it calls async-signal-safe functions only.
 void on_crash(int signal, siginfo_t* what, void* context) {
   if (in_kernel > 0) {
     write_all("isthmus: emulated card: a kernel crashed (");

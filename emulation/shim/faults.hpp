@@ -1,4 +1,4 @@
-// What ends the program: a call that the card cannot answer, and a kernel that crashes.
+// Ends the program when the card cannot answer a call, or a kernel crashes.
 #pragma once
 
 #include <exception>
@@ -7,12 +7,12 @@
 
 namespace isthmus::shim {
 
-/// Tells the user a line.
+/// Writes a line to stderr.
 void say(const std::string& text);
 /// Ends the program by SIGTERM, and after a while by SIGKILL.
 [[noreturn]] void end_program();
 
-/// Does an action; what it throws is told, and ends the program.
+/// Does an action. An exception is written to stderr and ends the program.
 template <class Action>
 auto guarded(const Action& action) {
   try {
@@ -25,7 +25,8 @@ auto guarded(const Action& action) {
   end_program();
 }
 
-/// Between the two this thread runs a kernel's function: a crash is told and ends the program.
+/// Enclose the call of a kernel's function: a crash of this thread in between is written to stderr,
+/// and ends the program.
 void enter_kernel();
 void leave_kernel();
 

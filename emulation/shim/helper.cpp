@@ -15,6 +15,7 @@
 namespace isthmus::shim {
 namespace {
 
+/// Pause of the helper thread between two looks at the cards, in real time.
 constexpr std::timespec between_looks{.tv_sec = 0, .tv_nsec = 2'000'000};
 
 std::atomic<bool> is_there = false;
@@ -41,6 +42,12 @@ void* help(void* /*none*/) {
 }  // namespace
 
 void start_helper() {
+  static const bool forks = pthread_atfork(&Card::hold_all, &Card::release_all, [] {
+                              Card::release_all_in_child();
+                              is_there = false;
+                              began = std::chrono::nanoseconds::zero();
+                            }) == 0;
+  static_cast<void>(forks);
   if (is_there.exchange(true)) {
     return;
   }
@@ -49,8 +56,6 @@ void start_helper() {
     pthread_detach(thread);
   }
 }
-
-void forget_helper() { is_there = false; }
 
 void WatchByHelper::begin(const std::string& instance, bool timed) {
   enter_kernel();

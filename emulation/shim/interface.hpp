@@ -27,7 +27,7 @@ struct axlf;
 
 #define ISTHMUS_BUFFERS_ARE_OBJECTS (ISTHMUS_XRT >= 16)
 
-/// `xclDeviceInfo2` of `xrt.h`, as far as this shim tells of a card.
+/// `xclDeviceInfo2` of `xrt.h`, with the fields that this shim sets.
 struct DeviceInfo {
   unsigned magic;
   std::array<char, 256> name;

@@ -22,7 +22,7 @@ NATIVE = ["-lxrt_coreutil", "-luuid", "-pthread"]
 OPENCL = ["-lxilinxopencl", *NATIVE]
 LIBRARIES = {
     "native": NATIVE,
-    "lifecycle": NATIVE,
+    "lifecycle": ["-Wl,--no-as-needed", "-lxrt_core", *NATIVE],
     "waits": NATIVE,
     "crossing": NATIVE,
     "streams": NATIVE,
@@ -54,6 +54,11 @@ struct Big { long values[8]; };
 __attribute__((noinline)) static Big big(long value) {
   return {{value, value, value, value, value, value, value, value}};  // an unreported write
 }
+static int endless(volatile int* from, int n) {
+  volatile int frame[1000];
+  frame[n % 1000] = n;
+  return endless(frame, n + 1) + frame[0] + from[0];
+}
 extern "C" void probe(const int* in, int* out, int what, int n) {
   int own[4] = {1, 2, 3, 4};
   if (what == 2) std::printf("copies %d words\\n", n);
@@ -80,6 +85,7 @@ extern "C" void probe(const int* in, int* out, int what, int n) {
   if (what == 13) {
     for (volatile int ever = 1; ever == 1;) continue;
   }
+  if (what == 14) out[0] = endless(out, n);
 }
 """
 """A kernel that does what its argument ``what`` says."""

@@ -137,6 +137,9 @@ def test_a_board_without_a_link_runs_programs(
     assert ran.code == 0, ran.errors
     assert ran.figures == {"in_group": 0, "out_group": 0, "wrong": 0}
     assert any("1.00 us  host to card: 4.1 kB, 4.1 GB/s" in line for line in ran.errors), ran.errors
+    (shares,) = [line for line in ran.errors if "shares:" in line]
+    assert "syncs to the card" in shares
+    assert "link" not in shares
 
 
 def test_ddr_is_numbered_behind_hbm(isthmus: Command, card_exec: Run, tmp_path: Path) -> None:

@@ -1,4 +1,4 @@
-"""Kernels of one's own: begun, built and run on the emulated card."""
+"""Kernels of users: begun, built and run on the emulated card."""
 
 from __future__ import annotations
 
@@ -300,6 +300,7 @@ def test_a_buffer_that_was_freed_is_reached_as_on_a_board(probed: Callable[..., 
         (6, f"it writes 4 bytes at byte {4 << 28} of argument out, whose buffer has {BYTES}"),
         (9, "kernel 'probe' failed: it writes to 0x0, where nothing is: a null pointer, or"),
         (10, f"it writes 4 bytes at byte {4 << 28} of argument out, whose buffer has {BYTES}"),
+        (14, "kernel 'probe' failed: its stack is full: its function calls itself without end"),
     ],
 )
 def test_an_access_far_from_a_buffer_is_named(

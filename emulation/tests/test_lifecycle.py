@@ -71,7 +71,7 @@ def lifecycle(card_exec: Run, programs: Made) -> Run:
 
 @pytest.fixture(scope="session")
 def kernels(run_isthmus: Command) -> Path:
-    """A folder with kernels of one's own, and their xclbin."""
+    """Returns a folder with kernels of a user, and their xclbin."""
 
     def make(folder: Path) -> None:
         include = run_isthmus("card", "include", cwd=folder).stdout.strip()
@@ -209,6 +209,26 @@ def test_no_launch_takes_less_than_the_board_says(lifecycle: Run) -> None:
 
 def test_buffers_on_the_card_alone_are_copied(lifecycle: Run) -> None:
     assert lifecycle("copies").figures == {"wrong_4096": 0, "wrong_20971520": 0}
+
+
+def test_a_child_looks_until_its_kernel_is_completed(lifecycle: Run) -> None:
+    """A child had no thread that ends kernels for which no thread waits."""
+    ran = lifecycle("looks_of_a_child")
+    assert ran.figures == {"code": 7}, ran.errors
+
+
+def test_impossible_sizes_are_refused_and_the_program_goes_on(lifecycle: Run) -> None:
+    """Each ended the program, gave it a buffer without memory, or read past its memory."""
+    refused = dict.fromkeys(
+        ["empty packet", "copy", "copy of a packet", "write", "read", "freed"], -errno.EINVAL
+    )
+    ran = lifecycle("impossible_sizes")
+    assert ran.figures == {"buffers": 9, **refused, "sum": SUM}, ran.errors
+
+
+def test_memory_is_read_before_there_is_a_bitstream(lifecycle: Run) -> None:
+    ran = lifecycle("memory_before_bitstream")
+    assert ran.figures == {"word": 0}, ran.errors
 
 
 def test_a_buffer_of_one_card_is_read_by_another(lifecycle: Run) -> None:

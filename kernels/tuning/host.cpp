@@ -1,4 +1,5 @@
-// One job in several ways, to see what a change gains: host FILE.xclbin KERNEL WAY ITEMS BYTES SWEEPS
+// One job in several ways, to see what a change gains: host FILE.xclbin KERNEL WAY ITEMS BYTES
+// SWEEPS
 #include <xrt/xrt_bo.h>
 #include <xrt/xrt_device.h>
 #include <xrt/xrt_kernel.h>

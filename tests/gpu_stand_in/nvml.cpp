@@ -1,4 +1,4 @@
-// NVLink as the management library tells of it: 18 links, of which one is down; an older one, that
+// NVLink as the management library reports it: 18 links, of which one is down; an older one, that
 // knows the speed of all links alone. The clock is low for what STAND_IN_SLOWED_BY says.
 #include <cstdlib>
 #include <cstring>

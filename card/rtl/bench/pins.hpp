@@ -1,5 +1,5 @@
-// The pins of a verilated kernel: one bench for every kernel, whatever its widths. Each kernel of
-// one's own compiles this, in C++17: it includes little.
+// The pins of a verilated kernel: one bench for every kernel, whatever its widths. Each
+// kernel of a user compiles this, in C++17: it includes little.
 #pragma once
 
 #include <cstddef>

@@ -1,4 +1,4 @@
-// A module of a class that Verilator made. Each kernel of one's own compiles this, in C++17.
+// A module of a class that Verilator made. Each kernel of a user compiles this, in C++17.
 #pragma once
 
 #include <verilated.h>

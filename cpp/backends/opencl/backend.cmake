@@ -1,4 +1,5 @@
-# Device code that the emulator of Intel's FPGAs compiles for itself; for a board it is built beforehand.
+# Device code that the emulator of Intel's FPGAs compiles for itself; for a board it is built
+# beforehand.
 set(ISTHMUS_CHANNEL_KERNELS ${CMAKE_CURRENT_SOURCE_DIR}/kernels/intel/exchange.cl)
 set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${ISTHMUS_CHANNEL_KERNELS})
 file(READ ${ISTHMUS_CHANNEL_KERNELS} ISTHMUS_CHANNEL_SOURCE)

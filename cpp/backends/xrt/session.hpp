@@ -43,7 +43,7 @@ struct Contents {
 /// Our kernel that does nothing: any other would run with arguments that nobody set.
 inline constexpr const char* empty_kernel = "isthmus_empty";
 
-/// What the device tells of itself; shims without hardware answer few questions.
+/// Returns a property of the device; shims without hardware answer few queries.
 template <xrt::info::device what>
 std::string told(const xrt::device& device) {
   try {

@@ -12,19 +12,13 @@
 
 #include <algorithm>
 #include <cerrno>
-#include <chrono>
 #include <csignal>
-#include <cstdio>
 #include <cstdlib>
-#include <filesystem>
-#include <fstream>
 #include <functional>
-#include <map>
 #include <numeric>
 #include <stdexcept>
 #include <string>
 #include <system_error>
-#include <thread>
 #include <vector>
 
 #include "on_card.hpp"
@@ -144,6 +138,35 @@ void children(const Arguments& files) {
   tell("alive", kill(sleeper, 0) == 0 && waitpid(sleeper, &status, WNOHANG) == 0 ? 1 : 0);
   kill(sleeper, SIGKILL);
   tell("reaped", wait(&status) == sleeper ? 1 : 0);
+}
+
+/// A child that starts a kernel on its parent's card and looks until it is completed: its code.
+void looks_of_a_child(const Arguments& files) {
+  Card card(files[0]);
+  xrt::kernel kernel(card.device, card.uuid, "isthmus_empty");
+  xrt::run run(kernel);
+  run.start();
+  run.wait();
+  const pid_t child = fork();
+  if (child == 0) {
+    constexpr unsigned patience_s = 60;
+    alarm(patience_s);  // ends the child where the kernel does not end
+    const unsigned packet = xclAllocBO(card.device, 4096, 0, XCL_BO_FLAGS_EXECBUF);
+    auto* const start = static_cast<ert_start_kernel_cmd*>(xclMapBO(card.device, packet, true));
+    start->state = ERT_CMD_STATE_NEW;
+    start->opcode = ERT_START_CU;
+    start->count = 5;
+    start->cu_mask = 1;
+    xclExecBuf(card.device, packet);
+    while (const_cast<const volatile ert_start_kernel_cmd*>(start)->state <
+           ERT_CMD_STATE_COMPLETED) {
+      usleep(100);
+    }
+    _exit(7);
+  }
+  int status = 0;
+  waitpid(child, &status, 0);
+  tell("code", WIFEXITED(status) ? WEXITSTATUS(status) : -1);
 }
 
 /// An empty kernel, again and again.
@@ -428,6 +451,46 @@ void pages(const Arguments& arguments) {
   tell("there", std::count_if(there.begin(), there.end(), is_there));
 }
 
+/// Buffers of sizes that no card has, and copies past a buffer's end: how many are refused.
+void impossible_sizes(const Arguments& arguments) {
+  Card card(arguments[0]);
+  const auto refused = [](const std::function<void()>& action) {
+    try {
+      action();
+      return 0;
+    } catch (const std::exception&) {
+      return 1;
+    }
+  };
+  double all = 0;
+  for (const auto flags :
+       {xrt::bo::flags::normal, xrt::bo::flags::host_only, xrt::bo::flags::p2p}) {
+    for (const std::size_t bytes : {std::size_t{1} << 60U, SIZE_MAX - 8191, SIZE_MAX}) {
+      all += refused([&] { xrt::bo(card.device, bytes, flags, 0); });
+    }
+  }
+  tell("buffers", all);
+  void* const handle = card.device;
+  const unsigned number = xclAllocBO(handle, 4096, 0, 0);
+  const unsigned packet = xclAllocBO(handle, 4096, 0, XCL_BO_FLAGS_EXECBUF);
+  tell("empty packet", xclExecBuf(handle, packet));
+  std::vector<char> data(8192);
+  tell("copy", xclCopyBO(handle, number, number, 4096, 1, 0));
+  tell("copy of a packet", xclCopyBO(handle, number, packet, 64, 0, 0));
+  tell("write", static_cast<int>(xclWriteBO(handle, number, data.data(), 4096, 1)));
+  tell("read", static_cast<int>(xclReadBO(handle, number, data.data(), 1, 8192)));
+  tell("freed", static_cast<int>(xclReadBO(handle, number + 99, data.data(), 1, 0)));
+  tell("sum", sum_of(card));
+}
+
+/// The card's memory by its address, on a card without a bitstream.
+void memory_before_bitstream(const Arguments& /*none*/) {
+  const xrt::device device(0);
+  int word = 1;
+  xclUnmgdPread(device, 0, &word, sizeof word, std::uint64_t{1} << 38U);
+  tell("word", word);
+}
+
 /// Kernels and runs that go as soon as they are started; then vadd.
 void dropped(const Arguments& arguments) {
   Card card(arguments[0]);
@@ -446,6 +509,7 @@ int main(int count, char** given) {
                  {"before_bitstream", before_bitstream},
                  {"second_bitstream", second_bitstream},
                  {"children", children},
+                 {"looks_of_a_child", looks_of_a_child},
                  {"kernel_of_before", kernel_of_before},
                  {"opened_again", opened_again},
                  {"aborting", aborting},
@@ -466,5 +530,7 @@ int main(int count, char** given) {
                  {"freed", freed},
                  {"dropped", dropped},
                  {"pages", pages},
+                 {"impossible_sizes", impossible_sizes},
+                 {"memory_before_bitstream", memory_before_bitstream},
              });
 }

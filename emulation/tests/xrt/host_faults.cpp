@@ -1,4 +1,4 @@
-// Mistakes of host programs that a board does not report: the card tells of them.
+// Mistakes of host programs that a board does not report: the card warns of them.
 #include <array>
 #include <catch2/catch.hpp>
 #include <cstring>
@@ -68,7 +68,7 @@ struct Program {
 
 }  // namespace
 
-TEST_CASE("A kernel that reads what nobody wrote is told of", "[card][process]") {
+TEST_CASE("The card warns of a kernel that reads unwritten bytes", "[card][process]") {
   Program program;
   SECTION("of no byte") {
     CHECK_THROWS_WITH(
@@ -102,7 +102,7 @@ TEST_CASE("A kernel that reads what nobody wrote is told of", "[card][process]")
   }
 }
 
-TEST_CASE("A kernel's output that nobody read is told of", "[card][process]") {
+TEST_CASE("The card warns of a kernel's output that was never read", "[card][process]") {
   Program program;
   program.send(source_at);
   program.run(source_at, target_at);
@@ -126,7 +126,7 @@ TEST_CASE("A kernel's output that nobody read is told of", "[card][process]") {
   SECTION("not of a buffer that only the program wrote") { CHECK_NOTHROW(program.free(source_at)); }
 }
 
-TEST_CASE("A kernel that writes to a const argument is told of", "[card][process]") {
+TEST_CASE("The card warns of a kernel that writes to a const argument", "[card][process]") {
   Program program("buffer", "constant");
   program.send(source_at);
   SECTION("by name") {
@@ -140,7 +140,7 @@ TEST_CASE("A kernel that writes to a const argument is told of", "[card][process
   }
 }
 
-TEST_CASE("A kernel that a program starts while it runs is told of", "[card][process]") {
+TEST_CASE("The card warns of a kernel that is started while it runs", "[card][process]") {
   Program program;
   program.send(source_at);
   const auto set = [&program](std::uint64_t offset, std::uint32_t value) {

@@ -1,4 +1,4 @@
-// What a module in Verilog does against the rules of AXI, and what is told of it.
+// Modules in Verilog that break rules of AXI, and the warnings.
 #include "rtl_rules.hpp"
 
 #include <array>

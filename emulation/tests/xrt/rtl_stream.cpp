@@ -96,8 +96,7 @@ TEST_CASE("A module without a sideband has plain words", "[card][process]") {
   CHECK(words.held[0].second.empty());
 }
 
-TEST_CASE("A module reads what is there, and all bytes count where nobody says",
-          "[card][process]") {
+TEST_CASE("A module reads what is there, and all bytes count without tkeep", "[card][process]") {
   const bool says = GENERATE(true, false);
   Module module{.tready = 1};
   Words words;

@@ -82,6 +82,10 @@ bool done(const Action& action) {
 
 struct sigaction before_ours{};
 
+/// From the end of a stack to this far above, a fault is of a stack that is full: the function's
+/// own variables lie there. Stacks of programs have 8 MiB as a rule.
+constexpr std::uint64_t largest_frame_bytes = std::uint64_t{8} << 20U;
+
 /// A kernel touched what is not there: the end of a buffer, or no memory at all.
 void on_fault(int number, siginfo_t* what, void* context) {
   const auto address = reinterpret_cast<std::uint64_t>(what->si_addr);
@@ -104,6 +108,13 @@ void on_fault(int number, siginfo_t* what, void* context) {
       return;
     }
   }
+  const auto top =
+      static_cast<std::uint64_t>(static_cast<ucontext_t*>(context)->uc_mcontext.gregs[REG_RSP]);
+  if (address + page_bytes - top < largest_frame_bytes) {
+    std::snprintf(reason.data(), reason.size(),
+                  "its stack is full: its function calls itself without end, or has large arrays");
+    leave();
+  }
   // From a null pointer as far as from a buffer, on both sides.
   const bool by_unset = !unset->empty() && address + guard_bytes < 2 * guard_bytes;
   const std::string why =
@@ -114,11 +125,28 @@ void on_fault(int number, siginfo_t* what, void* context) {
   leave();
 }
 
+/// Gives this thread a stack for `on_fault` during a run: a kernel's full stack has no room for it.
+class FaultStack {
+ public:
+  FaultStack() : memory_(std::make_unique_for_overwrite<Memory>()) {
+    const stack_t ours{.ss_sp = memory_->data(), .ss_flags = 0, .ss_size = memory_->size()};
+    sigaltstack(&ours, &before_);
+  }
+  FaultStack(const FaultStack&) = delete;
+  FaultStack& operator=(const FaultStack&) = delete;
+  ~FaultStack() { sigaltstack(&before_, nullptr); }
+
+ private:
+  using Memory = std::array<std::byte, std::size_t{64} << 10U>;
+  std::unique_ptr<Memory> memory_;
+  stack_t before_{};
+};
+
 void watch_faults() {
   static const bool once = [] {
     struct sigaction ours{};
     ours.sa_sigaction = &on_fault;
-    ours.sa_flags = SA_SIGINFO;
+    ours.sa_flags = SA_SIGINFO | SA_ONSTACK;
     return sigaction(SIGSEGV, &ours, &before_ours) == 0;
   }();
   static_cast<void>(once);
@@ -246,6 +274,7 @@ class Run {
     };
     const Left left;  // also by an exception of a stream's
     watch_faults();
+    const FaultStack for_faults;
     sigjmp_buf here;
     if (sigsetjmp(here, 1) != 0) {  // NOLINT(cert-err52-cpp)
       throw std::runtime_error(reason.data());
@@ -276,6 +305,7 @@ class Run {
                   const std::vector<hls::isthmus_wait>& others) override {
       std::vector<std::uint32_t> arguments;
       const auto add = [&arguments](const hls::isthmus_wait& wait) {
+        // Each was made as an End. NOLINTNEXTLINE(*-pro-type-static-cast-downcast)
         arguments.push_back(static_cast<const End*>(wait.outside)->argument_);
       };
       add(this_one);

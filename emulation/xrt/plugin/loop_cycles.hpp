@@ -1,4 +1,4 @@
-// What the counters of a kernel's loops come to.
+// Cycles of a run, from the counters of a kernel's loops.
 #pragma once
 
 #include <cstdint>
@@ -15,8 +15,8 @@ namespace isthmus::card::plugin {
 struct Cycles {
   double least = 0;
   double most = 0;
-  unsigned longest = 0;       ///< the counter whose loop takes most of them
-  double longest_cycles = 0;  ///< what that loop takes at most
+  unsigned longest = 0;       ///< the counter of the loop with most cycles
+  double longest_cycles = 0;  ///< most cycles of that loop
 
   [[nodiscard]] double likely() const { return (least + most) / 2; }
   void add(const Cycles& other);
@@ -28,7 +28,7 @@ class Counts {
   void begin() { entries_.assign(isthmus_estimated.count, {}); }
   void note(unsigned number, std::uint64_t times);
   Counts& inner(unsigned number);
-  /// By the costs of the loops.
+  /// Returns the cycles by the costs of the loops.
   [[nodiscard]] Cycles cycles() const;
 
  private:

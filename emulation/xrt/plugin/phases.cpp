@@ -8,7 +8,7 @@
 namespace isthmus::card::plugin {
 namespace {
 
-/// Stages of a pipeline that nobody has estimated: more than most have.
+/// Stages of a pipeline without an estimate: more than most pipelines have.
 constexpr std::size_t unknown_ahead = 256;
 
 }  // namespace
@@ -115,7 +115,7 @@ void Phases::finish(isthmus_kernel_run& run) const {
   std::snprintf(&run.bound[0], sizeof(run.bound), "%s", bound_of(all).c_str());
 }
 
-/// Tells of the runs of a phase, and takes what they moved off what is left.
+/// Reports the runs of a phase, and subtracts the bytes that they moved from `left`.
 void Phases::tell(isthmus_kernel_run& run, const Phase& phase, Moved& left) const {
   const Cycles cycles = phase.counts.cycles();
   double times = 0;

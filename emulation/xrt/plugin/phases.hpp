@@ -1,4 +1,4 @@
-// The parts of a run that follow each other, with what each moves and computes by the estimate.
+// Phases of a run, one after another, with the bytes that each moves and its estimated cycles.
 #pragma once
 
 #include <compare>
@@ -13,26 +13,27 @@
 
 namespace isthmus::card::plugin {
 
-/// Where a process is, or the kernel's function. isthmus_turns.h keeps that of the one that runs.
+/// Position of a process, or of the kernel's function. isthmus_turns.h keeps the position of the
+/// function that runs.
 struct Trail {
   Counts* counts = nullptr;
   std::vector<unsigned> inside;  ///< numbers of its process and of its loops
   bool is_process = false;
 };
 
-/// The phases of the run that goes on: pipelined loops, DATAFLOW regions, and the rest.
+/// The phases of the present run: pipelined loops, DATAFLOW regions, and the rest.
 class Phases {
  public:
   void begin(std::vector<Window>& windows);
   void begin_loop(unsigned number);
   void end_loop(unsigned number, std::uint64_t times);
-  /// Begins a process of a region of the function that runs.
+  /// Begins a process of the region that runs.
   std::unique_ptr<Trail> begin_process(unsigned number);
-  /// All processes of the region that runs have ended.
+  /// Ends the region that runs: all its processes have ended.
   void end_region();
-  /// Words that may be in the pipelines of the function that runs.
+  /// Returns how many words the pipelines of the function that runs may hold.
   [[nodiscard]] static std::size_t ahead();
-  /// Tells the card of each phase, which do not overlap; the last is what is left.
+  /// Reports each phase to the card; phases do not overlap. The last one is the rest of the run.
   void finish(isthmus_kernel_run& run) const;
 
  private:
@@ -43,7 +44,7 @@ class Phases {
   };
   using Moved = std::vector<Traffic>;  ///< by each window
 
-  /// Runs of a loop that moved as much.
+  /// Runs of a loop that moved equal numbers of bytes.
   struct Alike {
     std::uint64_t runs = 0;
     std::uint64_t times = 0;  ///< iterations of all of them

@@ -13,6 +13,8 @@ ISTHMUS_IN_KERNEL extern std::ostream isthmus_output asm("_ZSt4cout");
 ISTHMUS_IN_KERNEL extern FILE* isthmus_stdout asm("stdout");
 
 // Static objects of the kernel's code may print, so these are made before all others (101).
+// libstdc++ has made std::cerr before.
+// NOLINTNEXTLINE(*-throwing-static-initialization,*-global-init)
 __attribute__((init_priority(101))) std::ostream isthmus_output(isthmus_errors.rdbuf());
 FILE* isthmus_stdout = nullptr;
 __attribute__((constructor(101))) static void lead_stdout() { isthmus_stdout = stderr; }
@@ -27,6 +29,7 @@ int isthmus_vprintf(const char* format, std::va_list values) {
   return std::vfprintf(stderr, format, values);
 }
 
+// It stands for a function of C. NOLINTNEXTLINE(modernize-avoid-variadic-functions)
 int isthmus_printf(const char* format, ...) {
   std::va_list values;
   va_start(values, format);

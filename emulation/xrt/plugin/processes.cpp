@@ -20,25 +20,24 @@ using hls::isthmus_turns;
 struct Stop {
   std::string name;
   std::size_t depth = 0;
-  std::size_t most = 0;  ///< words that it had to hold until all went on
   std::string writer;
-  std::string others;  ///< what the other processes waited for
+  std::string others;  ///< waits of the other processes
   const void* reader = nullptr;
   std::vector<const void*> writers;  ///< processes that waited for room, too
 };
 
-/// A region has stood still. From then on no pipeline holds words, so that the depth that is told
-/// suffices on a board in any case.
+/// A region has stood still. From then on pipelines hold no words, so that the depth in the warning
+/// suffices on any board.
 bool has_stopped = false;
 
 std::size_t ahead() { return has_stopped ? 0 : Phases::ahead(); }
 
-/// Of the regions that go on.
+/// Stops of the regions that have not ended.
 std::map<isthmus_fifo*, Stop> open_stops;
-/// Of regions that are over.
+/// Warnings of the regions that have ended.
 std::vector<std::string> texts;
 
-/// "join (line 9) waits for a word of b".
+/// Returns "join (line 9) waits for a word of b".
 std::string what_waits(const isthmus_turns& process) {
   const hls::isthmus_wait& waits = process.waits();
   if (waits.fifo != nullptr) {
@@ -63,7 +62,8 @@ bool waits_for_room(const isthmus_turns* one) {
   return !one->is_done() && one->waits().for_room && one->waits().fifo != nullptr;
 }
 
-/// No process goes on: makes the shortest of the full streams longer, by a word.
+/// Makes the shortest of the full streams longer by a word, when no process can go on. Returns
+/// whether a stream was full.
 bool relieve(const std::vector<isthmus_turns*>& there) {
   const auto is_writer = [&](const void* reader) {
     return std::ranges::any_of(
@@ -101,8 +101,8 @@ bool relieve(const std::vector<isthmus_turns*>& there) {
   return true;
 }
 
-/// Streams of the region are there for the last time. One whose reader waited for room itself was
-/// full because of another stream.
+/// Makes the warnings of a region that ends, while its streams still exist. A stream whose reader
+/// waited for room was full because of another stream: it gets no warning.
 void close_stops() {
   for (auto& [fifo, stop] : open_stops) {
     const bool by_another = open_stops.size() > 1 &&
@@ -150,7 +150,7 @@ isthmus_region::~isthmus_region() = default;
 
 namespace {
 
-/// Lets others run until processes are done. Throws std::runtime_error where they never will.
+/// Lets other functions run until processes are done. Throws std::runtime_error if they never are.
 void wait_for(const isthmus_region::Processes& processes, std::vector<unsigned> which) {
   struct Wanted {
     const isthmus_region::Processes* processes;
@@ -163,6 +163,7 @@ void wait_for(const isthmus_region::Processes& processes, std::vector<unsigned> 
   };
   if (!are_done(&wanted) && !hls::isthmus_turns::others().run_until({are_done, &wanted}, true)) {
     std::vector<hls::isthmus_turns*> there;
+    there.reserve(processes.all.size());
     for (const auto& one : processes.all) {
       there.push_back(one.turns.get());
     }

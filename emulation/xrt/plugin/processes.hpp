@@ -9,12 +9,12 @@
 
 namespace isthmus::card::plugin {
 
-/// Of the phases of the run that goes on.
+/// Begins a process, or ends a region, in the phases of the present run (`Phases`).
 std::unique_ptr<Trail> begin_process(unsigned number);
 void end_region();
 
-/// Where regions of the run would have stood still on a board, for the user, without the kernel's
-/// name.
+/// Returns a text for each place at which a region of the run would stand still on a board, without
+/// the kernel's name; clears the list.
 std::vector<std::string> take_stops();
 
 }  // namespace isthmus::card::plugin

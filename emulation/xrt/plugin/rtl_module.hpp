@@ -1,5 +1,5 @@
-// A module that is a kernel, as `isthmus card kernel build` tells of it, from its ports and its
-// description. Each kernel compiles this, in C++17: it includes little beside Verilator's own
+// A module that is a kernel, as `isthmus card kernel build` declares it from the module's ports and
+// its description. Each kernel compiles this, in C++17: it includes little beside Verilator's own
 // headers.
 #pragma once
 

@@ -3,9 +3,7 @@
 #pragma once
 
 #include <cstddef>
-#include <cstdint>
 #include <functional>
-#include <utility>
 #include <vector>
 
 #include "isthmus/card/kernel_plugin.h"
@@ -39,7 +37,7 @@ class AxisStream final : public PinServer {
   struct Part {
     Bus bus;
     std::size_t offset = 0;
-    std::size_t ones = 0;  ///< its bits where nobody says otherwise: all bytes count
+    std::size_t ones = 0;  ///< its bits without a source: all bytes count
   };
 
   bool reach(int wait);

@@ -14,12 +14,12 @@ Device::Device(Description description, Timing& timing, ProgramMemory& host, Met
       transfers_(timing),
       host_(&host),
       meter_(&meter),
+      programmed_(description_.units.empty()),  // there is no bitstream, whose loading takes time
       warnings_(std::move(fatal_warnings)),
       watch_(watch),
       as_hardware_(as_hardware),
       looks_(looks),
       flow_(description_, timing.kernel_hertz()) {
-  programmed_ = description_.units.empty();  // there is no bitstream, whose loading takes time
   check_memories();
   for (const ComputeUnit& place : description_.units) {
     Unit& unit = units_.emplace_back();

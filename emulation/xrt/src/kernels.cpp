@@ -6,7 +6,6 @@
 #include <array>
 #include <cstring>
 #include <fstream>
-#include <functional>
 #include <iterator>
 #include <sstream>
 #include <string_view>

@@ -9,6 +9,7 @@
 namespace isthmus::card::process {
 namespace {
 
+/// Clock of kernels on boards without `kernel.clock_MHz`: `DATA_MHZ` (xclbin/kinds.py).
 constexpr double assumed_kernel_hertz = 300e6;
 /// Durations of kernels that are kept: a few MB.
 constexpr std::size_t most_kept = 10'000;

@@ -53,7 +53,9 @@ class Parameter:
         right = isinstance(value, wanted) and (self.type is bool or not isinstance(value, bool))
         if not right or not isinstance(value, (bool, int, float, str)):
             raise UsageError(f"{value!r} is not {_TYPES[self.type]}")
-        if self.allowed and value not in self.allowed:
+        if self.allowed and value in self.allowed:
+            return value
+        if self.allowed:
             raise UsageError(f"{value!r} is none of {', '.join(map(str, self.allowed))}")
         if isinstance(value, (bool, str)):
             return value

@@ -29,7 +29,7 @@ def boards(
     ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="for programs")] = False,
     as_toml: Annotated[
-        bool, typer.Option("--toml", help="a file to start a board of one's own from")
+        bool, typer.Option("--toml", help="print a file to start your own board from")
     ] = False,
 ) -> None:
     """Prints names and titles, or each parameter with value, unit, kind and source."""

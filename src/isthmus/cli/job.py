@@ -244,4 +244,4 @@ def program(answer: Answer) -> str:
 
 
 _USUAL_HERTZ = 300e6
-"""Clock of kernels on AMD's platforms, where no board says another."""
+"""Clock of kernels on AMD's platforms, for a device without a board file."""

@@ -193,7 +193,7 @@ def _figure(
     line: int, kind: str, size: int, times: list[float], address: str,
     transfers: int = 0,
 ) -> Row:  # fmt: skip
-    """``transfers``: number that a time is the mean of; 0: each time is one's own."""
+    """``transfers``: number that a time is the mean of; 0: each time is of one transfer."""
     if kind not in _WAYS:
         raise UsageError(f"line {line}: transfer type '{kind[:20]}'")
     operation, direction = _WAYS[kind]

@@ -15,7 +15,7 @@ def board_lines() -> Iterator[str]:
         yield from wrapped(f"{one.name}: {one.title}")
         for what, source in _figures(one):
             yield from wrapped(f"{what} ({source})", "  ", "    ")
-    yield from wrapped("These are the names for --board; a .toml file is one's own board.")
+    yield from wrapped("These are the names for --board; a .toml file is your own board.")
 
 
 def _figures(one: Reference) -> Iterator[tuple[str, str]]:

@@ -56,7 +56,7 @@ _MISSING = {
     "ports": "the rate of all ports of a host together: give --link 800Gb for four of 200 Gb/s",
     "size": "the size of the transfers",
     "reference": "a known rate of this board, or of what joins two: no reference has one "
-    "(docs/judging.md: a board of one's own)",
+    "(docs/judging.md: a board of your own)",
     "messages": "messages of 64 KiB or more: small ones show no share of a link",
     "large": "larger transfers, of at least 1 MiB: small ones show no share of a link",
 }  # fmt: skip

@@ -14,7 +14,7 @@ _UNITS = ((1e12, "TB"), (1e9, "GB"), (1e6, "MB"), (1e3, "kB"))
 
 
 def waited_s(slots: Sequence[Slot]) -> float:
-    """Simulated seconds that a program waited for cards, and for their drivers."""
+    """Returns the simulated seconds that a program waited for cards and their drivers."""
     return _FS * sum(slot.simulated_fs + slot.driver_fs for slot in slots)
 
 
@@ -25,9 +25,9 @@ def line(
     *,
     computing: Sequence[Computing] = (),
 ) -> str:
-    """Simulated time, drivers' costs, wall time, bytes, runs of kernels; marked as no hardware.
+    """Returns a line with simulated time, drivers' costs, wall time, bytes and runs of kernels.
 
-    Then the source of each kernel's computing time.
+    The line says that this is no hardware, and names the source of each kernel's computing time.
     """
     name = ", ".join(boards)
     if not slots:
@@ -57,7 +57,7 @@ def _count(number: int, what: str, ending: str = "s") -> str:
 
 
 def bytes_text(number: int) -> str:
-    """A count of bytes in the largest unit that it has one of."""
+    """Returns a count of bytes in the largest unit that is not above it."""
     for scale, unit in _UNITS:
         if number >= scale:
             return f"{number / scale:.3g} {unit}"

@@ -1,8 +1,8 @@
-"""What bounds a program on emulated cards, and what a change of it would gain.
+"""Finds the resource that bounds a program on emulated cards, and the gain of possible changes.
 
-Times of a region are divided by its items, the runs of the kernel that works longest. The stages
-of an item go through the model of ``isthmus advise --job`` (``isthmus.models.pipeline``), as the
-program runs today and as it would run with one change.
+An item is a run of the kernel with the most work. The times of a region are divided by its items.
+The model of ``isthmus advise --job`` (``isthmus.models.pipeline``) computes the time of an item as
+the program runs, and with each change.
 """
 
 from __future__ import annotations
@@ -22,17 +22,17 @@ from isthmus.thresholds import AS_FAST_WAY
 
 _FS = 1e-15
 _MOST_SETS = 6
-"""Buffer sets that are tried, as ``advise --job`` tries."""
+"""Most buffer sets that are tried, as in ``advise --job``."""
 _OVERLAPS = 0.02
-"""Share of the work that passes beside other work, from which on a program counts as one that
-overlaps: the ends of events touch."""
+"""Least share of work beside other work for a program to count as overlapping. It is above 0
+because the ends of events touch."""
 _SAME = 1.03
-"""Ratio of times up to which the simpler way counts as the one in which a program runs."""
+"""Most ratio of the model's errors at which a simpler way of running is chosen."""
 _BY_ELEMENTS = 1.25
-"""Computing time over that of the busiest port, up to which the port bounds the computing: a
+"""Most ratio of computing time to the busiest port's time at which the port counts as the bound: a
 pipelined loop has a few clocks more than elements."""
 _WORTH = 1.03
-"""Gain from which on a change is named: less is within what the model leaves out."""
+"""Least gain of a change that is named: a smaller gain is within the error of the model."""
 
 Kind = Literal[
     "wide ports", "two banks", "double buffering", "threads", "host memory", "mapped buffers"
@@ -41,20 +41,20 @@ Span = tuple[int, int]
 
 
 class Way(NamedTuple):
-    """How a program passes items on."""
+    """How a program overlaps its items: threads and buffer sets."""
 
     threads: int
     sets: int
 
 
 class Change(NamedTuple):
-    """A change of the program, and what the model expects of it."""
+    """A change of the program, and the gain by the model."""
 
     kind: Kind
     item_s: float
-    """Time of an item with the change."""
+    """Seconds of an item with the change."""
     gain: float
-    """Time today over the time with the change."""
+    """Present time over the time with the change."""
     sets: int = 1
     """Buffer sets after the change."""
 
@@ -67,16 +67,16 @@ class KernelBound:
     runs: int
     run_s: float
     bytes_per_s: float
-    """Of its busiest port."""
+    """Rate of its busiest port."""
     element_bytes: int
-    """That this port moves a clock; 0: unknown."""
+    """Bytes that the busiest port moves in a clock; 0: unknown."""
     by: Literal["elements", "memory", "computing"]
     shared: tuple[str, ...]
-    """Arguments that share a memory with another one, where separate banks are faster."""
+    """Arguments that share a memory, where separate banks are faster."""
     memory: str
-    """That they share."""
+    """The memory that the arguments share."""
     ports: tuple[str, ...]
-    """Arguments that are buffers."""
+    """Names of the arguments that are buffers."""
 
 
 @dataclass(frozen=True)
@@ -85,23 +85,23 @@ class Region:
 
     card: int
     name: str
-    """As the program marks it; empty: the whole program."""
+    """Name of the program's mark; empty: the whole program."""
     seconds: float
     items: int
     shares: dict[str, float]
-    """Of the time: ``link in``, ``link out``, ``bank``, ``kernel``, ``launch``, ``host``."""
+    """Shares of the time: ``link in``, ``link out``, ``bank``, ``kernel``, ``launch``, ``host``."""
     bank: str
     """The busiest memory."""
     way: Way
-    """In which the program runs, as the times tell."""
+    """How the program runs, inferred from the times."""
     modelled_s: float
-    """Time that the model gives for this way; gains are as good as this is near."""
+    """The model's time for ``way``; compare it with ``seconds`` to see the error of the gains."""
     limit: pipeline.Limit
     """Least time of an item, however many sets there are."""
     startup: float
     """Share of the transfers' time that is start-up."""
     copied_s: float
-    """In which the host copies an item's data into buffers, or out of them."""
+    """Time in which the host copies an item's data into buffers, or out of them."""
     kernels: tuple[KernelBound, ...]
     changes: tuple[Change, ...]
     """By gain, the largest first."""
@@ -113,17 +113,22 @@ class Region:
 
 
 def regions(files: Sequence[Path], boards: Sequence[Board]) -> list[Region]:
-    """The regions of each card that moves data or runs kernels; ``boards`` by cards' numbers."""
+    """Returns the regions of each card that moves data or runs kernels.
+
+    ``boards`` are in the order of the cards' numbers.
+    """
     host = events_of_host(files)
     found = []
     for header, events in events_of(files):
-        work = [one for one in events if one.kind in _SPANS and one.duration_fs]
+        work = [event for event in events if event.kind in _SPANS and event.duration_fs]
         for name, begin, end in _parts(work, host):
-            within = [one for one in work if begin <= one.begin_fs < end]
+            within = [event for event in work if begin <= event.begin_fs < end]
             copies = [
-                one for one in host if one.kind == "host copy" and begin <= one.begin_fs < end
+                event
+                for event in host
+                if event.kind == "host copy" and begin <= event.begin_fs < end
             ]
-            if any(one.kind != "launch" for one in within):
+            if any(event.kind != "launch" for event in within):
                 part = _Part(within, copies, end - begin, boards[header.card])
                 found.append(part.region(header.card, name))
     return found
@@ -138,13 +143,13 @@ _SPANS = {
 
 
 def _parts(work: Sequence[Event], host: Sequence[Event]) -> Iterator[tuple[str, int, int]]:
-    """Name, begin and end of each region; without marks from the first transfer or run on."""
+    """Yields name, begin and end of each region; without marks one region with all work."""
     if not work:
         return
-    last = max(one.begin_fs + one.duration_fs for one in work)
-    marks = [one for one in host if one.kind == "region"]
+    last = max(event.begin_fs + event.duration_fs for event in work)
+    marks = [event for event in host if event.kind == "region"]
     if not marks:
-        yield "", min(one.begin_fs for one in work), last
+        yield "", min(event.begin_fs for event in work), last
     for index, mark in enumerate(marks):
         end = marks[index + 1].begin_fs if marks[index + 1 :] else last
         if end > mark.begin_fs:
@@ -160,10 +165,10 @@ class _Part:
         self.board = board
         self.length = length_fs * _FS
         self.events = events
-        self.of = {kind: [one for one in events if one.kind == kind] for kind in _SPANS}
+        self.of = {kind: [event for event in events if event.kind == kind] for kind in _SPANS}
         runs: dict[str, list[Event]] = {}
-        for one in self.of["kernel"]:
-            runs.setdefault(one.name, []).append(one)
+        for event in self.of["kernel"]:
+            runs.setdefault(event.name, []).append(event)
         self.runs = runs
         longest = max(runs.values(), key=_sum, default=[])
         self.items = len(longest) or max(len(self.of["write"]), len(self.of["read"]))
@@ -173,18 +178,18 @@ class _Part:
         alone = sum(_sum(some) for some in self.of.values())
         self.overlaps = self.items > 1 and alone - self.busy >= _OVERLAPS * self.busy
         self.stages = self._stages()
-        # Who overlaps keeps the card busy, but for what comes before and behind the items.
+        # A program that overlaps keeps the card busy, except before and after the items.
         self.beside = self.length - self.busy if self.overlaps else 0.0
         self.way = self._way()
         self.modelled = self._total(self.stages, self.way)
 
     def region(self, card: int, name: str) -> Region:
-        """What bounds it."""
+        """Returns what bounds this part."""
         bank, bank_share = self._bank()
         shares = {_SPANS[kind]: _union(some) / self.length for kind, some in self.of.items()}
         shares |= {"bank": bank_share, "host": max(0.0, 1 - self.busy / self.length)}
         moves = self.stages.into, self.stages.out
-        moved = sum(one.fixed + one.data for one in moves)
+        moved = sum(move.fixed + move.data for move in moves)
         kernels = tuple(self._kernel(name, runs) for name, runs in self.runs.items())
         return Region(
             card=card,
@@ -196,16 +201,18 @@ class _Part:
             way=self.way,
             modelled_s=self.modelled,
             limit=pipeline.limit(self.stages),
-            startup=sum(one.fixed for one in moves) / moved if moved else 0.0,
+            startup=sum(move.fixed for move in moves) / moved if moved else 0.0,
             copied_s=self.copied,
-            kernels=tuple(sorted(kernels, key=lambda one: -one.run_s * one.runs)),
+            kernels=tuple(sorted(kernels, key=lambda kernel: -kernel.run_s * kernel.runs)),
             changes=tuple(self._changes()),
         )
 
     def _stages(self) -> Stages:
-        """What an item costs; the host has what is left where nothing overlaps."""
+        """Returns the times of an item; without overlap the host takes the rest of the time."""
         launches = self.of["launch"]
-        launch = statistics.median(one.duration_fs for one in launches) * _FS if launches else 0.0
+        launch = (
+            statistics.median(event.duration_fs for event in launches) * _FS if launches else 0.0
+        )
         stages = Stages(
             into=self._transfer("write"),
             kernel=self.kernel,
@@ -221,28 +228,28 @@ class _Part:
         return stages
 
     def _parameter(self, name: str) -> float:
-        """A parameter of the board; 0 where the card lacks that part."""
+        """Returns a parameter of the board; 0 if the board lacks that part."""
         has_part = self.board.has(name.partition(".")[0])
         return self.board.number(name) if has_part else 0.0
 
     def _transfer(self, kind: str) -> Transfer:
-        facts = [one.facts for one in self.of[kind] if isinstance(one.facts, TransferFacts)]
-        if not facts:  # a random link: what was seen
+        facts = [event.facts for event in self.of[kind] if isinstance(event.facts, TransferFacts)]
+        if not facts:  # a random link: use the observed times
             return Transfer(0.0, _sum(self.of[kind]) / self.items)
-        fixed = sum(min(one.startup_fs, one.alone_fs) for one in facts)
-        data = sum(one.alone_fs for one in facts) - fixed
+        fixed = sum(min(transfer.startup_fs, transfer.alone_fs) for transfer in facts)
+        data = sum(transfer.alone_fs for transfer in facts) - fixed
         in_one = self._memories("write") & self._memories("read")
         beside = statistics.fmean(
-            one.beside_in_one if in_one else one.beside_in_two for one in facts
+            transfer.beside_in_one if in_one else transfer.beside_in_two for transfer in facts
         )
         return Transfer(fixed * _FS / self.items, data * _FS / self.items, max(0.0, beside))
 
     def _memories(self, kind: str) -> set[str]:
-        facts = (one.facts for one in self.of[kind])
-        return {one.memory for one in facts if isinstance(one, TransferFacts)}
+        facts = (event.facts for event in self.of[kind])
+        return {transfer.memory for transfer in facts if isinstance(transfer, TransferFacts)}
 
     def _way(self) -> Way:
-        """The simplest way that takes about as long as the program took."""
+        """Returns the simplest way whose modelled time is near the program's."""
         if not self.overlaps:
             return Way(1, 1)
         ways = [Way(1, 1), *(Way(1, sets) for sets in (2, 3))]
@@ -256,13 +263,13 @@ class _Part:
         return next(way for way in ways if error(way) <= _SAME * least)
 
     def _bank(self) -> tuple[str, float]:
-        """The memory that moves most, and the share of its rate."""
+        """Returns the memory that moves most bytes, and the share of its rate."""
         moved: dict[str, int] = {}
-        for one in self.events:
-            if isinstance(one.facts, TransferFacts):
-                moved[one.facts.memory] = moved.get(one.facts.memory, 0) + one.bytes
-            elif isinstance(one.facts, KernelFacts):
-                for port in one.facts.ports:
+        for event in self.events:
+            if isinstance(event.facts, TransferFacts):
+                moved[event.facts.memory] = moved.get(event.facts.memory, 0) + event.bytes
+            elif isinstance(event.facts, KernelFacts):
+                for port in event.facts.ports:
                     moved[port.memory] = moved.get(port.memory, 0) + port.bytes
         if not moved or not self.board.has("memory"):
             return "", 0.0
@@ -271,7 +278,7 @@ class _Part:
 
     def _kernel(self, instance: str, runs: Sequence[Event]) -> KernelBound:
         run_s = _sum(runs) / len(runs)
-        facts = next((one.facts for one in runs if isinstance(one.facts, KernelFacts)), None)
+        facts = next((event.facts for event in runs if isinstance(event.facts, KernelFacts)), None)
         if facts is None:
             return KernelBound(instance, len(runs), run_s, 0.0, 0, "computing", (), "", ())
         computing = _computing_fs(runs[0], facts)
@@ -292,25 +299,25 @@ class _Part:
         )
 
     def _element_bytes(self, facts: KernelFacts) -> int:
-        """Bytes that the busiest port moves a clock; 0 where no port counts elements."""
+        """Returns bytes that the busiest port moves in a clock; 0 if no port counts elements."""
         clocks = facts.elements_fs * _FS * self.board.hertz("kernel.clock_MHz")
         return round(max(port.bytes for port in facts.ports) / clocks) if clocks >= 1 else 0
 
     def _widened(self, run: Event, facts: KernelFacts) -> float | None:
-        """A run whose ports move the widest word of the board a clock."""
+        """Returns the time of a run whose ports move the board's widest word in each clock."""
         wider = self._element_bytes(facts) / self.board.number("kernel.width_bytes")
         if not 0 < wider < 1 or not _is_by_elements(run, facts):
             return None
         return _run_fs(run, facts, wider * _computing_fs(run, facts), facts.memory_fs)
 
     def _changes(self) -> Iterator[Change]:
-        """Those that gain something, the largest gain first."""
+        """Yields the changes that gain something, the largest gain first."""
         found = [*self._changes_of_kernels(), *self._changes_of_host(), *self._changes_of_ways()]
-        worth = [one for one in dict.fromkeys(found) if one.gain >= _WORTH]
-        yield from sorted(worth, key=lambda one: -one.gain)
+        worth = [change for change in dict.fromkeys(found) if change.gain >= _WORTH]
+        yield from sorted(worth, key=lambda change: -change.gain)
 
     def _changes_of_kernels(self) -> Iterator[Change]:
-        """Wider ports, more banks, host memory: where kernels do not work beside one another."""
+        """Yields wider ports, more banks, host memory; none if kernels run at the same time."""
         runs = self.of["kernel"]
         if not runs or sum(_union(some) for some in self.runs.values()) > _SAME * _union(runs):
             return
@@ -324,7 +331,7 @@ class _Part:
             yield self._change("host memory", replace(stages, into=nothing, out=nothing))
 
     def _changes_of_host(self) -> Iterator[Change]:
-        """No copies from ordinary memory into buffers, nor back."""
+        """Yields the change that maps buffers instead of copying into them."""
         if self.copied:
             left = self.stages.host_before + self.stages.host_after - self.copied
             half = max(0.0, left) / 2
@@ -333,7 +340,7 @@ class _Part:
             )
 
     def _changes_of_ways(self) -> Iterator[Change]:
-        """More buffer sets and threads: the next step, and the simplest of the fastest."""
+        """Yields more buffer sets and threads: the next step, and the simplest of the fastest."""
         if self.items == 1:
             return
         if self.way.sets == 1:
@@ -341,39 +348,39 @@ class _Part:
         sets = range(self.way.threads + 1, _MOST_SETS + 1)
         more = [self._change("threads", self.stages, Way(n, n)) for n in sets]
         if more:
-            least = min(one.item_s for one in more)
+            least = min(change.item_s for change in more)
             yield more[0]
-            yield next(one for one in more if one.item_s <= AS_FAST_WAY * least)
+            yield next(change for change in more if change.item_s <= AS_FAST_WAY * least)
 
     def _total(self, stages: Stages, way: Way) -> float:
-        """Seconds of the region."""
+        """Returns the modelled seconds of the region."""
         one_thread = way.threads == 1 and way.sets > 1
         of_items = pipeline.one_thread_s if one_thread else pipeline.total_s
         return self.beside + of_items(stages, self.items, way.sets)
 
     def _change(self, kind: Kind, stages: Stages, way: Way | None = None) -> Change:
-        """What a change gains."""
+        """Returns a change with its gain."""
         new = way or self.way
         ratio = self._total(stages, new) / self.modelled
         return Change(kind, self.length / self.items * ratio, 1 / ratio if ratio else 1.0, new.sets)
 
     def _with_kernels(self, run_fs: Callable[[Event, KernelFacts], float | None]) -> Stages | None:
-        """Stages with other times of the kernels' runs; None where that changes none."""
+        """Returns stages with other times of the kernels' runs; None if no run changes."""
         saved = 0.0
         changes = False
-        for one in self.of["kernel"]:
-            if isinstance(one.facts, KernelFacts):
-                new = run_fs(one, one.facts)
+        for event in self.of["kernel"]:
+            if isinstance(event.facts, KernelFacts):
+                new = run_fs(event, event.facts)
                 if new is not None:
                     changes = True
-                    saved += (one.duration_fs - new) * _FS
+                    saved += (event.duration_fs - new) * _FS
         if not changes:
             return None
         return replace(self.stages, kernel=max(0.0, self.kernel - saved / self.items))
 
 
 def _computing_fs(run: Event, facts: KernelFacts) -> int:
-    """A run's computing, beside which memory works: given, estimated, or an element a clock."""
+    """Returns a run's computing time: given, estimated, or by one element a clock."""
     computing = run.computing
     if computing is None or not computing.known:
         return facts.elements_fs
@@ -385,7 +392,7 @@ def _is_by_elements(run: Event, facts: KernelFacts) -> bool:
 
 
 def _run_fs(run: Event, facts: KernelFacts, computing: float, memory: float) -> float:
-    """A run with other times of computing and memory, which overlap."""
+    """Returns a run's time with other times of computing and memory, which overlap."""
     today = max(_computing_fs(run, facts), facts.memory_fs)
     return run.duration_fs - today + max(computing, memory)
 
@@ -403,7 +410,7 @@ def _in_host_memory(run: Event, facts: KernelFacts) -> float | None:
 
 
 def _shared(facts: KernelFacts) -> tuple[str, tuple[str, ...]]:
-    """The memory that most bytes of several ports go through, and their arguments."""
+    """Returns the busiest memory that several ports share, and their arguments."""
     by_memory: dict[str, list[str]] = {}
     for port in sorted(facts.ports, key=lambda port: -port.bytes):
         by_memory.setdefault(port.memory, []).append(port.argument)
@@ -412,27 +419,29 @@ def _shared(facts: KernelFacts) -> tuple[str, tuple[str, ...]]:
 
 
 def _sum(events: Iterable[Event]) -> float:
-    return sum(one.duration_fs for one in events) * _FS
+    return sum(event.duration_fs for event in events) * _FS
 
 
 def _union(events: Iterable[Event]) -> float:
-    """Seconds in which at least one of them lasts."""
+    """Returns the seconds in which at least one event lasts."""
     whole, until = 0, 0
-    for begin, end in sorted((one.begin_fs, one.begin_fs + one.duration_fs) for one in events):
+    for begin, end in sorted(
+        (event.begin_fs, event.begin_fs + event.duration_fs) for event in events
+    ):
         whole += max(0, end - max(begin, until))
         until = max(until, end)
     return whole * _FS
 
 
 def plain(found: Sequence[Region]) -> list[dict[str, object]]:
-    """Regions as JSON's objects."""
+    """Returns regions as objects for JSON."""
     return [
         {
-            **dataclasses.asdict(one),
-            "item_s": one.item_s,
-            "way": one.way._asdict(),
-            "limit": one.limit._asdict(),
-            "changes": [change._asdict() for change in one.changes],
+            **dataclasses.asdict(region),
+            "item_s": region.item_s,
+            "way": region.way._asdict(),
+            "limit": region.limit._asdict(),
+            "changes": [change._asdict() for change in region.changes],
         }
-        for one in found
+        for region in found
     ]

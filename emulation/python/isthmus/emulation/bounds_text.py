@@ -1,4 +1,4 @@
-"""What bounds a program on emulated cards, as text on a part of a screen."""
+"""Writes what bounds a program on emulated cards as a few lines of text."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ from isthmus.thresholds import AS_FAST_WAY
 from isthmus.units import format_seconds
 
 _MOST_LINES = 15
-"""On a screen, below the list of what waited for what."""
+"""Most lines: they share a screen with the list of waits."""
 _MOST_CHANGES = 3
 _SHOWN = 0.005
-"""Least share that is named."""
+"""Least share that is shown."""
 _RIGHT = 0.15
-"""Error of the model today, up to which its gains are right within 15 %."""
+"""Most error of the model for the present program, above which the text calls gains rough."""
 _MOSTLY = 0.5
-"""Share of the transfers' time, from which on start-up is their reason."""
+"""Least share of start-up in the transfers' time for start-up to be named as the reason."""
 _MORE_SETS = ("double buffering", "threads")
 _LIMITS = {
     "link in": "the link to the card",
@@ -27,12 +27,14 @@ _LIMITS = {
     "both directions": "both directions of the link, which share a memory",
     "host": "the host",
 }
+_SYNCS = {"link in": "syncs to the card", "link out": "syncs to the host"}
+"""Names of the two directions on a board without a link, whose host and kernels share a memory."""
 
 
 def lines(found: Sequence[Region], boards: Sequence[Board]) -> list[str]:
-    """Regions, the longest first, with the reasons and the changes that gain most."""
+    """Returns lines for each region, the longest first: reasons, and the changes that gain most."""
     told: list[str] = []
-    for region in sorted(found, key=lambda one: -one.seconds):
+    for region in sorted(found, key=lambda region: -region.seconds):
         text = list(_region(region, boards[region.card]))
         if told and len(told) + len(text) > _MOST_LINES:
             told.append("more regions: --trace FILE has all")
@@ -45,7 +47,8 @@ def _region(region: Region, board: Board) -> Iterator[str]:
     where = f"region {region.name}" if region.name else "the program"
     items = f", {region.items} items of {format_seconds(region.item_s)}" * (region.items > 1)
     yield f"card {region.card}, what bounds {where}: {format_seconds(region.seconds)}{items}"
-    names = {"bank": f"bank {region.bank}", "host": "host alone"}
+    syncs = _SYNCS if board.has("sync") else {}
+    names = {"bank": f"bank {region.bank}", "host": "host alone", **syncs}
     shares = [
         f"{names.get(name, name)} {percent(share)}"
         for name, share in region.shares.items()
@@ -56,7 +59,7 @@ def _region(region: Region, board: Board) -> Iterator[str]:
     limit = region.limit
     yield f"  shares: {', '.join(shares)}"
     yield (
-        f"  limit: {format_seconds(limit.seconds)} an item, {_LIMITS[limit.resource]}; "
+        f"  limit: {format_seconds(limit.seconds)} an item, {(_LIMITS | syncs)[limit.resource]}; "
         f"{percent(min(1.0, limit.seconds / region.item_s))} of it reached"
     )
     off = abs(region.modelled_s / region.seconds - 1)
@@ -71,11 +74,11 @@ def _region(region: Region, board: Board) -> Iterator[str]:
 
 
 def _named(region: Region) -> list[Change]:
-    """Changes that gain most; of buffer sets and threads the simplest of the fastest."""
-    more = [one for one in region.changes if one.kind in _MORE_SETS]
-    fast = [one for one in more if one.item_s <= AS_FAST_WAY * more[0].item_s]
-    simplest = min(fast, key=lambda one: (one.kind == "threads", one.sets), default=None)
-    named = [one for one in region.changes if one is simplest or one not in more]
+    """Returns the changes to show; of buffer sets and threads only the simplest of the fastest."""
+    more = [change for change in region.changes if change.kind in _MORE_SETS]
+    fast = [change for change in more if change.item_s <= AS_FAST_WAY * more[0].item_s]
+    simplest = min(fast, key=lambda change: (change.kind == "threads", change.sets), default=None)
+    named = [change for change in region.changes if change is simplest or change not in more]
     return named[:_MOST_CHANGES]
 
 
@@ -86,7 +89,7 @@ def _gain(region: Region, change: Change) -> str:
 
 
 def _said(region: Region, change: Change, board: Board) -> tuple[str, str]:
-    """Why the program is slow, and the change."""
+    """Returns why the program is slow, and the change."""
     kernels = {
         "wide ports": lambda: _elements(region, board),
         "two banks": lambda: _shared(region),
@@ -139,5 +142,5 @@ def _waits(region: Region, change: Change) -> tuple[str, str]:
 
 
 def percent(share: float) -> str:
-    """``4.2 %``: two digits below ten per cent, whole numbers above."""
+    """Returns a share as ``4.2 %``: two digits below ten per cent, whole numbers above."""
     return f"{100 * share:.{1 if share < 0.1 else 0}f} %"

@@ -1,4 +1,4 @@
-"""Compiles a kernel of one's own, and writes the xclbin that names it."""
+"""Compiles a user's kernels, and writes the xclbin that names them."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ _CPP = (".cpp", ".cc", ".cxx", ".c")
 
 @dataclass(frozen=True)
 class Built:
-    """What a build has made."""
+    """Results of a build."""
 
     libraries: list[Path]
     xclbin: Path
@@ -51,7 +51,7 @@ class Built:
 
 @dataclass(frozen=True)
 class Order:
-    """What ``card kernel build`` is asked for."""
+    """Options of ``card kernel build``."""
 
     sources: Sequence[Path]
     mode: ModeName
@@ -59,13 +59,13 @@ class Order:
     """Names of kernels, each looked for in all sources; else kernels are named as their sources,
     in OpenCL C as the source says. C++ that defines none is compiled into each."""
     description: Path | None = None
-    """Of all kernels together, else one that lies beside a single source."""
+    """Description of all kernels together; else the description beside a single source."""
     configs: Sequence[Path] = ()
-    """Of AMD's linker: they say what is connected."""
+    """Configurations of AMD's linker: connections of kernels and memories."""
     out: Path | None = None
-    """The xclbin; else it is named as the description, the first of ``configs`` or the source."""
+    """Name of the xclbin; else that of the description, the first of ``configs``, or the source."""
     folders: Sequence[Path] = ()
-    """Headers or modules."""
+    """Folders of headers or modules."""
     defines: Sequence[str] = ()
     """Macros of C++ and OpenCL C, ``NAME`` or ``NAME=VALUE``."""
     schedules: Sequence[Path] = ()
@@ -73,9 +73,9 @@ class Order:
     cycles: Sequence[str] = ()
     """Formulas of how long kernels compute."""
     estimated: bool = True
-    """Whether computing is estimated where neither says its cycles."""
+    """Whether computing is estimated if neither gives its cycles."""
     clock_mhz: int | None = None
-    """Clock that computing is estimated for; None: the reports', else the description's."""
+    """Clock for the estimate of computing; None: the reports', else the description's."""
 
 
 @dataclass(frozen=True)
@@ -85,19 +85,19 @@ class _Read:
     code: Code
     in_opencl: Mapping[Path, opencl_c.Translation]
     texts: Mapping[Path, str]
-    """Of C++ and OpenCL C, by source."""
+    """Preprocessed text by source, for C++ and OpenCL C."""
     kernels: Mapping[str, Path]
     """The source of each kernel."""
 
     @property
     def first(self) -> tuple[str, Path]:
-        """The first kernel and its source."""
+        """Returns the first kernel and its source."""
         return next(iter(self.kernels.items()))
 
 
 @dataclass(frozen=True)
 class _Described:
-    """What is known of the kernels before they are compiled."""
+    """Facts about the kernels before they are compiled."""
 
     design: Design
     sides: dict[tuple[str, str], Side]
@@ -144,7 +144,7 @@ def _read(order: Order) -> _Read:
 
 
 def _described(order: Order, read: _Read) -> _Described:
-    """The design, and what its streams carry. Raises UsageError for what is wrong there."""
+    """Returns the design and the words of its streams. Raises UsageError for an invalid design."""
     name, first = read.first
     alone = len(read.kernels) == 1 and order.description is None
     described = order.description or first.with_suffix(".toml")
@@ -179,7 +179,7 @@ def _described(order: Order, read: _Read) -> _Described:
 
 
 def _made(order: Order, read: _Read, described: _Described) -> tuple[list[Path], Xclbin, list[str]]:
-    """The libraries, saved; the xclbin; lines for the user about estimates."""
+    """Saves the libraries; returns them, the xclbin, and lines for the user about estimates."""
     design, sides = described.design, dict(described.sides)
     there = {kernel.name: kernel for kernel in design.kernels}
     kernels = {name: completed(there[name]) for name in read.kernels}
@@ -229,7 +229,7 @@ def _compiled(
     kernels: Mapping[str, Kernel],
     models: Mapping[str, verilog_plugin.Model],
 ) -> dict[str, Path]:
-    """The plug-in of each kernel, all at once; a failing one leaves none."""
+    """Compiles all plug-ins in parallel; if one fails, none is returned."""
 
     def one(name: str) -> Path:
         if name in models:
@@ -241,7 +241,7 @@ def _compiled(
 
 
 def _joined(one: Design, other: Design) -> Design:
-    """Both, where the other describes kernels of its own."""
+    """Returns a design with the kernels, streams and memories of both."""
     joined = msgspec.structs.replace(
         one,
         kernels=(*one.kernels, *other.kernels),
@@ -256,7 +256,7 @@ def _kernel_sources(
     texts: Mapping[Path, str],
     in_opencl: Mapping[Path, opencl_c.Translation],
 ) -> dict[str, Path]:
-    """The source of each kernel, by the kernel's name."""
+    """Returns the source of each kernel, by the kernel's name."""
     if not tops:
         named = [
             (name, source)
@@ -289,7 +289,7 @@ def _kernel_sources(
 
 
 def _text(source: Path, options: Sequence[str]) -> str:
-    """C++ as the compiler sees it, without macros; as it stands where it does not get so far."""
+    """Returns preprocessed C++; the unchanged text if the preprocessor fails."""
     try:
         return compiler.run([*dialect(source, options), "-w", "-E", "-P", source], source)
     except compiler.DoesNotCompileError:
@@ -297,7 +297,7 @@ def _text(source: Path, options: Sequence[str]) -> str:
 
 
 def _translated(source: Path, options: Sequence[str]) -> opencl_c.Translation:
-    """A source in OpenCL C."""
+    """Returns the translation of a source in OpenCL C. Raises UsageError without a kernel."""
     dialect = [*opencl_c.DIALECT, f"-I{source.resolve().parent}", *options]
     text = compiler.run([*dialect, "-w", "-E", source], source)
     found = opencl_c.translated(text, source)
@@ -342,7 +342,7 @@ def _prototype(
     opencl: opencl_c.Translation | None,
     code: Code,
 ) -> Kernel:
-    """The kernel that a source in C++ defines, or in OpenCL C."""
+    """Returns the kernel that a source in C++ or OpenCL C defines."""
     found = prototype.defined_in(text, name)
     group: WorkGroup | None = None
     if opencl is not None:
@@ -359,7 +359,7 @@ _KINDS = ("value", "buffer", "stream", "result")
 
 
 def _sized(kernel: Kernel, source: Path, code: Code) -> Kernel:
-    """The kernel with what the compiler knows of arguments whose types' names tell no size."""
+    """Returns the kernel with sizes from the compiler for arguments of unknown types."""
 
     def unknown(argument: Argument) -> bool:
         told = argument.size or argument.qualifier or argument.type.endswith("*")
@@ -391,7 +391,7 @@ def _sized(kernel: Kernel, source: Path, code: Code) -> Kernel:
 def _with_prototype(
     design: Design, found: Kernel, source: Path, described: Path, *, alone: bool
 ) -> Design:
-    """The design with the kernel that the source defines; a description must say the same.
+    """Returns the design with the kernel that the source defines; a description must agree.
 
     One that has kernels, and not that one, is taken for another's where it stands ``alone``.
     """
@@ -412,7 +412,7 @@ def _with_prototype(
 
 
 def _named(kernel: Kernel) -> list[tuple[str, str]]:
-    """Each argument's name and kind; a value that is a result is a value in the registers."""
+    """Returns each argument's name and kind; a result counts as a value in the registers."""
 
     def kind(argument: Argument) -> str:
         stream = argument.qualifier == "stream" or argument.type.startswith("hls::stream")
@@ -426,6 +426,6 @@ def _shown(kernel: Kernel) -> str:
 
 
 def _macro(text: str) -> tuple[str, str]:
-    """Name and value of ``NAME`` or ``NAME=VALUE``, as the compiler takes it behind ``-D``."""
+    """Returns name and value of a macro, ``NAME`` or ``NAME=VALUE`` as behind ``-D``."""
     name, equals, value = text.partition("=")
     return name, value if equals else "1"

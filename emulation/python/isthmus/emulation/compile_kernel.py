@@ -19,7 +19,7 @@ _WRAPPED = ("memcpy", "memmove", "memset")
 
 
 def dialect(source: Path, options: Sequence[str]) -> list[object]:
-    """How kernels' code is read: the standard, macros, and where its headers are."""
+    """Returns the compiler's options for kernels' code: standard, macros, folders of headers."""
     vitis = os.environ.get("XILINX_HLS")
     return [
         "-std=c++17",
@@ -33,10 +33,11 @@ def dialect(source: Path, options: Sequence[str]) -> list[object]:
 
 @dataclass(frozen=True)
 class Code:
-    """How C++ of kernels is read: folders of headers, and macros.
+    """Folders of headers and macros for kernels in C++.
 
-    Headers of Isthmus are read before the macros, of which any name may be: ``T``, ``bits``. A
-    macro whose name is reserved, as ``_GLIBCXX_DEBUG``, is for the C++ library, and comes first.
+    The compiler reads the headers of Isthmus before the macros, so a macro may have any name, such
+    as ``T``. Macros with reserved names, such as ``_GLIBCXX_DEBUG``, are for the C++ library, and
+    come first.
     """
 
     folders: Sequence[str]
@@ -44,11 +45,11 @@ class Code:
 
     @property
     def options(self) -> list[str]:
-        """Of the compiler, for a file that defines the other macros itself."""
+        """Options of the compiler for a file that defines the other macros itself."""
         return [*self.folders, *(f"-D{n}={v}" for n, v in self.macros if n.startswith("_"))]
 
     def before(self, source: Path) -> dict[str, object]:
-        """What such a file has: the source, the headers of HLS that it needs, and macros."""
+        """Returns the facts of such a file: source, the headers of HLS that it needs, macros."""
         own = [f"-D{n}={v}" for n, v in self.macros]
         return {
             "source": source.resolve(),
@@ -58,7 +59,7 @@ class Code:
 
 
 def _headers_of_hls(source: Path, options: Sequence[str]) -> list[str]:
-    """Headers in place of AMD's that a source includes, also by others; none of AMD's own."""
+    """Returns the names of our HLS headers that a source includes, directly or not."""
     done = compiler.ended([*dialect(source, options), "-w", "-M", source])
     ours = PARTS / "include" / "hls"
     words = done.stdout.replace("\\\n", " ").split()
@@ -67,26 +68,26 @@ def _headers_of_hls(source: Path, options: Sequence[str]) -> list[str]:
 
 @dataclass(frozen=True)
 class Cpp:
-    """What kernels in C++ and OpenCL C are compiled with."""
+    """Facts with which kernels in C++ and OpenCL C are compiled."""
 
     parts: Sequence[Path]
     """Sources without a kernel."""
     in_opencl: Mapping[Path, opencl_c.Translation]
     code: Code
     clock_mhz: int | None
-    """Clock that computing is estimated for where nobody says its cycles; None: it is not."""
+    """Clock for the estimate of computing of kernels without given cycles; None: no estimate."""
     notes: list[str]
-    """Lines for the user, which compiling adds to."""
+    """Lines for the user; compiling appends to them."""
 
 
-# Without the checks that some systems add: they replace memcpy, and know one stack alone.
+# No _FORTIFY_SOURCE, which some systems add: it replaces memcpy, and fails on coroutines' stacks.
 _OPTIONS = ("-O2", "-fPIC", "-fvisibility=hidden", "-U_FORTIFY_SOURCE")
 
 
 def _compile_kernel(source: Path, cpp: Cpp, kernel: Kernel, options: list[object]) -> None:
     """Compiles the kernel's own code, with processes of its DATAFLOW regions.
 
-    Where nobody says its cycles, its loops have counters.
+    If its cycles are not given, its loops get counters.
     """
     *flags, _, call, _, made = options
     call, preprocessed = Path(str(call)), Path(str(call)).with_suffix(".ii")
@@ -113,7 +114,7 @@ def _compile_kernel(source: Path, cpp: Cpp, kernel: Kernel, options: list[object
 
 
 def library(source: Path, cpp: Cpp, kernel: Kernel, folder: Path) -> Path:
-    """The plug-in: the kernel's code, instrumented, and what counts its accesses."""
+    """Compiles the plug-in: the instrumented kernel and the code that counts its accesses."""
     call = folder / "call.cpp"
     facts: dict[str, object] = {
         "name": kernel.name, "arguments": kernel.arguments, "work": work_arguments(kernel),
@@ -132,7 +133,7 @@ def library(source: Path, cpp: Cpp, kernel: Kernel, folder: Path) -> Path:
         facts |= cpp.code.before(source)
     call.write_text(filled_template("call.cpp", facts), "utf-8")
     common = [*dialect(source, cpp.code.options), *_OPTIONS]
-    # A local static object is made once, by the one thread there is, without a lock.
+    # Kernels have a single thread: local static objects need no lock.
     alone = "-fno-threadsafe-statics"
     instrumented = ["-g", "-fsanitize=thread", alone, *(f"-fno-builtin-{one}" for one in _WRAPPED)]
     quiet = ["-Wno-unknown-pragmas", "-Wno-unused-label"]
@@ -149,7 +150,7 @@ def library(source: Path, cpp: Cpp, kernel: Kernel, folder: Path) -> Path:
         compiler.run([*compiled, "-c", one, "-o", made], source)
     library = folder / f"{kernel.name}.so"
     wraps = [f"-Wl,--wrap={one}" for one in _WRAPPED]
-    complete = "-Wl,-z,defs"  # what is missing is said here, not when a program loads it
+    complete = "-Wl,-z,defs"  # a missing symbol fails here, not when a program loads the plug-in
     linked = compiler.whole("kernel_call")
     compiler.run(["-shared", complete, *wraps, *objects, *linked, "-o", library], source)
     return library

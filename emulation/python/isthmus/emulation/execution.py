@@ -31,7 +31,7 @@ _KILLED = 128  # as shells tell a death by signal
 def run(
     command: Sequence[str], session: Session, *, is_over: Callable[[], bool] | None = None
 ) -> int:
-    """Runs a command in a session to its end; gives its exit code, 128 + N for signal N.
+    """Runs a command in a session to its end; returns its exit code, 128 + N for signal N.
 
     Where ``is_over`` says so, asked several times a second, the program is ended (SIGTERM).
 
@@ -74,7 +74,7 @@ def _ended(program: subprocess.Popen[bytes], is_over: Callable[[], bool] | None)
 
 
 def environment(session: Session) -> dict[str, str]:
-    """The program's environment: that of this process with the session's changes."""
+    """Returns the program's environment: that of this process with the session's changes."""
     changed = {**os.environ, **session.environment}
     changed["OCL_ICD_VENDORS"] = str(_vendors(session))
     return {
@@ -83,7 +83,7 @@ def environment(session: Session) -> dict[str, str]:
 
 
 def _vendors(session: Session) -> Path:
-    """A folder that tells OpenCL's loader of AMD's platform, beside those that the user named.
+    """Makes a folder with AMD's platform for OpenCL's loader, beside platforms that the user names.
 
     Others that are installed are left out: many programs take the first platform, and loaders put
     those with GPUs or CPUs before one with accelerators. ocl-icd, the loader of most distributions,
@@ -143,7 +143,7 @@ def _end(session_id: int) -> None:
 
 
 def _left_after(session_id: int, most_s: float) -> list[psutil.Process]:
-    """Processes of a session that have not ended in so many seconds."""
+    """Returns the processes of a session that have not ended after some seconds."""
     deadline = time.monotonic() + most_s
     while (left := _members(session_id)) and time.monotonic() < deadline:
         time.sleep(0.01)

@@ -1,8 +1,8 @@
 """The versions of glibc that the virtual clock works with; it refuses all others.
 
 The clock relies on internals of glibc, which docs/emulation.md lists. With an unknown version times
-could be wrong without any error. A version whose sources were read, but which no test ran, is taken
-with a warning.
+could be wrong without any error. A version whose sources were read, but which no test ran, is
+accepted with a warning.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ class Requirement:
         return self.first <= _number(version) <= self.last
 
     def check(self, version: str) -> None:
-        """Raises NoDeviceError unless the version is in the range; tells of one not tested."""
+        """Raises NoDeviceError unless the version is in the range; warns if it is not tested."""
         first, last, tested = (".".join(map(str, n)) for n in (self.first, self.last, self.tested))
         if self.knows(version):
             if _number(version) != self.tested:
@@ -51,14 +51,14 @@ class Requirement:
 
 
 def _number(version: str) -> tuple[int, int]:
-    """The first two parts; (0, 0) for what is no version."""
+    """Returns the first two parts; (0, 0) if the text is no version."""
     match = re.match(r"(\d+)\.(\d+)", version)
     return (int(match[1]), int(match[2])) if match else (0, 0)
 
 
 @cache
 def _warn(text: str) -> None:
-    """A line to the user, once in a run: of several ranks the first says it."""
+    """Prints a warning once in a run: of several ranks only the first prints it."""
     place = launcher.place()
     if place is None or place.rank == 0:
         warn(text)
@@ -75,7 +75,7 @@ GLIBC = Requirement(
 
 
 def glibc_version() -> str:
-    """Version of the C library of this process, as it says itself."""
+    """Returns the version of this process's C library."""
     try:
         name, _, version = (os.confstr("CS_GNU_LIBC_VERSION") or "").partition(" ")
     except ValueError:  # another C library does not have the question

@@ -1,4 +1,4 @@
-"""A folder that looks like an installation of XRT, with our shim in the place of XRT's own."""
+"""Makes a folder that looks like an installation of XRT, with our shim in place of XRT's."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ MODE = "XCL_EMULATION_MODE"
 
 
 def root(installation: xrt.Installation) -> Path:
-    """The folder for ``XILINX_XRT``, made where it is missing.
+    """Returns the folder for ``XILINX_XRT``; makes it if it is missing.
 
     It holds our shim under the names of a board's shim and of the emulation's, and links to all
     other libraries. Each library also has a link without a version in its name, which Python hosts
-    open; distributions install that name only with the headers. Raises NoDeviceError where we have
-    no shim for the version.
+    open; distributions install that name only with the headers. Raises NoDeviceError if our shim
+    does not know the version.
     """
     shim = own_shim(installation)
     digest = hashlib.sha256(repr((installation.libraries, shim)).encode())
@@ -38,7 +38,7 @@ def root(installation: xrt.Installation) -> Path:
 
 
 def _link(link: Path, target: Path) -> None:
-    """Makes a link where nothing has its name."""
+    """Makes a link unless a file has its name."""
     if not link.exists() and not link.is_symlink():
-        with contextlib.suppress(FileExistsError):  # somebody else was faster
+        with contextlib.suppress(FileExistsError):  # another process was faster
             link.symlink_to(target)

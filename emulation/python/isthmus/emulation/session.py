@@ -28,7 +28,7 @@ from isthmus.system import xrt
 
 ClockKind = Literal["virtual", "card", "wall"]
 CLOCK = built.FOLDER / "emulation" / "libisthmus_clock.so"
-"""What is preloaded into a program: its virtual clock, and checks of its calls."""
+"""Library that is preloaded into a program: virtual clock, and checks of its calls."""
 SESSION = "ISTHMUS_CARD_SESSION"
 EVENTS = "ISTHMUS_CARD_EVENTS"
 KERNEL_FOLDERS = "ISTHMUS_CARD_KERNELS"
@@ -44,8 +44,8 @@ _MOST_CARDS = 16
 _PID_DIGITS = 7
 """Digits of the largest process id, 4194304 (kernel: ``PID_MAX_LIMIT``)."""
 _CLOCK_STEP_S = 1.0
-"""A process's start is told in ticks of 10 ms after a boot that is told in whole seconds."""
-# With its software scheduler XRT would start kernels itself; the shim does.
+"""Error of a process's start time: /proc counts ticks of 10 ms from a boot time in seconds."""
+# Without this XRT would start kernels by its software scheduler; the shim starts them.
 _SETTINGS = """[Runtime]
 sws=false
 """
@@ -68,7 +68,7 @@ class Session:
 
     @property
     def events(self) -> list[Path]:
-        """Files of events, one a bitstream of a card, where a trace was asked for."""
+        """Files of events, one for each bitstream of a card, if a trace was requested."""
         return sorted((self.directory / "events").glob("*.tsv"))
 
     @property
@@ -109,14 +109,16 @@ def prepare(
 ) -> Session:
     """Prepares a run with one card for each board, as ``isthmus card boards`` takes them.
 
-    ``names`` are the cards' names that the program sees, one for each board, or none.
-    A program that asks XRT for its mode sees hw_emu, or with ``as_hardware`` a board. With the
-    ``clock`` virtual, computing takes a program its processor time; with card, nothing; with wall,
-    clocks are left alone. ``kernels`` are folders with plug-ins; ``fail_on_warning`` ends a program
-    that reaches past its buffers.
+    - ``names``: the cards' names that the program sees, one for each board, or none.
+    - ``as_hardware``: XRT tells the program that it runs on a board, not in hw_emu.
+    - ``clock``: virtual: computing takes its processor time; card: computing takes no time; wall:
+      clocks are not changed.
+    - ``trace``: the cards list their events.
+    - ``kernels``: folders with plug-ins.
+    - ``fail_on_warning``: the first warning ends the program.
 
-    Raises UsageError for a board or a folder that cannot be, NoDeviceError where XRT lacks what is
-    needed or a version of XRT or glibc is unknown, IsthmusError where the files cannot be written.
+    Raises UsageError for a board or a folder that cannot be used, NoDeviceError if XRT lacks a
+    library or the version of XRT or glibc is unknown, IsthmusError if the files cannot be written.
     """
     chosen = _checked(cards, kernels)
     installation = _installation()
@@ -139,7 +141,7 @@ def prepare(
         FAIL_ON_WARNING: str(directory / WARNINGS) if fail_on_warning else "",
         KERNEL_FOLDERS: ":".join(str(folder.resolve()) for folder in kernels),
     }
-    if requirements.GLIBC.knows(glibc):  # last: what others preload may stand before it
+    if requirements.GLIBC.knows(glibc):  # last: other preloaded libraries may come before it
         environment["LD_PRELOAD"] = f"{os.environ.get('LD_PRELOAD', '')} {CLOCK}".strip()
     session = Session(directory, lock, environment)
     try:
@@ -153,7 +155,7 @@ def prepare(
 
 
 def _checked(cards: Sequence[str], kernels: Sequence[Path]) -> list[Board]:
-    """The cards' boards; raises UsageError for boards and folders that cannot be."""
+    """Returns the cards' boards; raises UsageError for unknown boards and folders."""
     chosen = [boards.named(card) for card in cards]
     if not 0 < len(chosen) <= _MOST_CARDS:
         raise UsageError(f"{len(chosen)} cards: one at least, and {_MOST_CARDS} at most")
@@ -168,7 +170,7 @@ def _checked(cards: Sequence[str], kernels: Sequence[Path]) -> list[Board]:
 
 
 def _installation() -> xrt.Installation:
-    """The installed XRT; raises NoDeviceError where it or our emulation of it is missing."""
+    """Returns the installed XRT; raises NoDeviceError if it or our emulation is missing."""
     installation = xrt.find()
     if installation is None:
         raise NoDeviceError("; ".join(xrt.absent()))
@@ -178,7 +180,7 @@ def _installation() -> xrt.Installation:
 
 
 def _places(base: Path, directory: Path) -> dict[str, str]:
-    """Variables that say where XRT and the session's files are."""
+    """Returns the variables with the places of XRT and of the session's files."""
     libraries = base / "lib"
     path = os.environ.get("LD_LIBRARY_PATH")
     icds = os.environ.get("OCL_ICD_FILENAMES")
@@ -224,7 +226,7 @@ def _write(
 
 
 def _locked(directory: Path) -> IO[str]:
-    """The folder's lock, held by this process. It has its name only when it is held."""
+    """Returns the folder's lock, held by this process. The file gets its name once it is locked."""
     lock = (directory / f"{_LOCK}.new").open("x", encoding="utf-8")
     fcntl.flock(lock, fcntl.LOCK_EX)
     (directory / f"{_LOCK}.new").rename(directory / _LOCK)
@@ -242,7 +244,7 @@ def _in_use(folder: Path, process: int) -> bool:
     """Whether a process holds the folder's lock.
 
     Without a lock, which older versions did not have: whether the process that made the folder
-    lives, or will lock it at once. Another process may have its number by now.
+    lives, or will lock it at once. Another process may have the same number by now.
     """
     try:
         descriptor = os.open(folder / _LOCK, os.O_RDONLY | os.O_NOFOLLOW)

@@ -1,7 +1,7 @@
-"""The shim of our own for the installed version of XRT; other versions are refused.
+"""Finds our shim for the installed version of XRT, and refuses other versions.
 
-XRT and a shim share the tables of virtual functions of their classes, which
-emulation/shim/interface.hpp declares for each version.
+XRT and a shim share classes with virtual functions. emulation/shim/interface.hpp declares the order
+of these functions for each version.
 """
 
 from __future__ import annotations
@@ -21,14 +21,14 @@ _TABLES = {
     "2.18": {_DEVICE: 512, _SYSTEM: 96},
     "2.23": {_DEVICE: 536, _SYSTEM: 96},
 }
-"""Versions that our shim knows, and the bytes of libxrt_coreutil's tables in each."""
+"""Versions that our shim knows: bytes of the tables of virtual functions in libxrt_coreutil."""
 
 
 def own_shim(installation: xrt.Installation) -> Path:
-    """The shim of our own for the installed version of XRT.
+    """Returns our shim for the installed version of XRT.
 
-    Raises NoDeviceError where there is none for that version, or where XRT was built otherwise: the
-    sizes of its tables of virtual functions are compared with those that our shim has.
+    Raises NoDeviceError for an unknown version, and for an XRT whose tables of virtual functions
+    have other sizes than our shim expects.
     """
     number = re.match(r"\d+\.\d+", installation.version)
     version = number[0] if number else ""

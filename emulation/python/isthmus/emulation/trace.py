@@ -53,7 +53,7 @@ class TransferFacts(NamedTuple):
 
     memory: str
     startup_fs: int
-    """Of a single byte: driver, doorbell, latency, interrupt."""
+    """Time of a transfer of one byte: driver, doorbell, latency, interrupt."""
     alone_fs: int
     beside_in_one: float
     """Share of its rate beside the other direction in the same bank of memory."""
@@ -74,7 +74,7 @@ class KernelFacts(NamedTuple):
     """A run of a kernel, as the card's model has it; times in femtoseconds."""
 
     elements_fs: int
-    """Of the busiest port, which moves an element a clock."""
+    """Time of the busiest port, at one element a clock."""
     memory_fs: int
     apart_fs: int
     """Memory's time if each port had a bank of its own."""
@@ -104,13 +104,13 @@ def events_of(files: Iterable[Path]) -> list[tuple[Header, list[Event]]]:
 
 
 def events_of_host(files: Iterable[Path]) -> list[Event]:
-    """What a session's programs did themselves: ``region`` and ``host copy``, in order."""
+    """Returns the events of the host: ``region`` and ``host copy``, by begin."""
     some = [events for header, events in _in_one_time(files) if header.card == _HOST]
     return sorted(itertools.chain(*some), key=lambda event: event.begin_fs)
 
 
 def _in_one_time(files: Iterable[Path]) -> list[tuple[Header, list[Event]]]:
-    """All events, with times from the first one on."""
+    """Returns all events, with times relative to the first event."""
     cards = [card for card in map(_read, files) if card is not None]
     begins = [event.begin_fs for _, events in cards for event in events]
     # Times wrap; all are less than half a turn from any of them.
@@ -184,9 +184,9 @@ def _names(process: int, title: str) -> Iterator[dict[str, object]]:
 
 
 def _read(file: Path) -> tuple[Header, list[Event]] | None:
-    """Events with times of the page; without a last line that was cut.
+    """Returns a file's events without an incomplete last line; times wrap at 2^64 fs.
 
-    None where the device process died before its heading was written.
+    Returns None if the program died before the shim wrote the heading.
     """
     first, *lines = file.read_text("utf-8", "replace").split("\n")
     heading = _HEADING.fullmatch(first)
@@ -213,13 +213,13 @@ def _read(file: Path) -> tuple[Header, list[Event]] | None:
 
 
 def _transfer_facts(words: list[str]) -> TransferFacts:
-    """The words of ``Device::facts_of`` (``emulation/xrt/src/bounds.cpp``)."""
+    """Reads the fields that ``Device::facts_of`` writes (``emulation/xrt/src/bounds.cpp``)."""
     memory, startup, alone, one, two = words
     return TransferFacts(memory, int(startup), int(alone), float(one), float(two))
 
 
 def _kernel_facts(words: list[str]) -> KernelFacts:
-    """The words of ``Device::record_kernel`` (``emulation/xrt/src/bounds.cpp``)."""
+    """Reads the fields that ``Device::record_kernel`` writes (``emulation/xrt/src/bounds.cpp``)."""
     elements, memory, apart, host, *moved = words
     ports = zip(moved[::4], moved[1::4], moved[2::4], moved[3::4], strict=True)
     return KernelFacts(
@@ -232,7 +232,7 @@ def _kernel_facts(words: list[str]) -> KernelFacts:
 
 
 def _kernel_time(words: list[str]) -> KernelTime:
-    """The words of ``emulation/xrt/src/meter.cpp`` behind a kernel's bytes."""
+    """Reads the fields of a kernel's line behind its bytes (``emulation/xrt/src/meter.cpp``)."""
     how, *numbers = words[:4]
     memory, computing, least = map(int, numbers)
     if how != ESTIMATE:

@@ -6,8 +6,9 @@ from enum import IntEnum
 from typing import Final
 
 DATA_MHZ: Final = 300
-"""Clock of kernels (``DATA_CLK``) where nobody says another: the default of v++ on Alveo boards.
-The card assumes the same of a board without a clock (``assumed_kernel_hertz``, timing.cpp)."""
+"""Default clock of kernels (``DATA_CLK``), as of v++ on Alveo boards. The card assumes it for
+boards without a clock (``assumed_kernel_hertz``, timing.cpp), and XRT's queries return it
+(``kernel_megahertz``, face.cpp)."""
 
 
 class Mode(IntEnum):

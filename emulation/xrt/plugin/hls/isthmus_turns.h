@@ -1,5 +1,5 @@
-// Functions with stacks of their own, which take turns in one thread: tasks (hls_task.h), and
-// processes of DATAFLOW regions. One of them runs until it waits, so each run is the same.
+// Functions with separate stacks, which take turns in one thread: tasks (hls_task.h), and processes
+// of DATAFLOW regions. Each runs until it waits, so all runs are equal.
 #pragma once
 
 #include "isthmus_standard.h"
@@ -21,15 +21,16 @@ namespace hls {
 
 class isthmus_turns;
 
-/// So many words among tasks alone are taken for endless: minutes.
+/// Most words that tasks pass among themselves while the kernel waits, before that counts as
+/// endless: some minutes of computing.
 inline unsigned long long isthmus_most_in_vain = 1ULL << 30U;
 
-/// What the loop counters know of the function that runs (phases.cpp); each function has its own.
+/// Position of the function that runs, for the loop counters (phases.cpp).
 inline void* isthmus_trail = nullptr;
-/// Called where no process goes on: true where it has made room, so that one does (processes.cpp).
+/// Called when no process can go on. Returns whether it made room in a stream (processes.cpp).
 inline bool (*isthmus_relieve)(const std::vector<isthmus_turns*>& there) = nullptr;
 
-/// A function with a stack of its own. A task is called again and again, a process once.
+/// A function with a separate stack. A task is called again and again, a process once.
 class isthmus_turns {
  public:
   explicit isthmus_turns(std::function<void()> called, std::string process = "")
@@ -51,7 +52,7 @@ class isthmus_turns {
     kept_stacks().push_back(stack_);
   }
 
-  /// Runs it until it waits or ends, where what it waits for is there. Throws what it threw.
+  /// Runs the function until it waits or ends, unless it still waits. Throws its exception.
   void go_on() {
     if (is_done_ || (waits_.ready != nullptr && !waits_.ready(waits_.what))) {
       return;
@@ -124,12 +125,12 @@ class isthmus_turns {
       }
     }
 
-    /// What came of a turn of each.
+    /// Result of one turn of each function.
     struct Turn {
       bool went_on = false;
-      bool asks = false;                  ///< one asks without waiting
-      bool processes = false;             ///< one is a process
-      std::vector<isthmus_wait> outside;  ///< what they wait for of other kernels
+      bool asks = false;                  ///< a function asks without waiting
+      bool processes = false;             ///< a function is a process
+      std::vector<isthmus_wait> outside;  ///< waits for other kernels
     };
     Turn every_turn() {
       Turn turn;
@@ -151,8 +152,8 @@ class isthmus_turns {
       turn.went_on = turn.went_on || isthmus_moved != moved;
       return turn;
     }
-    /// Turns in which nothing moves, until nothing is expected to. Those that ask without waiting
-    /// may count how often; a process that does may end by that.
+    /// Returns the number of turns without a move after which no move is expected. Functions that
+    /// ask without waiting may count their questions, and a process may end by that count.
     static int patience(const Turn& turn) {
       constexpr int of_tasks = 100;
       constexpr int of_processes = 1'000'000;
@@ -176,7 +177,7 @@ class isthmus_turns {
     return *made;
   }
 
-  /// Stacks of those that are over: a region in a loop makes its processes anew each time.
+  /// Stacks of functions that have ended: a region in a loop makes its processes each time.
   static std::vector<void*>& kept_stacks() {
     static auto* const kept = new std::vector<void*>;
     return *kept;
@@ -196,8 +197,8 @@ class isthmus_turns {
     return stack;
   }
 
-  /// Goes to `to`, or begins with `first`, until someone goes to `from`. Not by swapcontext, which
-  /// calls the system each time.
+  /// Switches to `to`, or begins with `first`; returns on a switch to `from`. swapcontext would
+  /// make a system call each time.
   [[gnu::noinline]] static void change(void** from, void** to, const ucontext_t& first) {
     if (__builtin_setjmp(from) == 0) {
       if (to == nullptr) {

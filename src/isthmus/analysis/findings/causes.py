@@ -11,7 +11,7 @@ Causes come in this order:
 4. ``bounce``: ordinary memory has less than ``LOWER`` of the best kind's rate: copied once more.
 
 2 and 3 are judged without ordinary memory, whose copy by the host scatters by itself, and not where
-a bad check tells of a change during the run: that is what the times show.
+a bad check found a change during the run: the times show that change.
 """
 
 from __future__ import annotations

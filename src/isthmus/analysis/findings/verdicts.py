@@ -13,7 +13,7 @@ beside what the link leaves for data. ``causes`` says why it is lower, the likel
 4. Below a limit where only ordinary memory was measured, the copy that it needs comes first. With
    nothing that explains it: what the system did not show, by the unknown checks; else the device
    itself, or a steady user of the link. Those two cannot be told apart: the verdict is "unknown".
-   So it is where a bad check alone tells of what slows the processor, and copies pass that by.
+   So it is where only a bad check shows that the processor is slow: copies do not need it.
 5. Where another device of the run is the same PCIe function, or the device in another study, and
    reaches ``GOOD`` in the same directions, the link is well: only checks of the limit count, and
    the verdict is "normal", with the copy of ordinary memory or the API as the cause.

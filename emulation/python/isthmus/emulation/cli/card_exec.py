@@ -19,6 +19,15 @@ if TYPE_CHECKING:
     from isthmus.emulation.bounds import Region
     from isthmus.emulation.session import ClockKind, Session
 
+_Trace = Annotated[Path | None, typer.Option(help="write a timeline that ui.perfetto.dev opens")]
+_MaxSimulated = Annotated[
+    str | None,
+    typer.Option(metavar="TIME", help="end a program that waits longer, as 20ms or 2s, with 3"),
+]
+_Junit = Annotated[
+    Path | None, typer.Option(metavar="FILE", help="write the result as JUnit's XML")
+]  # fmt: skip
+
 
 def execute(
     command: Annotated[list[str], typer.Argument(metavar="PROGRAM [ARGS]...")],
@@ -42,9 +51,7 @@ def execute(
     as_hardware: Annotated[
         bool, typer.Option("--as-hardware", help="hide from the program that this is an emulation")
     ] = False,
-    trace: Annotated[
-        Path | None, typer.Option(help="write a timeline that ui.perfetto.dev opens")
-    ] = None,
+    trace: _Trace = None,
     kernels: Annotated[
         list[Path] | None, typer.Option(help="folder with kernels of your own; may be repeated")
     ] = None,
@@ -55,13 +62,8 @@ def execute(
     watch: Annotated[
         bool, typer.Option("--watch", help="say at the end what waited for what, and how long")
     ] = False,
-    max_simulated: Annotated[
-        str | None,
-        typer.Option(metavar="TIME", help="end a program that waits longer, as 20ms or 2s, with 3"),
-    ] = None,
-    junit: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="write the result as JUnit's XML")
-    ] = None,
+    max_simulated: _MaxSimulated = None,
+    junit: _Junit = None,
 ) -> NoReturn:
     """Runs the program with emulated cards in place of hardware; its exit code is ours."""
     from isthmus.emulation.session import prepare
@@ -83,11 +85,11 @@ def execute(
         ) as session,
     ):  # fmt: skip
         code = _run(session, command, boards, options, wanted)
-    sys.exit(code)  # not returned: Typer returns 130 for a Ctrl-C of ours
+    sys.exit(code)  # not returned: Typer returns 130 after a Ctrl-C
 
 
 class _Wanted(NamedTuple):
-    """What the user wants to learn of the program."""
+    """Results that the user asks for."""
 
     watch: bool
     trace: Path | None
@@ -103,9 +105,9 @@ def _run(
     options: Sequence[str],
     wanted: _Wanted,
 ) -> int:
-    """Runs the program and tells what it did; our exit code.
+    """Runs the program, prints what it did, and returns the exit code.
 
-    ``options`` are those without which the program would run otherwise.
+    ``options`` are the options that change how the program runs.
     """
     from isthmus.boards import named
     from isthmus.emulation import account, bounds, execution, gates, last_call
@@ -139,7 +141,7 @@ def _run(
 
 
 def _tell_events(session: Session, found: Sequence[Region], cards: Sequence[Board]) -> None:
-    """Tells what waited for what, and what bounds the program."""
+    """Prints the waits of the cards, and what bounds the program."""
     from isthmus.emulation import bounds_text, watch
 
     shown = watch.lines(session.events, session.computing)
@@ -154,7 +156,7 @@ def _needed(
     *,
     as_hardware: bool,
 ) -> list[str]:
-    """The options without which the program would run otherwise."""
+    """Returns the options that change how the program runs."""
     given = [("--board", one) for one in boards]
     given += [("--device-name", one) for one in names or ()]
     given += [("--kernels", str(one)) for one in kernels or ()]
@@ -164,7 +166,7 @@ def _needed(
 
 
 def _chosen_clock(name: str) -> ClockKind:
-    """The clock of this name; raises UsageError for a name that is none."""
+    """Returns the clock of this name; raises UsageError for an unknown name."""
     from isthmus.emulation.session import ClockKind
 
     kinds: tuple[ClockKind, ...] = get_args(ClockKind)
@@ -176,7 +178,7 @@ def _chosen_clock(name: str) -> ClockKind:
 
 @contextlib.contextmanager
 def _reserved(path: Path | None) -> Iterator[None]:
-    """Makes a file for results before the program starts; it goes where none started."""
+    """Makes a file for results before the program starts; removes it if the start fails."""
     if path is None:
         yield
         return
@@ -194,7 +196,7 @@ def _reserved(path: Path | None) -> Iterator[None]:
 
 
 def _write(path: Path, data: bytes) -> bool:
-    """Whether a file that the user wants could be written; the user reads why not."""
+    """Writes a file for the user; if that fails, warns and returns False."""
     from isthmus.saving import save
 
     try:

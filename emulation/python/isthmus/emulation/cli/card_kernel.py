@@ -1,4 +1,4 @@
-"""``isthmus card kernel``: kernels of one's own for the emulated card."""
+"""``isthmus card kernel``: begins and builds a user's kernels for the emulated card."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def new(
         bool, typer.Option("--verilog", help="a module too, which the C++ function then checks")
     ] = False,
 ) -> None:
-    """Writes kernel, description and host program; says what to type next."""
+    """Writes kernel, description and host program; prints the next commands."""
     from isthmus.emulation import new_kernel
     from isthmus.emulation.prototype import parse
     from isthmus.program import invocation, quoted, shorter
@@ -161,7 +161,7 @@ def build(
 
 
 def _run(made: build_kernel.Built, order: build_kernel.Order) -> Invocation:
-    """The command that runs a program with these kernels, at the clock that they are built for."""
+    """Returns the command that runs a program with these kernels at their clock."""
     from isthmus.program import invocation, shorter
     from isthmus.xclbin.kinds import DATA_MHZ
 

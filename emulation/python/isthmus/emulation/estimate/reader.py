@@ -428,12 +428,13 @@ def _split(
     functions: Iterable[Function], storage: Mapping[str, Storage],
     sizes: Mapping[str, tuple[int, ...]],
 ) -> dict[str, Storage]:  # fmt: skip
-    """Arrays that HLS splits by dimensions of which all indices are constants.
+    """Returns the arrays that HLS splits: dimensions whose indices are all constants.
 
-    A small array that nobody writes is a table in logic, as one that is declared ``const``. With
-    constants in all dimensions an array is variables. Source: the report of
-    Nocbox/sobel-Zynq7000, where a window of 3 by 3 has no RAM, and each of two lines has its own,
-    without a pragma (LLVM's scalar replacement of aggregates).
+    A small array without writes is a table in logic, like a ``const`` array. An array with
+    constant indices in all dimensions becomes variables. Source: the report of
+    Nocbox/sobel-Zynq7000, where without a pragma a window of 3 by 3 has no RAM, and each of two
+    lines has a RAM. We infer that LLVM's scalar replacement of aggregates does this; nobody has
+    checked it.
     """
     constant: dict[str, list[bool]] = {}
     bodies = [function.body for function in functions]

@@ -10,12 +10,12 @@ from isthmus.emulation.estimate.preprocessed import Preprocessed
 from isthmus.emulation.estimate.structure import Pragma
 
 UNLIMITED: Final = 2**32 - 1
-"""Depth of a stream whose pragma names what only the compiler knows."""
+"""Depth of a stream whose pragma has an expression that only the compiler can compute."""
 _LEAVES: Final = {"RETURN_STMT", "GOTO_STMT"}
 
 
 class Insertion(NamedTuple):
-    """Words that come into a source; those of one place in this order."""
+    """Text to insert into a source; ``order`` sorts texts at the same place."""
 
     at: int
     order: int
@@ -23,7 +23,7 @@ class Insertion(NamedTuple):
 
 
 class Part(NamedTuple):
-    """A statement of a region; ``number`` is its process's counter, None where it is none."""
+    """A statement of a region; ``number`` is its process's counter; None: no process."""
 
     cursor: Any
     begin: int
@@ -34,7 +34,7 @@ class Part(NamedTuple):
 def insertions(
     source: Preprocessed, block: Any, parts: Sequence[Part], pragma: Callable[[str], Pragma]
 ) -> list[Insertion]:
-    """The calls of ``isthmus_region`` of ``isthmus/card/loop_counts.hpp`` that a block needs."""
+    """Returns the calls of ``isthmus_region`` (``isthmus/card/loop_counts.hpp``) for a block."""
     begin, end = block.extent.start.offset, block.extent.end.offset
     region = f"isthmus_r{begin}"
     found = [
@@ -66,7 +66,7 @@ def insertions(
 
 
 def _limits(statement: Any, depths: Iterable[Pragma]) -> Iterable[str]:
-    """Limits of the streams that a statement declares."""
+    """Yields calls that limit the streams that a statement declares."""
     for declared in statement.get_children():
         name = declared.spelling
         if declared.kind.name != "VAR_DECL" or not _is_stream(declared.type):
@@ -79,7 +79,7 @@ def _limits(statement: Any, depths: Iterable[Pragma]) -> Iterable[str]:
 
 
 def _depth(depths: Iterable[Pragma], name: str) -> int:
-    """The depth that a pragma gives a stream; 0 without one."""
+    """Returns the depth of a stream by its pragma; 0 without a pragma."""
     for one in depths:
         if one.options.get("variable") == name:
             number = one.number("depth")
@@ -95,7 +95,7 @@ def _is_stream(of: Any) -> bool:
 
 
 def _called(cursor: Any) -> str:
-    """Name of the function that a process calls; of any other the word ``loop``."""
+    """Returns the name of the function that a process calls; for a loop the word ``loop``."""
     cursor = inner(cursor)
     return str(cursor.spelling) if cursor.kind.name == "CALL_EXPR" else "loop"
 
@@ -105,7 +105,7 @@ def _leaves(cursor: Any) -> bool:
 
 
 def _uses(cursor: Any) -> tuple[set[str], set[str]]:
-    """Variables that a statement names, and those of them that it may change. Not streams."""
+    """Returns the variables that a statement uses and may change, without streams."""
     uses, writes = set(), set()
     waiting = [(cursor, cursor)]
     while waiting:
@@ -125,7 +125,7 @@ def _uses(cursor: Any) -> tuple[set[str], set[str]]:
 
 
 def _changes(parent: Any, cursor: Any) -> bool:
-    """Whether an expression may change a variable that stands in it without a conversion."""
+    """Whether an expression may change a variable that it names without a conversion."""
     kind = parent.kind.name
     if kind == "UNARY_OPERATOR":
         return True

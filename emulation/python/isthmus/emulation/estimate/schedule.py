@@ -1,4 +1,4 @@
-"""When the values of a block are ready: operators chained within cycles, as HLS schedules them."""
+"""Schedules a block: the cycles in which its values are ready, with operators chained as by HLS."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ class Path:
 
     cycles: float
     slowest: str = ""
-    """The operator that takes most, in words."""
+    """The slowest operator, in words."""
     stages: float = 0.0
 
 
@@ -58,13 +58,13 @@ class Value:
     ready: float = 0.0
     """Cycles since the iteration began."""
     paths: Mapping[str, Path] = field(default_factory=dict)
-    """By the variables whose old values it needs."""
+    """Chains by the variables whose old values the result needs."""
     of: frozenset[str] = frozenset()
     """Variables of loops that it depends on."""
     linear: Mapping[str, int] | None = None
     """Coefficients of variables, with the constant under an empty name; None: not linear."""
     is_data: bool = False
-    """Whether it was read from memory: nobody knows which index it makes."""
+    """Whether it was read from memory: as an index it is unknown."""
 
 
 @dataclass(frozen=True)
@@ -80,14 +80,14 @@ class Access:
 
 @dataclass
 class Result:
-    """What a block takes."""
+    """Cycles and accesses of a block."""
 
     end: float = 0.0
     accesses: list[Access] = field(default_factory=list)
     carried: dict[str, tuple[float, str]] = field(default_factory=dict)
-    """By variables that need their own old value: cycles, and the slowest operator."""
+    """Cycles and the slowest operator, by variables that need their old value."""
     unknown: list[Loop] = field(default_factory=list)
-    """Loops within, of which no constant says how often they run."""
+    """Inner loops whose number of iterations is no constant."""
     uses: Counter[str] = field(default_factory=Counter)
     """How often an operator, by HLS's name (``fmul``), or a function of the source is used."""
 
@@ -132,35 +132,35 @@ class Scheduler:
         return result
 
     def storage(self, array: str) -> Storage:
-        """Where the array lies."""
+        """Returns the place of the array."""
         return self._code.storage.get(array, Storage("registers"))
 
     def function(self, name: str) -> Function | None:
-        """The function, where its code is in the source."""
+        """Returns the function if the source has its code."""
         return self._code.functions.get(name)
 
     def after(self, begin: float, operation: Operation) -> float:
-        """When the operation's result is ready."""
+        """Returns the time at which the operation's result is ready."""
         stages, delay = operators.latency(
             operation.kind, operation.number, operation.bits, self._clock_mhz
         )
         return whole(begin) + stages if stages else self.delayed(begin, delay)
 
     def delayed(self, begin: float, delay_ns: float) -> float:
-        """When a delay is over: within the cycle where it fits, else from the next cycle on."""
+        """Returns the end of a delay: within the cycle if it fits, else from the next cycle on."""
         share = min(delay_ns / self._usable_ns, 1.0)
         within = begin - math.floor(begin)
         return begin + share if within + share <= 1 else math.floor(begin) + 1 + share
 
     def loaded(self, begin: float, array: str) -> float:
-        """When a word of the array is there."""
+        """Returns the time at which a word of the array is read."""
         kind = self.storage(array).kind
         if kind == "registers" or (kind == "ram" and not self._has_rams):
             return self.delayed(begin, REGISTERS_NS)
         return self.delayed(math.floor(begin) + RAM_CYCLES, RAM_NS if kind == "ram" else 0.0)
 
     def stored(self, begin: float, array: str) -> float:
-        """When a word has been written to the array."""
+        """Returns the time at which a word is written to the array."""
         kind = self.storage(array).kind
         is_variable = kind == "registers" or (kind == "ram" and not self._has_rams)
         return begin if is_variable else math.floor(begin) + RAM_CYCLES
@@ -181,7 +181,7 @@ class _Scope:
     # Statements
 
     def block(self, body: tuple[Statement, ...]) -> Value:
-        """The value that the block returns."""
+        """Returns the value that the block returns."""
         returned = Value()
         for statement in body:
             if isinstance(statement, Return):
@@ -297,7 +297,7 @@ class _Scope:
         return Value(paths={name: Path(0.0)}, of=of, linear=linear)
 
     def value(self, expression: Expression) -> Value:
-        """When an expression's value is ready."""
+        """Returns the time at which an expression's value is ready."""
         if isinstance(expression, Constant):
             known = expression.value
             return Value(linear=None if known is None else {"": known})

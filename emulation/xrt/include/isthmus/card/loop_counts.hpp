@@ -26,7 +26,7 @@ struct isthmus_loop_cost {
 
 struct isthmus_estimated_type {
   const isthmus_loop_cost* costs;
-  std::size_t count;  ///< 0: nobody has estimated the kernel
+  std::size_t count;  ///< 0: the kernel has no estimate
 };
 extern const isthmus_estimated_type isthmus_estimated;
 
@@ -37,7 +37,7 @@ void end_loop(unsigned number, std::uint64_t times);
 
 }  // namespace isthmus::card::plugin
 
-/// Lives as long as a loop goes on. `times` stays in a register: nothing takes its address.
+/// Exists while a loop runs. `times` stays in a register, because its address is never taken.
 class isthmus_loop {
  public:
   explicit isthmus_loop(unsigned number) : number_(number) {
@@ -52,8 +52,8 @@ class isthmus_loop {
   unsigned number_;
 };
 
-/// A DATAFLOW region, whose processes run beside each other, in turns. It lives as long as the
-/// block that has the pragma.
+/// A DATAFLOW region, whose processes run in turns. It exists as long as the block with the
+/// pragma.
 class isthmus_region {
  public:
   struct Processes;
@@ -61,13 +61,13 @@ class isthmus_region {
   isthmus_region(const isthmus_region&) = delete;
   isthmus_region& operator=(const isthmus_region&) = delete;
   ~isthmus_region();
-  /// Begins a process: `does` runs once those of the places `after` have ended, which make what it
-  /// needs. Its loops are counted apart.
+  /// Begins a process: `does` runs once the processes at the places `after`, whose results it
+  /// needs, have ended. Its loops are counted separately.
   void process(unsigned number, const char* name, std::initializer_list<unsigned> after,
                std::function<void()> does);
   /// Waits for processes.
   void wait(std::initializer_list<unsigned> after);
-  /// Waits for all.
+  /// Waits for all processes.
   void finish();
 
  private:
@@ -80,8 +80,8 @@ template <class Stream>
 inline constexpr bool isthmus_can_limit<
     Stream, std::void_t<decltype(std::declval<Stream&>().isthmus_limit(0, std::string()))>> = true;
 
-/// Limits a stream of a DATAFLOW region, or each of an array, to `depth`; 0: what its type says.
-/// AMD's streams stay as they are.
+/// Limits a stream of a DATAFLOW region, or each stream of an array, to `depth`; 0: the depth of
+/// its type. AMD's streams are not limited.
 template <class Stream>
 void isthmus_limit(Stream& stream, const std::string& name, std::size_t depth) {
   if constexpr (std::is_array_v<Stream>) {

@@ -1,4 +1,4 @@
-// What program and kernels have done with a buffer in the card's memory.
+// Accesses of the program and of kernels to a buffer in the card's memory.
 #pragma once
 
 #include <cstddef>
@@ -37,7 +37,7 @@ struct BufferUse {
   void read_by(std::uint64_t reader) {
     passed_on = passed_on || (writer.has_value() && reader != run);
   }
-  /// Whether a kernel wrote to it for nothing.
+  /// Whether a kernel wrote to it, and neither the program nor another run has read that.
   [[nodiscard]] bool is_lost() const { return writer.has_value() && !taken && !passed_on; }
 };
 

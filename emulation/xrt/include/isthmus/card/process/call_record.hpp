@@ -1,5 +1,5 @@
-// What the clock's library notes of a program's calls, in a file that both processes map. Python
-// reads it too (emulation/python/isthmus/emulation/last_call.py).
+// The record of a program's calls: a file that the clock's library writes. The card reads it, and
+// after the program's end Python (emulation/python/isthmus/emulation/last_call.py).
 #pragma once
 
 #include <array>
@@ -22,9 +22,9 @@ struct CallRecord {
   static constexpr std::size_t most_looks = 4096;
 
   std::uint32_t version;
-  std::uint32_t forms;                ///< so many
+  std::uint32_t forms;                ///< number of forms of calls
   std::atomic<std::uint32_t> call;    ///< number of the last call's form, from 1; 0: no call yet
-  std::atomic<std::uint32_t> thread;  ///< that made it
+  std::atomic<std::uint32_t> thread;  ///< thread that made the call
   std::array<std::atomic<std::uint64_t>, numbers> number;
   std::array<char, text_bytes> text;
   std::array<std::array<char, form_bytes>, most_forms> form;
@@ -36,7 +36,7 @@ struct CallRecord {
   std::array<std::atomic<std::uint64_t>, most_looks> looked_at;
 };
 
-/// Which buffers a program looks at on the host.
+/// Reads which buffers a program looks at on the host.
 class HostLooks {
  public:
   /// The file need not be there yet.
@@ -46,12 +46,12 @@ class HostLooks {
   ~HostLooks();
 
   [[nodiscard]] std::uint32_t count();
-  /// Whether one behind the first `since` looks was into these bytes of card memory.
+  /// Whether a look after the first `since` looks was into these bytes of card memory.
   [[nodiscard]] bool has(std::uint64_t address, std::uint64_t bytes, std::uint32_t since);
   [[nodiscard]] bool uses_opencl();
 
  private:
-  /// Null where there is no file.
+  /// Returns null without a file.
   const CallRecord* record();
 
   std::string file_;

@@ -1,4 +1,4 @@
-// A function that can stop within and go on later.
+// A function that can pause, and go on later.
 #pragma once
 
 #include <condition_variable>
@@ -9,19 +9,19 @@
 
 namespace isthmus::card::process {
 
-/// Runs a function on a thread of its own, of which it is always known who runs: whoever resumes it
-/// waits until it pauses or ends. So nothing of it happens at the same time as anything else.
+/// Runs a function on a separate thread. The caller of `resume` waits until the function pauses or
+/// ends, so the two threads never run at the same time.
 class Coroutine {
  public:
   explicit Coroutine(std::function<void()> body);
   Coroutine(const Coroutine&) = delete;
   Coroutine& operator=(const Coroutine&) = delete;
-  /// It must have ended.
+  /// The function must have ended.
   ~Coroutine();
 
-  /// Lets it run until it pauses or ends; throws what it threw.
+  /// Runs the function until it pauses or ends; throws its exception.
   void resume();
-  /// Called by the function itself: returns when it is resumed.
+  /// Pauses the function, which calls this itself; returns when it is resumed.
   void pause();
   [[nodiscard]] bool has_ended() const { return ended_; }
 

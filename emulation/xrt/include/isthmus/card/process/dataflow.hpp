@@ -1,18 +1,15 @@
-// Streams between kernels, and runs of kernels that wait for one another at them.
+// Streams between kernels, and runs of kernels that wait at streams.
 //
-// A run that needs data which are not there stops within its function, and goes on when another one
-// has written them. Who goes on is decided by the order in which runs were started, never by
-// chance. Each run has a time of its own: its start, the clocks of its logic, and what it waited at
-// streams. A word can be read a clock after it was written; a stream that is full lets the next
-// word in when one was read.
+// A run without data stops within its function, and goes on when another run has written data. Runs
+// go on in the order of their starts, never by chance. Each run has its own time: its start, the
+// clocks of its logic, and its waits at streams. A word can be read a clock after it was written. A
+// full stream takes the next word when a word was read.
 #pragma once
 
 #include <cstddef>
 #include <cstdint>
 #include <functional>
 #include <memory>
-#include <optional>
-#include <span>
 #include <string>
 #include <vector>
 
@@ -29,7 +26,7 @@ class Dataflow {
   Dataflow(const Description& description, double hertz);
   Dataflow(const Dataflow&) = delete;
   Dataflow& operator=(const Dataflow&) = delete;
-  /// Runs that still wait are told that the card is gone.
+  /// Ends runs that still wait: their calls return `gone`.
   ~Dataflow();
 
   /// Does one run of a kernel, with these streams.
@@ -48,13 +45,13 @@ class Dataflow {
     std::uint64_t end = 0;
     KernelOutcome outcome;  ///< of all its runs
   };
-  /// Lets all runs go on as far as they can; those that have ended. Throws what they throw, and
-  /// KernelError where those that run forever never come to wait.
+  /// Runs all kernels as far as they can; returns the runs that have ended. Throws their
+  /// exceptions, and KernelError if kernels that run forever never come to wait.
   std::vector<Ended> advance();
   /// Lets those go on that wait and compute meanwhile, with the next `advance`; whether there are
   /// such. For when nothing else can go on: they may compute in vain for long.
   bool let_compute();
-  /// Who waits for what; empty where nobody does, but those that run forever.
+  /// Returns which run waits for which stream, as text; empty if only runs without end wait.
   [[nodiscard]] std::string waiting() const;
 
  private:
@@ -71,7 +68,7 @@ class Dataflow {
   const Description* description_;
   Pace clock_;
   bool gone_ = false;
-  std::uint64_t moves_ = 0;  ///< of words, by runs that do not run forever
+  std::uint64_t moves_ = 0;  ///< moves of words, by runs that do not run forever
   std::uint64_t held_ = 0;   ///< moves that fill all streams and empty them
   std::vector<std::unique_ptr<Stream>> streams_;
   std::vector<std::unique_ptr<Run>> runs_;  ///< in the order of their starts

@@ -27,7 +27,8 @@ inline constexpr std::uint32_t ap_start = 1;
 inline constexpr std::uint32_t ap_done = 2;
 inline constexpr std::uint32_t ap_idle = 4;
 
-/// Distance to an event that has no time: 2^61 fs, 38 minutes, for times wrap.
+/// Distance to an event without a known time: 2^61 fs, 38 minutes. Times wrap at 2^64 fs, and the
+/// difference of two times has a sign, so 2^63 fs is the limit.
 inline constexpr std::uint64_t far_future_fs = std::uint64_t{1} << 61U;
 
 /// Each call throws MemoryError, KernelError or CardError for what the card cannot do.
@@ -40,7 +41,7 @@ class Device {
          const std::vector<std::string>& kernel_folders, std::string fatal_warnings = "",
          bool as_hardware = false, HostLooks* looks = nullptr, RunWatch* watch = nullptr);
 
-  /// To be called before each of the calls below: counts it.
+  /// Counts a call; to be called before each of the calls below.
   void begin_call();
   /// Returns the name of the file behind the memory; empty for memory that is not shared.
   std::string allocate(std::uint64_t address, std::uint64_t bytes, bool shared);
@@ -54,16 +55,17 @@ class Device {
   std::span<std::byte> memory(std::uint64_t address, std::uint64_t bytes);
   void write_registers(std::uint64_t address, std::span<const std::byte> data);
   void read_registers(std::uint64_t address, std::span<std::byte> to);
-  /// When the unit at an address ends; now where it has ended, nothing where others decide.
+  /// Returns the end of the unit at an address: now where it has ended; nothing where its end
+  /// depends on streams, or where it restarts itself.
   std::optional<std::uint64_t> end_of(std::uint64_t address);
   /// Copies within the card's memory, as a unit of the board does.
   void copy(std::uint64_t to, std::uint64_t from, std::size_t bytes);
   /// A copy of card memory from, or to, another card's memory; not the bytes themselves.
   void spend_on_copy_between_cards(Direction direction, std::uint64_t address, std::uint64_t bytes);
-  /// The program sent bytes to the card, or took a buffer's bytes from it, in another way.
+  /// Notes that the program sent bytes, or took a buffer's bytes, without a transfer.
   void note_sent(std::uint64_t address, std::uint64_t bytes);
   void note_taken(std::uint64_t address);
-  /// To be called when the program leaves the card: warns of outputs that it never synced back.
+  /// Warns of outputs that the program never synced back; to be called when it leaves the card.
   void tell_lost_outputs();
 
  private:
@@ -73,15 +75,14 @@ class Device {
     std::vector<std::byte> registers;
     bool running = false;
     std::uint64_t end = 0;
-    std::uint64_t runs = 0;  ///< so many, where it starts itself again
-    bool runs_on = false;    ///< until its counter is cleared
-    Time period = 0;         ///< of one run of these; not where it has streams
-    /// Whether XRT runs it by itself, as it does a kernel: then what it does to the control
-    /// register is in the launch. Else a program works with its registers.
+    bool runs_on = false;  ///< restarts itself until its counter is cleared
+    Time period = 0;       ///< of a run that restarts itself, without streams
+    /// Whether XRT starts it as a kernel: its accesses to the control register are part of the
+    /// launch. Else the program itself works with the registers.
     bool by_xrt = false;
-    bool flows = false;    ///< has streams to others
-    bool waits = false;    ///< has not ended, which others decide
-    bool is_long = false;  ///< its function has computed for long, which was told
+    bool flows = false;    ///< has streams to other units
+    bool waits = false;    ///< runs; its end depends on streams
+    bool is_long = false;  ///< its function has computed for long, and the user was warned
   };
 
   void check_memories() const;
@@ -124,8 +125,8 @@ class Device {
   bool as_hardware_;
   HostLooks* looks_;
   using Duration = std::chrono::nanoseconds;
-  /// How long all that runs has waited for streams, and the program for that, in real time; since
-  /// the program did something.
+  /// How long, in real time, all running units have waited for streams and the program for them,
+  /// since the program last acted.
   Duration stuck_for_{};
   Duration looked_{};  ///< when find_deadlock was called last, in real time
 

@@ -1,4 +1,4 @@
-// What kernels do to data, and how long that takes.
+// Models of kernels: the effect of a run on data, and its time.
 #pragma once
 
 #include <cstdint>
@@ -31,16 +31,16 @@ class UnsetArgumentError : public KernelError {
   using KernelError::KernelError;
 };
 
-/// What the user is told of once.
+/// Prints warnings, each once.
 class Warnings {
  public:
-  /// With a `fatal_file` the first one is thrown as KernelError, and written there.
+  /// With a `fatal_file` the first warning is thrown as KernelError, and written to that file.
   explicit Warnings(std::string fatal_file) : fatal_file_(std::move(fatal_file)) {}
 
-  /// Each `key` once.
+  /// Warns once for each `key`.
   void tell(const std::string& key, const std::string& text);
   void tell(const HostFault& fault) { tell(fault.key(), fault.sentence()); }
-  /// The same for what is no fault of the program's.
+  /// The same for a fact that is no fault of the program's.
   void note(const std::string& key, const std::string& text);
 
  private:
@@ -57,26 +57,27 @@ class Reach {
 
   void read(std::uint64_t address, std::span<std::byte> to);
   void write(std::uint64_t address, std::span<const std::byte> from);
-  /// The same, neither counted nor warned of.
+  /// The same, without time and without warnings.
   void load(std::uint64_t address, std::span<std::byte> to) { get(address, to, false); }
   void store(std::uint64_t address, std::span<const std::byte> from) { put(address, from, false); }
   void count(std::uint64_t address, std::uint64_t bytes, bool writes);
-  /// Tells the user that the kernel `does` something wrong; of where, for the first time alone.
+  /// Warns that the kernel `does` something wrong; names `where` in the first warning only.
   void warn(const std::string& does, const std::string& where);
-  /// Returns whether the byte at an address was written since its buffer was made, and up to where
-  /// that is the same of the next bytes. Memory whose use is not known counts as written.
+  /// Returns whether the byte at an address was written since its buffer was made, and up to which
+  /// byte that is the same. Memory whose use is not known counts as written.
   [[nodiscard]] Pieces::Stretch written(std::uint64_t address, std::uint64_t bytes) const;
-  /// Tells the user that the kernel read a byte that nobody wrote.
+  /// Warns that the kernel read a byte that was never written.
   void reads_unwritten(std::uint64_t address);
-  /// What a buffer has from an address on, 0 where there is none.
+  /// Returns the bytes of a buffer from an address on; 0 without a buffer.
   [[nodiscard]] std::uint64_t bytes_at(std::uint64_t address) const;
 
-  /// What was read and written so far. Each argument that is a buffer has a port of its own, which
-  /// moves what lies from its address on up to the next argument's; a port per bank and direction.
+  /// Returns the bytes read and written so far, by port. Each argument that is a buffer has a port
+  /// for each bank and direction. It moves the bytes from the argument's address on up to the
+  /// address of the next argument.
   [[nodiscard]] std::vector<PortWork> ports() const;
   /// The same with the names of arguments and memories.
   [[nodiscard]] std::vector<Moved> moved() const;
-  /// From now on `ports` has what comes.
+  /// Clears the counts of `ports`.
   void forget() { traffic_.clear(); }
 
  private:
@@ -119,8 +120,8 @@ class Reach {
   std::uint64_t run_;  ///< its number
 };
 
-/// A word of a stream: data, as wide on both sides, and what accompanies them, TLAST first; of that
-/// as much is copied as both sides have.
+/// A word of a stream: data, equally wide on both sides, and sideband signals, TLAST first. As many
+/// sideband bytes are copied as both sides have.
 struct StreamWord {
   std::span<std::byte> data;
   std::span<std::byte> sideband;
@@ -128,9 +129,9 @@ struct StreamWord {
 
 enum class StreamWait : std::uint8_t {
   wait,       ///< until there are data, or room
-  try_now,    ///< in vain where there are none
+  try_now,    ///< fails without data, or room
   look,       ///< the same, and nothing is moved
-  this_clock  ///< the same, in vain also where they come later than `cycles`
+  this_clock  ///< the same; fails also if data or room come later than `cycles`
 };
 
 enum class StreamAnswer : std::uint8_t { done, not_now, gone };
@@ -149,13 +150,13 @@ class StreamAccess {
                             StreamWait wait) = 0;
   virtual StreamAnswer write(std::uint32_t argument, const StreamWord& word, std::uint64_t cycles,
                              StreamWait wait) = 0;
-  /// Waits until one of these has data, or room; none: until it must end. What `cycles` is less
-  /// than before was a wait. One that `computes` meanwhile is told `not_now` where nothing else can
-  /// go on.
+  /// Waits until one of the arguments has data, or room; without arguments until the function must
+  /// end. If `cycles` is less than before, the difference was a wait. A caller that `computes`
+  /// meanwhile gets `not_now` if nothing else can go on.
   virtual StreamAnswer wait(std::span<const std::uint32_t> arguments, std::uint64_t cycles,
                             bool computes) = 0;
-  /// The run is over with this outcome, but its kernel still moves words, until it is told `gone`;
-  /// false where it must not.
+  /// Ends the run with this outcome. Returns whether its kernel may still move words, until a call
+  /// returns `gone`.
   virtual bool done(const KernelOutcome& outcome) = 0;
 };
 
@@ -165,7 +166,7 @@ struct KernelRun {
   std::span<std::byte> registers;
   Reach* reach;
   Timing* timing;
-  StreamAccess* streams = nullptr;  ///< null: it is connected to none
+  StreamAccess* streams = nullptr;  ///< null: no stream is connected
   /// To be called by a model whose kernel's computing is unknown or estimated, as soon as it can:
   /// the kernel may never end.
   std::function<void(Source)> computing_is{};
@@ -187,12 +188,12 @@ class KernelModel {
   virtual KernelOutcome run(const KernelRun& run) = 0;
 };
 
-/// A plug-in of that name in one of the folders, else a kernel of the card's own. Throws
-/// KernelError where there is neither, or the unit lacks arguments.
+/// Returns the plug-in of that name in one of the folders, else the card's own kernel. Throws
+/// KernelError if there is neither, or if the unit lacks arguments.
 std::unique_ptr<KernelModel> make_kernel(const ComputeUnit& unit,
                                          const std::vector<std::string>& folders);
 
-/// What a run takes that has done this, `sweeps` times.
+/// Returns the outcome of a run with these accesses, done `sweeps` times.
 KernelOutcome outcome_of(const KernelRun& run, std::uint64_t sweeps);
 
 }  // namespace isthmus::card::process

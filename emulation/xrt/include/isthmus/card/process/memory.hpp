@@ -1,4 +1,4 @@
-// The card's memory, as far as the program allocated some of it.
+// The card's memory: the allocations of the program.
 #pragma once
 
 #include <cstddef>
@@ -14,7 +14,7 @@
 
 namespace isthmus::card::process {
 
-/// Somebody reached for memory that nobody allocated.
+/// An access to memory that is not allocated.
 class MemoryError : public std::runtime_error {
  public:
   MemoryError(std::uint64_t address, std::uint64_t bytes, const std::string& why);
@@ -42,33 +42,33 @@ class CardMemory {
   CardMemory& operator=(const CardMemory&) = delete;
   ~CardMemory();
 
-  /// In place of all that was allocated there: XRT's buffers never meet, so that was memory which a
-  /// program reached for without a buffer. Zeros until they are written. Shared ones are in a file
-  /// that the program may map; its name is returned. Throws std::bad_alloc.
+  /// Allocates memory of zeros in place of older allocations there. XRT's buffers never overlap, so
+  /// these were accesses without a buffer. Shared memory is in a file that the program may map: its
+  /// name is returned. Throws std::bad_alloc.
   std::string allocate(std::uint64_t address, std::uint64_t bytes, bool shared);
   void free(std::uint64_t address);
-  /// What was done with the buffer in which an address lies. Null where that is not known: outside
-  /// of buffers, and in memory that the program or another card writes without a call.
+  /// Returns the use of the buffer in which an address lies. Null if it is not known: outside of
+  /// buffers, and in memory that the program or another card writes without a call.
   [[nodiscard]] BufferUse* use_of(std::uint64_t address);
   /// Begins a run of a kernel; returns its number.
   std::uint64_t begin_run() { return ++runs_; }
-  /// The buffers whose use is known.
+  /// Returns the buffers whose use is known.
   [[nodiscard]] std::vector<const BufferUse*> uses() const;
   /// Puts a file of another card behind memory that is allocated here. Throws MemoryError.
   void import(std::uint64_t address, std::uint64_t bytes, int descriptor);
 
-  /// Whether no byte of it is allocated.
+  /// Whether no byte of a range is allocated.
   [[nodiscard]] bool vacant(std::uint64_t address, std::uint64_t bytes) const;
-  /// Throws MemoryError where it is not all of one allocation.
+  /// Throws MemoryError if a range is not within an allocation.
   [[nodiscard]] std::span<std::byte> at(std::uint64_t address, std::uint64_t bytes) const;
-  /// Whether it is all of one allocation.
+  /// Whether a range is within an allocation.
   [[nodiscard]] bool holds(std::uint64_t address, std::uint64_t bytes) const;
   /// As many of these bytes, at least one, as one allocation has. Where there is none, all up to
   /// the next one are allocated: a kernel reaches the card's memory beside its buffers, too.
   [[nodiscard]] std::span<std::byte> reach(std::uint64_t address, std::uint64_t bytes);
-  /// Bytes that are allocated from this address on, 0 where no allocation begins there.
+  /// Returns the size of the allocation that begins at an address; 0 without such an allocation.
   [[nodiscard]] std::uint64_t allocated_at(std::uint64_t address) const;
-  /// Bytes from an address to the end of the allocation that it lies in, 0 where there is none.
+  /// Returns the bytes from an address to the end of its allocation; 0 outside of allocations.
   [[nodiscard]] std::uint64_t bytes_at(std::uint64_t address) const;
 
  private:

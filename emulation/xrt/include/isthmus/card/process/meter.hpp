@@ -19,9 +19,8 @@ class Meter {
   struct Place {
     std::string page;    ///< file; none where empty
     std::string events;  ///< file to be written; none where empty
-    /// File to which each device process appends a line for each kernel whose computing time is
-    /// unknown or given by the user, and a line when given cycles are first counted. Empty: no
-    /// file.
+    /// File to which the meter appends a line for each kernel whose computing time is unknown or
+    /// given by the user, and a line when given cycles are first counted. Empty: no file.
     std::string computing{};
     std::uint32_t card = 0;
     std::uint32_t program = 0;
@@ -43,13 +42,13 @@ class Meter {
   /// Time that the program spends in a call. What calls of several threads have in common counts
   /// once in the slot's `simulated_fs` and `driver_fs`.
   void spend(const Cost& cost);
-  /// The same for one that is told of in the list.
+  /// The same, with an entry in the list of events.
   void spend(const Cost& cost, const char* kind, const std::string& name, std::uint64_t bytes,
              const std::string& more = "");
 
-  /// A kernel begins, whose end the program will ask for. Before, `next_end` is told.
+  /// Counts the start of a kernel whose end the program will ask for. Call `next_end` before.
   void begin_kernel();
-  /// What one did, or does: known once it is known when it ends.
+  /// Lists and counts a kernel's run, as soon as the run's end is known.
   void record_kernel(std::uint64_t begin, Time duration, const std::string& name,
                      const KernelOutcome& outcome);
   [[nodiscard]] bool lists_events() const { return events_ != nullptr; }
@@ -59,14 +58,14 @@ class Meter {
   void note_computing(const ComputeUnit& unit, const Computing& computing);
   /// A run of the kernel has returned: the cycles that are given for it have been counted.
   void note_counted(const ComputeUnit& unit);
-  /// When the next kernel ends of those that run.
+  /// Sets the time of the next end of a running kernel.
   void next_end(std::uint64_t time) { slot_->done_fs = time; }
-  /// The program asks whether a kernel is done that began so that it ends at `end`: time goes on to
-  /// there if nothing else of the program can run.
+  /// Returns whether a kernel that ends at `end` is done. If nothing else of the program can run,
+  /// time advances up to `end`.
   bool poll(std::uint64_t end);
-  /// The program has seen the end of one kernel.
+  /// Counts a kernel's end as seen by the program.
   void end_kernel() { --slot_->busy; }
-  /// Whether all of the program waits, and none of its threads until a deadline.
+  /// Whether all threads of the program wait, and none until a deadline.
   [[nodiscard]] bool is_program_stuck() const { return has_clock() && slot_->stuck != 0; }
 
   [[nodiscard]] Ending ending() const { return slot_->ending; }

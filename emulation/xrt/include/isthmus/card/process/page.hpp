@@ -19,13 +19,13 @@ inline constexpr std::size_t most_cards = 64;
 // Words, for Python reads them too. NOLINTNEXTLINE(performance-enum-size)
 enum class SlotState : std::uint32_t { unused, open, closed };
 
-/// With what kernels end that wait for others, or that start themselves again.
+/// What ends kernels that wait for streams, and kernels that restart themselves.
 // NOLINTNEXTLINE(performance-enum-size)
 enum class Ending : std::uint32_t { none, program, bitstream };
 
 using Count = std::atomic<std::uint64_t>;
 
-/// Kinds of clocks: of processor time and the card's, or of the card's alone.
+/// Kinds of virtual clocks: processor time and simulated time, or simulated time alone.
 inline constexpr std::uint32_t clock_of_program = 1;
 inline constexpr std::uint32_t clock_of_card = 2;
 
@@ -35,13 +35,13 @@ struct alignas(64) CardSlot {
   std::atomic<SlotState> state;
   std::atomic<std::uint32_t> card;     ///< N of XRT's device N
   std::atomic<std::uint32_t> program;  ///< process that uses it
-  std::atomic<std::uint32_t> busy;     ///< kernels whose end nobody has seen yet
+  std::atomic<std::uint32_t> busy;     ///< kernels whose end the program has not seen
 
   // Written by the shim.
   Count elapsed_fs;  ///< what calls took, waits for kernels included: a program's clock goes by it
   Count simulated_fs;  ///< link, card and kernels at work, as far as calls took it
   Count driver_fs;     ///< software that the board assumes; both count calls that overlap once
-  Count kernel_fs;     ///< kernels at work, whoever waited for them
+  Count kernel_fs;     ///< kernels at work, waited for or not
   Count done_fs;       ///< on the line offset + elapsed: when the next kernel ends, while busy
   Count bytes_to_card;
   Count bytes_from_card;
@@ -55,7 +55,7 @@ struct alignas(64) CardSlot {
   std::atomic<std::uint32_t> pending;
   std::atomic<Ending> ending;
 
-  // Written before a call.
+  // Written by the shim and the virtual clock before a call.
   Count offset_fs;    ///< the program's time when the call began, less elapsed_fs then
   Count patience_fs;  ///< from there to the program's next deadline: a poll jumps no further
   std::atomic<std::uint32_t> alone;  ///< 1: a poll may jump

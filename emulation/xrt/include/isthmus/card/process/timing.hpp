@@ -1,7 +1,6 @@
 // How long what the program asks for takes, by the card's model.
 #pragma once
 
-#include <compare>
 #include <cstdint>
 #include <map>
 #include <memory>
