@@ -205,7 +205,7 @@ except KeyboardInterrupt:
 
 
 def test_an_interrupt_waits_until_the_compiled_module_is_made() -> None:
-    """nanobind ends a process that is interrupted while an enumeration is made."""
+    """nanobind would abort the process if the interrupt came while it makes an enumeration."""
     ended = subprocess.run(
         [sys.executable, "-c", INTERRUPTED_AS_IT_IS_MADE], capture_output=True, text=True,
         check=False,

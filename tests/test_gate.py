@@ -247,7 +247,7 @@ def test_each_memory_has_a_spread_of_its_own(seed: int) -> None:
 def test_a_spread_beyond_the_largest_limit_is_judged_by_that_limit(
     slower: float, expected: str
 ) -> None:
-    """Processes that differ by 60 % hide a double time, but not that these times are alike."""
+    """Where processes differ by 60 %, equal times pass, and times three times as long fail."""
 
     def run(seed: int, factor: float) -> Run:
         laws = {"cuda:0": {"write": Law(1e-5 * factor, 1e10 / factor)}}
@@ -256,6 +256,17 @@ def test_a_spread_beyond_the_largest_limit_is_judged_by_that_limit(
     result = compare(Side("a", [run(1, 1.0)]), Side("b", [run(2, slower)]), own=True)
     assert [one.limit for one in result.series] == [MOST_OWN]
     assert result.outcome == expected
+
+
+def test_a_floor_above_the_largest_own_limit_is_the_limit() -> None:
+    """``auto,200%``: a time 2.5 times as long is within the limit."""
+
+    def run(seed: int, factor: float) -> Run:
+        laws = {"cuda:0": {"write": Law(1e-5 * factor, 1e10 / factor)}}
+        return transfer_run(laws, (1 << 24,), reruns=12, seed=seed, between=0.002)
+
+    assert outcome(run(1, 1.0), run(2, 2.5), 2.0, own=True) == "pass"
+    assert outcome(run(1, 1.0), run(2, 3.5), 2.0, own=True) == "fail"
 
 
 @pytest.mark.parametrize("seed", range(4))

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import os
+import sys
 from collections import Counter
 from pathlib import Path
 
@@ -71,9 +73,11 @@ def test_runs_in_one_text_are_judged_one_by_one(isthmus: Command, tmp_path: Path
 
 
 def test_the_screen_names_the_text_and_its_lines(isthmus: Command, tmp_path: Path) -> None:
+    # A command with a long path takes a second line, and a row of the table gives way to it.
+    on_path = {"PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}"}
     for name, text in ("fast.txt", FAST), ("slow.txt", f"\n\n{SLOW}"):
         (tmp_path / name).write_text(text, encoding="utf-8")
-    shown = isthmus("judge", "fast.txt", "slow.txt", cwd=tmp_path)
+    shown = isthmus("judge", "fast.txt", "slow.txt", cwd=tmp_path, env=on_path)
     assert shown.returncode == 3
     assert "BELOW: slow.txt, line 6: copy to device" in shown.stdout
     assert "copy to host, fast.txt" in shown.stdout

@@ -57,7 +57,10 @@ def figures(source: str) -> str:
 
 
 def without_points(tables: str) -> str:
-    """The tables of residuals without that of single points, which the command prints."""
+    """Returns the tables of residuals without the table of single points.
+
+    ``isthmus model validate --format md`` prints that table: it is too long for a page.
+    """
     before, _, points = tables.partition("### Points\n")
     return f"\n{before}{points[points.index('### ') :]}\n"
 

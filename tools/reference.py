@@ -194,7 +194,7 @@ def formats() -> str:
 
 
 def published_page() -> str:
-    """Every figure of the published sources, and how it is reproduced."""
+    """The page that lists the figures of each published source, and which ones are reproduced."""
     parts = ["# Published figures\n\n`isthmus reproduce NAME` puts them beside ours.\n"]
     for source in published.sources().values():
         rows = [

@@ -1,4 +1,7 @@
-"""Packets that cocotbext-pcie makes, against tests/pcie_packets.py: run by tests/test_rtl.py."""
+"""Compares packets of cocotbext-pcie with those of tests/pcie_packets.py.
+
+tests/test_rtl.py runs this module in a simulator.
+"""
 
 from __future__ import annotations
 

@@ -83,7 +83,7 @@ class Curve:
         else:
             line = self._line(above - 1, above, size)
             miss = self._misses(above - 1, above)
-        return added(line, Interval(0.0, -miss, miss)).exponential()
+        return line.plus(Interval(0.0, -miss, miss)).exponential()
 
     def around(self, size: int) -> tuple[int, int] | None:
         """Measured sizes between which a size lies; None for one that was measured, or beyond."""
@@ -269,7 +269,7 @@ class Ways:
             if way.call == "map" or way.memory not in copied.get(way.device, ()):
                 kept[way] = curve
             elif host_copy:
-                sums = {at: added(time, host_copy(at)) for at, time in curve.figures.items()}
+                sums = {at: time.plus(host_copy(at)) for at, time in curve.figures.items()}
                 kept[way] = Curve(sums, curve.within)
         left_out = dict.fromkeys(way.memory for way in self.curves if way not in kept)
         if not kept:
@@ -295,7 +295,7 @@ class Ways:
             cost = known.get((way.device, way.memory))
             if counted and cost is not None:
                 sums = {
-                    at: added(time, first)
+                    at: time.plus(first)
                     for at in {*cost.sizes, size}
                     if (time := curve.at(at)) is not None and (first := cost.at(at)) is not None
                 }
@@ -415,14 +415,9 @@ def maps(rows: Frame, confidence: float) -> dict[Way, Curve]:
             halves[-1].setdefault(way, {})[int(row.bytes)] = time_of(row, confidence)
     there, back = halves
     return {
-        way: Curve({s: added(there[way][s], back[way][s]) for s in there[way].keys() & back[way]})
+        way: Curve({s: there[way][s].plus(back[way][s]) for s in there[way].keys() & back[way]})
         for way in there.keys() & back.keys()
     }
-
-
-def added(one: Interval, other: Interval) -> Interval:
-    """The sum of two times, with its interval."""
-    return combined((1.0, 1.0), (one, other))
 
 
 def first_use(rows: Frame, confidence: float) -> dict[tuple[str, str], Curve]:

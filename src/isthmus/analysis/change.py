@@ -16,7 +16,6 @@ from isthmus.frames import Frame
 from isthmus.statistics import (
     Interval,
     Judgement,
-    combined,
     exact,
     judge,
     location,
@@ -222,7 +221,7 @@ def _interval(
         return Interval(value, value - reach, value + reach, confidence)
     apart = shift(sample.before, sample.after, confidence)
     whole = Interval(0.0, -hidden, hidden, confidence)
-    return combined((1.0, 1.0), (apart, whole)) if hidden else apart
+    return apart.plus(whole) if hidden else apart
 
 
 def _beside_hosts(change: Interval, explained: Explained) -> Interval:
@@ -304,7 +303,7 @@ def _change(
     limit = how.least
     if how.own:
         limit = max(limit, _own(sample, scatter, hidden, each, how.confidence))
-    judged = min(limit, MOST_OWN) if how.own else limit
+    judged = min(limit, max(how.least, MOST_OWN))
     before, after = sample.before, sample.after
     verdict, most = judge(ratio, judged), bound.high
     if explained and by_host:

@@ -24,7 +24,7 @@ from isthmus.analysis.ratios import groups
 from isthmus.boards import Board
 from isthmus.frames import Frame, Row
 from isthmus.models import host_memory
-from isthmus.statistics import Interval, combined, exact, judge
+from isthmus.statistics import Interval, exact, judge
 from isthmus.studies.base import Analysis
 from isthmus.thresholds import AS_FAST, PEAK_ON_HOST, WORTH_COPYING
 from isthmus.units import format_size
@@ -182,7 +182,7 @@ def direct(context: AnalysisContext) -> Rows:
         host, card = (time_of(row).times(1 / row.iterations) for row in (on_host, on_card))
         copy_s, extra = time_of(copied), host.value - card.value
         sweeps = copy_s.value / extra if extra > 0 else np.inf
-        ratio = host.over(combined((1.0, 1.0), (copy_s, card)))
+        ratio = host.over(copy_s.plus(card))
         key = (on_host.device, on_host.operation, on_host.clock, on_host.bytes, copied.memory)
         once = ratio.with_confidence(context.simultaneous(len(found)))
         yield *key, host.value, copy_s.value, card.value, once, sweeps

@@ -105,7 +105,7 @@ def _with_software(
         parts += [host_copy(size)] if size and host_copy else []
         return combined([1.0] * len(parts), parts) if parts else exact(0.0)
 
-    launch = combined((1.0, 1.0), (base.launch, kernel))
+    launch = base.launch.plus(kernel)
     return Cost(
         base.into, base.out, launch, base.relaunch, host(job.into), host(job.out), base.channels
     )

@@ -15,7 +15,9 @@ from isthmus.output import put, tell
 if TYPE_CHECKING:
     from isthmus.analysis.changes import Side
 AUTO = "auto"
-"""A gate's limit for each series is the series' own spread; ``auto,10%``: 10 % at least."""
+"""Value of ``--fail-above``: the limit of each series is the spread of that series.
+
+``auto,10%``: that spread, or 10 % where the spread is less."""
 _CODES = {"pass": 0, "fail": GATE_FAILED, "undecided": GATE_UNDECIDED}
 _WITH_FIRST_LINE = ("summary", "md")
 """Formats that begin with the gate's line; of others it goes to stderr, as they are data."""
@@ -48,11 +50,21 @@ def compare(
         raise UsageError(f"--points has no effect with --format {form}")
     chosen = form or ("table" if points else "summary")
     known("format", chosen, ["summary", *comparison.FORMATS])
-    chosen_limit, least = limit(relevant, fail_above)
-    asked = _Asked(base, new, chosen_limit, least, own=_is_own(fail_above), mixed=mixed,
-                   as_measured=as_measured)  # fmt: skip
+    chosen_limit = limit(relevant, fail_above)
+    asked = _Asked(base, new, chosen_limit, mixed=mixed, as_measured=as_measured)
     shown, first, outcome = _answer(asked, chosen)
     return _print(shown) if fail_above is None else _print(shown, first, outcome, chosen)
+
+
+class Limit(NamedTuple):
+    """The difference that counts."""
+
+    text: str
+    """As the option has it; empty without an option."""
+    least: float | None
+    """The smallest difference that counts, as a share; None: the precision of the runs."""
+    own: bool
+    """Whether each series is judged by its own spread."""
 
 
 class _Asked(NamedTuple):
@@ -60,12 +72,7 @@ class _Asked(NamedTuple):
 
     base: Path
     new: Sequence[Path]
-    limit: str
-    """The difference that counts, as given; empty: none was."""
-    least: float | None
-    """The same as a share."""
-    own: bool
-    """Whether each time is judged by its own spread."""
+    limit: Limit
     mixed: bool
     as_measured: bool
 
@@ -83,8 +90,8 @@ def _answer(asked: _Asked, form: str) -> tuple[str, str, str]:
     with analysing(f"{asked.base}, {asked.new[0]}"):
         base, new = _side([asked.base]), _side(asked.new)
         result = changes.compare(
-            base, new, asked.least,
-            mixed=asked.mixed, as_measured=asked.as_measured, own=asked.own,
+            base, new, asked.limit.least,
+            mixed=asked.mixed, as_measured=asked.as_measured, own=asked.limit.own,
         )  # fmt: skip
         if form == "summary":
             text = "\n".join(comparison.lines(result, more)) + "\n"
@@ -98,8 +105,8 @@ def _options(asked: _Asked) -> list[str]:
     """Options that repeat the comparison."""
     from isthmus.program import option_words
 
-    name = "--fail-above" if asked.own else "--relevant"
-    given = option_words(name, asked.limit) if asked.limit else []
+    name = "--fail-above" if asked.limit.own else "--relevant"
+    given = option_words(name, asked.limit.text) if asked.limit.text else []
     return [*given, *["--mixed"] * asked.mixed, *["--as-measured"] * asked.as_measured]
 
 
@@ -119,7 +126,7 @@ def _gate_words(asked: _Asked) -> list[str]:
     """The option that makes the comparison a gate."""
     from isthmus.program import option_words
 
-    return option_words("--fail-above", asked.limit) if asked.limit else []
+    return option_words("--fail-above", asked.limit.text) if asked.limit.text else []
 
 
 def _repeatable(asked: _Asked, *sides: Side) -> list[Path]:
@@ -129,25 +136,21 @@ def _repeatable(asked: _Asked, *sides: Side) -> list[Path]:
     return files if single and not any(side.runs[0].origin for side in sides) else []
 
 
-def limit(relevant: str | None, fail_above: str | None) -> tuple[str, float | None]:
-    """The difference that counts, as given and as a share; raises UsageError for a wrong one."""
+def limit(relevant: str | None, fail_above: str | None) -> Limit:
+    """The difference that counts; raises UsageError for a wrong value."""
     from isthmus.errors import UsageError
     from isthmus.units import parse_share
 
-    if relevant is not None and fail_above is not None:
+    if fail_above is None:
+        return Limit(relevant or "", None if relevant is None else parse_share(relevant), own=False)
+    if relevant is not None:
         raise UsageError("give --relevant or --fail-above: both say which difference counts")
-    text = fail_above if relevant is None else relevant
     if fail_above == AUTO:
-        return AUTO, None
-    if fail_above is not None and "%" not in fail_above:
+        return Limit(AUTO, None, own=True)
+    if "%" not in fail_above:
         raise UsageError(f"--fail-above {fail_above}: say per cent, as 5%, auto, or auto,5%")
-    least = text.removeprefix(f"{AUTO},") if text and text == fail_above else text
-    return text or "", None if least is None else parse_share(least)
-
-
-def _is_own(fail_above: str | None) -> bool:
-    """Whether a gate judges each series by its own spread."""
-    return fail_above is not None and fail_above.partition(",")[0] == AUTO
+    least = fail_above.removeprefix(f"{AUTO},")
+    return Limit(fail_above, parse_share(least), own=least != fail_above)
 
 
 def _side(paths: Sequence[Path]) -> Side:

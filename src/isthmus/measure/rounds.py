@@ -183,9 +183,9 @@ class Rounds:
                 return self.next_round(left_s, simulated=simulated)
         # Precision is out of reach for all jobs that are left. Each further process narrows a job's
         # interval, so the time goes to the jobs with the fewest processes.
-        visited = {job: len(job.processes) for job in unfinished}
-        middle = (min(visited.values(), default=0) + max(visited.values(), default=0)) / 2
-        rest = [job for job, processes in visited.items() if processes <= middle]
+        counts = [len(job.processes) for job in unfinished] or [0]
+        middle = (min(counts) + max(counts)) / 2
+        rest = [job for job in unfinished if len(job.processes) <= middle]
         return self._ordered(self._fitting(_by_cost(rest, self.visit_s), left_s, rounds=1))
 
     def _unfinished_of(self, *, simulated: bool) -> list[Job]:

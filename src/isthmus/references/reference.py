@@ -103,7 +103,7 @@ class About(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
 
 
 class Reference(About, frozen=True, kw_only=True):
-    """A board or an engine, with what such ones are known to reach."""
+    """A board or an engine, with the rates that boards or engines of this kind reach."""
 
     link: Links = Links()
     memory: Memory | None = None

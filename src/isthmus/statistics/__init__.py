@@ -93,6 +93,10 @@ class Interval(NamedTuple):
         value, low, high = (numerator / x if x else math.inf for x in self[:3])
         return Interval(value, high, low, self.confidence)
 
+    def plus(self, other: Interval) -> Interval:
+        """The sum of two independent estimates."""
+        return combined((1.0, 1.0), (self, other))
+
     def minus(self, other: Interval) -> Interval:
         """The difference of two independent estimates."""
         return combined((1.0, -1.0), (self, other))

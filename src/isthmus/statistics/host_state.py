@@ -26,7 +26,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from isthmus.statistics import FEWEST, Interval, combined
+from isthmus.statistics import FEWEST, Interval
 from isthmus.student import both_tails
 
 Array = NDArray[np.float64]
@@ -110,7 +110,7 @@ class Slow:
         if not self.known or not self.half_width or not interval.known or interval.low <= 0:
             return interval
         state = Interval(0.0, -self.half_width, self.half_width, interval.confidence)
-        return combined((1.0, 1.0), (interval.logarithm(), state)).exponential()
+        return interval.logarithm().plus(state).exponential()
 
 
 UNKNOWN = Slow(math.nan, (), 0.0)

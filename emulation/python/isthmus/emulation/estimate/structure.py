@@ -102,6 +102,7 @@ class Pragma(msgspec.Struct, frozen=True):
 
 
 def _pragma(pragmas: tuple[Pragma, ...], name: str) -> Pragma | None:
+    """The first pragma of this name; None if there is none."""
     return next((one for one in pragmas if one.name == name), None)
 
 
@@ -119,7 +120,7 @@ class Loop(msgspec.Struct, frozen=True):
     pragmas: tuple[Pragma, ...] = ()
 
     def pragma(self, name: str) -> Pragma | None:
-        """The first pragma with this name that stands in the loop; None without one."""
+        """The loop's first pragma of this name; None if it has none."""
         return _pragma(self.pragmas, name)
 
 
@@ -150,7 +151,7 @@ class Function(msgspec.Struct, frozen=True):
     """Parameters that stand for the caller's variables."""
 
     def pragma(self, name: str) -> Pragma | None:
-        """The first pragma with this name that stands in the function; None without one."""
+        """The function's first pragma of this name; None if it has none."""
         return _pragma(self.pragmas, name)
 
 
