@@ -32,12 +32,12 @@ def test_eight_gpus_fit_one_screen(
     assert len(lines) <= MOST_LINES
     # Other accelerators of this machine, such as an FPGA emulator, follow.
     assert lines[0].startswith("Isthmus: 8 x stand-in (cuda:0 to cuda:7)")
-    copies = [line for line in lines if "copy to" in line]
-    assert copies
-    assert any("devices" in line for line in copies)
+    # How far the copies of eight devices differ is up to this machine: some share a row.
+    assert any("copy to" in line for line in lines)
     points = json.loads((tmp_path / "run.json").read_text())["points"]
     curve = {point["device"] for point in points if point["bytes"] == 256 and point["reruns"]}
-    assert curve <= {"cuda:0"}, "a device that is like an earlier one has headlines alone"
+    gpus_with_a_curve = {address for address in curve if address.startswith("cuda:")}
+    assert gpus_with_a_curve <= {"cuda:0"}, "a device that is like an earlier one has headlines alone"
 
 
 def test_two_fpgas_fit_one_screen(
