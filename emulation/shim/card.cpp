@@ -693,6 +693,8 @@ void Card::end_all() {
   for (Card* card : cards) {
     if (card->loaded_) {
       card->end_kernels(Ending::program);
+      // OpenCL keeps its cards open to the end: nothing destroys them.
+      guarded([&] { card->loaded_->device.tell_lost_outputs(); });
       card->loaded_->publish();
     }
   }
