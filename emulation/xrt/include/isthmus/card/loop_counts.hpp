@@ -19,9 +19,9 @@ struct isthmus_loop_cost {
   double entry_least, entry_most;
   const char* why;  ///< "II 7: floating-point sum"; or empty
   bool pipelined;
-  int region;      ///< of a process in a DATAFLOW region; -1: a loop
-  bool streamed;   ///< the region's processes pass words of streams, so that they overlap
-  unsigned ahead;  ///< words that its pipeline holds at most, on the way to a stream
+  int region;             ///< of a process in a DATAFLOW region; -1: a loop
+  const unsigned* after;  ///< processes whose arrays it needs whole, ended by 0; or null
+  unsigned ahead;         ///< words that its pipeline holds at most, on the way to a stream
 };
 
 struct isthmus_estimated_type {
