@@ -173,6 +173,45 @@ NEW = (
 """Kernels chosen by their reports alone, after the rules were made. ``RESULTS.md`` has their first
 estimates; rules that these showed to be missing were added afterwards."""
 
+HELD_OUT = (
+    Published("agustinsilva447/hls_div", "f9389da2", "main.cpp", "division_hls", 100, 15,
+              "solution1/syn/report/csynth.xml, 2022.1", "float c; division_hls(1, 3, &c);",
+              kernel_flow=False),
+    Published("aishwarya-2720/SPMV-using-VITIS-HLS", "dc9c579d", "sourcefiles/spmvkernel.cpp",
+              "spmv_kernel", 100, 3502077,
+              "minorproject_final/solution1/syn/report/csynth.xml, 2020.1",
+              "static float v[500000], x[1000], y[60098]; static int c[500000], r[1001];"
+              "for (int n = 0; n < 1001; ++n) r[n] = 500 * n;"
+              "spmv_kernel(v, c, r, x, y, 1000, 1000, 500000);", kernel_flow=False),
+    Published("deck11/weighted_round_robin_arbiter", "db901bdb", "wrr.c", "weighted_rr", 100, 143,
+              "solution1/syn/report/csynth.xml, 2024.1",
+              "static int q[4] = {0, 0, 0, 1}, w[4] = {1, 1, 1, 1}, g[4]; weighted_rr(q, w, g, 0);",
+              kernel_flow=False),
+    Published("BojanFaletic/MA_HLS", "816997f7", "ma.cpp", "ma", 100, 1,
+              "solution1/syn/report/csynth.xml, 2020.2", "ma(1);", kernel_flow=False),
+    Published("okpeter97/CarSimOnFPGA", "db749465", "top_level.cpp", "top_level_wheel", 100, 1245,
+              "solution2/syn/report/csynth.xml, 2019.1",
+              "static float r[5]; top_level_wheel(0.01f, 100, 10, 1, 4000, 0.1f, r, r + 1, r + 2,"
+              "r + 3, r + 4);", kernel_flow=False),
+    Published("tamas-farkas/Tancoeff-FPGA", "6145d021", "hier_func.cpp", "hier_func", 300,
+              134414368, "syn/report/csynth.xml, 2018.3",
+              "static din_type i[input_size]; static hls::stream<result_type> o; hier_func(i, o);",
+              options=("-include", "isthmus/card/loop_counts.hpp", "-include", "tancalc.cpp",
+                       "-include", "fifo.cpp")),
+    Published("ndstung/Design-Synthesize-and-Test-Array-Multiplier", "eb4175d9",
+              "systolic_array.cpp", "systolic_array", 100, 197, "syn/report/csynth.xml, 2021.1",
+              "static data_t a[N][N], b[N][N], c[N][N]; systolic_array(a, b, c);",
+              kernel_flow=False),
+    Published("mgrailoo/HLS4ML_CPP_HDL_MNIST_", "2c7b86a9", "firmware/myproject.cpp", "myproject",
+              200, 8404, "syn/report/csynth.xml, 2020.1.1",
+              "static input_t i[N_INPUT_1_1]; static result_t o[N_LAYER_5]; unsigned short a, b;"
+              "myproject(i, o, a, b);", kernel_flow=False, options=("-D__SYNTHESIS__",)),
+    Published("mohammedshuhad/Hotspot3D", "7b25d387", "memory-opt/3D.cpp", "workload", 300,
+              4823536001, "memory-opt/workload_csynth.rpt, 2020.2",
+              "static INTERFACE_WIDTH p[size], t[size], o[size]; workload(p, t, o);"),
+)  # fmt: skip
+"""Kernels chosen by their reports alone, after the rules of commit 79a5a66b were frozen."""
+
 MAIN = """
 #include <cstdio>
 #include <vector>
@@ -293,10 +332,11 @@ def main() -> None:
     checkouts = parser.parse_args().checkouts.resolve()
     print("| kernel | published | estimate | middle / published | inside | bound by |")
     print("|---|---|---|---|---|---|")
-    seen, new = table(SEEN, checkouts), table(NEW, checkouts)
+    seen, new, held = (table(kernels, checkouts) for kernels in (SEEN, NEW, HELD_OUT))
     summary("seen by the rules", seen)
-    summary("chosen afterwards", new)
-    summary("all", seen + new)
+    summary("chosen afterwards, then seen", new)
+    summary("held out", held)
+    summary("all", seen + new + held)
 
 
 if __name__ == "__main__":
