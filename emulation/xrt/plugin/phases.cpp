@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstdio>
+#include <exception>
 
 #include "hls/isthmus_turns.h"
 
@@ -9,7 +10,7 @@ namespace isthmus::card::plugin {
 namespace {
 
 /// Stages of a pipeline without an estimate: more than most pipelines have.
-constexpr std::size_t unknown_ahead = 256;
+constexpr std::size_t unknown_stages = 256;
 
 }  // namespace
 
@@ -70,7 +71,13 @@ void Phases::begin_loop(unsigned number) {
 }
 
 void Phases::end_loop(unsigned number, std::uint64_t times) {
-  trail().inside.pop_back();
+  std::vector<unsigned>& inside = trail().inside;
+  inside.pop_back();
+  const auto is_pipelined = [](unsigned one) { return isthmus_estimated.costs[one].pipelined; };
+  const bool ends = is_pipelined(number) && std::ranges::none_of(inside, is_pipelined);
+  if (ends && std::uncaught_exceptions() == 0) {
+    hls::isthmus_turns::empty_pipeline();
+  }
   trail().counts->note(number, times);
   end_phase(number, times);
 }
@@ -91,9 +98,9 @@ void Phases::end_region() {
   }
 }
 
-std::size_t Phases::ahead() {
+std::size_t Phases::stages() {
   if (isthmus_estimated.count == 0) {
-    return unknown_ahead;
+    return unknown_stages;
   }
   std::size_t most = 0;
   for (const unsigned number : trail().inside) {

@@ -21,7 +21,7 @@ class Counted(NamedTuple):
     """A kernel's preprocessed source with counters of its loops and their costs."""
 
     text: bytes | None
-    note: str
+    why: str
     """Why there is none, for the user; else empty."""
 
 
@@ -45,7 +45,7 @@ def counted(
     """
     clang = libclang.cindex()
     if clang is None:
-        return Counted(None, f"kernel {name}: computing not modelled; {libclang.INSTALL}")
+        return Counted(None, f"no libclang 18 or later is here: {libclang.INSTALL}")
     source = Preprocessed(path.read_bytes(), ours)
     constants = {found[1]: int(found[2]) for found in _MACRO.finditer(macros)}
     try:
@@ -54,9 +54,9 @@ def counted(
             kernel_flow=kernel_flow, constants=constants, in_opencl=in_opencl,
         )  # fmt: skip
     except NotReadError as error:
-        return Counted(None, f"kernel {name}: not estimated, {error}")
+        return Counted(None, str(error))
     if found is None:
-        return Counted(None, f"kernel {name}: not estimated, libclang finds no such function")
+        return Counted(None, "libclang finds no such function")
     if clock_mhz is None:
         return Counted(rewriter.counted(source.text, (), found.regions) + table.NONE.encode(), "")
     estimate = rules.estimate(found.code, clock_mhz)

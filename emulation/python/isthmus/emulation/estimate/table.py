@@ -6,6 +6,11 @@ from isthmus.emulation.estimate.structure import Cost, Estimate
 
 NONE = "\nextern const isthmus_estimated_type isthmus_estimated = {nullptr, 0};\n"
 """Of a kernel that nobody has estimated."""
+UNCHECKED = (
+    'extern "C" __attribute__((visibility("default")))\n'
+    "const bool isthmus_depths_unchecked = true;\n"
+)
+"""Of a kernel with DATAFLOW regions whose processes run one after the other."""
 
 
 def of(estimate: Estimate) -> str:
