@@ -99,15 +99,22 @@ bool relieve(const std::vector<isthmus_turns*>& there) {
   return true;
 }
 
+/// Returns "variable=c depth=1021", which suffices for a stream.
+std::string sufficient(const isthmus_fifo& fifo) {
+  return "variable=" + fifo.name.substr(0, fifo.name.find('[')) +
+         " depth=" + std::to_string(fifo.most);
+}
+
 /// Makes the warnings of a region that ends, while its streams still exist.
 void close_stops() {
-  for (auto& [fifo, stop] : open_stops) {
-    const std::string depth = std::to_string(fifo->most);
-    const std::string text =
-        "stands still on a board: stream " + stop.name + " is full with " +
-        std::to_string(stop.depth) + " words, and " + stop.writer + " waits for room in it; " +
-        stop.others + ". #pragma HLS STREAM variable=" + stop.name.substr(0, stop.name.find('[')) +
-        " depth=" + depth + " lets it go on";
+  for (const auto& [fifo, stop] : open_stops) {
+    std::string text = "stands still on a board: stream " + stop.name + " is full with " +
+                       std::to_string(stop.depth) + " words, and " + stop.writer +
+                       " waits for room in it; " + stop.others + ". #pragma HLS STREAM " +
+                       sufficient(*fifo) + " lets it go on";
+    for (const auto& [other, _] : open_stops) {
+      text += other != fifo ? ", with " + sufficient(*other) : "";
+    }
     if (std::ranges::find(texts, text) == texts.end()) {
       texts.push_back(text);
     }
