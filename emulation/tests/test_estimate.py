@@ -247,7 +247,7 @@ def counted(tmp_path: Path, text: str, name: str = "k") -> tuple[Path, estimate.
 @NEEDS_LIBCLANG
 def test_a_source_is_read_and_its_loops_count(tmp_path: Path) -> None:
     made, found = counted(tmp_path, SOURCE)
-    assert (found.note, found.text is not None) == ("", True)
+    assert (found.why, found.text is not None) == ("", True)
     clang = libclang.cindex()
     read = reader.read(clang, made, Preprocessed(made.read_bytes(), compiler.PARTS), "k",
                        constants={"FACTOR": 4})  # fmt: skip
