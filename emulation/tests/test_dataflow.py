@@ -207,6 +207,7 @@ def test_processes_of_a_region_run_beside_each_other(
     # that follow in the same loop. Words in the pipeline between two streams do.
     assert named_depths(ran(5)[1]) == ["a depth=15"]
     assert named_depths(ran(6)[1]) == ["a depth=16"]
+    assert named_depths(ran(7)[1]) == ["a depth=15", "y depth=16"]
     assert named_depths(ran(8)[1]) == []
     if options:
         return
@@ -216,7 +217,6 @@ def test_processes_of_a_region_run_beside_each_other(
     assert ("warning" in text, total) == (False, nested_sum())
     _, text = ran(4)
     assert RING in text
-    assert named_depths(ran(7)[1]) == ["a depth=15", "y depth=16"]
 
 
 def named_depths(text: str) -> list[str]:

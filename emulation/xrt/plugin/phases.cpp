@@ -7,12 +7,6 @@
 #include "hls/isthmus_turns.h"
 
 namespace isthmus::card::plugin {
-namespace {
-
-/// Stages of a pipeline without an estimate: more than most pipelines have.
-constexpr std::size_t unknown_stages = 256;
-
-}  // namespace
 
 void Phases::begin(std::vector<Window>& windows) {
   *this = Phases();
@@ -83,9 +77,6 @@ void Phases::end_loop(unsigned number, std::uint64_t times) {
 }
 
 std::unique_ptr<Trail> Phases::begin_process(unsigned number) {
-  if (isthmus_estimated.count == 0) {
-    return nullptr;
-  }
   begin_phase(static_cast<unsigned>(isthmus_estimated.costs[number].region));
   Counts& counts = trail().counts->inner(number);
   counts.note(number, 1);
@@ -93,15 +84,12 @@ std::unique_ptr<Trail> Phases::begin_process(unsigned number) {
 }
 
 void Phases::end_region() {
-  if (isthmus_estimated.count > 0 && !trail().is_process) {  // of a region that no other holds
+  if (!trail().is_process) {  // of a region that no other holds
     end_phase(phase_, 1);
   }
 }
 
 std::size_t Phases::stages() {
-  if (isthmus_estimated.count == 0) {
-    return unknown_stages;
-  }
   std::size_t most = 0;
   for (const unsigned number : trail().inside) {
     most = std::max<std::size_t>(most, isthmus_estimated.costs[number].ahead);

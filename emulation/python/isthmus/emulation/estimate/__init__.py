@@ -13,6 +13,7 @@ from typing import NamedTuple
 from isthmus.emulation.estimate import libclang, reader, rewriter, rules, table
 from isthmus.emulation.estimate.arrays import NotReadError
 from isthmus.emulation.estimate.preprocessed import Preprocessed
+from isthmus.xclbin.kinds import DATA_MHZ
 
 _MACRO = re.compile(r"^#define (\w+) \(?(\d+)\)?$", re.MULTILINE)
 
@@ -36,8 +37,8 @@ def counted(
         name: Function of the kernel.
         macros: Definitions of macros (``g++ -dM``), which pragmas may name.
         ours: Folder of Isthmus's own headers, which are not the kernel's code.
-        clock_mhz: Clock that operators are scheduled for. None: nothing is estimated, and
-            processes of DATAFLOW regions run beside each other all the same.
+        clock_mhz: Clock that operators are scheduled for. None: the estimate is not the kernel's
+            time, but tells the stages of pipelines to the streams of DATAFLOW regions.
         in_opencl: Whether each work-item is a call of the function.
         kernel_flow: Whether arguments without INTERFACE lie in memory; in the vendor's IP flow
             they lie in a RAM.
@@ -57,10 +58,9 @@ def counted(
         return Counted(None, str(error))
     if found is None:
         return Counted(None, "libclang finds no such function")
-    if clock_mhz is None:
-        return Counted(rewriter.counted(source.text, (), found.regions) + table.NONE.encode(), "")
-    estimate = rules.estimate(found.code, clock_mhz)
+    estimate = rules.estimate(found.code, clock_mhz or DATA_MHZ)
     numbers = {cost.number for cost in estimate.costs}
     counters = [one for one in found.counters if one.number in numbers]
     text = rewriter.counted(source.text, counters, found.regions)
-    return Counted(text + table.of(estimate).encode(), "")
+    definition = table.of(estimate, is_time=clock_mhz is not None)
+    return Counted(text + definition.encode(), "")
