@@ -37,8 +37,8 @@ std::vector<std::string> texts;
 
 /// Returns the full stream for which a process waits, or the first word in its pipeline; else null.
 isthmus_fifo* full_stream(isthmus_turns& one) {
-  if (!one.pipeline().words.empty()) {
-    return one.pipeline().words.front();
+  if (one.pipeline().held != 0) {
+    return one.pipeline().first.fifo;
   }
   return !one.is_done() && one.waits().for_room ? one.waits().fifo : nullptr;
 }

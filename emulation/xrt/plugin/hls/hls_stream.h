@@ -36,6 +36,9 @@ struct isthmus_word {
 
 class isthmus_outside;
 
+/// Of functions that reach no memory of the card: their accesses are not counted, which takes time.
+#define ISTHMUS_UNCOUNTED __attribute__((no_sanitize("thread")))
+
 struct isthmus_pipeline;
 
 /// A stream within a DATAFLOW region.
@@ -51,7 +54,11 @@ struct isthmus_fifo {
   isthmus_pipeline* writer = nullptr;  ///< pipeline of the process that wrote last
   isthmus_pipeline* reader = nullptr;  ///< and of the one that read last
 
-  [[nodiscard]] bool has_room() const { return limit == 0 || count < limit; }
+  ISTHMUS_UNCOUNTED [[nodiscard]] bool has_room() const { return limit == 0 || count < limit; }
+  ISTHMUS_UNCOUNTED void enter() {
+    ++count;
+    most = count < most ? most : count;
+  }
   /// Whether the writer's next word comes here, with no other word of its pipeline before it.
   [[nodiscard]] bool is_next() const;
   /// Whether the next word can come here, or into the writer's pipeline.
@@ -66,56 +73,76 @@ struct isthmus_fifo {
 /// meanwhile: what it reads leaves its stream for the pipeline. A pipeline of N stages takes at
 /// most N words of a stream while it stands still.
 struct isthmus_pipeline {
-  std::deque<isthmus_fifo*> words;  ///< the stream of each word
+  /// Words of one stream that follow each other.
+  struct Words {
+    isthmus_fifo* fifo = nullptr;
+    std::size_t count = 0;
+  };
+  std::size_t held = 0;  ///< words in it
+  Words first;
+  std::deque<Words> others;
+  isthmus_fifo* last = nullptr;  ///< stream of the last word
   std::size_t stages = 0;
-  /// Differs for each process, and after each word that has left the pipeline.
+  /// Differs for each process, and after each time that words have left the pipeline.
   unsigned long long moved = next();
 
-  static unsigned long long next() {
+  ISTHMUS_UNCOUNTED static unsigned long long next() {
     static unsigned long long number = 0;
     return ++number;
   }
 
+  ISTHMUS_UNCOUNTED void add(isthmus_fifo& fifo) {
+    if (held == 0) {
+      first = {&fifo, 1};
+    } else if (last != &fifo) {
+      others.push_back({&fifo, 1});
+    } else {
+      ++(held == first.count ? first : others.back()).count;
+    }
+    last = &fifo;
+    ++fifo.behind;
+    ++held;
+  }
   /// Moves words into their streams as far as there is room.
-  void advance() {
-    while (!words.empty() && words.front()->has_room()) {
-      isthmus_fifo& fifo = *words.front();
-      words.pop_front();
-      --fifo.behind;
+  ISTHMUS_UNCOUNTED void advance() {
+    while (held != 0 && first.fifo->has_room()) {
+      --first.fifo->behind;
+      first.fifo->enter();
       moved = next();
-      ++fifo.count;
-      fifo.most = fifo.count < fifo.most ? fifo.most : fifo.count;
+      --held;
+      if (--first.count == 0 && held != 0) {
+        first = others.front();
+        others.pop_front();
+      }
     }
   }
 };
 
-inline bool isthmus_fifo::is_next() const {
-  return has_room() && (writer == nullptr || writer->words.empty());
+ISTHMUS_UNCOUNTED inline bool isthmus_fifo::is_next() const {
+  return has_room() && (writer == nullptr || writer->held == 0);
 }
-inline bool isthmus_fifo::can_write() const {
+ISTHMUS_UNCOUNTED inline bool isthmus_fifo::can_write() const {
   return is_next() || (writer != nullptr && behind < writer->stages);
 }
-inline bool isthmus_fifo::can_read() const {
-  if (reader == nullptr || reader->words.empty()) {
+ISTHMUS_UNCOUNTED inline bool isthmus_fifo::can_read() const {
+  if (reader == nullptr || reader->held == 0) {
     return count > 0;
   }
   return count > 0 && (taken_since == reader->moved ? taken : 0) < reader->stages;
 }
-inline void isthmus_fifo::put() {
+ISTHMUS_UNCOUNTED inline void isthmus_fifo::put() {
   if (limit == 0 || writer == nullptr || is_next()) {
-    ++count;
-    most = count < most ? most : count;
+    enter();
   } else {
-    ++behind;
-    writer->words.push_back(this);
+    writer->add(*this);
   }
 }
-inline void isthmus_fifo::take() {
+ISTHMUS_UNCOUNTED inline void isthmus_fifo::take() {
   --count;
   if (behind != 0 && writer != nullptr) {
     writer->advance();
   }
-  if (reader != nullptr && !reader->words.empty()) {
+  if (reader != nullptr && reader->held != 0) {
     taken = taken_since == reader->moved ? taken + 1 : 1;
     taken_since = reader->moved;
   }
@@ -282,11 +309,11 @@ class stream<T, 0> {
  private:
   using word = isthmus_word<T>;
 
-  static bool has_one_now(const void* which) {
+  ISTHMUS_UNCOUNTED static bool has_one_now(const void* which) {
     const auto& one = *static_cast<const stream*>(which);
     return one.outside_ != nullptr ? one.isthmus_has_one() : one.fifo_.can_read();
   }
-  static bool has_room_now(const void* which) {
+  ISTHMUS_UNCOUNTED static bool has_room_now(const void* which) {
     const auto& one = *static_cast<const stream*>(which);
     if (one.outside_ != nullptr) {
       return one.writes(T{}, isthmus_outside::look);
@@ -299,7 +326,7 @@ class stream<T, 0> {
                {ready, this, outside_, outside_ == nullptr ? &fifo_ : nullptr, for_room}, wait);
   }
   /// Waits for room where the stream is limited. A task that never waits lets others go on.
-  void make_room() {
+  ISTHMUS_UNCOUNTED void make_room() {
     constexpr std::size_t many = 65536;
     if (isthmus_beside == nullptr) {
       return;
@@ -311,17 +338,19 @@ class stream<T, 0> {
       return;
     }
     join(fifo_.writer);
+    if (fifo_.is_next()) {
+      return;
+    }
+    if (fifo_.writer != nullptr) {
+      fifo_.writer->stages = isthmus_stages == nullptr ? 0 : isthmus_stages();
+    }
     while (!fifo_.can_write() && others_go_on(&has_room_now, true, true)) {
     }
   }
-  /// Notes the process that runs as an end of the stream, and the stages of its pipeline.
-  void join(isthmus_pipeline*& end) const {
-    if (fifo_.limit == 0 || isthmus_beside == nullptr) {
-      return;
-    }
-    end = isthmus_beside->pipeline();
-    if (end != nullptr && !(end->words.empty() && fifo_.has_room())) {
-      end->stages = isthmus_stages == nullptr ? 0 : isthmus_stages();
+  /// Notes the process that runs as an end of the stream.
+  ISTHMUS_UNCOUNTED void join(isthmus_pipeline*& end) const {
+    if (fifo_.limit != 0 && isthmus_beside != nullptr) {
+      end = isthmus_beside->pipeline();
     }
   }
   void put(const T& value) {

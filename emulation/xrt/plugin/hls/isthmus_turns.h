@@ -81,7 +81,7 @@ class isthmus_turns {
     const auto is_empty = [](const void* what) {
       isthmus_pipeline& one = **static_cast<isthmus_pipeline* const*>(what);
       one.advance();
-      return one.words.empty();
+      return one.held == 0;
     };
     while (pipeline != nullptr && !is_empty(&pipeline)) {
       all().run_until({is_empty, &pipeline}, true);
@@ -97,7 +97,7 @@ class isthmus_turns {
     std::vector<isthmus_turns*> there;
     isthmus_turns* running = nullptr;
 
-    [[nodiscard]] isthmus_pipeline* pipeline() override {
+    ISTHMUS_UNCOUNTED [[nodiscard]] isthmus_pipeline* pipeline() override {
       const bool is_process = running != nullptr && !running->process_.empty();
       return is_process ? &running->pipeline_ : nullptr;
     }
