@@ -54,7 +54,7 @@ struct isthmus_fifo {
   isthmus_pipeline* writer = nullptr;  ///< pipeline of the process that wrote last
   isthmus_pipeline* reader = nullptr;  ///< and of the one that read last
 
-  ISTHMUS_UNCOUNTED [[nodiscard]] bool has_room() const { return limit == 0 || count < limit; }
+  [[nodiscard]] ISTHMUS_UNCOUNTED bool has_room() const { return limit == 0 || count < limit; }
   ISTHMUS_UNCOUNTED void enter() {
     ++count;
     most = count < most ? most : count;

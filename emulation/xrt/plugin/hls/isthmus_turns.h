@@ -97,7 +97,7 @@ class isthmus_turns {
     std::vector<isthmus_turns*> there;
     isthmus_turns* running = nullptr;
 
-    ISTHMUS_UNCOUNTED [[nodiscard]] isthmus_pipeline* pipeline() override {
+    [[nodiscard]] ISTHMUS_UNCOUNTED isthmus_pipeline* pipeline() override {
       const bool is_process = running != nullptr && !running->process_.empty();
       return is_process ? &running->pipeline_ : nullptr;
     }
