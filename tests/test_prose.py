@@ -48,6 +48,7 @@ def test_what_is_no_long_sentence(prose: ModuleType) -> None:
     for text in (
         SENTENCE,
         f"{SENTENCE} {SENTENCE}",
+        f"**First.** {SENTENCE}",
         f"[{SENTENCE[:-1]}](page.md#with a name).",
         f"| {SENTENCE} {SENTENCE[:-1]} |",
         f"```\nA {SENTENCE}\n```",
