@@ -136,6 +136,7 @@ def main() -> int:
     checked = [p for p in named if p.suffix in (".md", *SOURCES) or p.name == "CMakeLists.txt"]
     faults = [line for path in checked if path.exists() for line in violations(path)]
     faults += bad_subjects(subjects_of_branch())
+    faults += [] if checked else ["git lists no file here"]
     print("\n".join(faults) or f"{len(checked)} files: short lines and sentences, no banned phrase")
     return int(bool(faults))
 
