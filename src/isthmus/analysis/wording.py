@@ -42,15 +42,17 @@ def percent_amount(share: float) -> Amount:
     return Amount(f"{100 * share:.{1 if abs(share) < 0.1 else 0}f}", "%")
 
 
-def host_varied(found: Variation) -> str:
+def host_varied(variation: Variation) -> str:
     """In which part of a run the host was slower, and which points follow it, as a sentence."""
-    what = HOST_REFERENCES[found.reference]
-    steal = f", {percent(found.steal)} steal" if found.steal >= STEAL_SEEN else ""
+    what = HOST_REFERENCES[variation.reference]
+    steal = f", {percent(variation.steal)} steal" if variation.steal >= STEAL_SEEN else ""
     text = (
-        f"The host was {percent(found.slower)} slower in {percent(found.share)} of this run "
-        f"({what}{steal}): {_points(found.followed, found.unmoved)} follow it"
+        f"The host was {percent(variation.slower)} slower in {percent(variation.share)} of this "
+        f"run ({what}{steal}): {_points(variation.followed, variation.unmoved)} follow it"
     )
-    unmoved = f", {_points(found.unmoved, found.followed)} do not" if found.unmoved else ""
+    unmoved = (
+        f", {_points(variation.unmoved, variation.followed)} do not" if variation.unmoved else ""
+    )
     return f"{text}{unmoved}."
 
 
