@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import statistics
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
@@ -45,13 +46,12 @@ class Part:
         self.items = len(longest) or max(len(self.of["write"]), len(self.of["read"]))
         self.kernel = union(self.of["kernel"]) / self.items
         self.busy = union(events)
-        alone = sum(lasting(some) for some in self.of.values())
-        self.overlaps = self.items > 1 and alone - self.busy >= _OVERLAPS * self.busy
         calls = [event for event in host if event.kind == "call"]
         self.copied = lasting(event for event in host if event.kind == "host copy") / self.items
         self.computed = max(self.copied, sum(call.bytes for call in calls) * _FS / self.items)
         self.threads = _threads(calls)
         self.buffer_sets = _buffer_sets(longest)
+        self.overlaps = self.items > 1 and self._overlaps()
         self.stages = self._stages()
         self.way = self._way()
         self.modelled = self.total(self.stages, self.way)
@@ -61,6 +61,14 @@ class Part:
         one_thread = way.threads == 1 and way.sets > 1
         of_items = pipeline.one_thread_s if one_thread else pipeline.total_s
         return of_items(stages, self.items, way.sets)
+
+    def _overlaps(self) -> bool:
+        """Returns whether the card's work, or the host's computing for other sets, overlaps."""
+        alone = sum(lasting(some) for some in self.of.values())
+        if alone - self.busy >= _OVERLAPS * self.busy:
+            return True
+        together = alone + self.computed * self.items
+        return self.buffer_sets != 1 and together - self.length >= _OVERLAPS * self.length
 
     def _stages(self) -> Stages:
         """Returns the times of an item; without overlap the host takes the rest of the time."""

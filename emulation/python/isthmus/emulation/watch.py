@@ -11,7 +11,7 @@ from isthmus.emulation.trace import Event, KernelTime, events_of
 from isthmus.units import format_seconds
 
 _FS = 1e-15
-_FIRST, _LAST = 8, 2
+_FIRST, _LAST = 11, 2
 """Rows of events that are shown of each card, so that the shares behind them stay on the screen."""
 _DECIDES = 0.5
 """Share of a run from which on its computing bounds it, though it waits for streams, too."""
