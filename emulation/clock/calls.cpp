@@ -4,6 +4,7 @@
 #include <atomic>
 #include <cstdint>
 
+#include "host_events.hpp"
 #include "isthmus/card/process/page.hpp"
 #include "libraries.hpp"
 #include "library.hpp"
@@ -173,5 +174,6 @@ ISTHMUS_INTERPOSED void isthmus_clock_leave(std::uint64_t time, int reached) {
     program_time.aim(goal);
     await(goal, false);
   }
+  list_call(began, goal);
   program_time.leave(goal);
 }

@@ -63,6 +63,11 @@ TEST_CASE("Computing advances time by the processor time that it takes", "[virtu
   CHECK(bench.time.now() == epoch + 500);
   fakes[2].used = 70;  // another's
   CHECK(bench.time.now() == epoch + 500);
+  bench.time.enter(Doing::leaving);
+  fakes[1].used = 800;  // in the call
+  bench.time.leave(epoch + 1000);
+  CHECK(VirtualTime::take_computed() == 500);
+  CHECK(VirtualTime::take_computed() == 0);
 }
 
 TEST_CASE("A call takes the time that it is said to take, whatever it computes", "[virtual_time]") {

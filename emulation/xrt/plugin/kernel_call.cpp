@@ -423,7 +423,7 @@ extern "C" {
 
 __attribute__((visibility("default"))) int isthmus_kernel(isthmus_kernel_run* run) {
   try {
-    if (run->abi < 9) {
+    if (run->abi < 10) {
       throw std::runtime_error("it was built for a newer Isthmus");
     }
     isthmus::card::plugin::Run(*run).call();

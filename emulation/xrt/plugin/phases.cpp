@@ -108,6 +108,8 @@ void Phases::finish(isthmus_kernel_run& run) const {
   rest.runs[left] = {.runs = 1, .times = 1};
   tell(run, rest, left);
   std::snprintf(&run.bound[0], sizeof(run.bound), "%s", bound_of(all).c_str());
+  run.partial_sums = all.spared > 0 ? isthmus_estimated.costs[all.longest].partial_sums : 0;
+  run.spared_cycles = all.spared;
 }
 
 /// Reports the runs of a phase, and subtracts the bytes that they moved from `left`.

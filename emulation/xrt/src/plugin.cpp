@@ -235,6 +235,8 @@ KernelOutcome estimated_outcome(Bridge& bridge, const isthmus_kernel_run& call) 
   }
   outcome.computing.source = Source::estimated;
   outcome.computing.bound = &call.bound[0];
+  outcome.computing.partial_sums = call.partial_sums;
+  outcome.computing.spared = static_cast<Time>(call.spared_cycles * 1e15 / hertz);
   outcome.computing.text = cycles_text(outcome.computing, hertz) + " cycles in its first run" +
                            (call.bound[0] != '\0' ? ", most in " + outcome.computing.bound : "");
   return outcome;

@@ -72,6 +72,9 @@ class _Pipeline(NamedTuple):
     interval: Span
     depth: Span
     why: str
+    partial_sums: int = 0
+    spared: float = 0.0
+    """As a ``Cost`` has them."""
 
 
 class _Rules:
@@ -101,7 +104,7 @@ class _Rules:
 
     def _note(
         self, number: int, line: int, iteration: Span, entry: Span, why: str, *,
-        is_pipelined: bool = False, ahead: float = 0,
+        found: _Pipeline | None = None, is_pipelined: bool = False, ahead: float = 0,
     ) -> None:  # fmt: skip
         """Keeps a loop's cost; a loop reached in several ways keeps the range of all its costs."""
         before = self._costs.get(number)
@@ -111,7 +114,10 @@ class _Rules:
             why = why or before.why
             ahead = max(ahead, before.ahead)
         words = math.ceil(ahead)
-        self._costs[number] = Cost(number, line, iteration, entry, why, is_pipelined, words)
+        sums = (found.partial_sums, found.spared) if found else (0, 0.0)
+        self._costs[number] = Cost(
+            number, line, iteration, entry, why, is_pipelined, *sums, ahead=words
+        )
 
     # Code that is not pipelined
 
@@ -291,7 +297,16 @@ class _Rules:
         each = Span(found.interval.least / factor, found.interval.most / factor)
         memory = found.depth.most > found.depth.least  # which the burst's request widens
         ahead = found.depth.most + 1 + (WORDS_BEHIND_MEMORY if memory else 0)
-        self._note(loop.number, loop.line, each, entry, found.why, is_pipelined=True, ahead=ahead)
+        self._note(
+            loop.number,
+            loop.line,
+            each,
+            entry,
+            found.why,
+            found=found,
+            is_pipelined=True,
+            ahead=ahead,
+        )
         return found
 
     def _pipeline(
@@ -305,12 +320,14 @@ class _Rules:
         result = self._scheduler.run(body, variables, names, has_rams=has_rams)
         fast = frozenset(variables[-1:])
         reasons: list[tuple[Span, str]] = [(Span(wanted, wanted), "as its pragma says")]
-        for cycles, slowest in result.carried.values():
-            needs = max(1, whole(cycles))
-            reasons.append((Span(needs, needs), slowest))
+        for path in result.carried.values():
+            needs = max(1, whole(path.cycles))
+            reasons.append((Span(needs, needs), path.slowest))
+        sums = [n for n, path in enumerate(result.carried.values(), 1) if path.adds_up]
         reasons.append(self._ports(result, fast))
         reasons += self._through_memory(result, variables)
         reasons += [(Span(turns, turns), why) for turns, why in self._turns(result)]
+        rest = max(span.most for n, (span, _) in enumerate(reasons) if n not in sums)
         interval = Span(
             max(1, *(span.least for span, _ in reasons)),
             max(1, *(span.most for span, _ in reasons)),
@@ -326,7 +343,9 @@ class _Rules:
             self._costs[loop.number] = msgspec.structs.replace(
                 cost, iteration=Span(0, cost.iteration.most), entry=Span(0, cost.entry.most)
             )
-        return _Pipeline(interval, deep, text)
+        if most.most == rest:
+            return _Pipeline(interval, deep, text)
+        return _Pipeline(interval, deep, text, int(most.most), 1 - rest / most.most)
 
     # What bounds II
 

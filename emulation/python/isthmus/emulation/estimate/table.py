@@ -34,8 +34,9 @@ def of(estimate: Estimate, *, is_time: bool) -> str:
 
 def _row(cost: Cost | None) -> str:
     if cost is None:
-        return '0, 0, 0, 0, 0, ""'
+        return '0, 0, 0, 0, 0, "", 0, 0'
     numbers = (
         cost.iteration.least, cost.iteration.most, cost.entry.least, cost.entry.most
     )  # fmt: skip
-    return f'{cost.line}, {", ".join(map(repr, map(float, numbers)))}, "{cost.why}"'
+    sums = f"{cost.partial_sums}, {cost.spared!r}"
+    return f'{cost.line}, {", ".join(map(repr, map(float, numbers)))}, "{cost.why}", {sums}'

@@ -34,7 +34,8 @@ class UnsetArgumentError : public KernelError {
 /// Prints warnings, each once.
 class Warnings {
  public:
-  /// With a `fatal_file` the first warning is thrown as KernelError, and written to that file.
+  /// With a `fatal_file` the first warning throws KernelError. The file has its text for
+  /// `card exec`, which prints it at the end.
   explicit Warnings(std::string fatal_file) : fatal_file_(std::move(fatal_file)) {}
 
   /// Warns once for each `key`.
