@@ -587,7 +587,6 @@ int Card::wait(int limit_ms) {
       }
       const bool in_time = !is_before(limit, *next);
       const std::uint64_t goal = in_time ? *next : limit;
-      clock::aim(goal);
       guard.unlock();
       const bool reached = clock::reaches(goal);
       guard.lock();
