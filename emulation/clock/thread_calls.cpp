@@ -3,7 +3,6 @@
 #include <pthread.h>
 
 #include <cerrno>
-#include <csignal>
 #include <cstdlib>
 #include <string_view>
 
@@ -95,9 +94,6 @@ ISTHMUS_INTERPOSED int pthread_join(pthread_t thread, void** result) {
   while (status == ETIMEDOUT) {
     const timespec end = in_real_time(before_waking, CLOCK_REALTIME);
     status = real_join(thread, result, &end);
-    if (status == ETIMEDOUT && pthread_kill(thread, 0) == ESRCH) {
-      return 0;  // a thread of the parent: the child of a fork does not have it
-    }
     if (status == ETIMEDOUT) {
       program_time.wake_runtime(
           [](void* condition) { real_broadcast(static_cast<pthread_cond_t*>(condition)); });
