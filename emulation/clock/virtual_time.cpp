@@ -216,7 +216,7 @@ void VirtualTime::leave(Nanoseconds time) {
   for (std::size_t index = 0; index < end_; ++index) {
     Thread& thread = threads_[index];
     const pid_t id = thread.id;
-    const bool waits = thread.doing != Doing::leaving;
+    const bool waits = thread.doing != Doing::leaving && counts(thread.role);
     if (id > 0 && &thread != own && waits && thread.base < all && !runs(thread, id)) {
       count_computing(thread, system_.processor_time(id));
       thread.base = std::max(thread.base, all);
@@ -253,6 +253,12 @@ Nanoseconds VirtualTime::earliest_but(const Thread* self) const {
     }
   }
   return earliest;
+}
+
+bool VirtualTime::others_are_parked() const {
+  return std::none_of(threads_.begin(), threads_.begin() + end_, [](const Thread& thread) {
+    return thread.id != 0 && &thread != own && counts(thread.role) && thread.parked == nullptr;
+  });
 }
 
 Nanoseconds VirtualTime::earliest_other() {

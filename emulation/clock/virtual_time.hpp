@@ -102,6 +102,9 @@ class VirtualTime {
   /// Ends the wait without a new time.
   void abandon();
 
+  /// Whether all other threads wait without a deadline until they are signalled. Without the lock:
+  /// one system call less for each launch of a program with one thread.
+  [[nodiscard]] bool others_are_parked() const;
   /// Returns the time up to which no other thread of the program acts: the least time of a thread
   /// that runs, or is in a call.
   [[nodiscard]] Nanoseconds earliest_other();

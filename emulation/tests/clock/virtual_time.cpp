@@ -143,6 +143,19 @@ TEST_CASE("What others do before a time shows, whether they are seen at it or no
   CHECK_FALSE(changes());
 }
 
+TEST_CASE("Threads that wait to be signalled are told from all others", "[virtual_time]") {
+  Bench bench;
+  CHECK(bench.time.others_are_parked());
+  int condition = 0;
+  bench.as(2, [&] { VirtualTime::park(&condition); }, true);
+  CHECK(bench.time.others_are_parked());
+  VirtualTime::Thread* const starts = bench.time.reserve(Role::program, epoch);
+  CHECK_FALSE(bench.time.others_are_parked());
+  bench.time.release(starts);
+  bench.time.unpark(&condition);
+  CHECK_FALSE(bench.time.others_are_parked());
+}
+
 TEST_CASE("A thread that is going to be started holds others up", "[virtual_time]") {
   Bench bench;
   VirtualTime::Thread* const place = bench.time.reserve(Role::program, epoch + 40);
