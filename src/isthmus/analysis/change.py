@@ -36,8 +36,8 @@ interval within a run can know.
 LINK_STATE = 0.045
 """The same of runs whose hosts have references, which show the rest.
 
-Of 90 pairs of equal runs of 44 s on two H100 nodes, 17 differ by 3 to 5 % in pinned writes, which
-no process within a run shows."""
+Of 45 pairs of equal runs of 44 s on an H100, 11 differ by 3.4 to 4.2 % in pinned writes. No
+process within some of these runs shows it."""
 MOST_OWN = 1.0
 """Largest limit that a time's own spread gives: a time that may have doubled never passes."""
 _STATE_SIGMAS = 1.96

@@ -139,7 +139,7 @@ def unseen(
             ]
             known = slow_parts(rows, readings(run), times(run))
             squares += [slow.rest**2 if slow.known else math.nan for slow in known]
-    return np.sqrt(squares).tolist()
+    return [math.sqrt(square) for square in squares]
 
 
 def _centred(logs: Mapping[Process, Sequence[float]]) -> dict[Process, tuple[float, ...]]:

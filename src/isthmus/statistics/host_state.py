@@ -48,10 +48,10 @@ _KERNELS = (("brief", 0.95, 0.18), ("run", 0.6, 0.26), ("flicker", 0.9, 0.17),
             ("walk", 0.99, 0.03), ("walk", 0.999, 0.36))  # fmt: skip
 """Name of the slow part, its share of the variance, and the weight before a run is seen.
 
-Chosen with twelve runs of each of two H100 nodes, ten runs of a third, and simulated states, among
-17 slow parts: the narrowest intervals that hold 93 % of each. Ten other runs hold 95.6 %."""
+Chosen among 17 slow parts with twelve runs of each of two H100 nodes, ten longer runs and simulated
+states: the narrowest intervals that hold about 93 % of each. Ten other runs hold 95.6 %."""
 _BRIEF = 0.05
-"""Time constant of a brief disturbance, in lengths of the run: it lasts one to three processes."""
+"""Time constant of a brief disturbance, in lengths of the run: it lasts a few processes."""
 _SEEN = 2.0
 """Standard errors above which the correlation of a run's rows counts: 1 in 40 by chance.
 
