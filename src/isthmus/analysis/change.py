@@ -315,7 +315,8 @@ def _change(
     first = part.iloc[0]
     known = explained is not None and not math.isnan(explained.unseen)
     single = not sample.exact and not sample.per_run
-    allowed = single and first["device"] in how.shared and not known
+    shared = single and first["device"] in how.shared
+    allowed, link = shared and not known, LINK_STATE if shared and known else 0.0
     hidden = math.log1p(SHARED_LINK) if allowed else 0.0
     raw = _interval(sample, scatter, hidden, each)
     by_host = 0.0
@@ -327,12 +328,9 @@ def _change(
         _interval(sample, scatter, hidden, confidence).exponential().times(math.exp(-by_host))
         for confidence in (each, 2 * how.confidence - 1)
     )
-    limit = how.least
-    if how.own:
-        limit = max(limit, _own(sample, scatter, hidden, each, how.confidence))
+    own = _own(sample, scatter, hidden, each, how.confidence) if how.own else 0.0
+    limit = max(how.least, own)
     judged = min(limit, max(how.least, MOST_OWN))
-    link = LINK_STATE if single and known and first["device"] in how.shared else 0.0
-    before, after = sample.before, sample.after
     raw, raw_verdict = _beyond_link(raw.exponential(), judged, link)
     verdict, most = judge(ratio, judged), bound.high
     if explained and by_host:
@@ -349,11 +347,11 @@ def _change(
     return Change(
         **identity(first),
         sizes=wording.sizes(sizes["bytes"].tolist()),
-        before_s=location(before).exponential().value,
-        after_s=location(after).exponential().value,
+        before_s=location(sample.before).exponential().value,
+        after_s=location(sample.after).exponential().value,
         moved_bytes=math.exp(float(np.log(sizes["moved"].values).mean())),
         ratio=ratio,
-        samples=(len(before), len(after)),
+        samples=(len(sample.before), len(sample.after)),
         per_run=sample.per_run,
         allowed=allowed,
         limit=limit,
