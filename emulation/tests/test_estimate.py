@@ -247,7 +247,7 @@ def counted(tmp_path: Path, text: str, name: str = "k") -> tuple[Path, estimate.
 @NEEDS_LIBCLANG
 def test_a_source_is_read_and_its_loops_count(tmp_path: Path) -> None:
     made, found = counted(tmp_path, SOURCE)
-    assert (found.note, found.text is not None) == ("", True)
+    assert (found.why, found.text is not None) == ("", True)
     clang = libclang.cindex()
     read = reader.read(clang, made, Preprocessed(made.read_bytes(), compiler.PARTS), "k",
                        constants={"FACTOR": 4})  # fmt: skip
@@ -311,13 +311,13 @@ def test_a_pragma_before_a_body_and_constant_indices_are_read(tmp_path: Path) ->
 @NEEDS_LIBCLANG
 def test_what_cannot_be_estimated_is_said(tmp_path: Path) -> None:
     _, found = counted(tmp_path, "void other(int*);\nvoid k(int* out) { other(out); }")
-    assert found == (None, "kernel k: not estimated, it calls other of another source")
+    assert found == (None, "it calls other of another source")
     tasks = "#include <hls_task.h>\nvoid t(hls::stream<int>& a) { a.write(a.read()); }\n"
     tasks += "void k(hls::stream<int>& a) { hls_thread_local hls::task one(t, a); }"
     _, found = counted(tmp_path, tasks)
-    assert found == (None, "kernel k: not estimated, it has tasks (hls::task)")
+    assert found == (None, "it has tasks (hls::task)")
     _, found = counted(tmp_path, "void k(int* out) { *out = 1; }", "j")
-    assert found == (None, "kernel j: not estimated, libclang finds no such function")
+    assert found == (None, "libclang finds no such function")
 
 
 def test_without_libclang_a_line_says_what_to_install(
@@ -325,7 +325,7 @@ def test_without_libclang_a_line_says_what_to_install(
 ) -> None:
     monkeypatch.setattr(libclang, "cindex", lambda: None)
     found = estimate.counted(tmp_path / "k.ii", "k", "", tmp_path, DATA_MHZ)
-    assert found == (None, f"kernel k: computing not modelled; {libclang.INSTALL}")
+    assert found == (None, f"no libclang 18 or later is here: {libclang.INSTALL}")
 
 
 # What is said

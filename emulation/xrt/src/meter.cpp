@@ -176,10 +176,11 @@ void Meter::note_computing(const ComputeUnit& unit, const Computing& computing) 
   file << unit.kernel + '\t' + how + '\t' + text + '\n' << std::flush;
 }
 
-void Meter::note_counted(const ComputeUnit& unit) {
-  if (!computing_file_.empty() && counted_.insert(unit.kernel).second) {
+void Meter::note(const ComputeUnit& unit, const std::string& fact) {
+  const std::string line = unit.kernel + '\t' + fact;
+  if (!computing_file_.empty() && noted_.insert(line).second) {
     std::ofstream file(computing_file_, std::ios::app);
-    file << unit.kernel + "\tcounted\n" << std::flush;
+    file << line + '\n' << std::flush;
   }
 }
 

@@ -6,7 +6,13 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 from isthmus.emulation.account import bytes_text
-from isthmus.emulation.computing import ESTIMATE, NOT_MODELLED, Computing, not_modelled
+from isthmus.emulation.computing import (
+    ESTIMATE,
+    NOT_MODELLED,
+    Computing,
+    not_modelled,
+    unchecked_depths,
+)
 from isthmus.emulation.trace import Event, KernelTime, events_of
 from isthmus.units import format_seconds
 
@@ -52,6 +58,8 @@ def lines(files: Iterable[Path], computing: Sequence[Computing] = ()) -> list[st
         told += _summary(events)
     if unknown := not_modelled(computing):
         told.append(f"computing {NOT_MODELLED}: {', '.join(unknown)}, whose time is memory's alone")
+    if unchecked := unchecked_depths(computing):
+        told.append(f"stream depths not checked: {', '.join(unchecked)}")
     return told
 
 

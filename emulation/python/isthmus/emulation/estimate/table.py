@@ -4,11 +4,16 @@ from __future__ import annotations
 
 from isthmus.emulation.estimate.structure import Cost, Estimate
 
-NONE = "\nextern const isthmus_estimated_type isthmus_estimated = {nullptr, 0};\n"
+NONE = "\nextern const isthmus_estimated_type isthmus_estimated = {nullptr, 0, false};\n"
 """Of a kernel that nobody has estimated."""
+UNCHECKED = (
+    'extern "C" __attribute__((visibility("default")))\n'
+    "const bool isthmus_depths_unchecked = true;\n"
+)
+"""Of a kernel with DATAFLOW regions whose processes run one after the other."""
 
 
-def of(estimate: Estimate) -> str:
+def of(estimate: Estimate, *, is_time: bool) -> str:
     """A definition of ``isthmus_estimated``, in the words of ``isthmus/card/loop_counts.hpp``."""
     costs = {cost.number: cost for cost in estimate.costs}
     regions = dict(estimate.processes)
@@ -23,7 +28,7 @@ def of(estimate: Estimate) -> str:
     return "\n".join([
         "", "static constexpr isthmus_loop_cost isthmus_loop_costs[] = {", *rows, "};",
         "extern const isthmus_estimated_type isthmus_estimated = "
-        f"{{isthmus_loop_costs, {len(rows)}}};", "",
+        f"{{isthmus_loop_costs, {len(rows)}, {str(is_time).lower()}}};", "",
     ])  # fmt: skip
 
 

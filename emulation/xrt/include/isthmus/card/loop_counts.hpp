@@ -27,6 +27,7 @@ struct isthmus_loop_cost {
 struct isthmus_estimated_type {
   const isthmus_loop_cost* costs;
   std::size_t count;  ///< 0: the kernel has no estimate
+  bool is_time;       ///< the kernel takes as long; else another time is given, or none
 };
 extern const isthmus_estimated_type isthmus_estimated;
 

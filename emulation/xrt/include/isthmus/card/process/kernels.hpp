@@ -170,6 +170,8 @@ struct KernelRun {
   /// To be called by a model whose kernel's computing is unknown or estimated, as soon as it can:
   /// the kernel may never end.
   std::function<void(Source)> computing_is{};
+  /// To be called by a model that does not check the depths of streams in its DATAFLOW regions.
+  std::function<void()> depths_are_unchecked{};
 
   /// Argument `index`, of up to eight bytes.
   [[nodiscard]] std::uint64_t argument(std::size_t index) const;
