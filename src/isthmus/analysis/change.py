@@ -332,14 +332,13 @@ def _change(
     limit = max(how.least, own)
     judged = min(limit, max(how.least, MOST_OWN))
     raw, raw_verdict = _beyond_link(raw.exponential(), judged, link)
-    verdict, most = judge(ratio, judged), bound.high
+    most = bound.high
     if explained and by_host:
         # Changed is what lies beyond all that the hosts may explain, and by its estimate the limit.
         beside = _beside_hosts(_interval(sample, scatter, hidden, each), explained)
-        if (changed := judge(beside, judged)) in {"slower", "faster"}:
-            ratio, verdict = beside, changed
-    if verdict in {"slower", "faster"}:
-        ratio, verdict = _beyond_link(ratio, judged, link)
+        if judge(beside, judged) in {"slower", "faster"}:
+            ratio = beside
+    ratio, verdict = _beyond_link(ratio, judged, link)
     if verdict != "slower" and _hidden_by_host(explained, by_host, judged):
         most = math.inf
         verdict = "undecided" if verdict == "same" else verdict
