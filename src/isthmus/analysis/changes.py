@@ -202,7 +202,9 @@ def compare(
     points = [part for _, part in groups(common, [*IDENTITY, "bytes"])]
     shared = _behind_shared_links(runs, names)
     hosts = host_changes.hosts((base.runs, new.runs), confidence)
-    how = Judging(confidence, least, own, shared, None if as_measured else hosts)
+    how = Judging(
+        confidence, least, own, shared, (base.runs, new.runs), None if as_measured else hosts
+    )
     series = changes(list(_classes(common)), how)
     return Comparison(
         base=base,

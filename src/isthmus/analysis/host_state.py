@@ -27,6 +27,11 @@ def readings(run: Run) -> dict[int, tuple[float, ...]]:
     return _rows(run).readings
 
 
+def times(run: Run) -> dict[int, float]:
+    """When each process ran, in seconds since the run began."""
+    return _rows(run).times
+
+
 def of_rows(run: Run) -> Mapping[int, Slow]:
     """What the host's state adds to each point's host time, by the point's place in the run.
 
