@@ -60,35 +60,41 @@ Cycles Counts::loop(unsigned number) const {
   return loop;
 }
 
-/// Processes of a region work at once. Those that pass whole arrays wait for one another in the
-/// region's first run.
+/// Processes of a region work at once. In the region's first run a process that needs a whole array
+/// begins when the array's writer has ended.
 std::map<int, Cycles> Counts::regions() const {
   struct Region {
-    Cycles sum;
-    Cycles most;
+    Cycles first;
+    Cycles longest;
     double runs = 1;
-    bool streamed = false;
   };
   std::map<int, Region> found;
+  std::map<unsigned, Cycles> ends;
   for (const auto& [number, process] : inner_) {
     const isthmus_loop_cost& cost = isthmus_estimated.costs[number];
     Region& region = found[cost.region];
     const Cycles cycles = process->cycles();
-    region.sum.add(cycles);
-    if (cycles.most >= region.most.most) {
-      region.most = cycles;
+    if (cycles.most >= region.longest.most) {
+      region.longest = cycles;
     }
-    region.runs = std::max(region.runs, static_cast<double>(process->entries_[number].begun));
-    region.streamed = cost.streamed;
+    const double runs = std::max(1.0, static_cast<double>(process->entries_[number].begun));
+    region.runs = std::max(region.runs, runs);
+    Cycles& end = ends[number];
+    for (const unsigned* after = cost.after; after != nullptr && *after != 0; ++after) {
+      end.least = std::max(end.least, ends[*after].least);
+      end.most = std::max(end.most, ends[*after].most);
+    }
+    end.least += cycles.least / runs;
+    end.most += cycles.most / runs;
+    region.first.least = std::max(region.first.least, end.least);
+    region.first.most = std::max(region.first.most, end.most);
   }
   std::map<int, Cycles> all;
   for (const auto& [number, region] : found) {
-    Cycles cycles = region.most;
-    if (!region.streamed) {
-      const double later = (region.runs - 1) / region.runs;
-      cycles.least = later * region.most.least + region.sum.least / region.runs;
-      cycles.most = later * region.most.most + region.sum.most / region.runs;
-    }
+    const double later = (region.runs - 1) / region.runs;
+    Cycles cycles = region.longest;
+    cycles.least = later * region.longest.least + region.first.least;
+    cycles.most = later * region.longest.most + region.first.most;
     all[number] = cycles;
   }
   return all;

@@ -35,7 +35,7 @@ class Arrays:
 
     @staticmethod
     def _name(cursor: Any) -> str:
-        return f"{cursor.spelling}@{cursor.extent.start.offset}"
+        return f"{cursor.spelling}@{cursor.location.offset}"  # extents of "int a, b" differ by way
 
     def _pragma(self, text: str) -> Pragma:
         return pragma(text, self._constants.get)
@@ -78,7 +78,7 @@ class Arrays:
                     bundle, bits = one.options.get("bundle", port), self._storage[port].bits
                     self._storage[port] = Storage("memory", port=bundle, bits=bits)
                 elif words & {"bram", "ap_memory"}:
-                    self._storage[port] = Storage("ram")
+                    self._storage[port] = Storage("ram", port=port)
                 elif words & {"axis", "ap_fifo"}:
                     self._storage[port] = Storage("stream")
             if one.name in {"array_partition", "array_reshape"}:

@@ -148,11 +148,6 @@ class Expressions(Arrays):
             number = next((n for n, _ in others if n != "integer"), "integer")
         if number == "integer" and kind in {"multiply", "divide", "compare", "shift"}:
             bits = max(bits_of(o, width) for o, (_, width) in zip(operands, others, strict=True))
-        last = operands[-1]
-        if number == "integer" and isinstance(last, Constant) and last.value is not None:
-            is_power = last.value > 0 and last.value & (last.value - 1) == 0
-            if kind == "shift" or (kind == "divide" and is_power):
-                kind, operands = "free", operands[:1]
         return Operation(kind, number, bits, operands)
 
     def _call(self, cursor: Any, parts: list[Any]) -> Expression:

@@ -14,7 +14,7 @@ from isthmus.emulation.estimate.arrays import SMALL_ARRAY, SMALL_TABLE
 from isthmus.emulation.estimate.cursors import dimensions, inner
 from isthmus.emulation.estimate.expressions import OVERLOADED, Expressions
 from isthmus.emulation.estimate.preprocessed import Preprocessed
-from isthmus.emulation.estimate.regions import Insertion, Part, insertions
+from isthmus.emulation.estimate.regions import Insertion, Part, insertions, uses_of
 from isthmus.emulation.estimate.structure import (
     Array,
     Assign,
@@ -105,7 +105,6 @@ class _Reader(Expressions):
         self._functions: dict[str, Function] = {}
         self._numbers: dict[tuple[str, int], int] = {("top", 0): 0}
         self._counters: dict[int, Counter] = {}
-        self._streamed: set[int] = set()
         self._regions: dict[int, list[Insertion]] = {}
         self._pragmas: list[tuple[int, str]] = []
 
@@ -124,8 +123,7 @@ class _Reader(Expressions):
             said = [text for _, text in self._source.pragmas_in(max(before, 0), end)]
             work = "pipelined" if opencl_c.WORK_ITEMS in said else "sequential"
         self._storage |= _split(self._functions.values(), self._storage, self._sizes)
-        streamed = frozenset(self._streamed)
-        code = Code(name, self._functions, self._storage, streamed, work, self._sizes)
+        code = Code(name, self._functions, self._storage, work, self._sizes)
         regions = tuple(one for region in self._regions.values() for one in region)
         return Read(code, tuple(self._counters[n] for n in sorted(self._counters)), regions)
 
@@ -211,10 +209,11 @@ class _Reader(Expressions):
             elements = math.prod(sizes)
             cleared = has_values and not begins and elements > SMALL_ARRAY
             return [Clear(name, elements)] if cleared else []
-        parts = [c for c in cursor.get_children() if c.kind.is_expression()]
-        if not parts or name in self._storage:
+        if name in self._storage or cursor.storage_class.name == "STATIC":
             return []
-        return [Assign(Variable(name), self._expression(parts[-1]))]
+        parts = [c for c in cursor.get_children() if c.kind.is_expression()]
+        value = self._expression(parts[-1]) if parts else Constant()
+        return [Assign(Variable(name), value, declares=True)]
 
     def _effect(self, cursor: Any) -> list[Statement]:
         cursor = inner(cursor)
@@ -391,7 +390,7 @@ class _Reader(Expressions):
         region = self._number("region", block.extent.start.offset)
         found: list[Statement] = []
         parts: list[Part] = []
-        passed: list[str] = []
+        made: dict[int, set[str]] = {}
         for cursor in block.get_children():
             begin, end = cursor.extent.start.offset, cursor.extent.end.offset
             closed = end if self._source.text[end - 1 : end] in {b"}", b";"} else (
@@ -403,15 +402,15 @@ class _Reader(Expressions):
                 if any(isinstance(one, Loop) or _has_call(one) for one in inside):
                     number = self._number("process", begin)
                     line = self._source.line(begin)
-                    found.append(Process(number, region, line, tuple(inside)))
-                    passed += sorted({n for n in _arrays(inside) if self._is_stream(n)})
+                    uses, writes = uses_of(cursor)
+                    after = tuple(n for n, words in made.items() if words & uses)
+                    made[number] = writes
+                    found.append(Process(number, region, line, tuple(inside), after))
                 else:
                     found += inside
             parts.append(Part(cursor, begin, closed, number))
         if block.kind.name == "COMPOUND_STMT":
             self._regions[region] = insertions(self._source, block, parts, self._pragma)
-        if any(passed.count(name) > 1 for name in passed):
-            self._streamed.add(region)
         return tuple(found)
 
     def _again(self, cursor: Any) -> tuple[Statement, ...]:
@@ -475,14 +474,6 @@ def _written(statements: Iterable[Statement]) -> Iterable[str]:
 
 def _has_call(statement: Statement) -> bool:
     return any(isinstance(one, Call) for one in _expressions([statement]))
-
-
-def _arrays(statements: Iterable[Statement]) -> Iterable[str]:
-    for one in _expressions(statements):
-        if isinstance(one, Array):
-            yield one.name
-        elif isinstance(one, Element):
-            yield one.array
 
 
 def _expressions(statements: Iterable[Statement]) -> Iterable[Expression]:

@@ -45,7 +45,7 @@ def insertions(
     depths = [one for one in said if one.name == "stream" and "depth" in one.options]
     made: list[set[str]] = []
     for part in parts:
-        uses, writes = _uses(part.cursor)
+        uses, writes = uses_of(part.cursor)
         is_process = part.number is not None and not _leaves(part.cursor)
         leaves = part.number is not None and not is_process
         after = [n for n, of_one in enumerate(made) if leaves or of_one & uses]
@@ -104,7 +104,7 @@ def _leaves(cursor: Any) -> bool:
     return any(one.kind.name in _LEAVES for one in cursor.walk_preorder())
 
 
-def _uses(cursor: Any) -> tuple[set[str], set[str]]:
+def uses_of(cursor: Any) -> tuple[set[str], set[str]]:
     """Returns the variables that a statement uses and may change, without streams."""
     uses, writes = set(), set()
     waiting = [(cursor, cursor)]

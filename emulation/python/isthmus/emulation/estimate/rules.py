@@ -58,6 +58,10 @@ WORDS_BEHIND_MEMORY: Final = 64
 """Stages that a read of memory adds to a pipeline: HLS schedules it with this latency (UG1399,
 m_axi_latency of the Vitis flow). The words in them are on the way to a stream."""
 
+DEPTH_SHARE: Final = 0.3
+"""Share by which the depth that HLS gives a chain of operators differs from ours. Of the loops in
+the reports of Marui-9/swiglu and ishanurg's FFT most are within it."""
+
 _NONE: Final = Span(0, 0)
 
 
@@ -72,6 +76,8 @@ class _Pipeline(NamedTuple):
     interval: Span
     depth: Span
     why: str
+    ahead: int
+    """Words that the pipeline holds at most."""
     partial_sums: int = 0
     spared: float = 0.0
     """As a ``Cost`` has them."""
@@ -82,7 +88,7 @@ class _Rules:
         self._code = code
         self._scheduler = Scheduler(code, clock_mhz)
         self._costs: dict[int, Cost] = {}
-        self._processes: dict[int, int] = {}
+        self._processes: dict[int, Process] = {}
         self._called: list[str] = []
         self._is_automatic = True
         """Whether loops without a pragma are pipelined in the function that is read."""
@@ -100,7 +106,7 @@ class _Rules:
         else:
             self._note(0, top.line, self._sequence(top.body, names), _NONE, "")
         costs = tuple(self._costs[number] for number in sorted(self._costs))
-        return Estimate(costs, tuple(self._processes.items()), self._code.streamed_regions)
+        return Estimate(costs, self._processes)
 
     def _note(
         self, number: int, line: int, iteration: Span, entry: Span, why: str, *,
@@ -132,34 +138,44 @@ class _Rules:
                 whole += self._straight(simple, names)
                 simple.clear()
 
+        clears = _NONE
         for statement in body:
             if not self._holds_loops(statement):
                 simple.append(statement)
                 continue
             finish()
-            whole += self._with_loops(statement, names)
+            cycles = self._with_loops(statement, names)
+            if isinstance(statement, Clear):  # those beside each other work at once
+                clears = clears.both(cycles)
+                continue
+            whole += clears + cycles
+            clears = _NONE
         finish()
-        return whole
+        return whole + clears
 
     def _straight(self, body: Iterable[Statement], names: Mapping[str, str]) -> Span:
         result = self._scheduler.run(tuple(body), (), names)
         ports = self._ports(result, frozenset())[0]
-        cycles = whole(result.end)
-        cycles += max((turns - 1 for turns, _ in self._turns(result)), default=0)
-        least = max(cycles, ports.least - 1)
+        turns = max((turns - 1 for turns, _ in self._turns(result)), default=0)
+        cycles = _scheduled(result.end) + Span(turns, turns)
+        return cycles.both(Span(ports.least - 1, ports.most - 1)) + self._requests(result)
+
+    def _requests(self, result: Result) -> Span:
+        """Cycles of requests to memory, without the memory's own latency."""
         memory = any(self._scheduler.storage(a.array).kind == "memory" for a in result.accesses)
-        return Span(least, max(cycles, ports.most - 1) + (REQUEST_CYCLES if memory else 0))
+        return Span(0, REQUEST_CYCLES if memory else 0)
 
     def _with_loops(self, statement: Statement, names: Mapping[str, str]) -> Span:
         if isinstance(statement, Loop):
             self._loop(statement, names)
             return _NONE
         if isinstance(statement, Clear):
-            ram = self._scheduler.storage(statement.array).kind == "ram"
+            is_ram = self._scheduler.storage(statement.array).kind == "ram"
+            is_loop = is_ram or statement.elements >= AUTO_PIPELINE_TRIPS
             most = statement.elements + ENTRY_CYCLES
-            return Span(statement.elements if ram else 0, most)
+            return Span(statement.elements if is_loop else 0, most)
         if isinstance(statement, Process):
-            self._processes[statement.number] = statement.region
+            self._processes[statement.number] = statement
             inside = self._sequence(statement.body, names)
             self._note(statement.number, statement.line, inside, _NONE, "", ahead=inside.most + 1)
             return _NONE
@@ -200,15 +216,19 @@ class _Rules:
 
     def _loop(self, loop: Loop, names: Mapping[str, str]) -> None:
         """Notes the costs of a loop, and of the loops within it."""
-        if self._is_pipelined(loop):
-            self._pipelined(loop, (loop,), names)
+        if _is_unrolled(loop) and any(not _is_unrolled(one) for one in self._loops(loop.body)):
+            # Copies of the loops within it, one after the other; nothing counts iterations.
+            iteration = self._sequence(loop.body, names)
+            self._note(loop.number, loop.line, Span(0, iteration.most), _NONE, "")
             return
-        unroll = loop.pragma("unroll")
-        if unroll is not None and unroll.number("factor") is None and loop.trips is not None:
+        if _is_unrolled(loop) and loop.trips is not None:
             result = self._scheduler.run((loop,), (), names)
             ports = self._ports(result, frozenset())[0]
-            cycles = Span(result.end, result.end) + Span(ports.least - 1, ports.most - 1)
+            cycles = _scheduled(result.end) + Span(ports.least - 1, ports.most - 1)
             self._note(loop.number, loop.line, _NONE, cycles, "")
+            return
+        if self._is_pipelined(loop):
+            self._pipelined(loop, (loop,), names)
             return
         nest = self._nest(loop)
         if nest is not None and "off" not in _words(nest[-1], "loop_flatten"):
@@ -295,8 +315,6 @@ class _Rules:
         rewinds = any("rewind" in _words(one, "pipeline") for one in nest)
         entry = _NONE if rewinds else _spread(found)
         each = Span(found.interval.least / factor, found.interval.most / factor)
-        memory = found.depth.most > found.depth.least  # which the burst's request widens
-        ahead = found.depth.most + 1 + (WORDS_BEHIND_MEMORY if memory else 0)
         self._note(
             loop.number,
             loop.line,
@@ -305,7 +323,7 @@ class _Rules:
             found.why,
             found=found,
             is_pipelined=True,
-            ahead=ahead,
+            ahead=found.ahead,
         )
         return found
 
@@ -335,17 +353,19 @@ class _Rules:
         most, why = max(reasons, key=lambda reason: reason[0].most)
         text = f"II {_shown(interval)}" + (f": {why}" if most.most > 1 and why else "")
         depth = max(1, whole(result.end))
-        memory = any(self._scheduler.storage(a.array).kind == "memory" for a in result.accesses)
-        deep = Span(depth, depth + (REQUEST_CYCLES if memory else 0))
+        requests = self._requests(result)
+        behind = REQUEST_CYCLES + WORDS_BEHIND_MEMORY if requests.most else 0
         for loop in result.unknown:  # HLS cannot unroll these, and then pipelines them instead
             self._loop(loop, names)
             cost = self._costs[loop.number]
             self._costs[loop.number] = msgspec.structs.replace(
                 cost, iteration=Span(0, cost.iteration.most), entry=Span(0, cost.entry.most)
             )
+        deep = _scheduled(depth) + requests
+        ahead = depth + 1 + behind
         if most.most == rest:
-            return _Pipeline(interval, deep, text)
-        return _Pipeline(interval, deep, text, int(most.most), 1 - rest / most.most)
+            return _Pipeline(interval, deep, text, ahead)
+        return _Pipeline(interval, deep, text, ahead, int(most.most), 1 - rest / most.most)
 
     # What bounds II
 
@@ -378,7 +398,8 @@ class _Rules:
             if storage.kind == "ram":
                 ports = PORTS_OF_RAM * max(1, storage.banks)
                 needs = math.ceil(all_of / ports)
-                fewest = needs if storage.partitioned or distinct == all_of else 1
+                is_sure = storage.partitioned or storage.port or distinct == all_of
+                fewest = needs if is_sure else 1  # HLS may partition an array of its own
             else:
                 needs = all_of
                 widest = max(distinct, -(-bits // WIDEST_PORT_BITS))
@@ -397,7 +418,7 @@ class _Rules:
         """
         rest, most = [], 1
         sizes = self._code.sizes.get(access.array, ())
-        if access.copies == 1 or len(sizes) != len(access.indices):
+        if access.copies == 1 or not sizes or len(sizes) != len(access.indices):
             return access.copies
         for index, size in zip(access.indices, sizes, strict=True):
             if index.linear is None:
@@ -550,6 +571,13 @@ def _spread(found: _Pipeline) -> Span:
     return Span(
         max(0, found.depth.least - found.interval.most) + 1,
         max(0, found.depth.most - found.interval.least) + ENTRY_CYCLES,
+    )
+
+
+def _scheduled(cycles: float) -> Span:
+    """The depth of a chain of operators."""
+    return Span(
+        math.floor(cycles * (1 - DEPTH_SHARE)), math.ceil(whole(cycles) * (1 + DEPTH_SHARE))
     )
 
 

@@ -132,7 +132,7 @@ class Scheduler:
         result = scope.result
         result.end = max(result.end, *(v.ready for v in scope.values.values()), 0.0)
         for name, value in scope.values.items():
-            if name in value.paths and name not in scope.loops:
+            if name in value.paths and name not in scope.loops | scope.declared:
                 result.carried[name] = value.paths[name]
         return result
 
@@ -177,6 +177,8 @@ class _Scope:
         self.names = names
         self.loops = loops
         self.values: dict[str, Value] = {}
+        self.declared: set[str] = set()
+        """Variables that begin in each iteration anew."""
         self.result = Result()
         self._calls: list[str] = []
         self._copies = 1
@@ -214,7 +216,10 @@ class _Scope:
         value = self.value(statement.value)
         target = statement.target
         if isinstance(target, Variable):
-            self.values[self._name(target.name)] = value
+            name = self._name(target.name)
+            self.values[name] = value
+            if statement.declares:
+                self.declared.add(name)
             self._finish(value)
             return
         array = self._name(target.array)
@@ -228,7 +233,7 @@ class _Scope:
 
     def _choice(self, choice: Choice) -> None:
         condition = self.value(choice.condition)
-        before = dict(self.values)
+        before, outer = dict(self.values), set(self.declared)
         made: dict[str, list[Value]] = {}
         accesses = self.result.accesses
         alternatives = []
@@ -237,7 +242,7 @@ class _Scope:
             self.block(branch)
             alternatives.append(self.result.accesses)
             for name, value in self.values.items():
-                if value is not before.get(name):
+                if value is not before.get(name) and name not in self.declared - outer:
                     made.setdefault(name, []).append(value)
         self.result.accesses = accesses + _alternatives(alternatives)
         self.values = before
@@ -259,27 +264,32 @@ class _Scope:
         variable = loop.variable
         if variable is not None:
             self.values[variable] = Value(of=frozenset([variable]), linear={variable: 1, "": 0})
+        marked = {n: replace(v, paths={**v.paths, f"{n}'": Path(0.0)}) for n, v in before.items()}
+        self.values |= {n: value for n, value in marked.items() if n != variable}
         self._copies *= trips
         self.block(loop.body)
         self._copies //= trips
         for name, value in list(self.values.items()):
-            old = before.get(name)
-            if value is old or name == variable:
-                continue
-            chain = self._chain(name, value, old)
-            self.values[name] = _later(value, chain * _copies_in_chain(chain, trips))
-            self._finish(self.values[name])
+            if value is marked.get(name):
+                self.values[name] = before[name]
+            elif name != variable:
+                origin = f"{name}'" if name in before else name
+                self.values[name] = _repeated(value, origin, trips)
+                self._finish(self.values[name])
         self.result.accesses = accesses + [
-            self._copied(access, variable, trips) for access in self.result.accesses
+            self._copied(self._chained(access, variable, trips), variable, trips)
+            for access in self.result.accesses
         ]
 
-    def _chain(self, name: str, value: Value, old: Value | None) -> float:
-        """Cycles that each further copy adds, where a copy needs the value of the one before."""
-        if old is None:
-            path = value.paths.get(name)
-            return path.cycles if path else 0.0
-        grows = any(path.cycles > _of(old.paths, n) for n, path in value.paths.items())
-        return max(0.0, value.ready - old.ready) if grows or value.ready > old.ready else 0.0
+    def _chained(self, access: Access, variable: str | None, trips: int) -> Access:
+        """A write to the element that the copy before has written, as ``sum[0] += ...`` has it."""
+        if not access.writes or any(index.is_data for index in access.indices):
+            return access
+        if any(variable in index.of or index.linear is None for index in access.indices):
+            return access
+        value = _repeated(access.value, f"{access.array}[]", trips)
+        self._finish(value)
+        return replace(access, value=value)
 
     @staticmethod
     def _copied(access: Access, variable: str | None, trips: int) -> Access:
@@ -350,8 +360,10 @@ class _Scope:
             return Value(joined.ready, joined.paths, joined.of, linear, joined.is_data)
         linear = _linear(operation, operands)
         varies = joined.ready > 0 or joined.is_data or not joined.of
-        if linear is not None and operation.number == "integer" and not varies:
-            # An address: HLS makes it a counter of its own.
+        is_known = linear is not None and not set(linear) - {""}
+        is_address = linear is not None and not varies  # HLS makes it a counter of its own
+        is_free = is_known or is_address or _is_wiring(operation, operands)
+        if operation.number == "integer" and is_free:
             return Value(joined.ready, joined.paths, joined.of, linear, joined.is_data)
         self.result.uses[operators.instance(operation.kind, operation.number)] += self._copies
         takes = operators.text(operation.kind, operation.number)
@@ -380,6 +392,7 @@ class _Scope:
                 inner[parameter] = outer.get(name, name)
             else:
                 self.values[parameter] = self.value(argument)
+                self.declared.add(parameter)
                 inner.pop(parameter, None)
         self.names = inner
         self._calls.append(call.function)
@@ -389,13 +402,16 @@ class _Scope:
         return returned
 
 
-def _of(paths: Mapping[str, Path], name: str) -> float:
-    return paths[name].cycles if name in paths else -1.0
-
-
 def _copies_in_chain(chain: float, trips: int) -> float:
     """Further links of a chain: short ones are sums, which HLS makes a tree of."""
     return math.log2(trips) if chain < 1 else trips - 1
+
+
+def _repeated(value: Value, origin: str, trips: int) -> Value:
+    """The value of the last copy, where each needs ``origin``, the value of the copy before."""
+    path = value.paths.get(origin)
+    chain = max(path.cycles, 0.0) if path else 0.0
+    return _later(value, chain * _copies_in_chain(chain, trips))
 
 
 def _later(value: Value, cycles: float) -> Value:
@@ -450,6 +466,16 @@ def _linear(operation: Operation, operands: list[Value]) -> dict[str, int] | Non
             if set(factor) <= {""}:
                 return {n: c * factor.get("", 0) for n, c in other.items()}
     return None
+
+
+def _is_wiring(operation: Operation, operands: list[Value]) -> bool:
+    """Whether HLS makes wires of it: a constant shift, a power of 2 as factor or divisor."""
+    last = operands[-1].linear
+    if len(operands) != 2 or last is None or set(last) - {""}:
+        return False
+    by = last.get("", 0)
+    is_power = by > 0 and by & (by - 1) == 0
+    return operation.kind == "shift" or (operation.kind in {"multiply", "divide"} and is_power)
 
 
 def _alternatives(branches: list[list[Access]]) -> list[Access]:

@@ -61,6 +61,8 @@ class Assign(msgspec.Struct, frozen=True):
 
     target: Variable | Element
     value: Expression
+    declares: bool = False
+    """Whether the variable begins here: no value of an earlier iteration reaches it."""
 
 
 class Evaluate(msgspec.Struct, frozen=True):
@@ -134,6 +136,8 @@ class Process(msgspec.Struct, frozen=True):
     region: int
     line: int
     body: tuple[Statement, ...]
+    after: tuple[int, ...] = ()
+    """Processes whose arrays or variables this process needs whole."""
 
 
 Statement: TypeAlias = Assign | Clear | Evaluate | Return | Choice | Loop | Process
@@ -176,8 +180,6 @@ class Code(msgspec.Struct, frozen=True):
     top: str
     functions: dict[str, Function]
     storage: dict[str, Storage]
-    streamed_regions: frozenset[int] = frozenset()
-    """DATAFLOW regions whose processes pass words of streams."""
     work_items: Literal["none", "sequential", "pipelined"] = "none"
     """How the calls of a kernel in OpenCL C, one a work-item, follow each other."""
     sizes: dict[str, tuple[int, ...]] = {}
@@ -196,6 +198,10 @@ class Span(msgspec.Struct, frozen=True):
     def times(self, count: float) -> Span:
         """The cycles of so many."""
         return Span(self.least * count, self.most * count)
+
+    def both(self, other: Span) -> Span:
+        """The cycles of both, which run beside each other."""
+        return Span(max(self.least, other.least), max(self.most, other.most))
 
     def or_else(self, other: Span) -> Span:
         """Both are possible."""
@@ -226,6 +232,5 @@ class Estimate(msgspec.Struct, frozen=True):
     """What the plug-in multiplies with the counters of loops."""
 
     costs: tuple[Cost, ...]
-    processes: tuple[tuple[int, int], ...]
-    """Numbers of processes, and of their regions."""
-    streamed_regions: frozenset[int]
+    processes: dict[int, Process]
+    """By their numbers."""

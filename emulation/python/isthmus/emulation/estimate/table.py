@@ -16,17 +16,20 @@ UNCHECKED = (
 def of(estimate: Estimate, *, is_time: bool) -> str:
     """A definition of ``isthmus_estimated``, in the words of ``isthmus/card/loop_counts.hpp``."""
     costs = {cost.number: cost for cost in estimate.costs}
-    regions = dict(estimate.processes)
-    rows = []
+    rows, lists = [], []
     for number in range(max(costs) + 1):
-        region = regions.get(number, -1)
+        process = estimate.processes.get(number)
+        region, after = (process.region, process.after) if process else (-1, ())
         cost = costs.get(number)
         is_pipelined = "true" if cost is not None and cost.is_pipelined else "false"
-        streamed = "true" if region in estimate.streamed_regions else "false"
+        waits = f"isthmus_after_{number}" if after else "nullptr"
+        if after:
+            listed = ", ".join(map(str, (*after, 0)))
+            lists.append(f"static constexpr unsigned {waits}[] = {{{listed}}};")
         ahead = cost.ahead if cost is not None else 0
-        rows.append(f"    {{{_row(cost)}, {is_pipelined}, {region}, {streamed}, {ahead}}},")
+        rows.append(f"    {{{_row(cost)}, {is_pipelined}, {region}, {waits}, {ahead}}},")
     return "\n".join([
-        "", "static constexpr isthmus_loop_cost isthmus_loop_costs[] = {", *rows, "};",
+        "", *lists, "static constexpr isthmus_loop_cost isthmus_loop_costs[] = {", *rows, "};",
         "extern const isthmus_estimated_type isthmus_estimated = "
         f"{{isthmus_loop_costs, {len(rows)}, {str(is_time).lower()}}};", "",
     ])  # fmt: skip

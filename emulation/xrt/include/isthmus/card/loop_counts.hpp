@@ -21,9 +21,9 @@ struct isthmus_loop_cost {
   unsigned partial_sums;  ///< so many give a shorter II; 0: they do not
   double spared;          ///< share of an iteration's cycles that they spare
   bool pipelined;
-  int region;      ///< of a process in a DATAFLOW region; -1: a loop
-  bool streamed;   ///< the region's processes pass words of streams, so that they overlap
-  unsigned ahead;  ///< words that its pipeline holds at most, on the way to a stream
+  int region;             ///< of a process in a DATAFLOW region; -1: a loop
+  const unsigned* after;  ///< processes whose arrays it needs whole, ended by 0; or null
+  unsigned ahead;         ///< words that its pipeline holds at most, on the way to a stream
 };
 
 struct isthmus_estimated_type {
