@@ -278,7 +278,7 @@ def estimated(kernel: Published, checkouts: Path, folder: Path) -> tuple[int, in
     found = estimate.counted(preprocessed, kernel.top, macros, XRT, kernel.mhz,
                              kernel_flow=kernel.kernel_flow)  # fmt: skip
     if found.text is None:
-        raise NotEstimatedError(found.note)
+        raise NotEstimatedError(found.why)
     # A testbench beside the kernel may have its own main().
     text = re.sub(rb"\bint\s+main\s*\(", b"int their_main(", found.text)
     # Processes run one after the other here, so that streams hold any number of words.

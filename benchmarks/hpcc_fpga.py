@@ -1,7 +1,13 @@
 """Channel staged of study beff beside HPCC FPGA's own PCIE mode: per size, with the same loops.
 
-HPCC FPGA (github.com/pc2/HPCC_FPGA, b_eff) has to be there already; docs/beff.md says how its host
-program is built for an OpenCL runtime that has no FPGA. Both run in turn, two ranks each.
+HPCC FPGA (github.com/pc2/HPCC_FPGA, b_eff) has to be there already. Both run in turn, two ranks
+each. To build its host program for an OpenCL runtime without an FPGA:
+
+1. Fill in its two ``parameters.h.in`` by hand: data type char, two replications.
+2. Replace CL_DEVICE_TYPE_ACCELERATOR by CL_DEVICE_TYPE_ALL.
+3. Compile ``b_eff/src/host/*.cpp``, ``shared/hpcc_settings.cpp`` and
+   ``shared/setup/fpga_setup.cpp`` with ``mpicxx -O3 -std=c++17 -DNDEBUG -D_USE_MPI_
+   -DUSE_OCL_HOST -DCOMMUNICATION_TYPE_SUPPORT_ENABLED``, its kernel with ``poclcc``.
 """
 
 from __future__ import annotations

@@ -165,3 +165,22 @@ def test_as_measured_on_the_command_line(
     assert "--as-measured" in capsys.readouterr().out
     command(files[0], files[1:])
     assert "explains 10 of 12 series" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(("link", "slower"), [(1.03, False), (1.12, True)])
+def test_a_shared_link_may_vary_by_itself(link: float, slower: bool) -> None:
+    """In a virtual machine a link's change counts from what equal runs differ by there."""
+    pair = [
+        msgspec.structs.replace(
+            run,
+            environment={**run.environment, "virtualised": True},
+            devices=[
+                msgspec.structs.replace(one, link={"current_link_width": "16"})
+                for one in run.devices
+            ],
+        )
+        for run in planted(1, link=link)
+    ]
+    result = compare(Side("a", pair[:1]), Side("b", pair[1:]))
+    assert bool(result.of("slower")) == slower
+    assert not result.allowed

@@ -12,8 +12,9 @@ import pytest
 
 from host_states import planted, with_host
 from isthmus.analysis import host_state
-from isthmus.analysis.host_state import of_rows, variation
+from isthmus.analysis.host_state import Moved, Variation, of_rows, variation
 from isthmus.analysis.summary import estimate, summarise
+from isthmus.analysis.wording import host_varied
 from isthmus.cli.doctor import doctor
 from isthmus.reporters import json as as_json
 from isthmus.reporters.summary import lines
@@ -97,14 +98,23 @@ def test_a_slow_part_of_the_run_is_told() -> None:
     assert found.reference == "system_call_s"
     assert found.slower == pytest.approx(0.08, abs=0.005)
     assert found.share == pytest.approx(1 / 3)
-    assert found.followed == (1, 65536)
-    assert found.unmoved == (4 << 20, 64 << 20)
+    assert sorted({one.bytes for one in found.followed}) == [1, 65536]
+    assert sorted({one.bytes for one in found.unmoved}) == [4 << 20, 64 << 20]
     text = " ".join(" ".join(lines(with_host(12, 1.08, 4))).split())
     assert "The host was 8." in text
     assert "slower in 33 % of this run (system calls): points of size 1 to 64Ki follow" in text
-    assert "of size 4Mi to 64Mi do not." in text
+    assert "points of size 4Mi to 64Mi do not." in text
     data = json.loads(as_json.REPORTER.text(with_host(12, 1.08, 4)))
     assert data["host"]["reference"] == "system_call_s"
+
+
+def test_points_of_one_size_are_told_apart_by_their_memory() -> None:
+    """Pageable copies of 64 MiB follow the host where pinned ones of 64 MiB do not."""
+    followed = Moved("pageable", 1), Moved("pageable", 64 << 20), Moved("pinned", 1)
+    unmoved = Moved("pageable", 4096), Moved("pinned", 64 << 20)
+    text = host_varied(Variation("system_call_s", 0.2, 0.5, 0.0, followed, unmoved))
+    assert text.endswith(": pageable 1, 64Mi and pinned 1 follow it, pageable 4Ki and "
+                         "pinned 64Mi do not.")  # fmt: skip
 
 
 def test_doctor_names_the_host_s_state_as_show_does(

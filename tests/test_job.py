@@ -86,7 +86,7 @@ def test_the_engineers_question_is_answered_on_one_screen(isthmus: Command) -> N
     assert "Limit: 328 us an item: the link to the device, full duplex" in text
     assert "No hardware was used" in text
     assert "AMD's OpenCL" in text
-    narrow = isthmus(*QUESTION, "card:u250,memory.banks=1").stdout
+    narrow = isthmus(*QUESTION, "card:u250,memory.banks=1,kernel.reaches_host=false").stdout
     assert "457 us an item: one memory bank of the card, which both" in " ".join(narrow.split())
     shared = isthmus(*QUESTION, "xocl:0@card=u250,memory.banks=1", "--json")
     data = json.loads(shared.stdout)

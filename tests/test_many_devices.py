@@ -37,7 +37,7 @@ def test_eight_gpus_fit_one_screen(
     points = json.loads((tmp_path / "run.json").read_text())["points"]
     curve = {point["device"] for point in points if point["bytes"] == 256 and point["reruns"]}
     gpus_with_a_curve = {address for address in curve if address.startswith("cuda:")}
-    assert gpus_with_a_curve <= {"cuda:0"}, "a device that is like an earlier one has headlines alone"
+    assert gpus_with_a_curve <= {"cuda:0"}, "a GPU like an earlier one has headlines alone"
 
 
 def test_two_fpgas_fit_one_screen(

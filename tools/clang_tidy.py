@@ -1,8 +1,7 @@
 """Checks C++ sources with clang-tidy: those that changed, those that include what changed, or all.
 
-What changed is what differs from the commit BASE: the environment's, else where this branch left
-origin/main; on main itself the last commit that is a day older than the newest. Nothing that was
-found clean is looked at again until it, a header of its own or the way it is compiled changes.
+A file changed if it differs from the commit ``history.base``. A clean file is checked again only
+when it, a header of ours in it or the way it is compiled changes.
 """
 
 from __future__ import annotations
@@ -17,6 +16,7 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 from cpp_tests import CATCH2, JOBS, MODULE, ROOT, configure
+from history import base, git
 
 CLANG_TIDY = ROOT / ".venv" / "bin" / "clang-tidy"
 ROOMS = ("cpp", "card", "emulation")
@@ -28,24 +28,6 @@ AS_OTHERS = "/plugin/hls/"
 BUILD = ROOT / "build" / "clang-tidy"
 CLEAN = BUILD / "clean.json"  # fingerprints of what was found clean
 INCLUDE = re.compile(r'^\s*#include "([^"]+)"', re.MULTILINE)
-DAY_S = 86_400
-
-
-def git(*arguments: str) -> str:
-    """What git answers; nothing where it fails."""
-    command = ["git", "-C", str(ROOT), *arguments]
-    return subprocess.run(command, check=False, capture_output=True, text=True).stdout.strip()
-
-
-def base() -> str:
-    """The commit that changes are counted from; empty where history does not reach back to it."""
-    if named := os.environ.get("BASE"):
-        return git("merge-base", "HEAD", named) or named
-    left = git("merge-base", "HEAD", "origin/main")
-    if left and left != git("rev-parse", "HEAD"):
-        return left
-    newest = git("show", "--no-patch", "--format=%ct", "HEAD")
-    return git("rev-list", "-1", f"--before={int(newest) - DAY_S}", "HEAD") if newest else ""
 
 
 def changed(since: str) -> set[Path] | None:

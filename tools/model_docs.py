@@ -6,16 +6,13 @@
 from __future__ import annotations
 
 import os
+import re
 import subprocess
 import sys
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-from isthmus import published
-from isthmus.analysis.reproduction import from_model, from_run
-from isthmus.cli.reproduce import percent
-from isthmus.results import run_file
 from isthmus.validation import fitting, residuals
 
 DOCS = Path(__file__).parents[1] / "docs"
@@ -41,35 +38,16 @@ def printed(*arguments: str) -> str:
     return f"```\n$ isthmus {' '.join(arguments)}\n{out}\n```\n"
 
 
-def figures(source: str) -> str:
-    """Every row of a source that has one run, as ``isthmus reproduce`` finds it."""
-    rows = [row for figure in published.sources()[source].figures for row in figure.rows]
-    with TemporaryDirectory() as folder:
-        isthmus("reproduce", source, "--out", folder)
-        (file,) = Path(folder).glob("*.json")
-        measured = iter(from_run([row for row in rows if row.run], run_file.load(file)))
-    lines = ["| figure | item | published | here | residual | how |", f"|{'---|' * 6}"]
-    for row in rows:
-        one = next(measured) if row.run else from_model(row)
-        cells = (row.figures[0], row.item, row.text, one.text, percent(one.residual), one.how)
-        lines.append(f"| {' | '.join(cells)} |")
-    return "\n".join(lines) + "\n"
-
-
-def without_points(tables: str) -> str:
-    """Returns the tables of residuals without the table of single points.
-
-    ``isthmus model validate --format md`` prints that table: it is too long for a page.
-    """
-    before, _, points = tables.partition("### Points\n")
-    return f"\n{before}{points[points.index('### ') :]}\n"
+def aims_and_series(tables: str) -> str:
+    """Returns the tables of aims and of series; ``isthmus model validate`` prints all."""
+    kept = re.findall(r"### (?:Aims|Series)\n.*?(?=### |\Z)", tables, re.DOTALL)
+    return f"\n{''.join(kept)}"
 
 
 def parts(validation: residuals.Validation) -> Mapping[str, Mapping[str, Callable[[], str]]]:
     """Pages by name, each with its parts by name and what makes them."""
     return {
-        "models.md": {"residuals": lambda: without_points(residuals.render(validation, "md"))},
-        "mmio.md": {"figures": lambda: figures("mmio")},
+        "models.md": {"residuals": lambda: aims_and_series(residuals.render(validation, "md"))},
         "reproduce.md": {"example": lambda: printed("reproduce", "mmio/read-latency")},
     }
 

@@ -1,4 +1,4 @@
-"""Checks the words of pages and comments: the length of lines, and phrases that readers stumble on.
+"""Checks words: lengths of lines and sentences, phrases to avoid, and subjects of commits.
 
 ``prose.py`` names each violation, and exits with 1 if there is one. Tables, blocks of code,
 headings and links may have any length. ruff checks the length of lines in Python.
@@ -7,14 +7,30 @@ headings and links may have any length. ruff checks the length of lines in Pytho
 from __future__ import annotations
 
 import re
-import subprocess
 import sys
 from collections.abc import Iterator
 from pathlib import Path
 
-ROOT = Path(__file__).parents[1]
+from history import ROOT, base, git
+
 MOST_COLUMNS = 100
 """The same as the limit of ruff and clang-format."""
+MOST_WORDS = 25
+"""Longer sentences hold more than one idea."""
+MOST_OF_SUBJECT = 72
+"""Columns of a commit's subject that ``git log`` shows in a terminal of 80."""
+SUBJECT = re.compile(r"[\w ,./-]+: \S")
+"""The part that a commit changes, then what it does there."""
+SUBJECTS_AFTER = "57b631abcca43a8bd9d358ec7c5d2320cfd37578"
+"""Earlier commits were made before the check of subjects, and cannot change."""
+PAGES = re.compile(r"README\.md|docs/.*\.md")
+LONG_SENTENCES = {"docs/boards.md", "docs/emulation.md", "docs/xrt.md"}
+"""Pages that still have sentences of more words. Shorten one, then take it out."""
+LINK = re.compile(r"\[([^\]]*)\]\([^)]*\)")
+ITEM = re.compile(r"^(?:[-*]|\d+\.) ")
+NO_SENTENCE = ("|", "#", ">", "<", "![")
+"""How tables, headings, quotations, markup and pictures begin."""
+END_OF_SENTENCE = re.compile(r"(?<=[.!?])[)\"*]*\s+(?=[A-Z0-9`*(\"])")
 PHRASES = {
     "told of": "report, warn",
     "tells of": "report, warn",
@@ -27,7 +43,7 @@ PHRASES = {
 """Phrases, and what to write instead."""
 COMMENT = re.compile(r"\s*(?:#|//|\*|/\*)|.*\s(?:#|//|///<)\s")
 SOURCES = (".py", ".cpp", ".hpp", ".h", ".c", ".sv", ".cmake", ".toml", ".sh", ".yml")
-LEFT_OUT = ("tests/data/", "tools/prose.py")
+LEFT_OUT = ("tests/data/", "tests/test_prose.py", "tools/prose.py")
 
 
 def lines_of_page(text: str) -> Iterator[tuple[int, str, bool]]:
@@ -40,6 +56,53 @@ def lines_of_page(text: str) -> Iterator[tuple[int, str, bool]]:
         elif not in_code:
             single = len(begin.removeprefix("- ").split()) == 1 or begin[:1] in {"[", "`", "!"}
             yield number, line, not (begin.startswith(("|", "#")) or single)
+
+
+def paragraphs(text: str) -> Iterator[tuple[int, str]]:
+    """Yields each paragraph and list item of a page, with the number of its first line."""
+    first, words, previous = 0, "", 0
+    for number, line, _ in lines_of_page(text):
+        begin = line.strip()
+        prose = begin and not begin.startswith(NO_SENTENCE)
+        if words and (not prose or ITEM.match(begin) or number > previous + 1):
+            yield first, words
+            words = ""
+        if prose:
+            first, words = (
+                (first, f"{words} {begin}") if words else (number, ITEM.sub("", begin, 1))
+            )
+        previous = number
+    if words:
+        yield first, words
+
+
+def long_sentences(text: str) -> Iterator[tuple[int, str]]:
+    """Yields where its paragraph begins, and the fault, for each sentence that is too long.
+
+    A piece of code counts as one word, a link as its text, a sign such as ``=`` not at all.
+    """
+    for number, paragraph in paragraphs(text):
+        plain = LINK.sub(r"\1", re.sub(r"`[^`]+`", "CODE", paragraph))
+        for sentence in END_OF_SENTENCE.split(plain):
+            words = sum(any(map(str.isalnum, word)) for word in sentence.split())
+            if words > MOST_WORDS:
+                yield number, f"{words} words, more than {MOST_WORDS}: '{sentence[:60]}...'"
+
+
+def bad_subjects(subjects: list[str]) -> Iterator[str]:
+    """Yields a line for each subject that is too long or does not begin with a part."""
+    for subject in subjects:
+        if len(subject) > MOST_OF_SUBJECT:
+            yield f"commit '{subject}': {len(subject)} columns, more than {MOST_OF_SUBJECT}"
+        if not SUBJECT.match(subject):
+            yield f"commit '{subject}': begin with the part: 'clock: wait for the scheduler'"
+
+
+def subjects_of_branch() -> list[str]:
+    """Returns the subjects of the commits since BASE, without merges."""
+    starts = [f"^{start}" for start in (base(), SUBJECTS_AFTER) if git("cat-file", "-t", start)]
+    log = git("log", "--no-merges", "--format=%s", "HEAD", *starts) if starts else ""
+    return log.splitlines()
 
 
 def lines_of_source(text: str, *, python: bool) -> Iterator[tuple[int, str, bool]]:
@@ -55,25 +118,27 @@ def lines_of_source(text: str, *, python: bool) -> Iterator[tuple[int, str, bool
 def violations(path: Path) -> Iterator[str]:
     """Yields a line for each violation in a file."""
     text, kind = path.read_text("utf-8"), path.suffix
+    name = str(path.relative_to(ROOT))
     lines = lines_of_page(text) if kind == ".md" else lines_of_source(text, python=kind == ".py")
     for number, line, counts in lines:
-        place = f"{path.relative_to(ROOT)}:{number}"
+        place = f"{name}:{number}"
         if counts and len(line) > MOST_COLUMNS:
             yield f"{place}: {len(line)} columns, more than {MOST_COLUMNS}"
         yield from (f"{place}: '{p}': {use}" for p, use in PHRASES.items() if p in line)
+    if PAGES.fullmatch(name) and name not in LONG_SENTENCES:
+        yield from (f"{name}:{number}: {fault}" for number, fault in long_sentences(text))
 
 
 def main() -> int:
-    """Checks the files that git knows."""
-    listed = subprocess.run(
-        ["git", "ls-files", "-co", "--exclude-standard"],
-        check=True, cwd=ROOT, stdout=subprocess.PIPE, text=True,
-    ).stdout.splitlines()  # fmt: skip
+    """Checks the files that git knows, and the commits of this branch."""
+    listed = git("ls-files", "-co", "--exclude-standard").splitlines()
     named = [ROOT / name for name in listed if not name.startswith(LEFT_OUT)]
     checked = [p for p in named if p.suffix in (".md", *SOURCES) or p.name == "CMakeLists.txt"]
-    found = [line for path in checked if path.exists() for line in violations(path)]
-    print("\n".join(found) or f"{len(checked)} files: all lines are short, no phrase to avoid")
-    return int(bool(found))
+    faults = [line for path in checked if path.exists() for line in violations(path)]
+    faults += bad_subjects(subjects_of_branch())
+    faults += [] if checked else ["git lists no file here"]
+    print("\n".join(faults) or f"{len(checked)} files: short lines and sentences, no banned phrase")
+    return int(bool(faults))
 
 
 if __name__ == "__main__":

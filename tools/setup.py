@@ -131,7 +131,7 @@ OPEN_MPI = SystemPackage(
 YOSYS = SystemPackage("yosys", "the table of what the kernels need", has_command("yosys"))
 TCL = SystemPackage("tcl", "the tests of the scripts for Vivado", has_command("tclsh"))
 
-COMMANDS = ("report", "fit")
+COMMANDS = ("report", "fit", "estimate")
 """Extras that commands of `isthmus` need."""
 WITHOUT_ISTHMUS = {"package"}
 """Uses that run no command of `isthmus`: a wheel is built from the sdist."""

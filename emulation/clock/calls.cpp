@@ -4,6 +4,7 @@
 #include <atomic>
 #include <cstdint>
 
+#include "host_events.hpp"
 #include "isthmus/card/process/page.hpp"
 #include "libraries.hpp"
 #include "library.hpp"
@@ -52,6 +53,9 @@ bool cards_are_beyond(Nanoseconds time) {
 /// Returns `is_next` for a thread in a call, which advances the cards itself. `in_turn`: it must
 /// also be the first of the threads with equal times.
 bool is_next_in_call(Nanoseconds time, bool in_turn) {
+  if (program_time.others_are_parked() && deadlines.earliest() >= time) {
+    return true;
+  }
   const VirtualTime::Look look = program_time.look(time);
   const bool seems_next =
       look.earliest >= time && (look.first || !in_turn) && deadlines.earliest() >= time;
@@ -150,14 +154,15 @@ ISTHMUS_INTERPOSED void isthmus_clock_tell(process::CardSlot* slot, std::uint64_
   slot->stuck = deadline == Deadlines::none && program_time.others_wait() ? 1 : 0;
 }
 
-ISTHMUS_INTERPOSED void isthmus_clock_aim(std::uint64_t time) {
-  program_time.aim(in_nanoseconds(time));
-}
-
 ISTHMUS_INTERPOSED void isthmus_clock_aim_at_nothing() { program_time.aim(VirtualTime::never); }
 
 ISTHMUS_INTERPOSED int isthmus_clock_reaches(std::uint64_t time) {
-  return is_next_in_call(in_nanoseconds(time), true) ? 1 : 0;
+  const Nanoseconds goal = in_nanoseconds(time);
+  if (is_next_in_call(goal, true)) {
+    return 1;
+  }
+  program_time.aim(goal);
+  return 0;
 }
 
 ISTHMUS_INTERPOSED int isthmus_clock_is_next(std::uint64_t time) {
@@ -169,9 +174,11 @@ ISTHMUS_INTERPOSED void isthmus_clock_leave(std::uint64_t time, int reached) {
     return;
   }
   const Nanoseconds goal = in_nanoseconds(time);
-  if (reached == 0 && goal > began) {  // where it began nothing earlier was left to be done
+  // Where it began nothing earlier was left to be done.
+  if (reached == 0 && goal > began && !is_next_in_call(goal, false)) {
     program_time.aim(goal);
     await(goal, false);
   }
+  list_call(began, goal);
   program_time.leave(goal);
 }

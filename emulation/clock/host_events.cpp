@@ -70,6 +70,16 @@ void list_host_event(const char* kind, const char* name, Nanoseconds begin, Nano
   put(line.data(), length);
 }
 
+void list_call(Nanoseconds begin, Nanoseconds end) {
+  if (VirtualTime::role() != Role::program || !lists_host_events()) {
+    return;
+  }
+  std::array<char, 16> thread{};
+  std::snprintf(thread.data(), thread.size(), "%d", gettid());
+  const auto computed = static_cast<std::uint64_t>(VirtualTime::take_computed());
+  list_host_event("call", thread.data(), begin, end, computed * femtoseconds);
+}
+
 HostCopy::HostCopy(std::uint64_t bytes) : bytes_(lists_host_events() ? bytes : 0) {
   if (bytes_ > 0) {
     begin_ = program_time.now();
@@ -100,6 +110,7 @@ ISTHMUS_INTERPOSED void isthmus_region(const char* name) {
   std::ranges::replace_if(plain, [](char letter) { return letter == '\t' || letter == '\n'; }, ' ');
   const Nanoseconds now = program_time.now();
   const bool counted = program_time.count(false);
+  list_call(now, now);
   list_host_event("region", plain.data(), now, now, 0);
   program_time.count(counted);
 }

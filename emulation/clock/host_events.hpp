@@ -13,6 +13,9 @@ bool lists_host_events();
 void list_host_event(const char* kind, const char* name, Nanoseconds begin, Nanoseconds end,
                      std::uint64_t bytes);
 
+/// Lists a call into a card of a thread of the program, and what the thread has computed before.
+void list_call(Nanoseconds begin, Nanoseconds end);
+
 /// Lists a copy within the host, from its construction to its end.
 class HostCopy {
  public:

@@ -167,15 +167,20 @@ Deadlines::Wait* Deadlines::add(Nanoseconds deadline, const pthread_mutex_t* mut
     return nullptr;
   }
   *free = {.thread = this_thread(), .deadline = deadline, .mutex = mutex};
+  ++count_;
   return free;
 }
 
 void Deadlines::remove(Wait& wait) {
   const Locked lock(locked_);
   wait = {};
+  --count_;
 }
 
 Nanoseconds Deadlines::earliest() {
+  if (count_ == 0) {
+    return none;
+  }
   const Locked lock(locked_);  // no mutex goes meanwhile
   Nanoseconds earliest = none;
   for (const Wait& wait : waits_) {
@@ -194,6 +199,7 @@ Nanoseconds Deadlines::earliest() {
 void Deadlines::clear() {
   locked_ = false;
   waits_ = {};
+  count_ = 0;
 }
 
 }  // namespace isthmus::card::clock

@@ -48,6 +48,7 @@ class Deadlines {
 
  private:
   std::atomic<bool> locked_ = false;
+  std::atomic<int> count_ = 0;
   std::array<Wait, 256> waits_{};
 };
 

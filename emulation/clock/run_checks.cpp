@@ -177,14 +177,15 @@ void tell(KernelEntry& kernel, const Fault& fault) {
   const auto length = static_cast<std::size_t>(std::max(text_of(fault, text), 0));
   const char* const fatal = std::getenv(fatal_variable);
   const bool ends = fatal != nullptr && *fatal != '\0';
-  std::array<char, 1200> line{};
-  const int all = std::snprintf(line.data(), line.size(), "isthmus: emulated card: %s%s\n",
-                                ends ? "" : "warning: ", text.data());
-  [[maybe_unused]] const ssize_t told =
-      ::write(STDERR_FILENO, line.data(), static_cast<std::size_t>(std::max(all, 0)));
   if (!ends) {
+    std::array<char, 1200> line{};
+    const int all = std::snprintf(line.data(), line.size(), "isthmus: emulated card: warning: %s\n",
+                                  text.data());
+    [[maybe_unused]] const ssize_t told =
+        ::write(STDERR_FILENO, line.data(), static_cast<std::size_t>(std::max(all, 0)));
     return;
   }
+  // `card exec` prints the text at the end.
   const int file = ::open(fatal, O_CREAT | O_WRONLY | O_APPEND | O_CLOEXEC, 0600);
   if (file >= 0) {
     text[std::min(length, text.size() - 1)] = '\n';

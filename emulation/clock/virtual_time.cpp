@@ -76,6 +76,7 @@ VirtualTime::Thread* VirtualTime::reserve(Role role, Nanoseconds began) {
       thread.parked = nullptr;
       thread.waits_for = nullptr;
       thread.seen = 0;
+      thread.computed = 0;
       thread.base = std::max(began, latest_);
       thread.id = reserved_id;
       end_ = std::max(end_.load(), index + 1);
@@ -143,6 +144,17 @@ Nanoseconds VirtualTime::time_of(const Thread& thread, Nanoseconds used) const {
   return thread.base + (free_ > 0 ? computed / free_ * free_ : computed);
 }
 
+void VirtualTime::count_computing(Thread& thread, Nanoseconds used) const {
+  const Nanoseconds time = time_of(thread, used);
+  thread.computed += time - thread.base;
+  thread.base = time;
+  thread.used = used;
+}
+
+Nanoseconds VirtualTime::take_computed() {
+  return own == nullptr ? 0 : std::exchange(own->computed, 0);
+}
+
 Nanoseconds VirtualTime::seen() { return own == nullptr ? 0 : own->seen; }
 
 Nanoseconds VirtualTime::now() {
@@ -157,8 +169,8 @@ Nanoseconds VirtualTime::now() {
 void VirtualTime::raise(Nanoseconds time) {
   const Turn turn(*this);
   if (own != nullptr && time > time_of(*own, turn.used)) {
+    count_computing(*own, turn.used);
     own->base = time;
-    own->used = turn.used;
     own->seen = time;
   }
 }
@@ -168,8 +180,7 @@ bool VirtualTime::count(bool counts) {
   if (own == nullptr) {
     return true;
   }
-  own->base = time_of(*own, turn.used);
-  own->used = turn.used;
+  count_computing(*own, turn.used);
   return std::exchange(own->counts, counts);
 }
 
@@ -178,8 +189,7 @@ Nanoseconds VirtualTime::enter(Doing what) {
   if (own == nullptr) {
     return latest_;
   }
-  own->base = time_of(*own, turn.used);
-  own->used = turn.used;
+  count_computing(*own, turn.used);
   own->doing = what;
   own->goal = own->base;
   own->seen = own->base;
@@ -206,11 +216,10 @@ void VirtualTime::leave(Nanoseconds time) {
   for (std::size_t index = 0; index < end_; ++index) {
     Thread& thread = threads_[index];
     const pid_t id = thread.id;
-    const bool waits = thread.doing != Doing::leaving;
+    const bool waits = thread.doing != Doing::leaving && counts(thread.role);
     if (id > 0 && &thread != own && waits && thread.base < all && !runs(thread, id)) {
-      const Nanoseconds there = time_of(thread);
-      thread.base = std::max(there, all);
-      thread.used = system_.processor_time(id);
+      count_computing(thread, system_.processor_time(id));
+      thread.base = std::max(thread.base, all);
     }
   }
   own->doing = Doing::unknown;
@@ -244,6 +253,12 @@ Nanoseconds VirtualTime::earliest_but(const Thread* self) const {
     }
   }
   return earliest;
+}
+
+bool VirtualTime::others_are_parked() const {
+  return std::none_of(threads_.begin(), threads_.begin() + end_, [](const Thread& thread) {
+    return thread.id != 0 && &thread != own && counts(thread.role) && thread.parked == nullptr;
+  });
 }
 
 Nanoseconds VirtualTime::earliest_other() {

@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <atomic>
 #include <cerrno>
 #include <chrono>
 #include <cstdlib>
@@ -121,6 +122,14 @@ std::shared_ptr<void> host_memory(std::size_t bytes) {
     return nullptr;
   }
   return {made, [mapped](void* memory) { munmap(memory, mapped); }};
+}
+
+/// For a program whose allocation fails, as often as it may try.
+void tell_once(const std::string& text) {
+  static std::atomic<bool> told = false;
+  if (!told.exchange(true)) {
+    say(text);
+  }
 }
 
 void end_with_program() { Card::end_all(); }
@@ -376,6 +385,8 @@ unsigned Card::allocate(std::size_t bytes, unsigned flags, unsigned bank, Place 
     if (user == nullptr && where != Place::card_mapped) {
       made.own = host_memory(bytes);
       if (!made.own) {
+        tell_once("this machine has no memory left for a buffer of " + std::to_string(bytes) +
+                  " bytes: a buffer takes its size twice, for the host and for the card");
         return;
       }
       made.host = static_cast<std::byte*>(made.own.get());
@@ -385,6 +396,8 @@ unsigned Card::allocate(std::size_t bytes, unsigned flags, unsigned bank, Place 
     if (where != Place::command) {
       const auto address = place(bank, bytes, where == Place::host);
       if (!address) {
+        tell_once("memory " + std::to_string(bank) + " of the card has no room for a buffer of " +
+                  std::to_string(bytes) + " bytes");
         return;
       }
       made.address = *address;
@@ -587,7 +600,6 @@ int Card::wait(int limit_ms) {
       }
       const bool in_time = !is_before(limit, *next);
       const std::uint64_t goal = in_time ? *next : limit;
-      clock::aim(goal);
       guard.unlock();
       const bool reached = clock::reaches(goal);
       guard.lock();

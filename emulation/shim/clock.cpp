@@ -19,7 +19,6 @@ const auto open_ = found<void(CardSlot*)>("isthmus_clock_open");
 const auto close_ = found<void(CardSlot*)>("isthmus_clock_close");
 const auto enter_ = found<Femtoseconds()>("isthmus_clock_enter");
 const auto tell_ = found<void(CardSlot*, Femtoseconds)>("isthmus_clock_tell");
-const auto aim_ = found<void(Femtoseconds)>("isthmus_clock_aim");
 const auto aim_at_nothing_ = found<void()>("isthmus_clock_aim_at_nothing");
 const auto reaches_ = found<int(Femtoseconds)>("isthmus_clock_reaches");
 const auto is_next_ = found<int(Femtoseconds)>("isthmus_clock_is_next");
@@ -49,12 +48,6 @@ Femtoseconds enter() { return is_there() ? enter_() : 0; }
 void tell(CardSlot& slot, Femtoseconds began) {
   if (is_there()) {
     tell_(&slot, began);
-  }
-}
-
-void aim(Femtoseconds time) {
-  if (is_there()) {
-    aim_(time);
   }
 }
 

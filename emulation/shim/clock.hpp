@@ -22,11 +22,10 @@ void close(card::process::CardSlot& slot);
 Femtoseconds enter();
 /// Writes into the slot how far the card's time may advance in the call that began at `began`.
 void tell(card::process::CardSlot& slot, Femtoseconds began);
-/// Says that the calling thread waits for an event at `time`.
-void aim(Femtoseconds time);
 /// Says that the calling thread waits for an event without a known time.
 void aim_at_nothing();
-/// Whether no event before `time`, for which the calling thread waits, is left to be done.
+/// Whether no event before `time` is left to be done. If one is, the calling thread counts as
+/// waiting until `time`.
 bool reaches(Femtoseconds time);
 /// As `reaches`, for the helper thread.
 bool is_next(Femtoseconds time);

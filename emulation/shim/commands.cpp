@@ -33,10 +33,14 @@ void Commands::give(Command command) {
         older.header = nullptr;
       }
     };
-    std::ranges::for_each(queue_, detach);
+    for (auto& queue : queues_ | std::views::values) {
+      std::ranges::for_each(queue, detach);
+    }
     std::ranges::for_each(running_ | std::views::values, detach);
   }
-  queue_.push_back(std::move(command));
+  command.number = ++given_;
+  std::deque<Command>& queue = queues_[command.units];
+  queue.push_back(std::move(command));
 }
 
 void Commands::complete(Command& command) {
@@ -49,16 +53,22 @@ std::optional<Commands::StartOfNext> Commands::start_of_next() {
   if (running_.size() == units_->size()) {
     return std::nullopt;
   }
-  for (auto command = queue_.begin(); command != queue_.end(); ++command) {
+  std::optional<StartOfNext> first;
+  std::uint64_t number = ~std::uint64_t{0};
+  for (auto queue = queues_.begin(); queue != queues_.end(); ++queue) {
+    const auto& [units, commands] = *queue;
     const auto unit =
-        std::ranges::find_if(command->units, [this](std::size_t each) { return is_idle(each); });
-    if (unit == command->units.end()) {
+        std::ranges::find_if(units, [this](std::size_t each) { return is_idle(each); });
+    const Command& command = commands.front();
+    if (unit == units.end() || command.number > number) {
       continue;
     }
-    const std::uint64_t time = later(later(command->given, last_start_), free_since_[*unit]);
-    return StartOfNext{.time = time, .command = command, .unit = *unit};
+    number = command.number;
+    first = {.time = later(later(command.given, last_start_), free_since_[*unit]),
+             .queue = queue,
+             .unit = *unit};
   }
-  return std::nullopt;
+  return first;
 }
 
 std::optional<std::uint64_t> Commands::next() {
@@ -76,8 +86,12 @@ std::optional<std::uint64_t> Commands::next() {
 }
 
 void Commands::start(const StartOfNext& next) {
-  Command command = std::move(*next.command);
-  queue_.erase(next.command);
+  std::deque<Command>& queue = next.queue->second;
+  Command command = std::move(queue.front());
+  queue.pop_front();
+  if (queue.empty()) {
+    queues_.erase(next.queue);
+  }
   set_now(next.time);
   meter_->slot().waited_fs = next.time - command.given;
   std::memcpy(command.registers.data(), &ap_start, sizeof ap_start);

@@ -28,6 +28,7 @@ struct Command {
   std::vector<std::size_t> units;   ///< compute units that may run it
   std::vector<std::byte> registers;  ///< from offset 0 on
   std::uint64_t given = 0;           ///< simulated time, femtoseconds modulo 2^64
+  std::uint64_t number = 0;          ///< the order in which commands were given
 };
 
 class Commands {
@@ -47,7 +48,7 @@ class Commands {
   void advance(std::uint64_t time, std::optional<std::uint64_t> waits = std::nullopt);
   /// Reads the status of kernels without a known end.
   void look();
-  [[nodiscard]] bool any() const { return !queue_.empty() || !running_.empty(); }
+  [[nodiscard]] bool any() const { return !queues_.empty() || !running_.empty(); }
   /// Returns how many commands have ended since the last call.
   int take_ended() { return std::exchange(ended_, 0); }
   [[nodiscard]] bool any_ended() const { return ended_ > 0; }
@@ -57,9 +58,11 @@ class Commands {
   }
 
  private:
+  /// By the units that may run its commands: none is empty.
+  using Queues = std::map<std::vector<std::size_t>, std::deque<Command>>;
   struct StartOfNext {
     std::uint64_t time = 0;
-    std::deque<Command>::iterator command;
+    Queues::iterator queue;
     std::size_t unit = 0;
   };
   [[nodiscard]] std::optional<StartOfNext> start_of_next();
@@ -72,7 +75,8 @@ class Commands {
   card::process::Meter* meter_;
   const std::vector<std::uint64_t>* units_;
   std::vector<std::optional<std::uint64_t>> free_since_;  ///< by unit, since its first run
-  std::deque<Command> queue_;
+  Queues queues_;
+  std::uint64_t given_ = 0;                           ///< commands so far
   std::map<std::size_t, Command> running_;            ///< by unit
   std::unordered_set<const std::uint32_t*> packets_;  ///< of commands that have not ended
   /// End of the last start: the next start begins no earlier.

@@ -12,6 +12,7 @@ import pytest
 from on_cards import SOURCES, Run, card_exec, compiled, emulated
 
 from conftest import Command
+from isthmus.emulation import build_kernel, computing
 from isthmus.emulation.estimate import libclang
 
 __all__ = ["card_exec", "emulated"]  # fixtures
@@ -106,12 +107,67 @@ static void ring(int n) {
   pass(a, b, n);
   pass(b, a, n);
 }
+static void both(const int* in, stream& a, stream& b, int n) {
+  for (int i = 0; i < n; ++i) {
+    a.write(in[i]);
+    b.write(in[i]);
+  }
+}
+static void second_first(stream& a, stream& b, int* out, int n) {
+  int sum = 0;
+  for (int i = 0; i < n; ++i) sum += b.read();
+  for (int i = 0; i < n; ++i) out[i] = a.read() + sum;
+}
+static void two(const int* in, stream& y, stream& a, stream& b, int n) {
+  for (int i = 0; i < n; ++i) a.write(in[i]);
+  for (int i = 0; i < n; ++i) b.write(y.read());
+}
+static void three(stream& z, stream& a, stream& b, int* out, int n) {
+  int sum = 0;
+  for (int i = 0; i < n; ++i) sum += z.read();
+  for (int i = 0; i < n; ++i) sum += a.read();
+  for (int i = 0; i < n; ++i) out[i] = b.read() + sum;
+}
+static void slow(stream& from, stream& to, int n) {
+  for (int i = 0; i < n; ++i) to.write((from.read() * 1.5f + 2.0f) * 3.0f / 3.5f);
+}
+static void burst(const int* in, int* out, int n) {
+#pragma HLS DATAFLOW
+  stream a, b;
+  split(in, a, b, n);
+  join(a, b, out, n);
+}
+static void order(const int* in, int* out, int n) {
+#pragma HLS DATAFLOW
+  stream a, b;
+  both(in, a, b, n);
+  second_first(a, b, out, n);
+}
+static void later(const int* in, int* out, int n) {
+#pragma HLS DATAFLOW
+  stream y, z, a, b;
+#pragma HLS STREAM variable=y depth=4
+  split(in, y, z, n);
+  two(in, y, a, b, n);
+  three(z, a, b, out, n);
+}
+static void held(const int* in, int* out, int n) {
+#pragma HLS DATAFLOW
+  stream a, b, c;
+  split(in, a, b, n);
+  slow(a, c, n);
+  join(c, b, out, n);
+}
 extern "C" void probe(const int* in, int* out, int what, int n) {
   if (what == 0) feedback(in, out, n);
   if (what == 1) shallow(in, out, n);
   if (what == 2) deep(in, out, n);
   if (what == 3) nested(in, out, n);
   if (what == 4) ring(n);
+  if (what == 5) burst(in, out, 16);
+  if (what == 6) order(in, out, 16);
+  if (what == 7) later(in, out, 16);
+  if (what == 8) held(in, out, 16);
 }
 """
 SUM = COUNT * (COUNT + 1) // 2
@@ -147,6 +203,12 @@ def test_processes_of_a_region_run_beside_each_other(
     assert (total, "warning" in text) == (COUNT * (COUNT + 1) * (COUNT + 2) / 6, False)
     total, text = ran(1)
     assert (total, STOPS in text) == (2 * SUM, True)
+    # Words of a loop on memory do not count as room: neither for a later loop, nor for the words
+    # that follow in the same loop. Words in the pipeline between two streams do.
+    assert named_depths(ran(5)[1]) == ["a depth=15"]
+    assert named_depths(ran(6)[1]) == ["a depth=16"]
+    assert named_depths(ran(7)[1]) == ["a depth=15", "y depth=16"]
+    assert named_depths(ran(8)[1]) == []
     if options:
         return
     total, text = ran(2)
@@ -155,6 +217,45 @@ def test_processes_of_a_region_run_beside_each_other(
     assert ("warning" in text, total) == (False, nested_sum())
     _, text = ran(4)
     assert RING in text
+
+
+def named_depths(text: str) -> list[str]:
+    """The depths that warnings name."""
+    return sorted(re.findall(r"#pragma HLS STREAM variable=(\w+ depth=\d+)", text))
+
+
+@pytest.mark.usefixtures("emulated")
+def test_depths_that_nobody_checks_are_said(
+    card_exec: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    source = tmp_path / "probe.cpp"
+    source.write_text(
+        "#include <hls_stream.h>\n"
+        'extern "C" void probe(const int* in, int* out, int what, int n) {\n'
+        "#pragma HLS DATAFLOW\n"
+        "  hls::stream<int> a;\n"
+        "  for (int i = 0; i < n; ++i) a.write(in[i]);\n"
+        "  for (int i = 0; i < n; ++i) out[i] = a.read();\n"
+        "}\n"
+    )
+    monkeypatch.setattr(libclang, "cindex", lambda: None)
+    made = build_kernel.build(build_kernel.Order([source], "hw_emu"))
+    assert made.notes == [
+        "kernel probe: computing not modelled, stream depths of its DATAFLOW regions not checked: "
+        f"no libclang 18 or later is here: {libclang.INSTALL}"
+    ]
+    compiled(SOURCES / "probe.cpp", tmp_path / "program")
+    ran = card_exec(
+        "--watch", "--kernels", ".", "--", tmp_path / "program", "apart", made.xclbin, 0
+    )
+    assert "stream depths not checked: probe" in ran.errors
+    assert "; stream depths not checked for probe" in ran.errors[-1]
+    told = computing.sentences([computing.Computing("k", "given", "n", has_depths=False)], "build")
+    assert told == [
+        "computing of k: n",
+        "stream depths not checked for k",
+        f"libclang is missing: {libclang.INSTALL}, then build again",
+    ]
 
 
 def nested_sum() -> int:

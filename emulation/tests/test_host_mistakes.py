@@ -113,9 +113,8 @@ def test_the_first_warning_may_end_the_program(
     ran = card_exec("--kernels", mistakes, "--fail-on-warning", "--", *command)
     gate_failed = 3
     assert ran.code == gate_failed, ran.errors
-    assert any(
-        line.startswith("isthmus: --fail-on-warning: ") and said in line for line in ran.errors
-    ), ran.errors
+    (line,) = [line for line in ran.errors if said in line]
+    assert line.startswith("isthmus: --fail-on-warning: ")
 
 
 @pytest.mark.usefixtures("emulated")

@@ -226,6 +226,12 @@ def test_impossible_sizes_are_refused_and_the_program_goes_on(lifecycle: Run) ->
     assert ran.figures == {"buffers": 9, **refused, "sum": SUM}, ran.errors
 
 
+def test_a_buffer_that_finds_no_memory_is_named(lifecycle: Run) -> None:
+    ran = lifecycle("too_large")
+    assert ran.figures == {"refused": 2}, ran.errors
+    assert sum("for a buffer of 137438953472 bytes" in line for line in ran.errors) == 1
+
+
 def test_memory_is_read_before_there_is_a_bitstream(lifecycle: Run) -> None:
     ran = lifecycle("memory_before_bitstream")
     assert ran.figures == {"word": 0}, ran.errors

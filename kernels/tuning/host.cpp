@@ -1,5 +1,6 @@
 // One job in several ways, to see what a change gains: host FILE.xclbin KERNEL WAY ITEMS BYTES
 // SWEEPS
+#include <isthmus/region.h>
 #include <xrt/xrt_bo.h>
 #include <xrt/xrt_device.h>
 #include <xrt/xrt_kernel.h>
@@ -12,8 +13,6 @@
 #include <string>
 #include <thread>
 #include <vector>
-
-#include <isthmus/region.h>
 
 namespace {
 
@@ -145,17 +144,18 @@ bool run(const Job& job) {
 
 int main(int count, char** given) {
   if (count != 7) {
-    std::fprintf(stderr,
-                 "usage: %s FILE.xclbin KERNEL serial|double|threads|host|copied ITEMS BYTES SWEEPS\n",
-                 given[0]);
+    std::fprintf(
+        stderr,
+        "usage: %s FILE.xclbin KERNEL serial|double|threads|host|copied ITEMS BYTES SWEEPS\n",
+        given[0]);
     return 2;
   }
   try {
     xrt::device device(0);
     const auto uuid = device.load_xclbin(std::string(given[1]));
     const auto number = [given](int n) { return static_cast<unsigned>(std::stoul(given[n])); };
-    const bool right = run({device, xrt::kernel(device, uuid, given[2]), given[3], number(4),
-                            number(5), number(6)});
+    const bool right = run(
+        {device, xrt::kernel(device, uuid, given[2]), given[3], number(4), number(5), number(6)});
     std::fputs(right ? "" : "FAIL: wrong data\n", stderr);
     return right ? 0 : 1;
   } catch (const std::exception& error) {

@@ -59,6 +59,11 @@ class HostRows(Generic[Key]):
             for number, of in self._readings.items()
         }
 
+    @property
+    def times(self) -> dict[int, float]:
+        """When each process ran, in seconds since the run began."""
+        return {number: fmean(of) for number, of in self._at_s.items()}
+
     def logs(self, row: Key) -> Mapping[int, float]:
         """Logarithms of a row's medians by process.
 
@@ -82,8 +87,7 @@ class HostRows(Generic[Key]):
         rows = {row: Row(self._kinds[row], logs) for row in self._logs if (logs := self.logs(row))}
         if len(readings) < FEWEST:
             return dict.fromkeys(rows, UNKNOWN)
-        at = {number: fmean(of) for number, of in self._at_s.items()}
-        parts = slow_parts(list(rows.values()), readings, at, self.confidence)
+        parts = slow_parts(list(rows.values()), readings, self.times, self.confidence)
         return dict(zip(rows, parts, strict=True))
 
 

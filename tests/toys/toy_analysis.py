@@ -22,7 +22,7 @@ def findings(context: AnalysisContext) -> Sequence[Finding]:
     if context.rows.empty:
         return []
     best = common.at_peak(context.rows)
-    one = common.tell(
+    one = common.finding_of(
         context, best, "", "hops", rate_of(best), "B/s", evidence="rates",
         sentence=filled("Copies over {hops} buffers: {rate} ({who}).", hops=str(best.hops),
                         rate=shown(best.bandwidth_Bps, "B/s"), who=best.device),

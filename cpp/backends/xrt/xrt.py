@@ -30,6 +30,7 @@ class Xrt(BackendDescription):
         name="XRT native",
         transfer_s=(4e-6, 2e-6, 13e-6),
         kernel_s=(1e-6, 1e-6, 2e-6),
+        has_host_only=True,
     )
     copied_memory = frozenset({"pageable", "aligned", "hugepage"})
     memory_calls = MappingProxyType(

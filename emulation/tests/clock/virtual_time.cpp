@@ -63,6 +63,11 @@ TEST_CASE("Computing advances time by the processor time that it takes", "[virtu
   CHECK(bench.time.now() == epoch + 500);
   fakes[2].used = 70;  // another's
   CHECK(bench.time.now() == epoch + 500);
+  bench.time.enter(Doing::leaving);
+  fakes[1].used = 800;  // in the call
+  bench.time.leave(epoch + 1000);
+  CHECK(VirtualTime::take_computed() == 500);
+  CHECK(VirtualTime::take_computed() == 0);
 }
 
 TEST_CASE("A call takes the time that it is said to take, whatever it computes", "[virtual_time]") {
@@ -136,6 +141,19 @@ TEST_CASE("What others do before a time shows, whether they are seen at it or no
   CHECK(changes());  // it went beyond
   fakes[2].used = 6000;
   CHECK_FALSE(changes());
+}
+
+TEST_CASE("Threads that wait to be signalled are told from all others", "[virtual_time]") {
+  Bench bench;
+  CHECK(bench.time.others_are_parked());
+  int condition = 0;
+  bench.as(2, [&] { VirtualTime::park(&condition); }, true);
+  CHECK(bench.time.others_are_parked());
+  VirtualTime::Thread* const starts = bench.time.reserve(Role::program, epoch);
+  CHECK_FALSE(bench.time.others_are_parked());
+  bench.time.release(starts);
+  bench.time.unpark(&condition);
+  CHECK_FALSE(bench.time.others_are_parked());
 }
 
 TEST_CASE("A thread that is going to be started holds others up", "[virtual_time]") {

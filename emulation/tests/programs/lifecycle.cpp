@@ -451,6 +451,20 @@ void pages(const Arguments& arguments) {
   tell("there", std::count_if(there.begin(), there.end(), is_there));
 }
 
+/// Two buffers that are larger than the card's memory: how many are refused.
+void too_large(const Arguments& arguments) {
+  const Card card(arguments[0]);
+  int refused = 0;
+  for (int i = 0; i < 2; ++i) {
+    try {
+      const xrt::bo buffer(card.device, std::size_t{1} << 37U, xrt::bo::flags::device_only, 0);
+    } catch (const std::exception&) {
+      ++refused;
+    }
+  }
+  tell("refused", refused);
+}
+
 /// Buffers of sizes that no card has, and copies past a buffer's end: how many are refused.
 void impossible_sizes(const Arguments& arguments) {
   Card card(arguments[0]);
@@ -531,6 +545,7 @@ int main(int count, char** given) {
                  {"dropped", dropped},
                  {"pages", pages},
                  {"impossible_sizes", impossible_sizes},
+                 {"too_large", too_large},
                  {"memory_before_bitstream", memory_before_bitstream},
              });
 }

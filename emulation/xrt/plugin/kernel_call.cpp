@@ -209,7 +209,7 @@ class Run {
 
   void call() {
     // Cycles are only what it reads, writes and sends. Said first, for it may never end.
-    const bool is_estimated = isthmus_estimated.count > 0;
+    const bool is_estimated = isthmus_estimated.is_time;
     run_.computing = is_estimated ? ISTHMUS_COMPUTING_ESTIMATED : ISTHMUS_COMPUTING_UNKNOWN;
     std::vector<std::size_t> words;  // where each argument begins
     std::size_t end = 0;
@@ -423,7 +423,7 @@ extern "C" {
 
 __attribute__((visibility("default"))) int isthmus_kernel(isthmus_kernel_run* run) {
   try {
-    if (run->abi < 9) {
+    if (run->abi < 10) {
       throw std::runtime_error("it was built for a newer Isthmus");
     }
     isthmus::card::plugin::Run(*run).call();

@@ -167,7 +167,11 @@ struct Window {
     const auto is_set = [](std::byte one) { return one != std::byte{0}; };
     const bool none = !missing.empty() && missing.back();
     const std::span rest(copy() + copied, copy() + (none ? copied : whole_pages(copied)));
-    if (const auto first = std::ranges::find_if(rest, is_set); first != rest.end()) {
+    const bool is_zero =
+        rest.empty() ||
+        (!is_set(rest.front()) && std::memcmp(&rest[0], &rest[0] + 1, rest.size() - 1) == 0);
+    if (!is_zero) {
+      const auto first = std::ranges::find_if(rest, is_set);
       const auto last = std::ranges::find_if(rest | std::views::reverse, is_set).base();
       const auto place = [&](auto at) {
         return copied + static_cast<std::uint64_t>(at - rest.begin());

@@ -9,6 +9,7 @@ void Cycles::add(const Cycles& other) {
   most += other.most;
   if (other.longest_cycles > longest_cycles) {
     longest = other.longest;
+    spared = other.spared;
     longest_cycles = other.longest_cycles;
   }
 }
@@ -52,6 +53,10 @@ Cycles Counts::loop(unsigned number) const {
   loop.most = begun * cost.entry_most + times * cost.iteration_most;
   loop.longest = number;
   loop.longest_cycles = loop.most;
+  // At the end the partial sums are added, one after the other.
+  const double adding = begun * cost.partial_sums * cost.partial_sums;
+  const double iterations = times * (cost.iteration_least + cost.iteration_most) / 2;
+  loop.spared = std::max(0.0, cost.spared * iterations - adding);
   return loop;
 }
 

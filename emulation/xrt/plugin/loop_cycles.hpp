@@ -17,6 +17,7 @@ struct Cycles {
   double most = 0;
   unsigned longest = 0;       ///< the counter of the loop with most cycles
   double longest_cycles = 0;  ///< most cycles of that loop
+  double spared = 0;          ///< cycles of that loop that partial sums spare
 
   [[nodiscard]] double likely() const { return (least + most) / 2; }
   void add(const Cycles& other);

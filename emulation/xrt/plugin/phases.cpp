@@ -2,16 +2,11 @@
 
 #include <algorithm>
 #include <cstdio>
+#include <exception>
 
 #include "hls/isthmus_turns.h"
 
 namespace isthmus::card::plugin {
-namespace {
-
-/// Stages of a pipeline without an estimate: more than most pipelines have.
-constexpr std::size_t unknown_ahead = 256;
-
-}  // namespace
 
 void Phases::begin(std::vector<Window>& windows) {
   *this = Phases();
@@ -70,15 +65,18 @@ void Phases::begin_loop(unsigned number) {
 }
 
 void Phases::end_loop(unsigned number, std::uint64_t times) {
-  trail().inside.pop_back();
+  std::vector<unsigned>& inside = trail().inside;
+  inside.pop_back();
+  const auto is_pipelined = [](unsigned one) { return isthmus_estimated.costs[one].pipelined; };
+  const bool ends = is_pipelined(number) && std::ranges::none_of(inside, is_pipelined);
+  if (ends && std::uncaught_exceptions() == 0) {
+    hls::isthmus_turns::empty_pipeline();
+  }
   trail().counts->note(number, times);
   end_phase(number, times);
 }
 
 std::unique_ptr<Trail> Phases::begin_process(unsigned number) {
-  if (isthmus_estimated.count == 0) {
-    return nullptr;
-  }
   begin_phase(static_cast<unsigned>(isthmus_estimated.costs[number].region));
   Counts& counts = trail().counts->inner(number);
   counts.note(number, 1);
@@ -86,15 +84,12 @@ std::unique_ptr<Trail> Phases::begin_process(unsigned number) {
 }
 
 void Phases::end_region() {
-  if (isthmus_estimated.count > 0 && !trail().is_process) {  // of a region that no other holds
+  if (!trail().is_process) {  // of a region that no other holds
     end_phase(phase_, 1);
   }
 }
 
-std::size_t Phases::ahead() {
-  if (isthmus_estimated.count == 0) {
-    return unknown_ahead;
-  }
+std::size_t Phases::stages() {
   std::size_t most = 0;
   for (const unsigned number : trail().inside) {
     most = std::max<std::size_t>(most, isthmus_estimated.costs[number].ahead);
@@ -113,6 +108,8 @@ void Phases::finish(isthmus_kernel_run& run) const {
   rest.runs[left] = {.runs = 1, .times = 1};
   tell(run, rest, left);
   std::snprintf(&run.bound[0], sizeof(run.bound), "%s", bound_of(all).c_str());
+  run.partial_sums = all.spared > 0 ? isthmus_estimated.costs[all.longest].partial_sums : 0;
+  run.spared_cycles = all.spared;
 }
 
 /// Reports the runs of a phase, and subtracts the bytes that they moved from `left`.

@@ -31,8 +31,8 @@ class Phases {
   std::unique_ptr<Trail> begin_process(unsigned number);
   /// Ends the region that runs: all its processes have ended.
   void end_region();
-  /// Returns how many words the pipelines of the function that runs may hold.
-  [[nodiscard]] static std::size_t ahead();
+  /// Returns the stages of the longest pipeline of the function that runs.
+  [[nodiscard]] static std::size_t stages();
   /// Reports each phase to the card; phases do not overlap. The last one is the rest of the run.
   void finish(isthmus_kernel_run& run) const;
 

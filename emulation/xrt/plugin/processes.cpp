@@ -22,35 +22,43 @@ struct Stop {
   std::size_t depth = 0;
   std::string writer;
   std::string others;  ///< waits of the other processes
-  const void* reader = nullptr;
-  std::vector<const void*> writers;  ///< processes that waited for room, too
 };
 
-/// A region has stood still. From then on pipelines hold no words, so that the depth in the warning
-/// suffices on any board.
+/// A region has stood still. From then on pipelines hold no further words, so that the depth in the
+/// warning suffices on any board.
 bool has_stopped = false;
 
-std::size_t ahead() { return has_stopped ? 0 : Phases::ahead(); }
+std::size_t stages() { return has_stopped ? 0 : Phases::stages(); }
 
 /// Stops of the regions that have not ended.
 std::map<isthmus_fifo*, Stop> open_stops;
 /// Warnings of the regions that have ended.
 std::vector<std::string> texts;
 
-/// Returns "join (line 9) waits for a word of b".
-std::string what_waits(const isthmus_turns& process) {
-  const hls::isthmus_wait& waits = process.waits();
-  if (waits.fifo != nullptr) {
-    return process.process() + " waits for " + (waits.for_room ? "room in " : "a word of ") +
-           waits.fifo->name;
+/// Returns the full stream for which a process waits, or the first word in its pipeline; else null.
+isthmus_fifo* full_stream(isthmus_turns& one) {
+  if (one.pipeline().held != 0) {
+    return one.pipeline().first.fifo;
   }
-  return process.process() + " waits for " +
-         (waits.outside != nullptr ? "another kernel" : "a process before it");
+  return !one.is_done() && one.waits().for_room ? one.waits().fifo : nullptr;
+}
+
+/// Returns "join (line 9) waits for a word of b".
+std::string what_waits(isthmus_turns& process) {
+  const std::string begin = process.process() + " waits for ";
+  const hls::isthmus_wait& waits = process.waits();
+  if (const isthmus_fifo* const full = full_stream(process)) {
+    return begin + "room in " + full->name;
+  }
+  if (waits.fifo != nullptr) {
+    return begin + "a word of " + waits.fifo->name;
+  }
+  return begin + (waits.outside != nullptr ? "another kernel" : "a process before it");
 }
 
 std::string what_all_wait(const std::vector<isthmus_turns*>& there, const isthmus_turns* but) {
   std::string all;
-  for (const isthmus_turns* one : there) {
+  for (isthmus_turns* const one : there) {
     if (one != but && !one->process().empty() && !one->is_done()) {
       all += (all.empty() ? "" : ", ") + what_waits(*one);
     }
@@ -58,64 +66,55 @@ std::string what_all_wait(const std::vector<isthmus_turns*>& there, const isthmu
   return all;
 }
 
-bool waits_for_room(const isthmus_turns* one) {
-  return !one->is_done() && one->waits().for_room && one->waits().fifo != nullptr;
-}
-
 /// Makes the shortest of the full streams longer by a word, when no process can go on. Returns
 /// whether a stream was full.
 bool relieve(const std::vector<isthmus_turns*>& there) {
-  const auto is_writer = [&](const void* reader) {
-    return std::ranges::any_of(
-        there, [&](const isthmus_turns* one) { return one == reader && waits_for_room(one); });
-  };
-  isthmus_turns* found = nullptr;
-  const auto order = [&](const isthmus_turns* one) {
-    const isthmus_fifo& fifo = *one->waits().fifo;
-    return std::pair(is_writer(fifo.reader), fifo.limit);
-  };
-  for (isthmus_turns* one : there) {
-    if (waits_for_room(one) && (found == nullptr || order(one) < order(found))) {
-      found = one;
-    }
-  }
-  if (found == nullptr) {
+  const auto is_full = [](isthmus_turns* one) { return full_stream(*one) != nullptr; };
+  std::vector<isthmus_turns*> writers;
+  std::ranges::copy_if(there, std::back_inserter(writers), is_full);
+  if (writers.empty()) {
     return false;
   }
-  isthmus_fifo& fifo = *found->waits().fifo;
+  const auto order = [&](isthmus_turns* one) {
+    const isthmus_fifo& fifo = *full_stream(*one);
+    const bool reader_waits_for_room = std::ranges::any_of(
+        writers, [&](isthmus_turns* other) { return &other->pipeline() == fifo.reader; });
+    return std::pair(reader_waits_for_room, fifo.limit);
+  };
+  isthmus_turns& found = **std::ranges::min_element(writers, {}, order);
+  isthmus_fifo& fifo = *full_stream(found);
   const auto [stop, is_first] = open_stops.try_emplace(&fifo);
   if (is_first) {
     stop->second.name = fifo.name;
     stop->second.depth = fifo.depth;
-    stop->second.writer = found->process();
-    stop->second.others = what_all_wait(there, found);
-    std::ranges::copy_if(there, std::back_inserter(stop->second.writers), waits_for_room);
+    stop->second.writer = found.process();
+    stop->second.others = what_all_wait(there, &found);
   }
   has_stopped = true;
-  for (const isthmus_turns* one : there) {
-    if (waits_for_room(one)) {
-      one->waits().fifo->ahead = 0;
-    }
+  for (isthmus_turns* const one : there) {
+    one->pipeline().stages = 0;
   }
   ++fifo.limit;
+  found.pipeline().advance();
   return true;
 }
 
-/// Makes the warnings of a region that ends, while its streams still exist. A stream whose reader
-/// waited for room was full because of another stream: it gets no warning.
+/// Returns "variable=c depth=1021", which suffices for a stream.
+std::string sufficient(const isthmus_fifo& fifo) {
+  return "variable=" + fifo.name.substr(0, fifo.name.find('[')) +
+         " depth=" + std::to_string(fifo.most);
+}
+
+/// Makes the warnings of a region that ends, while its streams still exist.
 void close_stops() {
-  for (auto& [fifo, stop] : open_stops) {
-    const bool by_another = open_stops.size() > 1 &&
-                            std::ranges::find(stop.writers, fifo->reader) != stop.writers.end();
-    if (by_another) {
-      continue;
+  for (const auto& [fifo, stop] : open_stops) {
+    std::string text = "stands still on a board: stream " + stop.name + " is full with " +
+                       std::to_string(stop.depth) + " words, and " + stop.writer +
+                       " waits for room in it; " + stop.others + ". #pragma HLS STREAM " +
+                       sufficient(*fifo) + " lets it go on";
+    for (const auto& [other, _] : open_stops) {
+      text += other != fifo ? ", with " + sufficient(*other) : "";
     }
-    const std::string depth = std::to_string(fifo->most);
-    const std::string text =
-        "stands still on a board: stream " + stop.name + " is full with " +
-        std::to_string(stop.depth) + " words, and " + stop.writer + " waits for room in it; " +
-        stop.others + ". #pragma HLS STREAM variable=" + stop.name.substr(0, stop.name.find('[')) +
-        " depth=" + depth + " lets it go on";
     if (std::ranges::find(texts, text) == texts.end()) {
       texts.push_back(text);
     }
@@ -144,7 +143,7 @@ struct isthmus_region::Processes {
 
 isthmus_region::isthmus_region() : processes_(std::make_unique<Processes>()) {
   hls::isthmus_relieve = &isthmus::card::plugin::relieve;
-  hls::isthmus_ahead = &isthmus::card::plugin::ahead;
+  hls::isthmus_stages = &isthmus::card::plugin::stages;
 }
 isthmus_region::~isthmus_region() = default;
 
@@ -183,6 +182,7 @@ void isthmus_region::process(unsigned number, const char* name,
         hls::isthmus_trail = one.trail.get();
         wait_for(*processes_, needs);
         does();
+        hls::isthmus_turns::empty_pipeline();
       },
       name);
   one.turns->go_on();

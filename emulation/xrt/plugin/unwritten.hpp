@@ -34,15 +34,7 @@ class Unwritten {
       }
       at += alike;
     }
-    if (!pieces_.empty()) {
-      bytes_ = bytes;
-      void* made = mmap(nullptr, bytes, PROT_READ | PROT_WRITE,
-                        MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-      fresh_ = made == MAP_FAILED ? nullptr : static_cast<std::uint8_t*>(made);
-      if (fresh_ == nullptr) {
-        pieces_.clear();
-      }
-    }
+    bytes_ = bytes;
   }
 
   /// The run writes these bytes. Those of writes one behind the other are noted together: a
@@ -65,6 +57,9 @@ class Unwritten {
       return std::nullopt;
     }
     note_latest();
+    if (!has_fresh()) {
+      return std::nullopt;
+    }
     auto piece = std::ranges::upper_bound(pieces_, begin, {}, &Piece::second);
     for (; piece != pieces_.end() && piece->first < end; ++piece) {
       std::uint64_t at = std::max(begin, (piece->first + element - 1) / element * element);
@@ -92,9 +87,19 @@ class Unwritten {
   static constexpr std::size_t most_pieces = 4096;
   using Piece = std::pair<std::uint64_t, std::uint64_t>;  ///< begin and end
 
+  /// Makes `fresh_` at the first use: most kernels write one stretch, and read none of the buffer.
+  bool has_fresh() {
+    if (fresh_ == nullptr) {
+      void* const made = mmap(nullptr, bytes_, PROT_READ | PROT_WRITE,
+                              MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+      fresh_ = made == MAP_FAILED ? nullptr : static_cast<std::uint8_t*>(made);
+    }
+    return fresh_ != nullptr;
+  }
+
   void note_latest() {
     const std::uint64_t end = std::min(latest_end_, bytes_);
-    if (latest_begin_ < end) {
+    if (latest_begin_ < end && has_fresh()) {
       std::fill(fresh_ + latest_begin_, fresh_ + end, std::uint8_t{1});
       std::erase_if(pieces_, [&](const Piece& piece) {
         return latest_begin_ <= piece.first && piece.second <= end;

@@ -58,7 +58,7 @@ std::string Device::facts_of(Direction direction, std::uint64_t address, std::ui
 
 /// Facts of a run: clocks in which its busiest port moves its elements; what memory takes as it is,
 /// with each port in a bank of its own, and with all data in host memory (0: its kernels do not
-/// reach there); then each port's argument, memory, direction and bytes.
+/// reach there); then each port's argument, memory, direction, bytes and address.
 void Device::record_kernel(const Unit& unit, std::uint64_t begin, Time duration,
                            const KernelOutcome& outcome) {
   const bool on_card = std::ranges::all_of(
@@ -81,7 +81,8 @@ void Device::record_kernel(const Unit& unit, std::uint64_t begin, Time duration,
                         (reaches_host ? stretched(in_host_memory(ports)) : "0");
     for (const Moved& one : outcome.moved) {
       facts += '\t' + one.argument + '\t' + one.memory + '\t' + (one.work.writes ? "w" : "r") +
-               '\t' + std::to_string(one.work.bytes * outcome.sweeps);
+               '\t' + std::to_string(one.work.bytes * outcome.sweeps) + '\t' +
+               std::to_string(one.address);
     }
     meter_->note_facts(unit.place.instance, facts);
   }

@@ -219,6 +219,7 @@ std::vector<Moved> Reach::moved() const {
   for (const Traffic& traffic : traffic_) {
     all.push_back({.argument = traffic.buffer == nullptr ? "" : *traffic.buffer->name,
                    .memory = traffic.memory == nullptr ? "" : traffic.memory->name,
+                   .address = traffic.buffer == nullptr ? 0 : traffic.buffer->begin,
                    .work = traffic.work});
   }
   return all;
@@ -227,7 +228,7 @@ std::vector<Moved> Reach::moved() const {
 void Warnings::tell(const std::string& key, const std::string& text) {
   if (!fatal_file_.empty()) {
     std::ofstream(fatal_file_, std::ios::app) << text << '\n';
-    throw KernelError(text);
+    throw KernelError("its first warning ends the program; the last line has it");
   }
   note(key, "warning: " + text);
 }

@@ -149,7 +149,8 @@ void Meter::record_kernel(std::uint64_t begin, Time duration, const std::string&
            '\t' + std::to_string(computing.time) + '\t' + std::to_string(computing.least);
   }
   if (computing.source == Source::estimated) {
-    more += '\t' + std::to_string(computing.most) + '\t' + computing.bound;
+    more += '\t' + std::to_string(computing.most) + '\t' + computing.bound + '\t' +
+            std::to_string(computing.partial_sums) + '\t' + std::to_string(computing.spared);
   }
   event("kernel", name, begin, duration, outcome.bytes, more);
   slot_->kernel_fs += static_cast<std::uint64_t>(duration);
@@ -176,10 +177,11 @@ void Meter::note_computing(const ComputeUnit& unit, const Computing& computing) 
   file << unit.kernel + '\t' + how + '\t' + text + '\n' << std::flush;
 }
 
-void Meter::note_counted(const ComputeUnit& unit) {
-  if (!computing_file_.empty() && counted_.insert(unit.kernel).second) {
+void Meter::note(const ComputeUnit& unit, const std::string& fact) {
+  const std::string line = unit.kernel + '\t' + fact;
+  if (!computing_file_.empty() && noted_.insert(line).second) {
     std::ofstream file(computing_file_, std::ios::app);
-    file << unit.kernel + "\tcounted\n" << std::flush;
+    file << line + '\n' << std::flush;
   }
 }
 

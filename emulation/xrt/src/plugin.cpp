@@ -235,6 +235,8 @@ KernelOutcome estimated_outcome(Bridge& bridge, const isthmus_kernel_run& call) 
   }
   outcome.computing.source = Source::estimated;
   outcome.computing.bound = &call.bound[0];
+  outcome.computing.partial_sums = call.partial_sums;
+  outcome.computing.spared = static_cast<Time>(call.spared_cycles * 1e15 / hertz);
   outcome.computing.text = cycles_text(outcome.computing, hertz) + " cycles in its first run" +
                            (call.bound[0] != '\0' ? ", most in " + outcome.computing.bound : "");
   return outcome;
@@ -242,9 +244,12 @@ KernelOutcome estimated_outcome(Bridge& bridge, const isthmus_kernel_run& call) 
 
 class Plugin final : public KernelModel {
  public:
-  explicit Plugin(Function function) : function_(function) {}
+  Plugin(Function function, bool has_depths) : function_(function), has_depths_(has_depths) {}
 
   KernelOutcome run(const KernelRun& run) override {
+    if (!has_depths_ && run.depths_are_unchecked) {
+      run.depths_are_unchecked();
+    }
     isthmus_kernel_run call{};
     Bridge bridge{.run = &run,
                   .reach = run.reach,
@@ -300,6 +305,7 @@ class Plugin final : public KernelModel {
 
  private:
   Function function_;
+  bool has_depths_;  ///< depths of streams in its DATAFLOW regions are checked
 };
 
 /// Loads a library; never unloaded, for one process has the kernels of one xclbin. One that is
@@ -336,7 +342,8 @@ std::unique_ptr<KernelModel> load_plugin(const std::string& name,
     if (function == nullptr) {
       throw KernelError(file.string() + " defines no isthmus_kernel");
     }
-    return std::make_unique<Plugin>(function);
+    const bool has_depths = dlsym(library, "isthmus_depths_unchecked") == nullptr;
+    return std::make_unique<Plugin>(function, has_depths);
   }
   return nullptr;
 }

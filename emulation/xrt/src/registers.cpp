@@ -107,21 +107,24 @@ KernelOutcome Device::run(Unit& unit, StreamAccess* streams) {
   if (given) {
     note_computing(unit, *given);
   }
-  const KernelRun run{.unit = &unit.place,
-                      .registers = unit.registers,
-                      .reach = &reach,
-                      .timing = timing_,
-                      .streams = streams,
-                      .computing_is = [this, &unit, &given](Source source) {
-                        if (!given) {
-                          note_computing(unit, {.source = source});
-                        }
-                      }};
+  const KernelRun run{
+      .unit = &unit.place,
+      .registers = unit.registers,
+      .reach = &reach,
+      .timing = timing_,
+      .streams = streams,
+      .computing_is =
+          [this, &unit, &given](Source source) {
+            if (!given) {
+              note_computing(unit, {.source = source});
+            }
+          },
+      .depths_are_unchecked = [this, &unit] { meter_->note(unit.place, "unchecked"); }};
   KernelOutcome outcome = unit.model->run(run);
   unit.is_long = (watch_ != nullptr && watch_->end(watched)) || unit.is_long;
   if (given) {
     outcome.compute_for(*given, streams != nullptr);
-    meter_->note_counted(unit.place);
+    meter_->note(unit.place, "counted");
   } else {
     note_computing(unit, outcome.computing);
   }

@@ -54,9 +54,9 @@ def deltas(context: AnalysisContext) -> Rows:
         for a, b in permutations(group, 2):
             for name, names in each.items():
                 if a.phases.keys() & {*names} or b.phases.keys() & {*names}:
-                    one, other = a.sum(*names), b.sum(*names)
+                    minuend, other = a.sum(*names), b.sum(*names)
                     key = (a.device, a.elements, name, a.name, b.name)
-                    yield *key, one.less(other, confidence), len(one.pairs(other))
+                    yield *key, minuend.less(other, confidence), len(minuend.pairs(other))
 
 
 @question(
@@ -251,7 +251,7 @@ def findings(context: AnalysisContext) -> Sequence[Finding]:
     groups.sort(key=lambda group: min(_order(_again(case)) for case in group))
     of_device = [list(_of(context, group)) for group in groups]
     head = of_device[0][:MOST_HEADLINES] if of_device else []
-    return common.headed(head, (one for every in of_device for one in every))
+    return common.headed(head, (finding for every in of_device for finding in every))
 
 
 def _order(seconds: Seconds) -> float:
@@ -278,7 +278,7 @@ def _of(context: AnalysisContext, group: Sequence[Case]) -> Iterator[Finding]:
 
 def _kind(case: Case, group: Sequence[Case]) -> str:
     """The kind of memory, with "(copied)" where cases differ in that."""
-    both = len({one.handover for one in group if one.memory == case.memory}) > 1
+    both = len({row.handover for row in group if row.memory == case.memory}) > 1
     return case.name if both else case.place
 
 
@@ -287,7 +287,7 @@ def _finding(
     kind: str, **more: Any,
 ) -> Finding:  # fmt: skip
     subject = f"{common.title(context, case.device)}, {kind}"
-    return common.tell(
+    return common.finding_of(
         context, case, template, quantity, seconds.interval, "s", subject=subject,
         operation="total", **more,
     )  # fmt: skip
@@ -352,10 +352,10 @@ def _memory(context: AnalysisContext, group: Sequence[Case]) -> Iterator[Finding
             more["remark"] = "none is faster"
         else:
             ratios = [seconds_of(case).over(usual_s, context.confidence) for case in others]
-            known = [common.reach(ratio) for ratio in ratios]
-            few = any(map(math.isnan, known))
+            reaches = [common.reach(ratio) for ratio in ratios]
+            few = any(map(math.isnan, reaches))
             template += "_few" if few else "_open"
-            values["percent"] = "" if few else wording.percent(max(known))
+            values["percent"] = "" if few else wording.percent(max(reaches))
             more |= {"remark": "not decided", "action": common.to_decide(context, plain.device)}
         yield _finding(
             context, of, template, quantity, seconds_of(of), _kind(of, group), values=values,

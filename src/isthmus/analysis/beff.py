@@ -45,8 +45,8 @@ def complete(frame: Frame, owners: Sequence[Point], precision: float) -> Frame:
         [np.median([r.batch for r in p.reruns]) if p.reruns else np.nan for p in owners],
         index=frame.index,
     )
-    known = of_study & steps.notna()
-    frame["looplength"] = frame["looplength"].astype(object).where(~known, steps)
+    with_steps = of_study & steps.notna()
+    frame["looplength"] = frame["looplength"].astype(object).where(~with_steps, steps)
     frame["transfer_s"] = (steps * frame["median_s"]).where(of_study)
     frame["low_bandwidth_Bps"] = frame["high_bandwidth_Bps"] = np.nan
     rows = [
@@ -60,8 +60,8 @@ def complete(frame: Frame, owners: Sequence[Point], precision: float) -> Frame:
 
 def whole_sets(rows: Frame) -> Iterator[Frame]:
     """Exchanges that count and for which all sizes of a named set were measured."""
-    known = trusted(rows) & rows["bandwidth_Bps"].gt(0)
-    for key, group in rows[known & (rows["operation"] == "exchange")].groupby(
+    usable = trusted(rows) & rows["bandwidth_Bps"].gt(0)
+    for key, group in rows[usable & (rows["operation"] == "exchange")].groupby(
         SAME, sort=False, dropna=False
     ):
         sizes = SIZES.get(str(dict(zip(SAME, key, strict=True))["sizes"]), ())
@@ -268,7 +268,9 @@ def channels(context: AnalysisContext) -> Rows:
     ]
     series: dict[tuple[str, ...], dict[str, Frame]] = {}
     for channel in dict.fromkeys(str(point.axes.get("channel", "")) for point in exchanges):
-        points = [one for one in exchanges if str(one.axes.get("channel", "")) == channel]
+        points = [
+            exchange for exchange in exchanges if str(exchange.axes.get("channel", "")) == channel
+        ]
         times = medians(context.run, context.study, points=points)
         memories = times.groupby("device").column("memory")
         for (device, axes, memory), group in groups(times, ["device", "axes", "memory"]):

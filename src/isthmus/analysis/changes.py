@@ -91,44 +91,46 @@ class Comparison(NamedTuple):
 
     def of(self, verdict: Judgement) -> list[Change]:
         """Series with this verdict, the largest change first."""
-        found = [one for one in self.series if one.verdict == verdict]
-        return sorted(found, key=lambda one: -one.size_of_change)
+        changes = [change for change in self.series if change.verdict == verdict]
+        return sorted(changes, key=lambda change: -change.size_of_change)
 
     @property
     def explained(self) -> list[Change]:
         """Series that changed as measured, which the hosts' change may explain."""
-        return [one for one in self.series if one.of_host]
+        return [change for change in self.series if change.of_host]
 
     @property
     def link(self) -> list[Change]:
         """Series that show the link: large copies that no processor makes."""
         return [
-            one
-            for one in self.series
-            if one.moved_bytes >= LARGE and one.memory and one.memory not in ORDINARY
+            change
+            for change in self.series
+            if change.moved_bytes >= LARGE and change.memory and change.memory not in ORDINARY
         ]
 
     @property
     def slower_points(self) -> list[Change]:
         """Single points that are slower, the largest change first."""
-        found = [one for one in self.points if one.verdict == "slower"]
-        return sorted(found, key=lambda one: -one.size_of_change)
+        slower = [point for point in self.points if point.verdict == "slower"]
+        return sorted(slower, key=lambda point: -point.size_of_change)
 
     @property
     def coverage(self) -> list[Coverage]:
         """How much is decided, of each device and kind of quantity, in order of appearance."""
-        return coverage((one, one.sizes_class, one.verdict) for one in self.series)
+        return coverage((change, change.sizes_class, change.verdict) for change in self.series)
 
     @property
     def open(self) -> list[Coverage]:
         """Kinds of quantities of which nothing is decided."""
-        return [one for one in self.coverage if not one.decided]
+        return [quantity for quantity in self.coverage if not quantity.decided]
 
     @property
     def undecided(self) -> list[Change]:
         """Series that are neither slower nor certainly within their limit, the widest first."""
-        found = [one for one in self.series if one.open]
-        return sorted(found, key=lambda one: -one.most if one.most < math.inf else -math.inf)
+        open_changes = [change for change in self.series if change.open]
+        return sorted(
+            open_changes, key=lambda change: -change.most if change.most < math.inf else -math.inf
+        )
 
     @property
     def outcome(self) -> Outcome:
@@ -145,15 +147,15 @@ class Comparison(NamedTuple):
 
 def frame(changes: Sequence[Change]) -> Frame:
     """Changes as a table, with rates in bytes a second beside times."""
-    rows = Frame([vars(one) for one in changes], columns=[f.name for f in fields(Change)])
+    rows = Frame([vars(change) for change in changes], columns=[f.name for f in fields(Change)])
     return rows.assign(
         before_Bps=rows["moved_bytes"] / rows["before_s"],
         after_Bps=rows["moved_bytes"] / rows["after_s"],
-        raw_ratio=[one.raw.value for one in changes],
-        ratio=[one.ratio.value for one in changes],
-        low_ratio=[one.ratio.low for one in changes],
-        high_ratio=[one.ratio.high for one in changes],
-        samples=[" and ".join(map(str, dict.fromkeys(one.samples))) for one in changes],
+        raw_ratio=[change.raw.value for change in changes],
+        ratio=[change.ratio.value for change in changes],
+        low_ratio=[change.ratio.low for change in changes],
+        high_ratio=[change.ratio.high for change in changes],
+        samples=[" and ".join(map(str, dict.fromkeys(change.samples))) for change in changes],
     )[
         ["study", "device", "operation", "memory", "axes", "clock", "sizes", "before_s", "after_s",
          "before_Bps", "after_Bps", "raw_ratio", "ratio", "low_ratio", "high_ratio", "limit",
@@ -200,7 +202,9 @@ def compare(
     points = [part for _, part in groups(common, [*IDENTITY, "bytes"])]
     shared = _behind_shared_links(runs, names)
     hosts = host_changes.hosts((base.runs, new.runs), confidence)
-    how = Judging(confidence, least, own, shared, None if as_measured else hosts)
+    how = Judging(
+        confidence, least, own, shared, (base.runs, new.runs), None if as_measured else hosts
+    )
     series = changes(list(_classes(common)), how)
     return Comparison(
         base=base,

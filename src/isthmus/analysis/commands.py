@@ -38,7 +38,7 @@ def is_address(text: str) -> bool:
         backend = backends.by_scheme(parsed.scheme)
     except UsageError:
         return False
-    permissions = {one.name for one in backend.run_options if one.permission}
+    permissions = {option.name for option in backend.run_options if option.permission}
     return text.isprintable() and not permissions & parsed.options.keys()
 
 
@@ -91,13 +91,13 @@ def again(
     Axes, options and binding are the user's; ``axes`` replace some of the axes. None where a name
     or value is unknown here, and for a run that was imported.
     """
-    known = studies.registry().get(study)
-    if known is None or run.origin:
+    declared = studies.registry().get(study)
+    if declared is None or run.origin:
         return None
-    own = known.names if study in run.studies else ()
+    own = declared.names if study in run.studies else ()
     given = {name: value for name, value in run.settings.axes.items() if name in own}
     ranks = ranks_of(run)
-    addresses = _once([str(one.get("device")) for one in ranks] or list(dict.fromkeys(devices)))
+    addresses = _once([str(rank.get("device")) for rank in ranks] or list(dict.fromkeys(devices)))
     words = _measuring(study, addresses, {**given, **axes})
     options = _options(run, addresses)
     if not words or options is None:
@@ -156,7 +156,7 @@ def _recorded(run: Run) -> tuple[tuple[str, ...], list[str]]:
 
 def _permissions() -> frozenset[str]:
     """The switches that allow harmful actions."""
-    return frozenset(one.flag for one in backends.run_options().values() if one.permission)
+    return frozenset(option.flag for option in backends.run_options().values() if option.permission)
 
 
 def _without(words: Sequence[str], options: Collection[str]) -> Iterator[str]:
@@ -201,8 +201,8 @@ def _once(addresses: Sequence[str]) -> Sequence[str]:
 
 def _measuring(study: str, devices: Sequence[str], axes: Mapping[str, str]) -> list[str]:
     """Words that measure devices with a study; none where a name or value is unknown."""
-    known = studies.registry().get(study)
-    if known is None or not all(map(is_address, devices)) or not _takes(known, axes):
+    declared = studies.registry().get(study)
+    if declared is None or not all(map(is_address, devices)) or not _takes(declared, axes):
         return []
     of_devices = (word for address in devices for word in option_words("--device", address))
     of_axes = (word for name, value in axes.items() for word in option_words(flag(name), value))
@@ -234,13 +234,13 @@ def _options(run: Run, addresses: Collection[str]) -> list[str] | None:
     """
     records = [device for device in run.devices if device.address in addresses]
     taken = {
-        one.name: one
+        option.name: option
         for record in records
         if (backend := backends.registry().get(record.backend))
-        for one in backend.run_options_of(record)
-        if not one.permission
+        for option in backend.run_options_of(record)
+        if not option.permission
     }
-    given = {name: value for name, value in run.settings.options.items() if name in taken}
-    if not all(value.isprintable() and _fits(taken[name], value) for name, value in given.items()):
+    values = {name: value for name, value in run.settings.options.items() if name in taken}
+    if not all(value.isprintable() and _fits(taken[name], value) for name, value in values.items()):
         return None
-    return [word for name, value in given.items() for word in option_words(flag(name), value)]
+    return [word for name, value in values.items() for word in option_words(flag(name), value)]

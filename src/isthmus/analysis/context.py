@@ -112,7 +112,7 @@ class AnalysisContext:
     @cached_property
     def boards(self) -> Mapping[str, Board | None]:
         """Board of each device by address; None of hardware that names none."""
-        return {one.address: boards.of_device(one.properties) for one in self.run.devices}
+        return {device.address: boards.of_device(device.properties) for device in self.run.devices}
 
     @property
     def confidence(self) -> float:
@@ -176,14 +176,14 @@ def studies_in(run: Run) -> list[str]:
 
 def answers_to(study: str, run: Run, summary: Frame) -> list[Answer]:
     """Answers to the questions of one study; empty where the study is not installed."""
-    known = studies.registry().get(study)
-    if known is None:
+    declared = studies.registry().get(study)
+    if declared is None:
         return []
-    context = AnalysisContext.of(run, summary, study, known.columns)
-    return [question(context) for question in known.analysis().questions]
+    context = AnalysisContext.of(run, summary, study, declared.columns)
+    return [question(context) for question in declared.analysis().questions]
 
 
 def answers(run: Run, summary: Frame | None = None) -> list[Answer]:
     """Answers to all studies of a run."""
     rows = summarise(run) if summary is None else summary
-    return [one for study in studies_in(run) for one in answers_to(study, run, rows)]
+    return [answer for study in studies_in(run) for answer in answers_to(study, run, rows)]

@@ -53,7 +53,9 @@ def differences(
                 name == _PRODUCT or "." in name or any(part in name.lower() for part in _EXPLAINING)
             )
             results.append(Difference(of, name, before, after, explains))
-    return sorted(results, key=lambda one: (one.name != _PRODUCT, not one.explains))
+    return sorted(
+        results, key=lambda difference: (difference.name != _PRODUCT, not difference.explains)
+    )
 
 
 def _facts(runs: Sequence[Run], names: Mapping[str, str]) -> dict[tuple[str, str], set[str]]:

@@ -45,14 +45,14 @@ class Gate(NamedTuple):
 def decide(result: Comparison) -> Gate:
     """The decision on a comparison: it passes only if every device and quantity is decided."""
     dead, doubts = _dead(result), list(_doubts(result.base, result.new))
-    unsure = dead or any(one.kind == "same run" for one in doubts)
+    unsure = dead or any(doubt.kind == "same run" for doubt in doubts)
     outcome: Outcome = "undecided" if result.passes and unsure else result.outcome
     return Gate(outcome, doubts, dead)
 
 
 def _dead(result: Comparison) -> list[str]:
     """Devices of either side, by the base's names, which nothing in the comparison speaks for."""
-    known = {one.device for one in (*result.series, *result.missing)}
+    measured = {one.device for one in (*result.series, *result.missing)}
     asked = [
         result.devices.get(device.address, device.address)
         for run in (*result.base.runs, *result.new.runs)
@@ -60,7 +60,7 @@ def _dead(result: Comparison) -> list[str]:
         if device.error or device.address in {point.device for point in run.points}
     ]
     below = _below_resolution(result)
-    return [one for one in dict.fromkeys(asked) if one not in known | below]
+    return [one for one in dict.fromkeys(asked) if one not in measured | below]
 
 
 def _below_resolution(result: Comparison) -> set[str]:
@@ -94,15 +94,15 @@ def _doubts(base: Side, new: Side) -> Iterator[Doubt]:
         yield Doubt("settings", "", differ)
 
 
-def _is_same(one: Run, other: Run) -> bool:
+def _is_same(run: Run, other: Run) -> bool:
     """Whether two files hold the same run; names of machines differ in an anonymised copy."""
-    return one.started == other.started and one.points == other.points
+    return run.started == other.started and run.points == other.points
 
 
 def few_processes(result: Comparison) -> bool:
     """Whether what is undecided has fewer processes than the rank-sum interval needs."""
-    undecided = [one for one in result.undecided if not one.per_run]
-    return any(min(one.samples) < _ENOUGH_PROCESSES for one in undecided)
+    undecided = [change for change in result.undecided if not change.per_run]
+    return any(min(change.samples) < _ENOUGH_PROCESSES for change in undecided)
 
 
 def _machine(run: Run) -> str:
@@ -121,7 +121,7 @@ def unknown_quantities(result: Comparison) -> list[tuple[Missing, int]]:
     """
     counts: dict[tuple[str, ...], int] = {}
     first: dict[tuple[str, ...], Missing] = {}
-    for one in result.unknown:
-        first.setdefault(one.key, one)
-        counts[one.key] = counts.get(one.key, 0) + one.measured
+    for quantity in result.unknown:
+        first.setdefault(quantity.key, quantity)
+        counts[quantity.key] = counts.get(quantity.key, 0) + quantity.measured
     return [(first[key], count) for key, count in counts.items()]

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Hashable, Mapping, Sequence
 from typing import NamedTuple
 
 import numpy as np
 
-from isthmus.analysis.host_state import readings
+from isthmus.analysis.host_state import readings, times
 from isthmus.frames import Frame
 from isthmus.host_rows import REFERENCES
 from isthmus.results.run_file import Run
@@ -50,6 +50,7 @@ class Hosts:
     def __init__(self, sides: Sequence[Sequence[Run]], confidence: float) -> None:
         """Reads the references of all runs; raises LookupError where a run has too few."""
         self._logs: dict[Process, tuple[float, ...]] = {}
+        self._sides = sides
         means: list[list[list[float]]] = [[], []]
         for side, runs in enumerate(sides):
             for number, run in enumerate(runs):
@@ -71,18 +72,24 @@ class Hosts:
         self._numbers = {key: number for number, key in enumerate(self._logs)}
 
     def explained(
-        self, parts: Sequence[Mapping[Process, float]], confidence: float
+        self,
+        parts: Sequence[Mapping[Process, float]],
+        confidence: float,
+        kinds: Sequence[Hashable] = (),
     ) -> list[Explained]:
         """Which change of its logarithm the hosts' change may explain, for each part.
 
         Sensitivity times change of the reference, whose variance has an unbiased estimate (Goodman,
         "On the exact variance of products", Journal of the American Statistical Association 55
         (1960), 708). So a sensitivity that is not known counts only as far as the reference changed
-        by more than its error.
+        by more than its error. Readings have noise, which lessens a slope. So a row may follow a
+        reference up to the ratio of both scatters (the slope of the reduced major axis; Frisch,
+        "Statistical confluence analysis", 1934, bounds slopes by both regressions).
 
         Args:
             parts: of each series the logarithm of each process.
             confidence: of the sensitivities, which the processes within each run show.
+            kinds: what each part is alike in scatter; empty: each part is its own kind.
 
         """
         centred = _centred(self._logs)
@@ -91,36 +98,48 @@ class Hosts:
         for i, part in enumerate(parts):
             own = _centred({k: (v,) for k, v in part.items() if k in self._numbers})
             rows.append(Row(i, {self._numbers[key]: logs[0] for key, logs in own.items()}))
+        hidden = [0.0] * len(parts) if self._per_run else unseen(parts, kinds, self._sides)
         ranges = []
-        for row, slow in zip(rows, slow_parts(rows, states, {}), strict=True):
+        for row, slow, rest in zip(rows, slow_parts(rows, states, {}), hidden, strict=True):
             reach = student(max(len(row.logs) - 1, 1), 0.5 + confidence / 2)
-            middle, unsure = 0.0, [0.0]
-            for change, value, error in zip(
-                self.changes, slow.sensitivities, slow.errors, strict=False
+            middle, unsure, bounds = 0.0, [0.0], [0.0]
+            for change, value, error, most in zip(
+                self.changes, slow.sensitivities, slow.errors, slow.most, strict=False
             ):
                 ratio, sensitivity = change.ratio.logarithm(), min(max(value, 0.0), MOST_SENSITIVE)
                 wide = (ratio.high - ratio.low) / 2
                 changed = math.sqrt(max(ratio.value**2 - (wide / _SIGMAS) ** 2, 0.0))
                 middle += sensitivity * ratio.value
                 unsure += [reach * error * changed, sensitivity * wide]
+                bounds.append(math.copysign(most * changed, ratio.value))
             low, high = middle - math.hypot(*unsure), middle + math.hypot(*unsure)
-            unseen = math.sqrt(2) * slow.rest if slow.known and not self._per_run else 0.0
-            ranges.append(Explained(low, high, unseen))
+            ranges.append(Explained(min(low, *bounds), max(high, *bounds), rest))
         return ranges
 
 
-def unseen(parts: Sequence[Mapping[Process, float]]) -> list[float]:
+def unseen(
+    parts: Sequence[Mapping[Process, float]],
+    kinds: Sequence[Hashable],
+    sides: Sequence[Sequence[Run]],
+) -> list[float]:
     """Half-width of what two runs may differ by as a whole, for each part; NaN where unknown.
 
-    What rows of a run share in their processes shows how the machine varies.
+    It is what the references do not show, by the model of each run, as in shown intervals.
     """
-    centred = [_centred({k: (v,) for k, v in part.items()}) for part in parts]
-    numbers = {key: i for i, key in enumerate(dict.fromkeys(k for part in centred for k in part))}
-    rows = [
-        Row(i, {numbers[key]: logs[0] for key, logs in part.items()})
-        for i, part in enumerate(centred)
-    ]
-    return [math.sqrt(2) * slow.half_width for slow in slow_parts(rows, {}, {})]
+    squares = np.zeros(len(parts))
+    for side, runs in enumerate(sides):
+        for number, run in enumerate(runs):
+            of_run = [
+                {process: log for (s, n, process), log in part.items() if (s, n) == (side, number)}
+                for part in parts
+            ]
+            rows = [
+                Row(kind, logs)
+                for kind, logs in zip(kinds or range(len(parts)), of_run, strict=True)
+            ]
+            known = slow_parts(rows, readings(run), times(run))
+            squares += [slow.rest**2 if slow.known else math.nan for slow in known]
+    return [math.sqrt(square) for square in squares]
 
 
 def _centred(logs: Mapping[Process, Sequence[float]]) -> dict[Process, tuple[float, ...]]:

@@ -27,6 +27,11 @@ def readings(run: Run) -> dict[int, tuple[float, ...]]:
     return _rows(run).readings
 
 
+def times(run: Run) -> dict[int, float]:
+    """When each process ran, in seconds since the run began."""
+    return _rows(run).times
+
+
 def of_rows(run: Run) -> Mapping[int, Slow]:
     """What the host's state adds to each point's host time, by the point's place in the run.
 
@@ -46,6 +51,14 @@ def _rows(run: Run) -> HostRows[int]:
     return rows
 
 
+@dataclass(frozen=True, order=True)
+class Moved:
+    """Points of one kind of memory and one size."""
+
+    memory: str
+    bytes: int
+
+
 @dataclass(frozen=True)
 class Variation:
     """A part of a run in which the host was slower, and which rows that changed."""
@@ -58,10 +71,10 @@ class Variation:
     """Of the run's processes with readings."""
     steal: float
     """Share of processor time that a hypervisor took during the measurements."""
-    followed: tuple[int, ...]
-    """Sizes of points that were slower in that part, too."""
-    unmoved: tuple[int, ...]
-    """Sizes of points that were the same: their change lies within the precision."""
+    followed: tuple[Moved, ...]
+    """Points that were slower in that part, too."""
+    unmoved: tuple[Moved, ...]
+    """Points that were the same: their change lies within the precision, in every direction."""
 
 
 def steal_share(run: Run, points: Iterable[Point]) -> float:
@@ -91,16 +104,15 @@ def variation(run: Run) -> Variation | None:
         if slower <= math.log1p(least):
             continue
         changes = list(_changes(points, rows, slow, run.settings.confidence))
-        sizes = {
-            verdict: tuple(sorted({p.bytes for p, v in changes if judge(v, least) == verdict}))
+        moved = {
+            verdict: {Moved(p.memory, p.bytes) for p, v in changes if judge(v, least) == verdict}
             for verdict in ("slower", "same")
         }
-        if sizes["slower"]:
+        if followed := tuple(sorted(moved["slower"])):
             share = len(slow) / len(logs)
             steal = steal_share(run, points.values())
-            found.append(
-                Variation(name, math.expm1(slower), share, steal, sizes["slower"], sizes["same"])
-            )
+            unmoved = tuple(sorted(moved["same"] - moved["slower"]))
+            found.append(Variation(name, math.expm1(slower), share, steal, followed, unmoved))
     return max(found, key=lambda one: (len(one.followed), one.slower), default=None)
 
 

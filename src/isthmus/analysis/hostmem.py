@@ -75,8 +75,8 @@ def crossing(context: AnalysisContext) -> Rows:
             # The same card, link, bursts and sweeps.
             shape, count = _as_measured(board, row), row.iterations
             named = {"target": row.target, "iterations": count}
-            known = reproduction.rates(context.study, shape, row.operation, **named)
-            theirs = known.get(int(row.bytes), np.nan)
+            published = reproduction.rates(context.study, shape, row.operation, **named)
+            theirs = published.get(int(row.bytes), np.nan)
             if board.has("kernel"):
                 model = host_memory.bandwidth(
                     shape, KERNELS[row.operation], int(row.bytes), int(count)
@@ -210,10 +210,12 @@ def findings(context: AnalysisContext) -> Sequence[Finding]:
     rates = [_rate(context, rows) for rows in series]
     head = []
     for way in WAYS:
-        of_way = [one for one in rates if one.operation == way and one.interval]
-        of_way.sort(key=lambda one: -(one.interval.value if one.interval else 0.0))
-        best = {one.device: one for one in reversed(of_way)}
-        head += sorted(of_alike(context, [*best.values()]), key=lambda one: -one.devices)[:1]
+        of_way = [finding for finding in rates if finding.operation == way and finding.interval]
+        of_way.sort(key=lambda finding: -(finding.interval.value if finding.interval else 0.0))
+        best = {finding.device: finding for finding in reversed(of_way)}
+        head += sorted(of_alike(context, [*best.values()]), key=lambda finding: -finding.devices)[
+            :1
+        ]
     copies = list(_copies(context))
     head = [*head, *copies[:1], *_unreached(context)][:MOST_HEADLINES]
     rest = [*rates, *copies, *_peaks(context, series), *_published(context)]
@@ -236,7 +238,7 @@ def _unreached(context: AnalysisContext) -> Iterator[Finding]:
         of_device = rows[rows["device"] == device]
         own = of_device[of_device["operation"] != "bandwidth"]
         if not of_device["target"].eq("host").any() and len(own):
-            yield common.tell(
+            yield common.finding_of(
                 context, row := common.at_largest(own), "host_unreached",
                 WAYS[row.operation].replace("host", "device") + ", {size}",
                 rate_of(row, context.confidence), "B/s", reference=common.reference_of(row),
@@ -248,7 +250,7 @@ def _rate(context: AnalysisContext, rows: Frame) -> Finding:
     row = common.at_plateau(rows)
     rate, limit = rate_of(row, context.confidence), common.reference_of(row)
     verdict = common.verdict_of(rate.value / limit.value if limit else None)
-    return common.tell(
+    return common.finding_of(
         context, row, "rate_of_limit" if limit else "rate_alone", "{what}, {size}", rate, "B/s",
         ways=WAYS, values={"reference": "the link"}, reference=limit, verdict=verdict,
         remark=common.REMARKS.get(verdict, ""), evidence="crossing",
@@ -273,7 +275,7 @@ def _copies(context: AnalysisContext) -> Iterator[Finding]:
         chosen = judge(interval_of(row, "direct_time_ratio"), WORTH_COPYING - 1)
         template, verdict, remark = _CHOICES[chosen]
         direct_s = Interval(float(row.direct_sweep_s), np.nan, np.nan)
-        yield common.tell(
+        yield common.finding_of(
             context, row, template, "work on host memory, {size}", direct_s, "s",
             values={"direct": shown(direct_s.value, "s"), "copy": shown(copy_s, "s")},
             reference=Reference(kind="other", value=copy_s, name="copy first"), share=None,
@@ -288,7 +290,7 @@ def _peaks(context: AnalysisContext, series: Sequence[Frame]) -> Iterator[Findin
         last, top = common.at_largest(rows), common.at_peak(rows)
         if top.bandwidth_Bps >= PEAK_ON_HOST * last.bandwidth_Bps:
             slow = shown(float(last.bandwidth_Bps), "B/s")
-            yield common.tell(
+            yield common.finding_of(
                 context, top, "peak", "{what}, peak at {size}", rate_of(top, context.confidence),
                 "B/s", ways=WAYS, remark="peak", evidence="knee",
                 values={"largest": format_size(int(last.bytes)), "slow": slow},
@@ -302,7 +304,7 @@ def _published(context: AnalysisContext) -> Iterator[Finding]:
         return
     for (device,), rows in groups(table.dropna(subset=["published_residual"]), ["device"]):
         rms = float(np.sqrt((rows["published_residual"] ** 2).mean()))
-        yield common.tell(
+        yield common.finding_of(
             context, Row(device=device), "published_log", "off the published log, rms",
             exact(100 * rms), "%", remark="rms", evidence="crossing",
             values={"percent": wording.percent(rms), "count": str(len(rows))},

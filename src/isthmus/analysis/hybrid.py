@@ -59,12 +59,12 @@ def per_call(context: AnalysisContext) -> Rows:
             alone.pop(key, None)
         for span in _SPANS:
             part = pair.times[pair.times["bytes"].between(*span)]
-            found = ratio(part, context.confidence)
-            if found:
+            interval = ratio(part, context.confidence)
+            if interval:
                 both = part[["bytes", "rerun"]]  # the sizes and reruns that both devices have
                 logs = [series[key].merge(both, on=["bytes", "rerun"])["log"] for key in keys]
                 calls = (float(np.exp(of.mean())) for of in logs)
-                yield *pair.names, found.over, *calls, *found.cells
+                yield *pair.names, interval.over, *calls, *interval.cells
     none = Interval(np.nan, np.nan, np.nan)
     for (device, *rest), rows in alone.items():
         for span in _SPANS:

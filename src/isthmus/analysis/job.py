@@ -26,6 +26,8 @@ MOST_SETS = 6
 """Buffer sets that are tried: five stages, and one more."""
 START_BYTES = 64
 """Size of a copy whose time is taken as the start-up of every copy."""
+HOST_ONLY = "host_only"
+"""Memory of buffers on the host, which kernels reach over the link: nothing is transferred."""
 LARGEST_START = 4096
 """Bytes up to which a measured copy is taken for its start-up."""
 _FORM = "write IN,kernel=TIME,OUT, as 4Mi,kernel=232us,4Mi; 0 where nothing moves"
@@ -95,12 +97,14 @@ class Cost:
     host_after: Interval
     channels: int = 0
     overlaps: bool = True
+    kernel_least: float = 0.0
+    """Least time of a kernel that moves the item across the link itself."""
 
     def stages(self, kernel_s: float, end: int) -> Stages:
         """Stages by the estimates (``end`` 0), by all lower ends (1) or all upper ends (2)."""
         return Stages(
             into=_transfer(self.into, end),
-            kernel=kernel_s,
+            kernel=max(kernel_s, self.kernel_least),
             out=_transfer(self.out, end),
             launch=self.launch[end],
             relaunch=self.relaunch[end],
@@ -198,6 +202,8 @@ def _differs_once(one: Place, other: Place) -> bool:
     api, memory = one.device == other.device, one.memory == other.memory
     if api and one.call != other.call:
         memory = False
+    if HOST_ONLY in {one.memory, other.memory}:
+        return [api, memory].count(False) == 1
     return [api, memory, one.banks == other.banks].count(False) == 1
 
 

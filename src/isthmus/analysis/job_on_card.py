@@ -8,11 +8,13 @@ twice the rate, and at least what each takes alone (``isthmus.analysis.job.apart
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from typing import NamedTuple
 
-from isthmus.analysis.job import Cost, Job, Measured, Place, apart
+from isthmus.analysis.job import HOST_ONLY, Cost, Job, Measured, Place, apart
 from isthmus.backends import CardSoftware
 from isthmus.boards.board import Board
+from isthmus.models import host_memory
 from isthmus.statistics import Interval, combined, exact
 
 MEMORY = "pinned"
@@ -44,7 +46,9 @@ def costs(
     apis: Sequence[Api],
     host_copy: Callable[[int], Interval],
 ) -> dict[Place, Cost]:
-    """Costs of a job at each place, the simplest first: mapped memory, then copies; one bank first.
+    """Costs of a job at each place, the simplest first: one bank, then two, host memory last.
+
+    Mapped memory comes before copies.
 
     Args:
         job: what is to be run.
@@ -66,7 +70,18 @@ def costs(
                 call, memory = ("copy", of.copied) if copied else (of.mapped_call, of.mapped)
                 place = Place(api.address, api.backend, call, memory, banks)
                 found[place] = _with_software(job, base, of, host_copy if copied else None)
+    if board.value("kernel.reaches_host"):
+        for api in (one for one in apis if one.software.has_host_only):
+            place = Place(api.address, api.backend, "copy", HOST_ONLY, 0)
+            found[place] = _in_host_memory(job, board, api.software)
     return found
+
+
+def _in_host_memory(job: Job, board: Board, of: CardSoftware) -> Cost:
+    """Costs of buffers that stay on the host: syncs move nothing, the kernel uses the link."""
+    least = host_memory.item_s(board, job.into, job.out)
+    base = replace(_without_data(board), kernel_least=least)
+    return _with_software(job, base, of, None)
 
 
 def _simulated(job: Job, known: Measured, card: str, board: Board, banks: int) -> Cost | None:
@@ -81,11 +96,16 @@ def _simulated(job: Job, known: Measured, card: str, board: Board, banks: int) -
         behind = known.copy(other, "copy", MEMORY, "d2h", job.out)
         into = apart(into, beside and beside.both)
         out = apart(out, behind and behind.both)
+    return replace(_without_data(board), into=into, out=out)
+
+
+def _without_data(board: Board) -> Cost:
+    """Costs of launches alone."""
     nothing = exact(0.0)
     own = board.seconds("driver.launch_ns")
     return Cost(
-        into=into,
-        out=out,
+        into=None,
+        out=None,
         launch=exact(own or board.seconds("kernel.launch_ns")),
         relaunch=exact(min(own, board.seconds("driver.launch_interval_ns"))),
         host_before=nothing,
@@ -106,6 +126,4 @@ def _with_software(
         return combined([1.0] * len(parts), parts) if parts else exact(0.0)
 
     launch = base.launch.plus(kernel)
-    return Cost(
-        base.into, base.out, launch, base.relaunch, host(job.into), host(job.out), base.channels
-    )
+    return replace(base, launch=launch, host_before=host(job.into), host_after=host(job.out))

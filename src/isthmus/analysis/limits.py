@@ -62,8 +62,12 @@ class Limits:
 
     def __init__(self, run: Run) -> None:
         self._run = run
-        self._devices: Mapping[str, DeviceRecord] = {one.address: one for one in run.devices}
-        self._boards = {one.address: boards.of_device(one.properties) for one in run.devices}
+        self._devices: Mapping[str, DeviceRecord] = {
+            device.address: device for device in run.devices
+        }
+        self._boards = {
+            device.address: boards.of_device(device.properties) for device in run.devices
+        }
 
     def of(self, point: Point) -> Limit | None:
         """The limit of a point's rate; None where nothing is known of one."""
@@ -102,9 +106,9 @@ class Limits:
             used = {(rank.get("host"), rank.get("id", rank.get("device"))) for rank in ranks}
             if len(used) < len(ranks):
                 return math.nan
-        known = {name: links_Bps(device) for name, device in self._devices.items()}
-        members = [name for name in address.split("+") if name in known] or [address]
-        return float(np.min([known.get(name, math.nan) for name in members]))
+        rates = {name: links_Bps(device) for name, device in self._devices.items()}
+        members = [name for name in address.split("+") if name in rates] or [address]
+        return float(np.min([rates.get(name, math.nan) for name in members]))
 
 
 def links_Bps(device: DeviceRecord) -> float:  # noqa: N802 - a unit
@@ -147,8 +151,8 @@ def _payload(device: DeviceRecord) -> int:
 def assumed(device: DeviceRecord) -> str:
     """What the limit of a device's link assumes: ``MPS 256``; empty where all of it is known."""
     board = boards.of_device(device.properties)
-    known = (board is not None and board.has("link")) or _payload(device) > 0
-    return "" if known else f"MPS {_USUAL_PAYLOAD}"
+    link_known = (board is not None and board.has("link")) or _payload(device) > 0
+    return "" if link_known else f"MPS {_USUAL_PAYLOAD}"
 
 
 def _of_memory(device: DeviceRecord, board: Board | None, point: Point) -> Limit | None:
@@ -182,12 +186,12 @@ def complete(frame: Frame, run: Run, axes: Sequence[str]) -> Frame:
     frame = frame.copy()
     place = {label: i for i, label in enumerate(frame.index)}
     names = ("limit_Bps", "limit", "limit_source")
-    known = frame.rows(names)
+    limits = frame.rows(names)
     for row in _with_memory_copy(frame, run):
         source = f"{row.device_copy} in this run"
-        known[place[row.label]] = (row.bandwidth_Bps_copy, "memcpy", source)
+        limits[place[row.label]] = (row.bandwidth_Bps_copy, "memcpy", source)
     for at, name in enumerate(names):
-        frame[name] = [values[at] for values in known]
+        frame[name] = [values[at] for values in limits]
     shares = frame["bandwidth_Bps"] / frame["limit_Bps"]
     frame["limit_share"] = shares
     frame["plateau"] = on_plateau(frame, axes)
@@ -241,14 +245,14 @@ def _with_memory_copy(frame: Frame, run: Run) -> Iterator[Any]:
 
     The columns of the copy end in ``_copy``.
     """
-    known = frame["ci_high_s"] <= _KNOWN * frame["ci_low_s"]
+    certain = frame["ci_high_s"] <= _KNOWN * frame["ci_low_s"]
     usable = frame["direction"].ne("") & frame["clock"].eq("host") & frame["bandwidth_Bps"].gt(0)
     usable &= frame["verified"].eq("true")
     copying = frame["device"].isin(memory_copies(run))
     copies = frame[usable & copying]
     plain = copies[copies["device"] == "host"]
     copies = copies if plain.empty else plain
-    open_ = frame[usable & ~copying & known & frame["limit_Bps"].isna()]
+    open_ = frame[usable & ~copying & certain & frame["limit_Bps"].isna()]
     same = ["study", "operation", "bytes"]
     best = copies.sort_values("bandwidth_Bps").drop_duplicates(same, last=True)
     best = best[best["ci_high_s"] <= _KNOWN * best["ci_low_s"]]

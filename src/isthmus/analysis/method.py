@@ -35,8 +35,8 @@ class Range:
     @classmethod
     def of(cls, values: Iterable[float]) -> Range:
         """Of these values; zeros where there are none."""
-        known = list(values) or [0]
-        return cls(min(known), max(known))
+        numbers = list(values) or [0]
+        return cls(min(numbers), max(numbers))
 
 
 @dataclass(frozen=True)
@@ -89,8 +89,8 @@ class Rows:
     def several(self) -> int:
         """Rows that several processes measured."""
         return sum(
-            self.by_basis.get(one, 0)
-            for one in ("signed ranks", "Student", "order statistics over processes")
+            self.by_basis.get(estimator, 0)
+            for estimator in ("signed ranks", "Student", "order statistics over processes")
         )
 
     @property
@@ -174,23 +174,23 @@ def method(run: Run) -> Method:
 
 def _counted(point: Point, run: Run) -> list[ClockName]:
     """Clocks whose samples count: only the simulated clock for an emulated card."""
-    found = [clock for clock in CLOCKS if measured_on(point, clock)]
-    own = ["simulated"] if point.device in simulated_devices(run) else found
-    return [clock for clock in found if clock in own]
+    clocks = [clock for clock in CLOCKS if measured_on(point, clock)]
+    own = ["simulated"] if point.device in simulated_devices(run) else clocks
+    return [clock for clock in clocks if clock in own]
 
 
 def _operations(points: Iterable[Point]) -> dict[str, list[str]]:
     """Operations by direction, in order of appearance."""
-    found: dict[str, dict[str, None]] = {}
+    by_direction: dict[str, dict[str, None]] = {}
     for point in points:
-        found.setdefault(point.direction, {})[point.operation] = None
-    return {direction: list(names) for direction, names in found.items()}
+        by_direction.setdefault(point.direction, {})[point.operation] = None
+    return {direction: list(names) for direction, names in by_direction.items()}
 
 
 def _steal(run: Run) -> tuple[float, str]:
     """The share that a hypervisor took, and of what, as ``isthmus doctor --run`` has it."""
-    known = steal.during(Facts.of_run(run))
-    return known or (host_state.steal_share(run, run.points), "processor time")
+    share = steal.during(Facts.of_run(run))
+    return share or (host_state.steal_share(run, run.points), "processor time")
 
 
 def _missing(run: Run, measured: Set[int]) -> Missing:

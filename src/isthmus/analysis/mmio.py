@@ -33,7 +33,7 @@ class Device:
         self.address = address
         self.clock = clock
         self.rows = rows
-        record = next(one for one in context.run.devices if one.address == address)
+        record = next(device for device in context.run.devices if device.address == address)
         self.board: Board | None = context.boards[address]
         self.link: Link | None = path_of(self.board).link if self.board else link_of(record.link)
 
@@ -285,8 +285,8 @@ def findings(context: AnalysisContext) -> Sequence[Finding]:
     """Headlines: the times of four kinds of access."""
     accesses = list(_accesses(context))
     first: dict[str, Finding] = {}
-    for one in accesses:
-        first.setdefault(one.operation, one)
+    for access in accesses:
+        first.setdefault(access.operation, access)
     head = [first[name] for name in ACCESSES if name in first][:MOST_HEADLINES]
     rest = [*accesses, *_stores(context), *_lines(context), *_crossover(context)]
     rest += [*_driver(context), *_combining(context)]
@@ -295,7 +295,7 @@ def findings(context: AnalysisContext) -> Sequence[Finding]:
 
 def _accesses(context: AnalysisContext) -> Iterator[Finding]:
     for row in each(accesses(context).table):
-        yield common.tell(
+        yield common.finding_of(
             context, row, "access", "{what}", interval_of(row, "median_s"), "s", ways=ACCESSES,
             subject=_on(context, row, row.memory), evidence="accesses",
         )  # fmt: skip
@@ -313,7 +313,7 @@ def _stores(context: AnalysisContext) -> Iterator[Finding]:
         share, reference = float(row.limit_share), None
         if np.isfinite(share) and share > 0:
             reference = Reference(kind="limit", value=row.bandwidth_Bps / share, name="link")
-        yield common.tell(
+        yield common.finding_of(
             context, row, "stores_of_limit" if reference else "stores", "stores by one core",
             Interval(row.bandwidth_Bps, np.nan, np.nan), "B/s", reference=reference,
             share=share if reference else None, subject=_on(context, row, row.memory),
@@ -325,7 +325,7 @@ def _lines(context: AnalysisContext) -> Iterator[Finding]:
     """Cache lines that must be in flight to fill the link (Little's law)."""
     table = concurrency(context).table
     for row in each(table[table["lines"] > _CORE_LINES]):
-        yield common.tell(
+        yield common.finding_of(
             context, row, "fill_link", "cache lines that fill the link",
             Interval(float(row.lines), np.nan, np.nan), "lines", remark="use DMA",
             action="DMA in place of loads", values={"lines": wording.number(row.lines)},
@@ -336,7 +336,7 @@ def _lines(context: AnalysisContext) -> Iterator[Finding]:
 def _crossover(context: AnalysisContext) -> Iterator[Finding]:
     for row in each(crossover(context).table):
         size = wording.size(row.crossover_bytes)
-        yield common.tell(
+        yield common.finding_of(
             context, row, "crossover", "DMA is faster than loads from",
             interval_of(row, "crossover_bytes"), "B", subject=_on(context, row, row.instruction),
             values={"size": size + " B" * (size[-1:] != "i"), "instruction": row.instruction},
@@ -347,7 +347,7 @@ def _crossover(context: AnalysisContext) -> Iterator[Finding]:
 def _driver(context: AnalysisContext) -> Iterator[Finding]:
     table = driver(context).table
     for row in each(table[table["overhead_s"] > 0].drop_duplicates("device")):
-        yield common.tell(
+        yield common.finding_of(
             context, row, "call_extrapolated" if "configuration" in row.way else "call_measured",
             "what a system call adds", interval_of(row, "overhead_s"), "s", evidence="driver",
         )  # fmt: skip
@@ -356,7 +356,7 @@ def _driver(context: AnalysisContext) -> Iterator[Finding]:
 def _combining(context: AnalysisContext) -> Iterator[Finding]:
     table = anomalies(context).table
     for row in each(table[table["anomaly"] == "merged stores"].drop_duplicates("device")):
-        yield common.tell(
+        yield common.finding_of(
             context, row, "write_combining", "write combining", None, evidence="anomalies",
             subject=_on(context, row, row.memory), values={"width": str(row.width)},
         )  # fmt: skip

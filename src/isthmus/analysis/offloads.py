@@ -67,12 +67,12 @@ class Seconds:
 
     def less(self, other: Seconds, confidence: float = 0.95) -> Interval:
         """The difference of two times in seconds; NaN where no process has both."""
-        differences = [one - reference for one, reference in self.pairs(other)]
+        differences = [seconds - reference for seconds, reference in self.pairs(other)]
         return self._estimated(differences, location, confidence)
 
     def over(self, other: Seconds, confidence: float = 0.95) -> Interval:
         """The ratio of two times; NaN where no process has both."""
-        ratios = [one / of for one, of in self.pairs(other) if one > 0 and of > 0]
+        ratios = [seconds / of for seconds, of in self.pairs(other) if seconds > 0 and of > 0]
         if not ratios:
             return exact(np.nan)
         return self._estimated(ratios, over_processes, confidence)
@@ -252,8 +252,10 @@ def largest(cases: Iterable[Case], least: int = 1) -> list[list[Case]]:
     """Of each device the group of its largest vectors, of those with ``least`` cases or more."""
     by_device: dict[str, list[Case]] = {}
     for group in groups(cases):
-        known = by_device.get(group[0].device)
-        if len(group) >= least and (not known or known[0].elements < group[0].elements):
+        groups_of_device = by_device.get(group[0].device)
+        if len(group) >= least and (
+            not groups_of_device or groups_of_device[0].elements < group[0].elements
+        ):
             by_device[group[0].device] = group
     return list(by_device.values())
 

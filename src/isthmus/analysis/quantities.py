@@ -74,8 +74,8 @@ def coverage(judged: Iterable[tuple[Quantity, str, Judgement]]) -> list[Coverage
     ``judged``: each series with the class of its sizes and its verdict.
     """
     kinds: dict[tuple[str, str, str, str, str], list[Judgement]] = {}
-    for one, sizes, verdict in judged:
-        key = (one.study, one.device, one.operation, one.clock, sizes)
+    for quantity, sizes, verdict in judged:
+        key = (quantity.study, quantity.device, quantity.operation, quantity.clock, sizes)
         kinds.setdefault(key, []).append(verdict)
     return [
         Coverage(*key, len(verdicts), len(verdicts) - verdicts.count("undecided"))

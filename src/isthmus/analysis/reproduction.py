@@ -65,10 +65,10 @@ class ReproducedRow:
     @property
     def residuals(self) -> tuple[float, float] | None:
         """Residuals at the ends of the interval; None without one, or where the value is exact."""
-        found = self.interval
-        if found is None or not found.known or found.low == found.high:
+        interval = self.interval
+        if interval is None or not interval.known or interval.low == interval.high:
             return None
-        low, high = sorted(map(self.row.residual, (found.low, found.high)))
+        low, high = sorted(map(self.row.residual, (interval.low, interval.high)))
         return low, high
 
     @property
@@ -114,19 +114,19 @@ def from_run(rows: Sequence[Row], run: Run, address: str = "") -> list[Reproduce
     return [_over_processes(one, values.get(id(one.row), ())) for one in reproduced]
 
 
-def _beside_others(one: ReproducedRow, run: Run) -> ReproducedRow:
+def _beside_others(reproduced: ReproducedRow, run: Run) -> ReproducedRow:
     """The row; of measured software, whether other programs ran beside it."""
     load, processors = (
         (run.environment.get("load_average") or [0.0])[0],
         int(run.environment.get("logical_cpus") or 1),
     )
-    if one.how != "hybrid" or load < BUSY * processors:
-        return one
+    if reproduced.how != "hybrid" or load < BUSY * processors:
+        return reproduced
     reason = (
         f"other programs ran (load average {load:.1f}, processors: {processors}) and slow the "
         "software by up to a half: a quiet machine would tell"
     )
-    return dataclasses.replace(one, busy=True, reason=reason)
+    return dataclasses.replace(reproduced, busy=True, reason=reason)
 
 
 def _of_process(run: Run, number: int, cards: Set[str]) -> Run:
@@ -140,12 +140,12 @@ def _of_process(run: Run, number: int, cards: Set[str]) -> Run:
     return msgspec.structs.replace(run, points=points)
 
 
-def _over_processes(one: ReproducedRow, values: Sequence[float]) -> ReproducedRow:
+def _over_processes(reproduced: ReproducedRow, values: Sequence[float]) -> ReproducedRow:
     """A row with the interval of what it is in each process; a difference may be below 0."""
     if len(values) < QUICK_PROCESSES:
-        return one
-    estimate = location if one.row.minus or min(values) <= 0 else over_processes
-    return dataclasses.replace(one, interval=estimate(values))
+        return reproduced
+    estimate = location if reproduced.row.minus or min(values) <= 0 else over_processes
+    return dataclasses.replace(reproduced, interval=estimate(values))
 
 
 def _reproduced(rows: Sequence[Row], run: Run, address: str) -> list[ReproducedRow]:
@@ -165,11 +165,11 @@ def _reproduced(rows: Sequence[Row], run: Run, address: str) -> list[ReproducedR
 
 def from_points(rows: Sequence[Row], points: Frame, how: str = "") -> list[ReproducedRow]:
     """Reproduces rows from one device's points of a summary; ``how`` replaces that of the rows."""
-    known: dict[tuple[str, int], list[Any]] = {}
+    by_operation: dict[tuple[str, int], list[Any]] = {}
     for one in each(points):
         for size in (int(one.bytes), 0):
-            known.setdefault((str(one.operation), size), []).append(one)
-    return [_row(row, known, how) for row in rows]
+            by_operation.setdefault((str(one.operation), size), []).append(one)
+    return [_row(row, by_operation, how) for row in rows]
 
 
 def _row(row: Row, known: Mapping[tuple[str, int], Sequence[Any]], how: str) -> ReproducedRow:
@@ -220,33 +220,38 @@ class ReproducedFigure:
     @property
     def names(self) -> list[str]:
         """Name of each row: its item, behind the last part of its series where items repeat."""
-        items = [one.row.item for one in self.rows]
+        items = [reproduced.row.item for reproduced in self.rows]
         if len(set(items)) == len(items):
             return items
-        return [f"{one.row.series.rpartition(', ')[2]}, {one.row.item}" for one in self.rows]
+        return [
+            f"{reproduced.row.series.rpartition(', ')[2]}, {reproduced.row.item}"
+            for reproduced in self.rows
+        ]
 
     @property
     def worst(self) -> ReproducedRow | None:
         """The row of the largest residual; None where no row was reproduced."""
-        reproduced = [one for one in self.rows if one.residual is not None]
-        return max(reproduced, key=lambda one: abs(one.residual or 0.0), default=None)
+        reproduced = [row for row in self.rows if row.residual is not None]
+        return max(reproduced, key=lambda row: abs(row.residual or 0.0), default=None)
 
 
 def missed_aims(figures: Iterable[ReproducedFigure], sources: Iterable[Source]) -> list[str]:
     """A sentence for each missed aim: of single rows, then of whole series."""
     first: dict[int, tuple[str, ReproducedRow]] = {}
     for figure in figures:
-        for name, one in zip(figure.names, figure.rows, strict=True):
-            first.setdefault(id(one.row), (f"{figure.figure.name}, {name}", one))
-    every = [one for _, one in first.values()]
+        for name, reproduced in zip(figure.names, figure.rows, strict=True):
+            first.setdefault(id(reproduced.row), (f"{figure.figure.name}, {name}", reproduced))
+    every = [reproduced for _, reproduced in first.values()]
     missed = [
-        f"{name}: {100 * (one.residual or 0.0):+.3g} % "
-        f"(aim: within {100 * (one.row.aim or 0.0):.2g} %)"
-        for name, one in first.values()
-        if one.missed
+        f"{name}: {100 * (reproduced.residual or 0.0):+.3g} % "
+        f"(aim: within {100 * (reproduced.row.aim or 0.0):.2g} %)"
+        for name, reproduced in first.values()
+        if reproduced.missed
     ]
     for aim in (aim for source in sources for aim in source.aims if aim.rms is not None):
-        all_of_it = [one.residual for one in every if one.row.series in aim.series]
+        all_of_it = [
+            reproduced.residual for reproduced in every if reproduced.row.series in aim.series
+        ]
         residuals = [residual for residual in all_of_it if residual is not None]
         if not residuals or len(residuals) < len(all_of_it):
             continue
@@ -319,13 +324,13 @@ def published_figures(context: AnalysisContext) -> Rows:
 def held_out(context: AnalysisContext) -> Rows:
     """How well the models of the run's boards predict points that their fits did not see."""
     found = {
-        one.series: one
+        fit.series: fit
         for address, board in context.boards.items()
         if board is not None and (context.rows["device"] == address).any()
-        for one in fitting.known_held_out(board, context.study)
+        for fit in fitting.known_held_out(board, context.study)
     }
-    for one in found.values():
+    for fit in found.values():
         yield (
-            one.series, one.fitted_points, one.fitted_rms, one.fitted_worst,
-            one.held_out_points, one.held_out_rms, one.held_out_worst,
+            fit.series, fit.fitted_points, fit.fitted_rms, fit.fitted_worst,
+            fit.held_out_points, fit.held_out_rms, fit.held_out_worst,
         )  # fmt: skip

@@ -261,8 +261,8 @@ def _state_share(alone: Interval, interval: Interval) -> float:
 
 
 def _limit_columns(limit: limits.Limit | None) -> dict[str, object]:
-    known = (limit.value, limit.name, limit.source) if limit else (np.nan, "", "")
-    value, name, source = known
+    columns = (limit.value, limit.name, limit.source) if limit else (np.nan, "", "")
+    value, name, source = columns
     return dict(zip(limits.COLUMNS, (value, np.nan, name, source, False), strict=True))
 
 
@@ -363,8 +363,8 @@ def _mark_above_sum(frame: Frame, precision: float) -> None:
     for both, *alone in _BOTH_AT_ONCE:
         rates = ends[frame["operation"].eq(both) & frame["limit"].eq("link")]
         for single in alone:
-            known = ends[frame["operation"].eq(single)][[*same, "most"]]
-            rates = rates.merge(known.rename({"most": single}), on=same)
+            most_alone = ends[frame["operation"].eq(single)][[*same, "most"]]
+            rates = rates.merge(most_alone.rename({"most": single}), on=same)
         slack = np.where(rates["clock"] == "simulated", 0.0, DRIFT)
         together = sum(rates[single] for single in alone)
         most = (1 + np.maximum(relevant(precision), slack)) * together

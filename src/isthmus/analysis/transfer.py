@@ -152,8 +152,8 @@ def _above_nothing(context: AnalysisContext, row: Any) -> float | None:
     same = every["device"].isin(software_only(context.run)) & every["api"].eq(row.api)
     for name in ("study", "operation", "memory", "bytes", "axes", "clock"):
         same &= every[name].eq(getattr(row, name))
-    found = every[same]["median_s"]
-    return float(found.iloc[0]) if len(found) and found.iloc[0] < row.median_s else None
+    median_s = every[same]["median_s"]
+    return float(median_s.iloc[0]) if len(median_s) and median_s.iloc[0] < row.median_s else None
 
 
 def _api(row: Any) -> str:
@@ -166,10 +166,16 @@ def _api(row: Any) -> str:
 )  # fmt: skip
 def split(context: AnalysisContext) -> Rows:
     """The parts of each small transfer."""
-    for one in splits(context):
-        key = (one.row.device, one.row.operation, one.row.memory, one.row.clock, one.row.bytes)
-        for part, seconds in one.parts.items():
-            yield *key, one.seconds, part, seconds, seconds / one.seconds
+    for copy_split in splits(context):
+        key = (
+            copy_split.row.device,
+            copy_split.row.operation,
+            copy_split.row.memory,
+            copy_split.row.clock,
+            copy_split.row.bytes,
+        )
+        for part, seconds in copy_split.parts.items():
+            yield *key, copy_split.seconds, part, seconds, seconds / copy_split.seconds
 
 
 _HALVES = {"read_rw": "read", "write_rw": "write"}
@@ -185,11 +191,17 @@ def small(context: AnalysisContext) -> Rows:
     """Ratio of times between devices for small transfers."""
     for pair in context.pairs:
         some = pair.times[pair.times["bytes"].between(1, SMALL)]
-        found = ratio(some, context.simultaneous(len(context.pairs)))
-        if found:
+        interval = ratio(some, context.simultaneous(len(context.pairs)))
+        if interval:
             single = by_size(some, context.confidence)["ratio"]
             ends = (single.min(), single.max())
-            yield *pair.names, found.over, *found.cells, *ends, context.judge(found.interval)
+            yield (
+                *pair.names,
+                interval.over,
+                *interval.cells,
+                *ends,
+                context.judge(interval.interval),
+            )
 
 
 @question(
@@ -224,9 +236,9 @@ def throttle(context: AnalysisContext) -> Rows:
     parts: list[tuple[tuple[str, ...], Frame]] = []
     for both, single in _HALVES.items():
         halves, alone = (measured[measured["operation"] == name] for name in (both, single))
-        known = dict(groups(alone, ["device", "memory", "axes"]))
+        by_device = dict(groups(alone, ["device", "memory", "axes"]))
         for (device, memory, axes), paired in groups(halves, ["device", "memory", "axes"]):
-            times = divide(paired, known.get((device, memory, axes), alone[:0]))
+            times = divide(paired, by_device.get((device, memory, axes), alone[:0]))
             for span in ((LARGE, np.inf), (0, SMALL)):  # the largest effect first
                 part = times[times["bytes"].between(*span)]
                 if not complete(part).empty:
@@ -266,9 +278,9 @@ def ceiling(context: AnalysisContext) -> Rows:
         memory = pair.memories.reference if swapped else pair.memories.own
         key = (device, pair.operation, memory, pair.axes)
         at_peak = pair.times[pair.times["bytes"] == sizes.get(key, 0)]
-        found = ratio(at_peak, context.confidence)
-        if found:
-            share = found if swapped else found.inverse()  # the copy's time over the device's
+        interval = ratio(at_peak, context.confidence)
+        if interval:
+            share = interval if swapped else interval.inverse()  # the copy's time over the device's
             if key not in shares or share.interval.value < shares[key][1].interval.value:
                 shares[key] = copy, share
     for of, (copy, share) in shares.items():

@@ -6,7 +6,7 @@ import math
 from collections.abc import Container, Iterator, Mapping, Sequence
 from types import MappingProxyType
 
-from isthmus.analysis.host_state import Variation
+from isthmus.analysis.host_state import Moved, Variation
 from isthmus.results.run_file import Run
 from isthmus.thresholds import STEAL_SEEN
 from isthmus.units import Amount, format_size, size_amount
@@ -42,16 +42,40 @@ def percent_amount(share: float) -> Amount:
     return Amount(f"{100 * share:.{1 if abs(share) < 0.1 else 0}f}", "%")
 
 
-def host_varied(found: Variation) -> str:
+def host_varied(variation: Variation) -> str:
     """In which part of a run the host was slower, and which points follow it, as a sentence."""
-    what = HOST_REFERENCES[found.reference]
-    steal = f", {percent(found.steal)} steal" if found.steal >= STEAL_SEEN else ""
+    what = HOST_REFERENCES[variation.reference]
+    steal = f", {percent(variation.steal)} steal" if variation.steal >= STEAL_SEEN else ""
     text = (
-        f"The host was {percent(found.slower)} slower in {percent(found.share)} of this run "
-        f"({what}{steal}): points of size {sizes(found.followed)} follow it"
+        f"The host was {percent(variation.slower)} slower in {percent(variation.share)} of this "
+        f"run ({what}{steal}): {_points(variation.followed, variation.unmoved)} follow it"
     )
-    unmoved = f", of size {sizes(found.unmoved)} do not" if found.unmoved else ""
+    unmoved = (
+        f", {_points(variation.unmoved, variation.followed)} do not" if variation.unmoved else ""
+    )
     return f"{text}{unmoved}."
+
+
+def _points(moved: Sequence[Moved], beside: Sequence[Moved]) -> str:
+    """Points by size; by memory, too, where one size stands on both sides of a sentence.
+
+    ``beside``: points that the same sentence tells apart from these.
+    """
+    if {one.bytes for one in moved}.isdisjoint(one.bytes for one in beside):
+        return f"points of size {_apart(moved, beside)}"
+    texts = []
+    for kind in dict.fromkeys(one.memory for one in moved):
+        own, others = ([one for one in side if one.memory == kind] for side in (moved, beside))
+        texts.append(f"{kind} {_apart(own, others)}")
+    return " and ".join(texts)
+
+
+def _apart(moved: Sequence[Moved], beside: Sequence[Moved]) -> str:
+    """Sizes as a range, or as a list where another point's size lies between."""
+    own = sorted({one.bytes for one in moved})
+    if any(own[0] < one.bytes < own[-1] for one in beside):
+        return ", ".join(map(format_size, own))
+    return sizes(own)
 
 
 def size(value: float) -> str:

@@ -61,6 +61,8 @@ class CardSoftware:
     """Memory of the API's buffers, from which it need not copy."""
     mapped_call: str = "copy"
     """``call`` of ways with mapped memory: what the API's template takes."""
+    has_host_only: bool = False
+    """Whether the template has buffers that stay on the host, where kernels reach them."""
 
 
 class Described(Protocol):

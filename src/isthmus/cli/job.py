@@ -236,7 +236,7 @@ def program(answer: Answer) -> str:
     return rendered(
         backend, backend.job_template, place.device, place.memory,
         note=sentence(answer), board=answer.board_name or "u250", banks=place.banks,
-        cycles=round(job.kernel_s * hertz), into=job.into, out=job.out, call=place.call,
+        cycles=round(found.stages.kernel * hertz), into=job.into, out=job.out, call=place.call,
         sets=found.best.sets, times=found.job.times, group=found.best.group, kernel_s=job.kernel_s,
         platform=record.platform if record else "Xilinx",
         device=record.name if record else place.device,

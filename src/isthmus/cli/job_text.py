@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING
 
+from isthmus.analysis.job import HOST_ONLY
 from isthmus.analysis.wording import percent
 from isthmus.cli.advice_text import timed
 from isthmus.columns import wrapped
@@ -66,6 +67,8 @@ def memory_of(place: Place) -> str:
     from isthmus import backends
 
     software = backends.of(place.backend).card_software
+    if place.memory == HOST_ONLY and software is not None:
+        return "buffers in host memory (host_only)"
     on_card = software is not None and place.banks > 0
     if place.call == "map" or (on_card and software and place.memory == software.mapped):
         return "mapped buffers"
@@ -122,6 +125,8 @@ def _limit(answer: Answer) -> str:
     best = found.best
     resource, seconds = best.limit
     name = _LIMITS[resource]
+    if resource == "kernel" and best.place.memory == HOST_ONLY:
+        name += ", which reaches the host's memory over the link"
     both_ways = stages.into.data > 0 and stages.out.data > 0
     if resource.startswith("link") and both_ways and stages.is_full_duplex:
         name += ", full duplex"

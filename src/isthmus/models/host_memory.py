@@ -174,6 +174,12 @@ def sweep_s(board: Board, kernel: str, size: int) -> float:
     return max(moving) + drain
 
 
+def item_s(board: Board, into: float, out: float) -> float:
+    """Returns the least time of a kernel that reads and writes so many bytes of host memory."""
+    kernel = "copy" if into and out else "read" if into else "write"
+    return sweep_s(board, kernel, round(max(into, out)))
+
+
 def bandwidth(board: Board, kernel: str, size: int, iterations: int = 1024) -> float:
     """Bytes a second, launch included; a copy counts what it reads and what it writes."""
     seconds = board.seconds("kernel.launch_ns") + iterations * sweep_s(board, kernel, size)

@@ -11,27 +11,33 @@ from isthmus.reporters.judged_sentences import KINDS, WAYS
 
 def board_lines() -> Iterator[str]:
     """For each board its name, and below it link, memory and known rates."""
-    for one in boards().values():
-        yield from wrapped(f"{one.name}: {one.title}")
-        for what, source in _figures(one):
+    for reference in boards().values():
+        yield from wrapped(f"{reference.name}: {reference.title}")
+        for what, source in _figures(reference):
             yield from wrapped(f"{what} ({source})", "  ", "    ")
     yield from wrapped("These are the names for --board; a .toml file is your own board.")
 
 
-def _figures(one: Reference) -> Iterator[tuple[str, str]]:
+def _figures(reference: Reference) -> Iterator[tuple[str, str]]:
     """Each figure with its source."""
-    if one.link.pcie:
-        others = "".join(f", or {other}" for other in one.link.others)
-        yield f"link {one.link.pcie}{others}", one.link.source
-    elif one.link.GBps:
-        yield f"link {one.link.name}, {one.link.GBps:g} GB/s each direction", one.link.source
-    if one.memory:
-        most = f" to {one.memory.most_GBps:g}" if one.memory.most_GBps else ""
-        yield f"memory {one.memory.name}, {one.memory.GBps:g}{most} GB/s", one.memory.source
-    for peer in one.peers:
+    if reference.link.pcie:
+        others = "".join(f", or {other}" for other in reference.link.others)
+        yield f"link {reference.link.pcie}{others}", reference.link.source
+    elif reference.link.GBps:
+        yield (
+            f"link {reference.link.name}, {reference.link.GBps:g} GB/s each direction",
+            reference.link.source,
+        )
+    if reference.memory:
+        most = f" to {reference.memory.most_GBps:g}" if reference.memory.most_GBps else ""
+        yield (
+            f"memory {reference.memory.name}, {reference.memory.GBps:g}{most} GB/s",
+            reference.memory.source,
+        )
+    for peer in reference.peers:
         yield f"between two: {peer.name}, {peer.GBps:g} GB/s each direction", peer.source
-    for known in one.known:
-        yield _known(known), known.cited
+    for rate in reference.known:
+        yield _known(rate), rate.cited
 
 
 def _known(known: Known) -> str:

@@ -79,7 +79,7 @@ def cited(run: Run) -> list[Source]:
             row.source for study in studies_in(run) for row in rows_of_card(study, device)
         )
         board = boards.of_device(device.properties)
-        fitted = {one.calibration for one in board.settings.values()} if board else set()
+        fitted = {setting.calibration for setting in board.settings.values()} if board else set()
         names |= dict.fromkeys(
             source.name
             for source in published.sources().values()
@@ -140,7 +140,9 @@ def render(run: Run, form: str) -> str:
     if form == "bibtex":
         return text
     if form == "json":
-        sources = [{"name": one.name, "by": one.by, "title": one.title} for one in cited(run)]
+        sources = [
+            {"name": source.name, "by": source.by, "title": source.title} for source in cited(run)
+        ]
         return json_text(
             {
                 "methods": paragraph(run),

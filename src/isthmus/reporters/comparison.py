@@ -61,7 +61,7 @@ def lines(result: Comparison, more: Invocation) -> Iterator[str]:
     after += command_lines(more, "Points:")
     room = _MOST_LINES - len(before) - len(after) - 1
     fit = changed[: min(_MOST_ROWS, room if len(changed) <= room else room - 1)]
-    rows = [_row(one) for one in fit]
+    rows = [_row(change) for change in fit]
     rows += [f"and {len(changed) - len(fit)} more"] if len(changed) > len(fit) else []
     yield from map(printable, [*before, *(["", *rows] if rows else []), *after])
 
@@ -72,7 +72,7 @@ def _single_runs(result: Comparison) -> bool:
 
 def verdict(result: Comparison) -> list[str]:
     """The answer as a sentence; about the hosts, what is open, points the new side lacks."""
-    ran_out = [one for one in result.unknown if one.why == RAN_OUT and one.measured]
+    ran_out = [point for point in result.unknown if point.why == RAN_OUT and point.measured]
     lacking = [*result.missing, *ran_out]
     lacks = [_missing(result, lacking)] if lacking else []
     return [_verdict(result), *_host(result), *_open(result), *lacks]
@@ -81,13 +81,15 @@ def verdict(result: Comparison) -> list[str]:
 def _open(result: Comparison) -> Iterator[str]:
     """Devices with kinds of quantities of which nothing is decided, where others are."""
     if len(result.open) < len(result.coverage):
-        for device, kinds in groupby(sorted(result.open, key=lambda one: one.device), _device_of):
+        for device, kinds in groupby(
+            sorted(result.open, key=lambda coverage: coverage.device), _device_of
+        ):
             names = ", ".join(" ".join(filter(None, (k.operation, k.sizes))) for k in kinds)
             yield f"Nothing is decided on {shortened(device, _NAME)} of {shortened(names, _NAME)}."
 
 
-def _device_of(one: Coverage) -> str:
-    return one.device
+def _device_of(coverage: Coverage) -> str:
+    return coverage.device
 
 
 def _host(result: Comparison) -> Iterator[str]:
@@ -110,11 +112,11 @@ def _host(result: Comparison) -> Iterator[str]:
 
 def _link(result: Comparison) -> str:
     """Whether the link is the same, by the series that show it."""
-    same = [one for one in result.link if one.verdict == "same"]
+    same = [change for change in result.link if change.verdict == "same"]
     if not same or len(same) < len(result.link):
         return ""
-    memory = " or ".join(dict.fromkeys(one.memory for one in same))
-    widest = max(same, key=lambda one: one.size_of_change)
+    memory = " or ".join(dict.fromkeys(change.memory for change in same))
+    widest = max(same, key=lambda change: change.size_of_change)
     return f" The link is the same ({memory} copies {_percent(widest.ratio.value)} % time)."
 
 
@@ -127,7 +129,7 @@ def remarks(result: Comparison) -> list[str]:
 
 
 def _all_exact(result: Comparison) -> bool:
-    return all(one.ratio.low == one.ratio.high for one in result.series)
+    return all(change.ratio.low == change.ratio.high for change in result.series)
 
 
 def _verdict(result: Comparison) -> str:
@@ -157,12 +159,12 @@ def _undecided(result: Comparison) -> str:
     undecided = result.of("undecided")
     if not undecided:
         return ""
-    fewest = min(undecided, key=lambda one: min(one.samples))
+    fewest = min(undecided, key=lambda change: min(change.samples))
     what = "run" if fewest.per_run else "process"
     each = counted(min(fewest.samples), what, "processes" if what == "process" else "runs")
-    known = [one.ratio for one in undecided]
-    worst = max((max(r.high, 1 / r.low if r.low > 0 else math.inf) for r in known), default=1.0)
-    bound = "" if not all(r.known for r in known) or worst > wording.MOST_TOLD else (
+    ratios = [change.ratio for change in undecided]
+    worst = max((max(r.high, 1 / r.low if r.low > 0 else math.inf) for r in ratios), default=1.0)
+    bound = "" if not all(r.known for r in ratios) or worst > wording.MOST_TOLD else (
         f": a change of up to {wording.percent(worst - 1)} would not have been seen"
     )  # fmt: skip
     return f" {len(undecided)} of {len(result.series)} are undecided ({each}){bound}."
@@ -171,9 +173,9 @@ def _undecided(result: Comparison) -> str:
 def _missing(result: Comparison, lacking: Sequence[Missing]) -> str:
     """Points that only the base has, by reason, and of which devices."""
     parts = []
-    for why, of_why in groupby(sorted(lacking, key=lambda one: one.why), lambda m: m.why):
+    for why, of_why in groupby(sorted(lacking, key=lambda point: point.why), lambda m: m.why):
         points = list(of_why)
-        devices = ", ".join(dict.fromkeys(f"{one.study} {one.device}" for one in points))
+        devices = ", ".join(dict.fromkeys(f"{point.study} {point.device}" for point in points))
         parts.append(f"{len(points)} {_WHY[why]} ({shortened(devices, _NAME)})")
     return f"Of {result.base.name}'s points, {result.new.name} lacks: {'; '.join(parts)}."
 
@@ -182,31 +184,31 @@ def _pattern(result: Comparison, changed: Sequence[Change]) -> str:
     """What all of several changes have in common, and not everything that was compared has."""
     parts = []
     for name in _ATTRIBUTES:
-        values = list(dict.fromkeys(getattr(one, name) for one in changed))
-        every = {getattr(one, name) for one in result.series}
+        values = list(dict.fromkeys(getattr(change, name) for change in changed))
+        every = {getattr(change, name) for change in result.series}
         if len(changed) > 1 and len(values) <= 2 and len(values) < len(every):
             parts.append(f"{'' if name == 'sizes' else f'{name} '}{' or '.join(values)}")
     return ", ".join(filter(str.strip, parts))
 
 
-def what(one: Change) -> str:
+def what(change: Change) -> str:
     """Operation, memory, axes and sizes: ``write pinned, 1Mi to 16Mi``."""
-    return one.words if one.sizes == "0" else f"{one.words}, {one.sizes}"
+    return change.words if change.sizes == "0" else f"{change.words}, {change.sizes}"
 
 
-def _name(one: Change, room: int = 0) -> str:
+def _name(change: Change, room: int = 0) -> str:
     """Device, operation, memory and sizes; in so little room the device is shortened first."""
-    rest = what(one)
-    device = shortened(one.device, max(room - len(rest) - 1, _LEAST)) if room else one.device
+    rest = what(change)
+    device = shortened(change.device, max(room - len(rest) - 1, _LEAST)) if room else change.device
     return shortened(f"{device} {rest}", room) if room else f"{device} {rest}"
 
 
-def values(one: Change) -> str:
+def values(change: Change) -> str:
     """Rates before and after, or times where no data move: ``11.6 -> 6.86 GB/s``."""
-    rates = not math.isnan(one.moved_bytes)
+    rates = not math.isnan(change.moved_bytes)
     before, after = (
-        rate_amount(one.moved_bytes / s) if rates else seconds_amount(s)
-        for s in (one.before_s, one.after_s)
+        rate_amount(change.moved_bytes / s) if rates else seconds_amount(s)
+        for s in (change.before_s, change.after_s)
     )  # fmt: skip
     return before.and_to(after, " -> ")
 
@@ -215,29 +217,29 @@ def _percent(ratio: float) -> str:
     return f"{100 * (ratio - 1):+.1f}" if abs(ratio - 1) < 0.1 else f"{100 * (ratio - 1):+.0f}"
 
 
-def percents(one: Change) -> tuple[str, str]:
+def percents(change: Change) -> tuple[str, str]:
     """How much more time it takes in percent, ``+4.1``, and the interval, ``2.0 to 6.3``.
 
     Ends of another sign have it. The interval is empty where it is exact or unknown.
     """
-    value, low, high = map(_percent, one.ratio[:3])
-    if one.ratio.low == one.ratio.high or not one.ratio.known:
+    value, low, high = map(_percent, change.ratio[:3])
+    if change.ratio.low == change.ratio.high or not change.ratio.known:
         return value, ""
     if low[0] == high[0] == "+":
         low, high = low[1:], high[1:]
     return value, f"{low} to {high}"
 
 
-def _percent_of_time(one: Change) -> str:
+def _percent_of_time(change: Change) -> str:
     """``+4.1 % time (2.0 to 6.3)``."""
-    value, interval = percents(one)
+    value, interval = percents(change)
     return f"{value} % time ({interval})" if interval else f"{value} % time"
 
 
-def _row(one: Change) -> str:
-    rest = f"{values(one)} {_percent_of_time(one)}"
+def _row(change: Change) -> str:
+    rest = f"{values(change)} {_percent_of_time(change)}"
     room = _WIDTH - 8 - len(rest)
-    return f"{one.verdict:6} {_name(one, room):{room}} {rest}"
+    return f"{change.verdict:6} {_name(change, room):{room}} {rest}"
 
 
 def _shown_differences(result: Comparison, heading: str) -> Iterator[str]:

@@ -103,7 +103,7 @@ def _answer(fleet: Fleet, count: int) -> str:
         of_group, others = fleet.group
         return f"{of_group} of {machines}{kinds} are slower than {others} others: two groups"
     if slow:
-        own = all(one.against == "base" for node in slow for one in node.outliers)
+        own = all(outlier.against == "base" for node in slow for outlier in node.outliers)
         like = ("it was before", "they were before") if own else ("its like", "their like")
         what = f"is slower than {like[0]}" if len(slow) == 1 else f"are slower than {like[1]}"
         return f"{len(slow)} of {machines}{kinds} {what}"
@@ -114,9 +114,9 @@ def _shifted(fleet: Fleet) -> str:
     """By how much quantities are slower than the baseline, and on how many machines."""
     if not fleet.shifts:
         return ""
-    longer = [round(100 * ((one.ratio or 1.0) - 1)) for one in fleet.shifts]
+    longer = [round(100 * ((shift.ratio or 1.0) - 1)) for shift in fleet.shifts]
     upto = "up to " if min(longer) < max(longer) else ""
-    slower, of = max(one.machines for one in fleet.shifts)
+    slower, of = max(shift.machines for shift in fleet.shifts)
     takes = counted(len(fleet.shifts), "quantity takes", "quantities take")
     return f"{takes} {upto}{max(longer)} % longer than in the baseline on {slower} of {of} machines"
 
@@ -128,7 +128,7 @@ def _against_baseline(fleet: Fleet) -> Iterator[str]:
         if fleet.of("slow"):  # else the first line says it
             what = counted(len(fleet.shifts), "quantity is", "quantities are")
             yield f"Against the baseline, {what} slower on most machines of a kind:"
-        yield from (f"  {_what(one)}" for one in fleet.shifts[:_MOST_SHIFTS])
+        yield from (f"  {_what(shift)}" for shift in fleet.shifts[:_MOST_SHIFTS])
     if fleet.open and not fleet.baseline:
         names = list(dict.fromkeys(map(_kind, fleet.open)))
         what = "; ".join(names) if len(names) < _MOST_OPEN else f"{len(names)} operations"
@@ -138,8 +138,8 @@ def _against_baseline(fleet: Fleet) -> Iterator[str]:
         yield f"{count - known} of {count} machines have no run of their own in the baseline."
 
 
-def _kind(one: Coverage) -> str:
-    return " ".join(filter(None, (one.device, one.operation, one.sizes)))
+def _kind(coverage: Coverage) -> str:
+    return " ".join(filter(None, (coverage.device, coverage.operation, coverage.sizes)))
 
 
 def _line(node: Node) -> str:
@@ -154,9 +154,9 @@ def _why(node: Node, *, times: bool = True) -> str:
         more = f"; {len(node.outliers) - 1} more" if len(node.outliers) > 1 else ""
         return f"{_what(node.outliers[0], times=times)}{more}"
     if node.state == "degraded":
-        known = any(one.ratio is not None for one in node.figures)
+        has_ratio = any(outlier.ratio is not None for outlier in node.figures)
         links = "; ".join(_fact(fact) for fact in node.facts if fact.less)
-        return f"{links}; nothing is slower" if known else links
+        return f"{links}; nothing is slower" if has_ratio else links
     if node.state == "slow_host":
         return f"its host is slow: {_host(node)}"
     if node.state == "old":
@@ -175,8 +175,8 @@ def _beside(node: Node) -> list[str]:
         texts.append(
             f"that explains {what} beside it" if node.outliers else f"that explains {what}"
         )
-    told = node.state == "degraded"
-    return [*texts, *(_fact(fact) for fact in node.facts if not (told and fact.less))]
+    degraded = node.state == "degraded"
+    return [*texts, *(_fact(fact) for fact in node.facts if not (degraded and fact.less))]
 
 
 def _host(node: Node) -> str:
@@ -193,16 +193,18 @@ def _fact(fact: Fact) -> str:
     return f"{device}{fact.check}: {fact.found}"
 
 
-def _what(one: Outlier, *, times: bool = True) -> str:
-    ratio = one.ratio or 1.0
+def _what(outlier: Outlier, *, times: bool = True) -> str:
+    ratio = outlier.ratio or 1.0
     longer = f"{100 * (ratio - 1):.0f} % longer"
-    if one.against == "base" and not one.node:
-        longer += f" on {one.machines[0]} of {one.machines[1]}"
-    named = " ".join(filter(None, (one.device, one.operation, one.memory, one.sizes)))
-    before = "before" if one.against == "base" else "usually"
+    if outlier.against == "base" and not outlier.node:
+        longer += f" on {outlier.machines[0]} of {outlier.machines[1]}"
+    named = " ".join(
+        filter(None, (outlier.device, outlier.operation, outlier.memory, outlier.sizes))
+    )
+    before = "before" if outlier.against == "base" else "usually"
     if not times:
-        return f"{longer}{' than before' if one.against == 'base' else ''}: {named}"
-    both = f"{format_seconds(one.seconds)}, {before} {format_seconds(one.seconds / ratio)}"
+        return f"{longer}{' than before' if outlier.against == 'base' else ''}: {named}"
+    both = f"{format_seconds(outlier.seconds)}, {before} {format_seconds(outlier.seconds / ratio)}"
     return f"{longer}: {named} ({both})"
 
 
@@ -258,7 +260,7 @@ def _list(fleet: Fleet) -> str:
     for node in fleet.nodes:
         why = "; ".join(filter(None, (_why(node), *_beside(node))))
         lines.append(printable(f"{node.name} {node.state} {why}".rstrip()))
-    lines += [printable(f"baseline slow {_what(one)}") for one in fleet.shifts]
+    lines += [printable(f"baseline slow {_what(shift)}") for shift in fleet.shifts]
     return "\n".join(lines) + "\n"
 
 

@@ -49,29 +49,30 @@ def _metrics(fleet: Fleet) -> Iterator[tuple[str, str, Iterable[_Sample]]]:
         "isthmus_run_start_timestamp_seconds", "When a machine's newest run began.",
         [_Sample(name, n.started.timestamp()) for name, n in named if n.started],
     )  # fmt: skip
-    figures = [(_labels(node, one), one) for node in nodes for one in node.figures]
+    figures = [(_labels(node, outlier), outlier) for node in nodes for outlier in node.figures]
     yield (
         "isthmus_operation_duration_seconds", "Time of one operation, a mean over sizes.",
-        [_Sample(labels, one.seconds) for labels, one in figures],
+        [_Sample(labels, outlier.seconds) for labels, outlier in figures],
     )  # fmt: skip
     yield (
         "isthmus_operation_bytes_per_second", "Bytes that an operation moves over its time.",
-        [_Sample(labels, one.bytes_per_second) for labels, one in figures
-         if one.bytes_per_second is not None],
+        [_Sample(labels, outlier.bytes_per_second) for labels, outlier in figures
+         if outlier.bytes_per_second is not None],
     )  # fmt: skip
     yield (
         "isthmus_operation_duration_ratio", "Time over the usual one of the machine's kind.",
-        [_Sample(labels, one.ratio) for labels, one in figures if one.ratio is not None],
+        [_Sample(labels, outlier.ratio) for labels, outlier in figures
+         if outlier.ratio is not None],
     )  # fmt: skip
     yield (
         "isthmus_operation_base_duration_ratio", "Time over the machine's own in the baseline.",
-        [_Sample(_labels(node, one), one.ratio)
-         for node in nodes for one in node.base if one.ratio is not None],
+        [_Sample(_labels(node, outlier), outlier.ratio)
+         for node in nodes for outlier in node.base if outlier.ratio is not None],
     )  # fmt: skip
     yield (
         "isthmus_host_duration_ratio", "Time of the host's own work over the usual one.",
-        [_Sample({**name, "reference": one.reference.removesuffix("_s")}, one.ratio)
-         for name, node in named for one in node.speeds],
+        [_Sample({**name, "reference": outlier.reference.removesuffix("_s")}, outlier.ratio)
+         for name, node in named for outlier in node.speeds],
     )  # fmt: skip
     yield (
         "isthmus_baseline_slower_quantities", "Quantities slower than in the baseline.",
@@ -90,11 +91,17 @@ def _unique(nodes: Iterable[Node]) -> Iterator[Node]:
     return iter(worst.values())
 
 
-def _labels(node: Node, one: Outlier) -> dict[str, object]:
+def _labels(node: Node, outlier: Outlier) -> dict[str, object]:
     return {
-        "node": node.name, "study": one.study, "device": one.device, "operation": one.operation,
-        "memory": one.memory, "axes": one.axes, "clock": one.clock, "sizes": one.sizes,
-    }  # fmt: skip
+        "node": node.name,
+        "study": outlier.study,
+        "device": outlier.device,
+        "operation": outlier.operation,
+        "memory": outlier.memory,
+        "axes": outlier.axes,
+        "clock": outlier.clock,
+        "sizes": outlier.sizes,
+    }
 
 
 def _metric(name: str, help_: str, samples: Iterable[_Sample]) -> Iterator[str]:

@@ -56,7 +56,7 @@ def line(
 
 def _remedy(result: Comparison, gate: Gate, files: Sequence[Path], limit: Sequence[str]) -> str:
     """Commands whose result can decide what this comparison does not."""
-    doubts = {one.kind: one for one in gate.doubts}
+    doubts = {doubt.kind: doubt for doubt in gate.doubts}
     base, new = files
     if "same run" in doubts:
         return f"Next, for a second run: {invocation('repeat', shorter(base), *limit)}"
@@ -92,7 +92,7 @@ def _more_processes(run: Run) -> list[str]:
 
 
 def _passes(result: Comparison, _: Gate) -> Iterator[str]:
-    devices = len({one.device for one in result.series})
+    devices = len({change.device for change in result.series})
     yield (
         f"none of {counted(len(result.series), 'series', 'series')} of "
         f"{counted(devices, 'device', 'devices')} is slower by more than {_limit(result)}"
@@ -132,7 +132,9 @@ def _undecided(result: Comparison, gate: Gate) -> Iterator[str]:
 
 def _words(quantities: Sequence[Missing]) -> str:
     """The first of some quantities, and how many more there are."""
-    named = ", ".join(f"{one.device} {one.words}" for one in quantities[:_MOST_NAMED])
+    named = ", ".join(
+        f"{quantity.device} {quantity.words}" for quantity in quantities[:_MOST_NAMED]
+    )
     more = len(quantities) - _MOST_NAMED
     return named + (f" and {more} more" if more > 0 else "")
 
@@ -164,15 +166,15 @@ def _doubt(doubt: Doubt) -> str:
 def _named(changes: list[Change]) -> str:
     """The worst of some series, with the ratio that is known or possible."""
     texts = []
-    for one in changes[:_MOST_NAMED]:
-        sizes = "" if one.sizes == "0" else f" {one.sizes}"
-        if one.verdict == "slower":
-            share = f"+{wording.percent(one.ratio.value - 1)}"
-        elif 1 < one.most < wording.MOST_TOLD:
-            share = f"up to +{wording.percent(one.most - 1)}"
+    for change in changes[:_MOST_NAMED]:
+        sizes = "" if change.sizes == "0" else f" {change.sizes}"
+        if change.verdict == "slower":
+            share = f"+{wording.percent(change.ratio.value - 1)}"
+        elif 1 < change.most < wording.MOST_TOLD:
+            share = f"up to +{wording.percent(change.most - 1)}"
         else:
             share = "unknown"
-        texts.append(f"{one.device} {one.words}{sizes} {share}")
+        texts.append(f"{change.device} {change.words}{sizes} {share}")
     more = len(changes) - _MOST_NAMED
     return "; ".join(texts) + (f" and {more} more" if more > 0 else "")
 
@@ -182,9 +184,9 @@ def _limit(result: Comparison) -> str:
     if not result.own:
         return wording.percent(result.least)
     widest: dict[str, float] = {}
-    for one in result.series:
-        memory = one.memory or one.operation
-        widest[memory] = max(widest.get(memory, 0.0), one.limit)
+    for change in result.series:
+        memory = change.memory or change.operation
+        widest[memory] = max(widest.get(memory, 0.0), change.limit)
     ordered = sorted(widest.items(), key=lambda pair: -pair[1])[:_WIDEST]
     shown = [
         f"{memory} {wording.percent(limit)}" if limit < wording.MOST_TOLD else f"{memory} unknown"

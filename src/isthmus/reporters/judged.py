@@ -130,7 +130,7 @@ def _wrapped(text: str, label: str = "", most: int = 3) -> list[str]:
 
 def _title(judged: Judged) -> list[str]:
     tools = " and ".join(dict.fromkeys(f"{log.tool} {log.version}".strip() for log in judged.logs))
-    names = [one.title for one in judged.boards] or list(
+    names = [board.title for board in judged.boards] or list(
         dict.fromkeys(name for log in judged.logs for name in log.names)
     )
     about = "; ".join(names[:2]) + (f" and {len(names) - 2} more" if len(names) > 2 else "")
@@ -153,15 +153,15 @@ def _options(judged: Judged) -> Iterator[str]:
         yield from _wrapped(f"{option} has no effect on these figures.", "Option:", most=2)
 
 
-def _place(one: Judgement) -> tuple[int, int, float]:
+def _place(judgement: Judgement) -> tuple[int, int, float]:
     """Worst first; copies before the others."""
     kinds = list(KINDS)
-    return WORST.index(one.verdict), kinds.index(one.group.kind), one.share or 0.0
+    return WORST.index(judgement.verdict), kinds.index(judgement.group.kind), judgement.share or 0.0
 
 
 def _headline(judged: Judged, places: Places) -> list[str]:
     ordered = sorted(judged.judgements, key=_place)
-    chosen = [one for one in ordered if one.verdict == judged.verdict]
+    chosen = [judgement for judgement in ordered if judgement.verdict == judged.verdict]
     words = [f"{_WORDS[judged.verdict]}:"]
     failed = [
         (log.file, o) for log in judged.logs for o in log.outcomes if o.status == "failed"
@@ -175,10 +175,10 @@ def _headline(judged: Judged, places: Places) -> list[str]:
         if others and judged.verdict != "unknown":
             words.append(f"{counted(others, 'more figure is', 'more figures are')} "
                          f"{_VERDICT[judged.verdict]}.")  # fmt: skip
-        worse = [one for one in judged.judgements if one.verdict == "unknown"]
+        worse = [judgement for judgement in judged.judgements if judgement.verdict == "unknown"]
         if judged.verdict == "normal" and worse:
             words.append(f"{counted(len(worse), 'figure is', 'figures are')} not judged.")
-        normal = [one for one in judged.judgements if one.verdict == "normal"]
+        normal = [judgement for judgement in judged.judgements if judgement.verdict == "normal"]
         if judged.verdict == "unknown" and normal:
             words.append(f"{counted(len(normal), 'figure is', 'figures are')} normal.")
     elif not failed:
@@ -186,11 +186,11 @@ def _headline(judged: Judged, places: Places) -> list[str]:
     return _wrapped(" ".join(filter(None, words)), most=4)
 
 
-def _failed(file: str, one: Outcome) -> str:
+def _failed(file: str, outcome: Outcome) -> str:
     """``FAILED: slow.txt, line 11: the test 'dma' failed: wrong data.``"""
-    place = ", ".join(filter(None, (file, f"line {one.line}" if one.line else "")))
-    message = f": {one.message}" if one.message else ""
-    return f"FAILED: {f'{place}: ' if place else ''}the test '{one.test}' failed{message}."
+    place = ", ".join(filter(None, (file, f"line {outcome.line}" if outcome.line else "")))
+    message = f": {outcome.message}" if outcome.message else ""
+    return f"FAILED: {f'{place}: ' if place else ''}the test '{outcome.test}' failed{message}."
 
 
 def _nothing(judged: Judged) -> str:
@@ -209,20 +209,24 @@ def _nothing(judged: Judged) -> str:
 def _table(ordered: Sequence[Judgement], places: Places) -> Iterator[list[str]]:
     if ordered:
         yield fitted(f"{'what':31} {'printed':>21} {'rate':>9} {'limit':>5} verdict")
-    for one in ordered[:_MOST_ROWS]:
-        label, figure = what(one), printed(one.row)
-        found = objects(one)
+    for judgement in ordered[:_MOST_ROWS]:
+        label, figure = what(judgement), printed(judgement.row)
+        found = objects(judgement)
         if len(found) > 1:
-            label += f", {len(found)} {noun(one)}"
+            label += f", {len(found)} {noun(judgement)}"
             figure = spread(found)
-        if one.group.kind == "network":
-            label += f", {_sizes(one.group.rows)}"
-        if place := places.short(one.group):
+        if judgement.group.kind == "network":
+            label += f", {_sizes(judgement.group.rows)}"
+        if place := places.short(judgement.group):
             label = f"{_cut(label, max(31 - len(place) - 2, 14))}, {place}"
-        rate = shown(one.seconds, "s") if one.seconds else shown(one.rate, "B/s")
-        share = _of_limit(one.share) if one.share is not None and not one.seconds else ""
+        rate = shown(judgement.seconds, "s") if judgement.seconds else shown(judgement.rate, "B/s")
+        share = (
+            _of_limit(judgement.share)
+            if judgement.share is not None and not judgement.seconds
+            else ""
+        )
         yield fitted(f"{_cut(label, 31):31} {_cut(figure, 21):>21} {rate:>9} {share:>5} "
-                     f"{_VERDICT[one.verdict]}")  # fmt: skip
+                     f"{_VERDICT[judgement.verdict]}")  # fmt: skip
 
 
 def _of_limit(share: float) -> str:
@@ -279,19 +283,19 @@ def _facts(judged: Judged, ordered: Sequence[Judgement]) -> Iterator[list[str]]:
     yield from _labelled("Assumed:", _joined(list(assumed), len(assumed)))
 
 
-def _unused(one: UnusedLink) -> str:
+def _unused(link: UnusedLink) -> str:
     """Why no link of a text is used: ``lspci shows 81:00.0, not 02:00``."""
-    shown_ = " and ".join(map(_address, one.shown[:2]))
-    shown_ += f" and {len(one.shown) - 2} more" if len(one.shown) > len(one.shown[:2]) else ""
-    where = f" ({one.file})" if one.file else ""
-    if one.cards:
-        cards = " or ".join(one.cards[:2])
-        return f"{one.tool}{where} shows {shown_}, not {cards}, whose link it does not tell"
-    if one.accelerators:
+    shown_ = " and ".join(map(_address, link.shown[:2]))
+    shown_ += f" and {len(link.shown) - 2} more" if len(link.shown) > len(link.shown[:2]) else ""
+    where = f" ({link.file})" if link.file else ""
+    if link.cards:
+        cards = " or ".join(link.cards[:2])
+        return f"{link.tool}{where} shows {shown_}, not {cards}, whose link it does not tell"
+    if link.accelerators:
         why = "and the log does not say which it measured"
     else:
-        why = "which is no accelerator" if len(one.shown) == 1 else "which are no accelerators"
-    return f"{one.tool}{where} shows {shown_}, {why}: not used"
+        why = "which is no accelerator" if len(link.shown) == 1 else "which are no accelerators"
+    return f"{link.tool}{where} shows {shown_}, {why}: not used"
 
 
 def _address(text: str) -> str:
@@ -300,10 +304,10 @@ def _address(text: str) -> str:
     return rest if ":" in rest and not domain.strip("0") else text
 
 
-def _beyond(one: Judgement) -> str:
+def _beyond(judgement: Judgement) -> str:
     """The figure, where it is outside the known range and normal."""
-    here = shown(one.seconds, "s") if one.seconds else shown(one.rate, "B/s")
-    return f"; here {here}, {why}" if (why := outside(one)) else ""
+    here = shown(judgement.seconds, "s") if judgement.seconds else shown(judgement.rate, "B/s")
+    return f"; here {here}, {why}" if (why := outside(judgement)) else ""
 
 
 def _labelled(label: str, texts: Iterable[str]) -> Iterator[list[str]]:
@@ -320,7 +324,7 @@ def _joined(texts: Sequence[str], most: int) -> list[str]:
 
 def _causes(ordered: Sequence[Judgement]) -> Sequence[Cause]:
     """Causes of the worst judgement that has any."""
-    return next((one.causes for one in ordered if one.causes), ())
+    return next((judgement.causes for judgement in ordered if judgement.causes), ())
 
 
 def _measure(judged: Judged, ordered: Sequence[Judgement]) -> Iterator[str]:
@@ -332,7 +336,7 @@ def _measure(judged: Judged, ordered: Sequence[Judgement]) -> Iterator[str]:
 
 
 def _command(logs: Sequence[Log], ordered: Sequence[Judgement]) -> str:
-    kinds = {one.group.kind for one in ordered}
+    kinds = {judgement.group.kind for judgement in ordered}
     if kinds & {"network", "collective"}:
         return "run beff"
     if "host_memory" in kinds:
@@ -340,5 +344,5 @@ def _command(logs: Sequence[Log], ordered: Sequence[Judgement]) -> str:
     backends = {backend(row.device) for log in logs for row in log.rows}
     if not backends or "xdma" in backends:
         return "doctor"
-    own = next((one for one in _OWN_BACKENDS if one in backends), "")
+    own = next((judgement for judgement in _OWN_BACKENDS if judgement in backends), "")
     return f"run transfer --device {own}:0" if own else "run transfer"

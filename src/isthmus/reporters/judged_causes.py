@@ -62,12 +62,12 @@ def cause_blocks(causes: Sequence[Cause]) -> list[Block]:
 
 def cause_lines(blocks: Sequence[Block], of_all: int) -> Iterator[str]:
     """The title, the blocks, and how many of all causes are left out."""
-    told = sum(one.causes for one in blocks)
+    told = sum(block.causes for block in blocks)
     left = of_all - told
     if blocks:
         yield "Likely causes, and what checks them:" if told > 1 else "Likely cause:"
-    for one in blocks:
-        yield from one.lines
+    for block in blocks:
+        yield from block.lines
     if left and blocks:
         yield f"   and {left} more (--format json)"
     elif left:

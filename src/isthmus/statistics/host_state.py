@@ -9,10 +9,11 @@ speed, timed in the same processes, show the state directly; the rest that rows 
 * The scatter of a row is shrunk towards that of rows of its kind (Smyth, "Linear models and
   empirical Bayes methods", Statistical Applications in Genetics and Molecular Biology 3 (2004), 3).
 * A state that wanders makes whole runs differ. How far the mean of a run lies from the mean of the
-  time after it follows from the state's autocovariance: white, 1/f or a random walk, each weighted
-  by how well it explains the states of this run (Bayesian model averaging; Hoeting et al.,
-  Statistical Science 14 (1999), 382). 1/f noise is a sum of relaxations with time constants in
-  geometric progression (van der Ziel, Physica 16 (1950), 359).
+  time after it follows from the state's autocovariance: a relaxation much shorter than the run, one
+  as long as it, 1/f noise or a random walk. Each is weighted by how well it explains the states of
+  this run (Bayesian model averaging; Hoeting et al., Statistical Science 14 (1999), 382). 1/f noise
+  is a sum of relaxations with time constants in geometric progression (van der Ziel, Physica 16
+  (1950), 359).
 """
 
 from __future__ import annotations
@@ -43,12 +44,15 @@ From 2 to 16, intervals of the stored runs hold 93 to 96 % (``benchmarks/host_co
 _LEAST_VARIANCE = 1e-24
 """Variance of logarithms of times that is rounding alone: a double has 1e-16 of its value."""
 _STEPS = 50
-_KERNELS = (("white", 0.0, 0.3), ("flicker", 0.5, 0.1), ("walk", 0.9, 0.18), ("walk", 0.97, 0.1),
-            ("walk", 0.99, 0.05), ("walk", 0.999, 0.27))  # fmt: skip
+_KERNELS = (("brief", 0.95, 0.18), ("run", 0.6, 0.26), ("flicker", 0.9, 0.17),
+            ("walk", 0.99, 0.03), ("walk", 0.999, 0.36))  # fmt: skip
 """Name of the slow part, its share of the variance, and the weight before a run is seen.
 
-Chosen with twelve runs of each of two H100 nodes and with simulated states. Weights that are chosen
-with half of those runs hold 93.8 % in the other half (``benchmarks/host_constants.py``)."""
+Chosen among 17 slow parts with twelve runs of each of two H100 nodes, ten longer runs and simulated
+states: the narrowest intervals that hold at least 93 % of each stored set, and 91 % of each
+simulated state. Six runs that were measured afterwards hold 95.8 %."""
+_BRIEF = 0.05
+"""Time constant of a brief disturbance, in lengths of the run: it lasts a few processes."""
 _SEEN = 2.0
 """Standard errors above which the correlation of a run's rows counts: 1 in 40 by chance.
 
@@ -99,6 +103,9 @@ class Slow:
     """Standard errors of the sensitivities."""
     rest: float = 0.0
     """Of ``half_width``, what rows share and the references do not show."""
+
+    most: tuple[float, ...] = ()
+    """Largest sensitivities: scatter of the row over that of each reference."""
 
     @property
     def known(self) -> bool:
@@ -188,6 +195,7 @@ class _Fit:
         self._used = used if width else np.isfinite(logs)
         self._free = np.maximum(self._used.sum(axis=1) - 1, 0)
         self._variance = self._moderated(self._own_variances(self._residuals()))
+        self._most = self._scatter_ratios()
         if width:
             self._fit_sensitivities()
 
@@ -199,6 +207,12 @@ class _Fit:
         means = np.nansum(left, axis=1) / count
         residuals: Array = left - means[:, None]
         return residuals
+
+    def _scatter_ratios(self) -> Array:
+        """Standard deviation of each row over that of each reference."""
+        of_states = np.nanvar(self._states, axis=0, ddof=1) if self._states.size else np.empty(0)
+        ratios: Array = np.sqrt(self._variance[:, None] / np.maximum(of_states, _LEAST_VARIANCE))
+        return ratios
 
     def _own_variances(self, residuals: Array) -> Array:
         squares: Array = np.nansum(residuals**2, axis=1) / np.maximum(self._free, 1)
@@ -280,8 +294,9 @@ class _Fit:
         for p, count in enumerate(self._counts):
             coefficients = tuple(map(float, self._sensitivity[p]))
             errors = tuple(map(float, np.sqrt(np.diag(self._spread[p]))))
+            most = tuple(map(float, self._most[p]))
             if count < FEWEST or not known:
-                results.append(Slow(math.nan, coefficients, 0.0, errors))
+                results.append(Slow(math.nan, coefficients, 0.0, errors, 0.0, most))
                 continue
             mine = there[p]
             common = float(shared[p]) if shared is not None else 0.0
@@ -295,7 +310,7 @@ class _Fit:
             free = int(count - 1 + PRIOR_FREE)
             widths = [_reach(odds, variances, free, self._confidence)
                       for odds, variances in deviations]  # fmt: skip
-            results.append(Slow(math.hypot(*widths), coefficients, common, errors, widths[0]))
+            results.append(Slow(math.hypot(*widths), coefficients, common, errors, widths[0], most))
         return results
 
     def _shared(self, residuals: Array) -> tuple[Array | None, Array]:
@@ -403,7 +418,8 @@ def _kernels(times: Array) -> list[Array]:
     apart = np.abs(every[:, None] - every[None, :])
     constants = step * (whole / step) ** (np.arange(_RELAXATIONS) / (_RELAXATIONS - 1))
     slow = {
-        "white": np.zeros_like(apart),
+        "brief": np.exp(-apart / (_BRIEF * span)),
+        "run": np.exp(-apart / span),
         "flicker": sum(np.exp(-apart / constant) for constant in constants) / _RELAXATIONS,
         "walk": 1.0 - apart / (2 * whole),
     }

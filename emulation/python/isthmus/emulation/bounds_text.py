@@ -6,17 +6,19 @@ from collections.abc import Iterator, Sequence
 
 from isthmus.boards import Board
 from isthmus.columns import wrapped
-from isthmus.emulation.bounds import Change, Region
+from isthmus.emulation.region import Change, Region
 from isthmus.thresholds import AS_FAST_WAY
 from isthmus.units import format_seconds
 
-_MOST_LINES = 15
-"""Most lines: they share a screen with the list of waits."""
+_MOST_LINES = 13
+"""Most lines: with the shares before them and the last line they fit a screen of 24 lines."""
 _MOST_CHANGES = 3
 _SHOWN = 0.005
 """Least share that is shown."""
 _RIGHT = 0.15
 """Most error of the model for the present program, above which the text calls gains rough."""
+_BUSY = 0.5
+"""Share of a bank's rate above which kernel and transfers may slow each other on a board."""
 _MOSTLY = 0.5
 """Least share of start-up in the transfers' time for start-up to be named as the reason."""
 _MORE_SETS = ("double buffering", "threads")
@@ -54,14 +56,20 @@ def _region(region: Region, board: Board) -> Iterator[str]:
         for name, share in region.shares.items()
         if share >= _SHOWN
     ]
-    if region.shares["bank"] > 1:
-        shares.append("more than a bank gives: a board takes longer")
     limit = region.limit
     yield f"  shares: {', '.join(shares)}"
     yield (
         f"  limit: {format_seconds(limit.seconds)} an item, {(_LIMITS | syncs)[limit.resource]}; "
         f"{percent(min(1.0, limit.seconds / region.item_s))} of it reached"
     )
+    if region.shares["bank"] > _BUSY and region.way.sets > 1:
+        yield f"  not modelled: on a board kernel and transfers share {region.bank}'s rate"
+    if region.computed_s and region.way.sets > 1:
+        yield (
+            f"  runs: {_count(region.way.threads, 'thread')}, "
+            f"{_count(region.way.sets, 'buffer set')}; the host computes "
+            f"{format_seconds(region.computed_s)} an item"
+        )
     off = abs(region.modelled_s / region.seconds - 1)
     if off > _RIGHT:
         mark = "" if region.name else "; mark the items as a region"
@@ -83,7 +91,8 @@ def _named(region: Region) -> list[Change]:
 
 
 def _gain(region: Region, change: Change) -> str:
-    times = f"{change.gain:.2g}" if change.gain < 10 else f"{change.gain:.0f}"
+    digits = 2 if change.gain < 2 else 1 if change.gain < 10 else 0
+    times = f"{change.gain:.{digits}f}"
     item, new = format_seconds(region.item_s), format_seconds(change.item_s)
     return f"{new} an item in place of {item}, {times} times as fast (model)"
 
@@ -92,6 +101,7 @@ def _said(region: Region, change: Change, board: Board) -> tuple[str, str]:
     """Returns why the program is slow, and the change."""
     kernels = {
         "wide ports": lambda: _elements(region, board),
+        "partial sums": lambda: _sums(region),
         "two banks": lambda: _shared(region),
         "host memory": lambda: _transfers(region),
         "mapped buffers": lambda: _copies(region),
@@ -108,13 +118,22 @@ def _elements(region: Region, board: Board) -> tuple[str, str]:
     return reason, f"widen its ports to {board.whole('kernel.width_bytes')} bytes"
 
 
+def _sums(region: Region) -> tuple[str, str]:
+    kernel = next(one for one in region.kernels if one.partial_sums)
+    return (
+        f"kernel {kernel.instance}: {kernel.loop}, each waits for the one before",
+        f"keep {kernel.partial_sums} partial results in turn, and join them behind the loop",
+    )
+
+
 def _shared(region: Region) -> tuple[str, str]:
     kernel = next((one for one in region.kernels if one.shared), None)
     if kernel is None:
-        return "arguments of several kernels share a memory", "connect some with another bank (sp)"
-    names = " and ".join(kernel.shared)
-    reason = f"arguments {names} of {kernel.instance} share {kernel.memory}"
-    return reason, f"connect {kernel.shared[-1]} with another bank (sp)"
+        reason = f"kernels, or transfers of both directions, share {region.bank}"
+        return reason, "connect what goes out with another bank (sp)"
+    reason = f"arguments {_joined(kernel.shared)} of {kernel.instance} share {kernel.memory}"
+    banks = "another bank" if len(kernel.moves) == 1 else "other banks, one each"
+    return reason, f"connect {_joined(kernel.moves)} with {banks} (sp)"
 
 
 def _transfers(region: Region) -> tuple[str, str]:
@@ -131,14 +150,26 @@ def _copies(region: Region) -> tuple[str, str]:
 
 
 def _waits(region: Region, change: Change) -> tuple[str, str]:
+    way = region.way
     reason = "transfers and kernels never overlap: one thread waits for each"
-    if region.way.threads > 1:
-        reason = f"{region.way.threads} threads leave the card idle"
-    elif region.way.sets > 1:
-        reason = "directions never overlap: one thread waits for each transfer"
+    if way.threads > 1:
+        reason = f"{way.threads} threads leave the card idle"
+    elif way.sets > 1:
+        reason = "one thread computes and moves data, one after the other"
     if change.kind == "threads":
         return reason, f"{change.sets} threads, each with a buffer set"
+    if region.buffer_sets > 1:
+        sets = f"use the {region.buffer_sets} buffer sets in turn"
+        return reason, f"{sets}: start a kernel, move another set's data, then wait"
     return reason, "two buffer sets in one thread, which moves data while a kernel runs"
+
+
+def _joined(names: Sequence[str]) -> str:
+    return " and ".join(filter(None, [", ".join(names[:-1]), *names[-1:]]))
+
+
+def _count(number: int, what: str) -> str:
+    return f"{number} {what}{'s' * (number > 1)}"
 
 
 def percent(share: float) -> str:

@@ -87,13 +87,14 @@ _OPTIONS = ("-O2", "-fPIC", "-fvisibility=hidden", "-U_FORTIFY_SOURCE")
 def _compile_kernel(source: Path, cpp: Cpp, kernel: Kernel, options: list[object]) -> None:
     """Compiles the kernel's own code, with processes of its DATAFLOW regions.
 
-    If its cycles are not given, its loops get counters.
+    If its cycles are not given, its loops get counters. A note says what is left out.
     """
     *flags, _, call, _, made = options
     call, preprocessed = Path(str(call)), Path(str(call)).with_suffix(".ii")
     clock_mhz = cpp.clock_mhz if kernel.cycles is None else None
     compiler.run([*flags, "-E", call, "-o", preprocessed], source)
-    if clock_mhz is not None or _DATAFLOW.search(preprocessed.read_bytes()):
+    has_regions = _DATAFLOW.search(preprocessed.read_bytes()) is not None
+    if clock_mhz is not None or has_regions:
         macros = compiler.run([*flags, "-E", "-dM", call], source)
         found = estimate.counted(
             preprocessed, kernel.name, macros, PARTS, clock_mhz, in_opencl=source in cpp.in_opencl
@@ -102,14 +103,12 @@ def _compile_kernel(source: Path, cpp: Cpp, kernel: Kernel, options: list[object
             preprocessed.write_bytes(found.text)
             if not compiler.ended([*flags, "-c", preprocessed, "-o", made]).returncode:
                 return
-        if clock_mhz is not None:
-            note = found.note or f"kernel {kernel.name}: not estimated, its loops cannot be counted"
-        else:
-            note = f"kernel {kernel.name}: its DATAFLOW processes run one after the other: no " \
-                   "libclang here reads its source"  # fmt: skip
-        cpp.notes.append(note)
+        missing = ["computing not modelled"] * (clock_mhz is not None)
+        missing += ["stream depths of its DATAFLOW regions not checked"] * has_regions
+        why = found.why or "its loops cannot be counted"
+        cpp.notes.append(f"kernel {kernel.name}: {', '.join(missing)}: {why}")
     with call.open("a") as file:
-        file.write(estimate.table.NONE)
+        file.write(estimate.table.NONE + estimate.table.UNCHECKED * has_regions)
     compiler.run(options, source)
 
 

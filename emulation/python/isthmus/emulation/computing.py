@@ -1,7 +1,8 @@
 """Sources of the computing times of a program's kernels, for the line at the program's end.
 
 The cards write a file of lines ``KERNEL<TAB>unknown|given|range|estimate<TAB>TEXT`` when a kernel
-starts, and ``KERNEL<TAB>counted`` when its given cycles were first counted
+starts, and ``KERNEL<TAB>counted`` when its given cycles were first counted. A further line
+``KERNEL<TAB>unchecked`` names a kernel whose DATAFLOW processes run one after the other
 (``emulation/xrt/src/meter.cpp``). The text of an estimate comes when its first run has ended.
 """
 
@@ -10,6 +11,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Literal, NamedTuple, get_args
+
+from isthmus.emulation.estimate import libclang
 
 FILE = "computing.tsv"
 """File in the session's folder, to which ``emulation/xrt/src/main.cpp`` appends."""
@@ -32,6 +35,8 @@ class Computing(NamedTuple):
     """The cycles that the user has given, and their source, or the estimate's; empty if unknown."""
     is_counted: bool = True
     """Whether given cycles have taken time: they do when the kernel's function returns."""
+    has_depths: bool = True
+    """Whether the depths of streams in its DATAFLOW regions are checked."""
 
 
 def read(path: Path) -> list[Computing]:
@@ -42,13 +47,14 @@ def read(path: Path) -> list[Computing]:
         return []
     found = []
     counted = {line.split("\t")[0] for line in lines if line.endswith("\tcounted")}
+    unchecked = {line.split("\t")[0] for line in lines if line.endswith("\tunchecked")}
     for line in dict.fromkeys(lines):
         kernel, name, text = [*line.split("\t"), "", ""][:3]
         source = next((known for known in _SOURCES if known == name), None)
         if source is not None:
             is_counted = source == "unknown" or kernel in counted
             is_counted |= source == "estimate" and bool(text)
-            found.append(Computing(kernel, source, text, is_counted))
+            found.append(Computing(kernel, source, text, is_counted, kernel not in unchecked))
     ended = {one.kernel for one in found if one.source == "estimate" and one.text}
     return sorted(one for one in found if one.text or one.kernel not in ended)
 
@@ -66,6 +72,10 @@ def sentences(kernels: Iterable[Computing], command: str) -> list[str]:
             f"computing {NOT_MODELLED} for {_listed(unknown)}, only memory accesses: {command} ... "
             "--schedule csynth.xml, or --cycles 'n*4+120', gives it"
         )
+    if unchecked := unchecked_depths(kernels):
+        shown.append(f"stream depths not checked for {_listed(unchecked)}")
+    if (unknown or unchecked) and libclang.cindex() is None:
+        shown.append(f"libclang is missing: {libclang.INSTALL}, then build again")
     return shown
 
 
@@ -86,6 +96,11 @@ def _counted(kernel: Computing) -> str:
 def not_modelled(kernels: Iterable[Computing]) -> list[str]:
     """Names of the kernels whose computing nobody knows, each once."""
     return list(dict.fromkeys(kernel.kernel for kernel in kernels if kernel.source == "unknown"))
+
+
+def unchecked_depths(kernels: Iterable[Computing]) -> list[str]:
+    """Names of the kernels with DATAFLOW regions that may stand still on a board, each once."""
+    return list(dict.fromkeys(kernel.kernel for kernel in kernels if not kernel.has_depths))
 
 
 def _listed(names: Sequence[str]) -> str:

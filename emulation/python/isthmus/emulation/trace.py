@@ -46,6 +46,9 @@ class KernelTime(NamedTuple):
     bound: str = ""
     """Of an estimate: the loop that takes most of it."""
     is_estimate: bool = False
+    partial_sums: int = 0
+    """So many in the loop of ``bound`` spare time; 0: they do not."""
+    spared_fs: int = 0
 
 
 class TransferFacts(NamedTuple):
@@ -68,6 +71,8 @@ class Port(NamedTuple):
     memory: str
     writes: bool
     bytes: int
+    address: int
+    """Of the argument's buffer; 0: unknown."""
 
 
 class KernelFacts(NamedTuple):
@@ -104,7 +109,11 @@ def events_of(files: Iterable[Path]) -> list[tuple[Header, list[Event]]]:
 
 
 def events_of_host(files: Iterable[Path]) -> list[Event]:
-    """Returns the events of the host: ``region`` and ``host copy``, by begin."""
+    """Returns the events of the host by begin: ``region``, ``host copy`` and ``call``.
+
+    A ``call`` of a thread, which ``name`` numbers, into a card has as ``bytes`` the femtoseconds
+    that the thread has computed since its call before.
+    """
     some = [events for header, events in _in_one_time(files) if header.card == _HOST]
     return sorted(itertools.chain(*some), key=lambda event: event.begin_fs)
 
@@ -221,13 +230,16 @@ def _transfer_facts(words: list[str]) -> TransferFacts:
 def _kernel_facts(words: list[str]) -> KernelFacts:
     """Reads the fields that ``Device::record_kernel`` writes (``emulation/xrt/src/bounds.cpp``)."""
     elements, memory, apart, host, *moved = words
-    ports = zip(moved[::4], moved[1::4], moved[2::4], moved[3::4], strict=True)
+    ports = zip(*(moved[field::5] for field in range(5)), strict=True)
     return KernelFacts(
         int(elements),
         int(memory),
         int(apart),
         int(host),
-        tuple(Port(name, of, way == "w", int(count)) for name, of, way, count in ports),
+        tuple(
+            Port(name, of, way == "w", int(count), int(address))
+            for name, of, way, count, address in ports
+        ),
     )
 
 
@@ -237,5 +249,7 @@ def _kernel_time(words: list[str]) -> KernelTime:
     memory, computing, least = map(int, numbers)
     if how != ESTIMATE:
         return KernelTime(how == "given", memory, computing, least)
-    most, bound = words[4:]
-    return KernelTime(True, memory, computing, least, int(most), bound, is_estimate=True)
+    most, bound, sums, spared = words[4:]
+    return KernelTime(
+        True, memory, computing, least, int(most), bound, True, int(sums), int(spared)
+    )

@@ -2,16 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 
 from isthmus.emulation.account import bytes_text
-from isthmus.emulation.computing import ESTIMATE, NOT_MODELLED, Computing, not_modelled
+from isthmus.emulation.computing import (
+    ESTIMATE,
+    NOT_MODELLED,
+    Computing,
+    not_modelled,
+    unchecked_depths,
+)
 from isthmus.emulation.trace import Event, KernelTime, events_of
 from isthmus.units import format_seconds
 
 _FS = 1e-15
-_SHOWN = 40
+_FIRST, _LAST = 11, 2
+"""Rows of events that are shown of each card, so that the shares behind them stay on the screen."""
 _DECIDES = 0.5
 """Share of a run from which on its computing bounds it, though it waits for streams, too."""
 _LANES = (
@@ -31,7 +38,7 @@ Span = tuple[int, int]
 
 
 def lines(files: Iterable[Path], computing: Sequence[Computing] = ()) -> list[str]:
-    """One line an event, the first 40 of each card, then shares of the time from first to last.
+    """Returns the first and last events of each card, then shares of the time from first to last.
 
     The last line names kernels of ``computing`` that are not modelled, also those that never end.
     """
@@ -41,18 +48,27 @@ def lines(files: Iterable[Path], computing: Sequence[Computing] = ()) -> list[st
         if not events:
             continue
         told.append(f"card {header.card}, {header.board}: simulated time, what was waited for")
-        busy_until = 0
-        for event in events[:_SHOWN]:
-            if event.begin_fs > busy_until:
-                told.append(_row(busy_until, event.begin_fs - busy_until, "card waits for program"))
-            told.append(_row(event.begin_fs, event.duration_fs, _what(event)))
-            busy_until = max(busy_until, event.begin_fs + event.duration_fs)
-        if len(events) > _SHOWN:
-            told.append(f"  ... {len(events) - _SHOWN} more; --trace FILE has all")
+        rows = list(_rows(events))
+        left = len(rows) - _FIRST - _LAST
+        if left > 1:
+            rows[_FIRST:-_LAST] = [f"  ... {left} like these; --trace FILE has all"]
+        told += rows
         told += _summary(events)
     if unknown := not_modelled(computing):
         told.append(f"computing {NOT_MODELLED}: {', '.join(unknown)}, whose time is memory's alone")
+    if unchecked := unchecked_depths(computing):
+        told.append(f"stream depths not checked: {', '.join(unchecked)}")
     return told
+
+
+def _rows(events: Sequence[Event]) -> Iterator[str]:
+    """Yields a line for each event, and for each time in which the card waits."""
+    busy_until = 0
+    for event in events:
+        if event.begin_fs > busy_until:
+            yield _row(busy_until, event.begin_fs - busy_until, "card waits for program")
+        yield _row(event.begin_fs, event.duration_fs, _what(event))
+        busy_until = max(busy_until, event.begin_fs + event.duration_fs)
 
 
 def _row(begin_fs: int, duration_fs: int, what: str) -> str:

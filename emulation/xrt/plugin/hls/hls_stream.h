@@ -10,6 +10,7 @@
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <deque>
 #include <iostream>
 #include <memory>
 #include <stdexcept>
@@ -35,15 +36,117 @@ struct isthmus_word {
 
 class isthmus_outside;
 
+/// Of functions that reach no memory of the card: their accesses are not counted, which takes time.
+#define ISTHMUS_UNCOUNTED __attribute__((no_sanitize("thread")))
+
+struct isthmus_pipeline;
+
 /// A stream within a DATAFLOW region.
 struct isthmus_fifo {
   std::string name;
-  std::size_t depth = 0;         ///< words that it holds on a board; 0: any number
-  std::size_t limit = 0;         ///< words that it holds here: more, where a region stood still
-  std::size_t ahead = 0;         ///< further words that are in the writer's pipeline
-  std::size_t most = 0;          ///< words that it held
-  const void* reader = nullptr;  ///< who read last
+  std::size_t depth = 0;   ///< words that it holds on a board; 0: any number
+  std::size_t limit = 0;   ///< words that it holds here: more, where a region stood still
+  std::size_t count = 0;   ///< words in it
+  std::size_t behind = 0;  ///< words of the writer's pipeline, which come next
+  std::size_t most = 0;    ///< words that it held
+  std::size_t taken = 0;   ///< words that the reader took since `taken_since`
+  unsigned long long taken_since = 0;  ///< `moved` of the reader's pipeline
+  isthmus_pipeline* writer = nullptr;  ///< pipeline of the process that wrote last
+  isthmus_pipeline* reader = nullptr;  ///< and of the one that read last
+
+  [[nodiscard]] ISTHMUS_UNCOUNTED bool has_room() const { return limit == 0 || count < limit; }
+  ISTHMUS_UNCOUNTED void enter() {
+    ++count;
+    most = count < most ? most : count;
+  }
+  /// Whether the writer's next word comes here, with no other word of its pipeline before it.
+  [[nodiscard]] bool is_next() const;
+  /// Whether the next word can come here, or into the writer's pipeline.
+  [[nodiscard]] bool can_write() const;
+  [[nodiscard]] bool can_read() const;
+  void put();
+  void take();
 };
+
+/// Words that a process has written in the order of its code, but not yet on the board: the first
+/// of them waits for room in its stream, and the others wait behind it. The process may read
+/// meanwhile: what it reads leaves its stream for the pipeline. A pipeline of N stages takes at
+/// most N words of a stream while it stands still.
+struct isthmus_pipeline {
+  /// Words of one stream that follow each other.
+  struct Words {
+    isthmus_fifo* fifo = nullptr;
+    std::size_t count = 0;
+  };
+  std::size_t held = 0;  ///< words in it
+  Words first;
+  std::deque<Words> others;
+  isthmus_fifo* last = nullptr;  ///< stream of the last word
+  std::size_t stages = 0;
+  /// Differs for each process, and after each time that words have left the pipeline.
+  unsigned long long moved = next();
+
+  ISTHMUS_UNCOUNTED static unsigned long long next() {
+    static unsigned long long number = 0;
+    return ++number;
+  }
+
+  ISTHMUS_UNCOUNTED void add(isthmus_fifo& fifo) {
+    if (held == 0) {
+      first = {&fifo, 1};
+    } else if (last != &fifo) {
+      others.push_back({&fifo, 1});
+    } else {
+      ++(held == first.count ? first : others.back()).count;
+    }
+    last = &fifo;
+    ++fifo.behind;
+    ++held;
+  }
+  /// Moves words into their streams as far as there is room.
+  ISTHMUS_UNCOUNTED void advance() {
+    while (held != 0 && first.fifo->has_room()) {
+      --first.fifo->behind;
+      first.fifo->enter();
+      moved = next();
+      --held;
+      if (--first.count == 0 && held != 0) {
+        first = others.front();
+        others.pop_front();
+      }
+    }
+  }
+};
+
+ISTHMUS_UNCOUNTED inline bool isthmus_fifo::is_next() const {
+  return has_room() && (writer == nullptr || writer->held == 0);
+}
+ISTHMUS_UNCOUNTED inline bool isthmus_fifo::can_write() const {
+  return is_next() || (writer != nullptr && behind < writer->stages);
+}
+ISTHMUS_UNCOUNTED inline bool isthmus_fifo::can_read() const {
+  if (reader == nullptr || reader->held == 0) {
+    return count > 0;
+  }
+  return count > 0 && (taken_since == reader->moved ? taken : 0) < reader->stages;
+}
+ISTHMUS_UNCOUNTED inline void isthmus_fifo::put() {
+  if (limit == 0 || writer == nullptr || is_next()) {
+    enter();
+  } else {
+    writer->add(*this);
+  }
+}
+ISTHMUS_UNCOUNTED inline void isthmus_fifo::take() {
+  --count;
+  if (behind != 0 && writer != nullptr) {
+    writer->advance();
+  }
+  if (reader != nullptr && reader->held != 0) {
+    taken = taken_since == reader->moved ? taken + 1 : 1;
+    taken_since = reader->moved;
+  }
+}
 
 /// What a function waits for.
 struct isthmus_wait {
@@ -75,8 +178,8 @@ class isthmus_tasks {
   /// Asked by a task: others go on first, until that is so, or, where it does not `wait`, for a
   /// while.
   virtual bool run_until(const isthmus_wait& what, bool wait) = 0;
-  /// Which of them asks; null: the function that made them.
-  [[nodiscard]] virtual const void* current() const = 0;
+  /// Pipeline of the process that asks; null: a task, or the function that made them.
+  [[nodiscard]] virtual isthmus_pipeline* pipeline() = 0;
 
  protected:
   ~isthmus_tasks() = default;
@@ -84,8 +187,8 @@ class isthmus_tasks {
 inline isthmus_tasks* isthmus_beside = nullptr;  ///< where there are any
 inline unsigned long long isthmus_moved = 0;     ///< words, by all streams
 inline unsigned long long isthmus_crossed = 0;   ///< of these, between kernels
-/// Words that the pipeline of the loop that runs may hold; none where nobody counts loops.
-inline std::size_t (*isthmus_ahead)() = nullptr;
+/// Stages of the pipeline of the loop that runs.
+inline std::size_t (*isthmus_stages)() = nullptr;
 
 template <class T, int depth = 0>
 class stream;
@@ -112,10 +215,11 @@ class stream<T, 0> {
   /// As it is, without a turn of others.
   [[nodiscard]] bool isthmus_has_one() const {
     T value{};
-    return outside_ != nullptr ? reads(value, isthmus_outside::look) : count_ > 0;
+    return outside_ != nullptr ? reads(value, isthmus_outside::look) : fifo_.count > 0;
   }
 
   [[nodiscard]] bool empty() const {
+    join(fifo_.reader);
     const bool there = isthmus_has_one();
     return !there && !(others_go_on(&has_one_now, false) && isthmus_has_one());
   }
@@ -123,13 +227,14 @@ class stream<T, 0> {
     if (outside_ == nullptr && fifo_.limit == 0) {
       return false;
     }
+    join(fifo_.writer);
     const auto is_full = [this] {
-      return outside_ != nullptr ? !writes(T{}, isthmus_outside::look) : count_ >= fifo_.limit;
+      return outside_ != nullptr ? !writes(T{}, isthmus_outside::look) : !fifo_.has_room();
     };
     return is_full() && !(others_go_on(&has_room_now, false, true) && !is_full());
   }
   [[nodiscard]] std::size_t size() const {
-    return outside_ != nullptr || empty() ? static_cast<std::size_t>(!empty()) : count_;
+    return outside_ != nullptr || empty() ? static_cast<std::size_t>(!empty()) : fifo_.count;
   }
   /// Throws std::runtime_error where it is empty: on a card the kernel would wait for ever.
   T read() {
@@ -148,7 +253,8 @@ class stream<T, 0> {
       }
       return;
     }
-    while (count_ == 0) {
+    join(fifo_.reader);
+    while (!fifo_.can_read()) {
       if (!others_go_on(&has_one_now, true)) {
         throw std::runtime_error("stream '" + fifo_.name + "' is read while it is empty");
       }
@@ -203,15 +309,16 @@ class stream<T, 0> {
  private:
   using word = isthmus_word<T>;
 
-  static bool has_one_now(const void* which) {
-    return static_cast<const stream*>(which)->isthmus_has_one();
+  ISTHMUS_UNCOUNTED static bool has_one_now(const void* which) {
+    const auto& one = *static_cast<const stream*>(which);
+    return one.outside_ != nullptr ? one.isthmus_has_one() : one.fifo_.can_read();
   }
-  static bool has_room_now(const void* which) {
+  ISTHMUS_UNCOUNTED static bool has_room_now(const void* which) {
     const auto& one = *static_cast<const stream*>(which);
     if (one.outside_ != nullptr) {
       return one.writes(T{}, isthmus_outside::look);
     }
-    return one.fifo_.limit == 0 || one.count_ < one.fifo_.limit + one.fifo_.ahead;
+    return one.fifo_.can_write();
   }
   bool others_go_on(bool (*ready)(const void*), bool wait, bool for_room = false) const {
     return isthmus_beside != nullptr &&
@@ -219,43 +326,53 @@ class stream<T, 0> {
                {ready, this, outside_, outside_ == nullptr ? &fifo_ : nullptr, for_room}, wait);
   }
   /// Waits for room where the stream is limited. A task that never waits lets others go on.
-  void make_room() {
+  ISTHMUS_UNCOUNTED void make_room() {
     constexpr std::size_t many = 65536;
-    const bool limited = fifo_.limit != 0;
-    if (isthmus_beside == nullptr || count_ < (limited ? fifo_.limit : many)) {
+    if (isthmus_beside == nullptr) {
       return;
     }
-    if (!limited) {
-      others_go_on(&has_room_now, false, true);
+    if (fifo_.limit == 0) {
+      if (fifo_.count >= many) {
+        others_go_on(&has_room_now, false, true);
+      }
       return;
     }
-    fifo_.ahead = isthmus_ahead == nullptr ? 0 : isthmus_ahead();
-    while (!has_room_now(this) && others_go_on(&has_room_now, true, true)) {
+    join(fifo_.writer);
+    if (fifo_.is_next()) {
+      return;
     }
-    fifo_.most = count_ < fifo_.most ? fifo_.most : count_ + 1;
+    if (fifo_.writer != nullptr) {
+      fifo_.writer->stages = isthmus_stages == nullptr ? 0 : isthmus_stages();
+    }
+    while (!fifo_.can_write() && others_go_on(&has_room_now, true, true)) {
+    }
+  }
+  /// Notes the process that runs as an end of the stream.
+  ISTHMUS_UNCOUNTED void join(isthmus_pipeline*& end) const {
+    if (fifo_.limit != 0 && isthmus_beside != nullptr) {
+      end = isthmus_beside->pipeline();
+    }
   }
   void put(const T& value) {
     ++isthmus_moved;
-    if (count_ == room_) {
+    const std::size_t held = fifo_.count + fifo_.behind;
+    if (held == room_) {
       grow();
     }
-    words_[(first_ + count_) & (room_ - 1)] = value;
-    ++count_;
+    words_[(first_ + held) & (room_ - 1)] = value;
+    fifo_.put();
   }
   void take(T& value) {
     ++isthmus_moved;
-    if (fifo_.limit != 0 && isthmus_beside != nullptr) {
-      fifo_.reader = isthmus_beside->current();
-    }
     value = words_[first_];
     first_ = (first_ + 1) & (room_ - 1);
-    --count_;
+    fifo_.take();
   }
   void grow() {
     constexpr std::size_t least = 16;
     const std::size_t room = room_ == 0 ? least : 2 * room_;
     std::unique_ptr<T[]> words(new T[room]);
-    for (std::size_t n = 0; n < count_; ++n) {
+    for (std::size_t n = 0; n < room_; ++n) {  // all are in use
       words[n] = words_[(first_ + n) & (room_ - 1)];
     }
     words_ = std::move(words);
@@ -293,7 +410,6 @@ class stream<T, 0> {
   std::unique_ptr<T[]> words_;  ///< a ring, of a power of two
   std::size_t room_ = 0;
   std::size_t first_ = 0;
-  std::size_t count_ = 0;
   isthmus_outside* outside_ = nullptr;
 };
 

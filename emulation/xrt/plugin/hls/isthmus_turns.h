@@ -72,7 +72,21 @@ class isthmus_turns {
   /// "split (line 12)"; empty of a task.
   [[nodiscard]] const std::string& process() const { return process_; }
   [[nodiscard]] const isthmus_wait& waits() const { return waits_; }
+  isthmus_pipeline& pipeline() { return pipeline_; }
   static isthmus_tasks& others() { return all(); }
+
+  /// Waits until all words in the pipeline of the process that runs are in their streams.
+  static void empty_pipeline() {
+    isthmus_pipeline* const pipeline = all().pipeline();
+    const auto is_empty = [](const void* what) {
+      isthmus_pipeline& one = **static_cast<isthmus_pipeline* const*>(what);
+      one.advance();
+      return one.held == 0;
+    };
+    while (pipeline != nullptr && !is_empty(&pipeline)) {
+      all().run_until({is_empty, &pipeline}, true);
+    }
+  }
 
  private:
   static constexpr std::size_t stack_bytes = std::size_t{64} << 20U;  // what is touched counts
@@ -83,7 +97,10 @@ class isthmus_turns {
     std::vector<isthmus_turns*> there;
     isthmus_turns* running = nullptr;
 
-    [[nodiscard]] const void* current() const override { return running; }
+    [[nodiscard]] ISTHMUS_UNCOUNTED isthmus_pipeline* pipeline() override {
+      const bool is_process = running != nullptr && !running->process_.empty();
+      return is_process ? &running->pipeline_ : nullptr;
+    }
 
     bool run_until(const isthmus_wait& what, bool wait) override {
       if (running != nullptr) {
@@ -239,6 +256,7 @@ class isthmus_turns {
   bool has_begun_ = false;
   bool is_done_ = false;
   isthmus_wait waits_;
+  isthmus_pipeline pipeline_;
   void* trail_ = nullptr;
   std::exception_ptr failed_;
 };

@@ -29,12 +29,12 @@ def findings(run: Run, summary: Frame | None = None) -> list[Finding]:
 
     rows = summarise(run) if summary is None else summary
     results: list[Finding] = []
-    known = (studies.registry().get(name) for name in studies_in(run))
-    for study in sorted(filter(None, known), key=lambda study: study.place):
+    declared = (studies.registry().get(name) for name in studies_in(run))
+    for study in sorted(filter(None, declared), key=lambda study: study.place):
         make = study.analysis().findings
         if make is not None:
             of_study = list(make(AnalysisContext.of(run, rows, study.name, study.columns)))
-            of_study.sort(key=lambda one: not one.headline)
+            of_study.sort(key=lambda finding: not finding.headline)
             results += of_study
     return _headed_by(list(verdicts(run, rows)), results)
 
@@ -42,12 +42,16 @@ def findings(run: Run, summary: Frame | None = None) -> list[Finding]:
 def _headed_by(first: Sequence[Finding], others: Sequence[Finding]) -> list[Finding]:
     """These before the others of their study, whose last headlines give way."""
     results: list[Finding] = []
-    for study in dict.fromkeys(one.study for one in (*others, *first)):
-        of_study = [one for one in (*first, *others) if one.study == study]
-        most = max(MOST_HEADLINES, sum(one.headline for one in others if one.study == study))
-        headlines = [one for one in of_study if one.headline][:most]
+    for study in dict.fromkeys(finding.study for finding in (*others, *first)):
+        of_study = [finding for finding in (*first, *others) if finding.study == study]
+        most = max(
+            MOST_HEADLINES, sum(finding.headline for finding in others if finding.study == study)
+        )
+        headlines = [finding for finding in of_study if finding.headline][:most]
         results += headlines
         results += [
-            msgspec.structs.replace(one, headline=False) for one in of_study if one not in headlines
+            msgspec.structs.replace(finding, headline=False)
+            for finding in of_study
+            if finding not in headlines
         ]
     return results

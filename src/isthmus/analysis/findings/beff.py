@@ -35,18 +35,22 @@ def findings(context: AnalysisContext) -> Sequence[Finding]:
     Last come messages of two ranks, which are measured on request.
     """
     by_channel, largest = list(_b_eff(context)), list(_largest(context))
-    means = [one for _, one in by_channel]
-    network = [(name, one) for name, one in by_channel if not _without_network(context, one)]
+    means = [finding for _, finding in by_channel]
+    network = [
+        (name, finding) for name, finding in by_channel if not _without_network(context, finding)
+    ]
     gains = list(_better(context, network))
     results = [*means[:1], *gains, *largest[:1], *means[1:], *largest[1:], *_latencies(context)]
     results += _messages(context)
-    head = [one for one in results if not _without_network(context, one)][:MOST_HEADLINES]
+    head = [finding for finding in results if not _without_network(context, finding)][
+        :MOST_HEADLINES
+    ]
     return common.headed(head, results)
 
 
-def _without_network(context: AnalysisContext, one: Finding) -> bool:
+def _without_network(context: AnalysisContext, finding: Finding) -> bool:
     """Whether one rank sent to itself in host memory, so that no network was measured."""
-    rows = context.every[context.every["device"] == one.device]
+    rows = context.every[context.every["device"] == finding.device]
     own_rows = rows[(rows["study"] == context.study) & (rows["ranks"].isin(["", 1]))]
     return not own_rows.empty and bool(own_rows["flags"].str.contains("to_itself").any())
 
@@ -54,8 +58,8 @@ def _without_network(context: AnalysisContext, one: Finding) -> bool:
 def _better(context: AnalysisContext, means: Sequence[tuple[str, Finding]]) -> Iterator[Finding]:
     """Ratio of the fastest channel to the next one of the same devices, where significant."""
     by_device: dict[str, list[tuple[str, Finding]]] = {}
-    for channel, one in means:
-        by_device.setdefault(one.device, []).append((channel, one))
+    for channel, finding in means:
+        by_device.setdefault(finding.device, []).append((channel, finding))
     for ranked in by_device.values():
         if len(ranked) < 2:
             continue
@@ -79,12 +83,12 @@ def _tell(
     context: AnalysisContext, row: Any, template: str, quantity: str, interval: Interval,
     unit: str, values: Mapping[str, str] = MappingProxyType({}), **fields: Any,
 ) -> Finding:  # fmt: skip
-    """See ``common.tell``: with the number of ranks, and ``channel``."""
+    """See ``common.finding_of``: with the number of ranks, and ``channel``."""
     count = int(getattr(row, "ranks", 1) or 1)
     who = f"{common.title(context, row.device)}, {count} rank{'s' if count > 1 else ''}"
-    known = {"channel": str(row.channel), **values}
-    return common.tell(
-        context, row, template, quantity, interval, unit, who=who, values=known, **fields
+    words = {"channel": str(row.channel), **values}
+    return common.finding_of(
+        context, row, template, quantity, interval, unit, who=who, values=words, **fields
     )
 
 
@@ -93,12 +97,14 @@ def _b_eff(context: AnalysisContext) -> Iterator[tuple[str, Finding]]:
     table = beff.b_eff(context).table.sort_values("median_Bps", ascending=False)
     for row in each(table):
         theirs = float(getattr(row, "published_Bps", np.nan))
-        known = np.isfinite(theirs)
-        reference = Reference(kind="published", value=theirs, name="published") if known else None
+        published = np.isfinite(theirs)
+        reference = (
+            Reference(kind="published", value=theirs, name="published") if published else None
+        )
         best = shown(row.b_eff_Bps, "B/s")
         same = best == shown(row.median_Bps, "B/s")
         yield str(row.channel), _tell(
-            context, row, "b_eff_published" if known else "b_eff" if same else "b_eff_best",
+            context, row, "b_eff_published" if published else "b_eff" if same else "b_eff_best",
             "b_eff, channel {channel}", interval_of(row, "median_Bps"), "B/s",
             {"best_rate": best} | ({"share": f"{100 * row.median_Bps / theirs:.1f} %"}),
             reference=reference, remark="" if same else f"best-of rule {best}", evidence="b_eff",

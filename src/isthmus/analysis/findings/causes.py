@@ -130,8 +130,8 @@ def causes_of(
 
 def furthest_below(device: DeviceRecord, best: Sequence[Any]) -> Any | None:
     """The copy that is furthest below every known run of such devices; None where none is."""
-    known = [(row, runs) for row in best if (runs := known_of(device, row))]
-    below = {float(row.bandwidth_Bps) / runs.least: row for row, runs in known}
+    rows_with_runs = [(row, runs) for row in best if (runs := known_of(device, row))]
+    below = {float(row.bandwidth_Bps) / runs.least: row for row, runs in rows_with_runs}
     least = min(below, default=AS_FAST)
     return below[least] if least < AS_FAST else None
 
@@ -151,8 +151,8 @@ def _less(run: Run, device: DeviceRecord, best: Sequence[Any]) -> Iterator[Cause
 
 def as_known(device: DeviceRecord, best: Sequence[Any]) -> bool:
     """Whether each direction is as fast as a known run of a device of this name."""
-    known = [(row, known_of(device, row)) for row in best]
-    return all(runs and row.bandwidth_Bps >= AS_FAST * runs.own for row, runs in known)
+    rows_with_runs = [(row, known_of(device, row)) for row in best]
+    return all(runs and row.bandwidth_Bps >= AS_FAST * runs.own for row, runs in rows_with_runs)
 
 
 def _again(run: Run, device: DeviceRecord) -> Invocation | str:
@@ -227,7 +227,7 @@ def _falling(run: Run, device: DeviceRecord, rows: Frame) -> Iterator[Cause]:
         first = max(steps, key=lambda i: steps[i], default=0)
         few = count - first == 1 and (count > 3 or len(points) < 2)
         if first and not few and steps[first] >= UNSTEADY:
-            point, of = max(zip(points, medians, strict=True), key=lambda one: one[0].bytes)
+            point, of = max(zip(points, medians, strict=True), key=lambda pair: pair[0].bytes)
             early, late = (
                 point.moved_bytes / float(np.median(some)) for some in (of[:first], of[first:])
             )

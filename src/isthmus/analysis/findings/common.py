@@ -50,7 +50,7 @@ def call_for(context: AnalysisContext, address: str, memory: str) -> str:
 
 def device_of(context: AnalysisContext, address: str) -> DeviceRecord | None:
     """The run's record of a device."""
-    return next((one for one in context.run.devices if one.address == address), None)
+    return next((device for device in context.run.devices if device.address == address), None)
 
 
 def simulated(context: AnalysisContext, address: str) -> bool:
@@ -115,8 +115,8 @@ def pick(rows: Frame, label: Any) -> Any:
 
 def at_largest(rows: Frame) -> Any:
     """The row of the largest size whose interval is known, else of the largest size."""
-    known = rows[rows["ci_low_s"].notna()]
-    rows = rows if known.empty else known
+    with_interval = rows[rows["ci_low_s"].notna()]
+    rows = rows if with_interval.empty else with_interval
     return pick(rows, rows["bytes"].idxmax())
 
 
@@ -146,8 +146,8 @@ def at_peak(rows: Frame) -> Any:
 def point_of(row: Any) -> dict[str, Any]:
     """The fields of a finding that identify its point in the run, as far as a row has them."""
     names = ("device", "operation", "memory", "clock")
-    known = {name: str(getattr(row, name, "")) for name in names}
-    return {**known, "bytes": int(getattr(row, "bytes", 0))}
+    columns = {name: str(getattr(row, name, "")) for name in names}
+    return {**columns, "bytes": int(getattr(row, "bytes", 0))}
 
 
 def reach(ratio: Interval) -> float:
@@ -155,12 +155,12 @@ def reach(ratio: Interval) -> float:
     return max(ratio.high, 1 / ratio.low) - 1 if ratio.known and ratio.low > 0 else math.nan
 
 
-def tell(
+def finding_of(
     context: AnalysisContext, row: Any, template: str, quantity: str, interval: Interval | None,
     unit: str = "", *, ways: Mapping[str, str] = MappingProxyType({}), who: str = "",
     values: Mapping[str, str] = MappingProxyType({}), **fields: Any,
 ) -> Finding:  # fmt: skip
-    """A finding on a row, with figures in the templates of its quantity and its sentence.
+    """Returns a finding on a row, with figures in the templates of its quantity and its sentence.
 
     Both templates know ``what`` the row's operation does (``ways``: operations in words), its
     ``size``, the figure as ``time`` or ``rate``, ``who``, by default the device, the ``share`` of
@@ -170,15 +170,15 @@ def tell(
     reference, figure = fields.get("reference"), interval.value if interval else math.nan
     share = fields.setdefault("share", figure / reference.value if reference else None)
     text = shown(figure, unit)
-    known = {
+    words = {
         "what": ways.get(point["operation"], ""), "size": format_size(point["bytes"]),
         "time": text, "rate": text, "who": who or title(context, point["device"]),
         "share": "" if share is None else f"{100 * share:.0f} %",
         "reference": named(reference) if reference else "", **values,
     }  # fmt: skip
-    about = {"subject": known["who"], "sentence": say(template, **known) if template else ""}
+    about = {"subject": words["who"], "sentence": say(template, **words) if template else ""}
     return Finding(
-        study=context.study, quantity=quantity.format(**known), interval=interval, unit=unit,
+        study=context.study, quantity=quantity.format(**words), interval=interval, unit=unit,
         **(about | point | fields),
     )  # fmt: skip
 
@@ -188,5 +188,5 @@ def headed(
 ) -> list[Finding]:
     """``head`` as headlines, at most ``most``, then the other findings."""
     first = head[:most]
-    headlines = [msgspec.structs.replace(one, headline=True) for one in first]
-    return [*headlines, *(one for one in others if one not in first)]
+    headlines = [msgspec.structs.replace(finding, headline=True) for finding in first]
+    return [*headlines, *(finding for finding in others if finding not in first)]

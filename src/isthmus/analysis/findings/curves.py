@@ -20,16 +20,17 @@ from isthmus.statistics.fits import LEAST_SIZES, AlphaBeta
 
 def of_splits(context: AnalysisContext, ways: Mapping[str, str]) -> Iterator[Finding]:
     """The largest part or two of a small copy's time, where its parts are known."""
-    for one in splits(context):
-        first, seconds = one.largest[0]
-        time = shown(one.seconds, "s")
-        parts = " and ".join(f"{shown(of, 's')} {part}" for part, of in one.largest[:2])
-        yield common.tell(
-            context, one.row, "split", f"{{what}}, {{size}}, {first}",
+    for split in splits(context):
+        first, seconds = split.largest[0]
+        time = shown(split.seconds, "s")
+        parts = " and ".join(f"{shown(of, 's')} {part}" for part, of in split.largest[:2])
+        yield common.finding_of(
+            context, split.row, "split", f"{{what}}, {{size}}, {first}",
             Interval(seconds, math.nan, math.nan), "s", ways=ways,
-            who=common.title(context, one.row.device) + ", estimate" * (one.row.clock == "hybrid"),
+            who=common.title(context, split.row.device)
+            + ", estimate" * (split.row.clock == "hybrid"),
             values={"time": time, "parts": parts}, evidence="split", remark=f"of {time}",
-            share=seconds / one.seconds,
+            share=seconds / split.seconds,
         )  # fmt: skip
 
 
@@ -42,14 +43,14 @@ def of_curves(context: AnalysisContext, ways: Mapping[str, str]) -> Iterator[Fin
         row = common.at_largest(rows)
         who = common.who(context, row)
         if not fitted.fits:
-            yield common.tell(
+            yield common.finding_of(
                 context, row, "curve_none", "{what}, time over size", None, ways=ways, who=who,
                 values={"percent": wording.percent(fitted.rms)}, remark="no curve fits",
                 evidence="fits",
             )  # fmt: skip
         for line in fitted.lines if fitted.fits else ():
             small, large = (wording.size(size) for size in (line.smallest, line.largest))
-            yield common.tell(
+            yield common.finding_of(
                 context, row, "", f"{{what}}, start-up time, {small} to {large}", line.alpha, "s",
                 ways=ways, who=who, remark="start-up", evidence="fits", bytes=0,
                 sentence=_curve(ways[operation], line, who, len(fitted.lines)),

@@ -60,34 +60,34 @@ def of_alike(context: AnalysisContext, each: Sequence[Finding]) -> list[Finding]
 
     ``each``: findings on the same quantity, one of each device.
     """
-    of_device = {one.device: one for one in each}
+    of_device = {finding.device: finding for finding in each}
     result: list[Finding] = []
     for devices in kinds(context.run).values():
-        found = [of_device[one.address] for one in devices if one.address in of_device]
-        result += _joined(devices[0].name, [one for one in found if one.interval])
-        result += [one for one in found if not one.interval]
+        of_row = [of_device[finding.address] for finding in devices if finding.address in of_device]
+        result += _joined(devices[0].name, [finding for finding in of_row if finding.interval])
+        result += [finding for finding in of_row if not finding.interval]
     return result
 
 
-def _joined(name: str, found: Sequence[Finding]) -> list[Finding]:
+def _joined(name: str, findings: Sequence[Finding]) -> list[Finding]:
     """One finding on those that agree, and one on each that does not."""
-    values = {one.device: one.interval.value for one in found if one.interval}
+    values = {finding.device: finding.interval.value for finding in findings if finding.interval}
     if len(values) < 2:
-        return list(found)
+        return list(findings)
     middle = statistics.median(values.values())
     named = apart(values)
-    agree = [one for one in found if one.device not in named]
+    agree = [finding for finding in findings if finding.device not in named]
     if len(agree) < 2:
-        return list(found)
-    intervals = [one.interval for one in agree if one.interval]
-    near = min(agree, key=lambda one: abs(values[one.device] - middle))
-    least, most = (choose(values[one.device] for one in agree) for choose in (min, max))
+        return list(findings)
+    intervals = [finding.interval for finding in agree if finding.interval]
+    near = min(agree, key=lambda finding: abs(values[finding.device] - middle))
+    least, most = (choose(values[finding.device] for finding in agree) for choose in (min, max))
     unit = near.unit
     span = shown_range(Interval(middle, least, most), unit)
     common_interval = Interval(
         middle,
-        min(one.low for one in intervals),
-        max(one.high for one in intervals),
+        min(interval.low for interval in intervals),
+        max(interval.high for interval in intervals),
         intervals[0].confidence,
     )
     share = near.reference and middle / near.reference.value
@@ -99,15 +99,15 @@ def _joined(name: str, found: Sequence[Finding]) -> list[Finding]:
         devices=len(agree),
         sentence=f"{len(agree)} x {name}: {near.quantity} {span}.",
     )
-    return [joined, *(one for one in found if one.device in named)]
+    return [joined, *(finding for finding in findings if finding.device in named)]
 
 
 def of_other_apis(context: AnalysisContext, ways: Sequence[str]) -> Iterator[Finding]:
     """A finding for each API that reaches a card beside the card's own API."""
     names = backends.api_names()
-    known = {one.address: one for one in context.run.devices}
+    records = {one.address: one for one in context.run.devices}
     for address, first in beside(context.run).items():
-        device = known[address]
+        device = records[address]
         own = context.rows[context.rows["device"] == first]
         rows = context.rows[context.rows["device"] == device.address]
         rates = [pair for way in ways if (pair := _rates(context, own, rows, way))]
@@ -116,7 +116,7 @@ def of_other_apis(context: AnalysisContext, ways: Sequence[str]) -> Iterator[Fin
             continue
         api = names.get(device.api, device.api)
         subject = f"{api} on {first}"
-        if device.api == known[first].api:  # two runtimes of one API
+        if device.api == records[first].api:  # two runtimes of one API
             api, subject = address, f"{address} against {first}"
         texts = []
         if rates:
@@ -167,4 +167,4 @@ def _latency(context: AnalysisContext, own: Frame, rows: Frame) -> Interval | No
         times.append(
             time_of(next(iter(small.sort_values("median_s").itertuples())), context.confidence)
         )
-    return times[1].minus(times[0]) if all(one.known for one in times) else None
+    return times[1].minus(times[0]) if all(interval.known for interval in times) else None

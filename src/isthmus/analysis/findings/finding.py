@@ -122,8 +122,8 @@ class Finding(msgspec.Struct, frozen=True, kw_only=True):
     @property
     def too_wide(self) -> bool:
         """Whether the interval is so wide that the figure is known to no useful factor."""
-        one = self.interval
-        return one is not None and bool(self.span) and one.high > _WIDE * one.low > 0
+        interval = self.interval
+        return interval is not None and bool(self.span) and interval.high > _WIDE * interval.low > 0
 
     @property
     def percent(self) -> str:

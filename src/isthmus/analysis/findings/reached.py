@@ -52,7 +52,7 @@ def table() -> tuple[Run, ...]:
 
 
 def _row(row: dict[str, str]) -> Run:
-    rates = {one: float(row[one]) * UNITS[row["unit"]] for one in ("write", "read")}
+    rates = {way: float(row[way]) * UNITS[row["unit"]] for way in ("write", "read")}
     link = next(link for link in _LINKS if link.name == row["link"])
     return Run(row["family"], row["name"], link, rates, row["source"])
 

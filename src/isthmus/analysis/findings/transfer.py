@@ -46,29 +46,37 @@ def findings(context: AnalysisContext) -> Sequence[Finding]:
     series = dict(_series(context))
     rates = [_rate(context, rows) for rows in series.values()]
     others_of_card = beside(context.run)
-    contending = [one for one in rates if context.is_reported(one.device)] or rates
-    contending = [one for one in contending if one.device not in others_of_card] or contending
-    latency = [one for one in _latencies(context, series) if one.device not in others_of_card]
+    contending = [finding for finding in rates if context.is_reported(finding.device)] or rates
+    contending = [
+        finding for finding in contending if finding.device not in others_of_card
+    ] or contending
+    latency = [
+        finding for finding in _latencies(context, series) if finding.device not in others_of_card
+    ]
     if latency:  # below ``LARGE`` a rate is little but the latency
-        contending = [one for one in contending if one.bytes >= LARGE]
+        contending = [finding for finding in contending if finding.bytes >= LARGE]
     first = [
-        one
+        finding
         for way in ("write", "read", "bidirectional")
-        for one in of_alike(context, list(_best(contending, way)))
+        for finding in of_alike(context, list(_best(contending, way)))
     ] or sorted(contending, key=_usable, reverse=True)[:2]
     changes = sorted(
         _changes(context, series),
-        key=lambda one: one.device not in {of.device for of in first},
+        key=lambda finding: finding.device not in {of.device for of in first},
     )
-    reported = [one for one in latency if context.is_reported(one.device)] or latency
+    reported = [finding for finding in latency if context.is_reported(finding.device)] or latency
     small = of_alike(context, reported) or reported
     estimates = list(of_apis(context, WAYS))
     others = list(of_other_apis(context, ("write", "read")))
-    both = [one for one in first if one.operation == "bidirectional"]
-    alone = [one for one in first if one not in both]
-    head = [*(one for one in estimates if not one.bytes), *alone, *small[: len(kinds(context.run))]]
+    both = [finding for finding in first if finding.operation == "bidirectional"]
+    alone = [finding for finding in first if finding not in both]
+    head = [
+        *(finding for finding in estimates if not finding.bytes),
+        *alone,
+        *small[: len(kinds(context.run))],
+    ]
     head += [*changes[:1], *others[:1]]
-    most = MOST_HEADLINES * max(len({one.device for one in alone}), 1)
+    most = MOST_HEADLINES * max(len({finding.device for finding in alone}), 1)
     head += both if len(head) < most else []
     rest = [*estimates, *rates, *latency, *changes, *_launches(context), *_peaks(context, series)]
     rest += [*others, *of_splits(context, WAYS), *of_curves(context, WAYS), *_left_out(context)]
@@ -77,16 +85,16 @@ def findings(context: AnalysisContext) -> Sequence[Finding]:
 
 def _best(rates: Sequence[Finding], way: str) -> Iterator[Finding]:
     """The highest rate of an operation on each device."""
-    of_way = [one for one in rates if one.operation == way]
-    for device in dict.fromkeys(one.device for one in of_way):
-        yield max((one for one in of_way if one.device == device), key=_usable)
+    of_way = [finding for finding in rates if finding.operation == way]
+    for device in dict.fromkeys(finding.device for finding in of_way):
+        yield max((finding for finding in of_way if finding.device == device), key=_usable)
 
 
-def _usable(one: Finding) -> tuple[bool, float]:
+def _usable(finding: Finding) -> tuple[bool, float]:
     """Sort key of rates, best last: those below a plateau rank lower."""
     return (
-        one.verdict != "none" or one.bytes >= LARGE,
-        one.interval.value if one.interval else 0.0,
+        finding.verdict != "none" or finding.bytes >= LARGE,
+        finding.interval.value if finding.interval else 0.0,
     )
 
 
@@ -127,7 +135,7 @@ def _rate(context: AnalysisContext, rows: Frame) -> Finding:
         axes = {"operation": str(row.operation), "bytes": f"{smallest}:{largest}"}
         remark, template = "still grows", "rate_grows"
     action = again(context.run, "transfer", [str(row.device)], axes) if axes else None
-    return common.tell(
+    return common.finding_of(
         context, row, template, "{what}, {size}", rate, "B/s",
         ways=WAYS, who=who, subject=named, reference=reference, verdict=verdict,
         remark=remark, evidence="peaks", action=action or "",
@@ -147,7 +155,7 @@ def _latencies(context: AnalysisContext, series: dict[tuple[str, ...], Frame]) -
         best.values(), key=lambda row: (not context.is_reported(row.device), row.median_s)
     )
     for row in order:
-        yield common.tell(
+        yield common.finding_of(
             context, row, "latency", "{what}, {size}", time_of(row, context.confidence), "s",
             ways=WAYS, who=common.who(context, row), remark="latency",
         )  # fmt: skip
@@ -160,9 +168,13 @@ def _has(series: dict[tuple[str, ...], Frame], device: str, operation: str) -> b
 def _changes(context: AnalysisContext, series: dict[tuple[str, ...], Frame]) -> Iterator[Finding]:
     """Possible gains by other memory, mapping or another device; the largest first."""
     changes = [*_memories(context), *_maps(context, series), *_devices(context, series)]
-    changes.sort(key=lambda one: -one.interval.value if one.interval else 0.0)
-    yield from (one for one in changes if one.interval and one.interval.value >= WORTH)
-    yield from (one for one in changes if not one.interval or one.interval.value < WORTH)
+    changes.sort(key=lambda finding: -finding.interval.value if finding.interval else 0.0)
+    yield from (
+        finding for finding in changes if finding.interval and finding.interval.value >= WORTH
+    )
+    yield from (
+        finding for finding in changes if not finding.interval or finding.interval.value < WORTH
+    )
 
 
 _OUTCOMES: dict[str, tuple[str, str]] = {
@@ -205,7 +217,7 @@ def _better(
     }  # fmt: skip
     open_ = common.to_decide(context, *others)
     action = open_ if remark == "not decided" else advice if verdict == "faster" else ""
-    return common.tell(
+    return common.finding_of(
         context, best, template, "{what}, {size}", gain, "1", ways=WAYS, values=values,
         subject=subject, verdict=verdict, remark=remark.format(**values), action=action,
     )  # fmt: skip
@@ -268,7 +280,7 @@ def _maps(context: AnalysisContext, series: dict[tuple[str, ...], Frame]) -> Ite
         if verdict == "faster":
             template = "map_shares" if "zero_copy" in mapped.flags else "map_buffers"
             remark, action = "map buffers", common.backend_of(context, device).map_advice
-        yield common.tell(
+        yield common.finding_of(
             context, mapped, template, "{what}, {size}", gain, "1", ways=WAYS, verdict=verdict,
             subject=f"map over copy, {common.title(context, device)}", remark=remark, action=action,
             values={
@@ -285,8 +297,8 @@ def _devices(context: AnalysisContext, series: dict[tuple[str, ...], Frame]) -> 
         real = not common.simulated(context, device) and context.is_reported(device)
         if operation == "write" and real:
             alike.setdefault((memory, axes, clock), []).append(rows)
-    known = [_same_size(frames) for frames in alike.values() if len(frames) > 1]
-    for alike_rows in sorted(filter(None, known), key=lambda rows: -int(rows[0].bytes))[:1]:
+    same_size = [_same_size(frames) for frames in alike.values() if len(frames) > 1]
+    for alike_rows in sorted(filter(None, same_size), key=lambda rows: -int(rows[0].bytes))[:1]:
         ordered: list[Any] = sorted(alike_rows, key=lambda row: float(row.median_s))
         best, usual = ordered[0], ordered[-1]
         names = [common.title(context, str(row.device)) for row in (best, usual)]
@@ -302,7 +314,7 @@ def _launches(context: AnalysisContext) -> Iterator[Finding]:
     rows = rows[(rows["operation"] == "launch") & rows["median_s"].gt(0)]
     rows = rows[(rows["clock"] != "device") & ~rows["flags"].str.contains("through_emulation")]
     for row in each(rows):
-        yield common.tell(
+        yield common.finding_of(
             context, row, "launch", "start a kernel and wait", time_of(row), "s", ways=WAYS
         )
 
@@ -315,7 +327,7 @@ def _peaks(context: AnalysisContext, series: dict[tuple[str, ...], Frame]) -> It
         if operation not in {"read", "write"} or last.bandwidth_Bps > LOWER * top.bandwidth_Bps:
             continue
         cached = top.bytes <= CACHE_BYTES and top.limit != "link"
-        yield common.tell(
+        yield common.finding_of(
             context, top, "in_cache" if cached else "peak",
             f"{{what}}, peak {'in cache ' if cached else ''}at {{size}}",
             rate_of(top, context.confidence), "B/s", ways=WAYS, who=common.who(context, top),
@@ -333,7 +345,7 @@ def _left_out(context: AnalysisContext) -> Iterator[Finding]:
     for device in rows["device"].unique():
         copies = rows[(rows["device"] == device) & (rows["operation"].isin(["read", "write"]))]
         if common.simulated(context, str(device)) and copies["memory"].nunique() > 1:
-            yield common.tell(
+            yield common.finding_of(
                 context,
                 Row(device=device),
                 "model_memory",
@@ -378,7 +390,7 @@ def _of_share(
         if ratio.known else "one process only",
         "percent": wording.percent(common.reach(ratio)),
     }  # fmt: skip
-    return common.tell(
+    return common.finding_of(
         context, share, template if ratio.known else "api_share", what, ratio, "1", values=values,
         subject=f"{less} over {more}, {ways[share.operation]}", verdict=verdict, remark="hybrid",
         evidence="api_shares", bytes=size, clock="hybrid",

@@ -191,7 +191,7 @@ def _unchecked(run: Run, rows: Frame) -> Iterator[Cause]:
 
 def _told(kind: CauseKind, rows: Frame) -> Iterator[Cause]:
     """A cause that these rows show, if there are any."""
-    operations = [str(one) for one in rows["operation"].unique()]
+    operations = [str(operation) for operation in rows["operation"].unique()]
     named = ",".join(operations)
     if len(rows):
         yield Cause(
@@ -201,16 +201,19 @@ def _told(kind: CauseKind, rows: Frame) -> Iterator[Cause]:
 
 
 def _finding(
-    device: DeviceRecord, verdict: Verdict, found: Sequence[Cause],
+    device: DeviceRecord, verdict: Verdict, device_causes: Sequence[Cause],
     low: Any = None, full: Any | None = None, lesser: str = "",
 ) -> Finding:  # fmt: skip
     """The finding; ``lesser``: the trained link, where the card can have more."""
     share = "" if low is None else wording.percent(low.limit_share)
-    values = {"who": device.address, "causes": ", ".join(one.name for one in found[: causes.MOST])}
-    values["how"] = "; isthmus doctor" if any(one.check for one in found) else ""
+    values = {
+        "who": device.address,
+        "causes": ", ".join(cause.name for cause in device_causes[: causes.MOST]),
+    }
+    values["how"] = "; isthmus doctor" if any(cause.check for cause in device_causes) else ""
     values["lesser"] = f"; {lesser}" if lesser else ""
     kind: str = {"unknown": "open", "below": "below_link"}.get(verdict, verdict)
-    kinds = {one.kind for one in found}
+    kinds = {cause.kind for cause in device_causes}
     runs = None if low is None else known_of(device, low)
     if runs:
         values |= {"rate": shown(low.bandwidth_Bps, "B/s"), "operation": str(low.operation)}
@@ -222,7 +225,7 @@ def _finding(
         kind, values["share"] = "open_user", share
     elif verdict == "normal" and full is None and low.limit_share < FAIR:
         kind = "normal_known"
-    elif verdict == "below" and (low is None or low.limit_share >= GOOD) and found[0].check:
+    elif verdict == "below" and (low is None or low.limit_share >= GOOD) and device_causes[0].check:
         kind = "lesser_link"
     elif verdict == "normal" and full is not None and low.limit_share < FAIR:
         kind = "normal_link"
@@ -233,17 +236,17 @@ def _finding(
     elif verdict == "normal":
         assumed = limits.assumed(device)
         values |= {"share": share, "assumed": f", {assumed} assumed" if assumed else ""}
-        if found:
+        if device_causes:
             kind = "normal_best"
-            values |= {"best": str(low.memory), "usual": found[0].of}
-    first = found[0] if found else None
+            values |= {"best": str(low.memory), "usual": device_causes[0].of}
+    first = device_causes[0] if device_causes else None
     action = first.command if first and isinstance(first.command, Invocation) else ""
     if first and first.check and is_address(device.address):
         action = invocation("doctor", device.address)
     return Finding(
         study="", subject=device.address, quantity="use of the link", interval=None,
         unit="", verdict=verdict, share=None if low is None else float(low.limit_share),
-        reference=None if low is None else reference_of(low), causes=list(found),
+        reference=None if low is None else reference_of(low), causes=list(device_causes),
         remark=first.name if first else verdict, sentence=say(kind, **values),
         action=action,
         device=device.address,

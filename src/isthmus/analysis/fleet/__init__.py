@@ -58,8 +58,8 @@ def inspect(
     """
     wanted = list(expected)
     now = read(runs, ages)
-    before = [one for one in read(baseline or ()) if not one.machine.unreadable]
-    names = same_hosts((one.machine.name for one in (*now, *before)), wanted)
+    before = [run for run in read(baseline or ()) if not run.machine.unreadable]
+    names = same_hosts((run.machine.name for run in (*now, *before)), wanted)
     after, old = gather(now, names), gather(before, names)
     judging = Judging(after, old, least)
     shifts, why, decided = _shifts(judging, old if baseline is not None else None)
@@ -72,7 +72,7 @@ def inspect(
     return Fleet(
         nodes, kinds, judging.quantities, shifts, why, least, decided,
         None if baseline is None else own,
-        sum(one.machine.unreadable for one in now),
+        sum(run.machine.unreadable for run in now),
     )  # fmt: skip
 
 
@@ -108,7 +108,7 @@ def _shifts(judging: Judging, before: Reading | None) -> tuple[list[Outlier], st
         change = interval(confidence)
         fewest = min(fewest, count)
         slower = sum(log > math.log1p(judging.least) for log in logs)
-        one = outlier(
+        moved = outlier(
             "", rows.iloc[0], float(rows["log"].median()), change.value, "base",
             (slower, len(logs)),
         )  # fmt: skip
@@ -118,10 +118,10 @@ def _shifts(judging: Judging, before: Reading | None) -> tuple[list[Outlier], st
             and judge(interval(_WITHIN).exponential(), judging.least) == "same"
         ):
             verdict = "same"
-        judged.append((one, one.sizes, verdict))
+        judged.append((moved, moved.sizes, verdict))
         if verdict == "slower":
-            found.append(one)
-    found.sort(key=lambda one: -(one.ratio or 0.0))
+            found.append(moved)
+    found.sort(key=lambda moved: -(moved.ratio or 0.0))
     few = "" if fewest > 1 else "it takes two machines of a kind on each side"
     return found, few, coverage(judged)
 

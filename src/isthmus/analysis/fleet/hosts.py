@@ -41,13 +41,13 @@ def apart(
     A difference counts if it exceeds ``least`` and if the share of healthy fleets that show it by
     chance is at most ``false_alarms``.
     """
-    known = {m.name: _means(m) for m in machines if m.hosts}
-    known = {name: logs for name, logs in known.items() if logs}
+    means = {m.name: _means(m) for m in machines if m.hosts}
+    means = {name: logs for name, logs in means.items() if logs}
     slow: dict[str, list[HostSpeed]] = {}
     fast: set[str] = set()
-    names = list(known)
-    for i, reference in enumerate(REFERENCES) if len(known) >= FEWEST else ():
-        logs = [known[name][i] for name in names]
+    names = list(means)
+    for i, reference in enumerate(REFERENCES) if len(means) >= FEWEST else ():
+        logs = [means[name][i] for name in names]
         found = above(logs, false_alarms / len(REFERENCES))
         for place in found.places:
             if logs[place] - found.usual > math.log1p(least):
@@ -56,14 +56,14 @@ def apart(
         low = above([-log for log in logs], false_alarms / len(REFERENCES))
         fast |= {names[p] for p in low.places if -logs[p] - low.usual > math.log1p(least)}
     for speeds in slow.values():
-        speeds.sort(key=lambda one: -one.ratio)
+        speeds.sort(key=lambda speed: -speed.ratio)
     return slow, fast
 
 
 def usual(machines: Sequence[Machine]) -> list[float]:
     """Median of each reference's logarithm over machines; empty where none has them."""
-    known = [logs for one in machines if (logs := _means(one))]
-    return np.median(known, axis=0).tolist() if known else []
+    means = [logs for machine in machines if (logs := _means(machine))]
+    return np.median(means, axis=0).tolist() if means else []
 
 
 def ratios(machine: Machine, of_kind: Sequence[float]) -> list[HostSpeed]:
@@ -75,8 +75,8 @@ def ratios(machine: Machine, of_kind: Sequence[float]) -> list[HostSpeed]:
 
 def _means(machine: Machine) -> list[float]:
     """Mean logarithm of each reference over the processes of all runs; empty without readings."""
-    known = [logs for run in machine.hosts for logs in readings(run).values()]
-    return np.mean(known, axis=0).tolist() if known else []
+    logs_of_runs = [logs for run in machine.hosts for logs in readings(run).values()]
+    return np.mean(logs_of_runs, axis=0).tolist() if logs_of_runs else []
 
 
 def explained(

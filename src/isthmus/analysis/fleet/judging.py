@@ -74,12 +74,12 @@ class Judging:
         usual: Counter[str] = Counter()
         for (_, of), count in has.items():
             usual[of] = max(usual[of], count)
-        known = set(zip(self._judged["node"], self._judged["kind"], strict=True))
+        machines_judged = set(zip(self._judged["node"], self._judged["kind"], strict=True))
         figures_of = _by_node(self.scores, "like", self._usual("like"))
         base_of = _by_node(self.own, "base", None)
         return [
             self._node(
-                machine, judged=key in known, lacks=usual[key[1]] - has[key],
+                machine, judged=key in machines_judged, lacks=usual[key[1]] - has[key],
                 own=figures_of.get(key, []), base=base_of.get(key, []),
             )
             for key, machine in sorted(self._now.machines.items())
@@ -160,9 +160,9 @@ class Judging:
     def _common_facts(self) -> set[tuple[str, str, str]]:
         """Kind, device and check of findings that half of the machines of a kind have."""
         counts = Counter(
-            (m.kind, *one)
+            (m.kind, *device_and_check)
             for m in self._now.machines.values()
-            for one in {(fact.device, fact.check) for fact in m.facts}
+            for device_and_check in {(fact.device, fact.check) for fact in m.facts}
         )
         return {key for key, n in counts.items() if 2 * n >= max(len(self._kinds[key[0]]), 3)}
 
@@ -279,14 +279,14 @@ def outlier(
     )  # fmt: skip
 
 
-def _rank(one: Outlier) -> float:
+def _rank(deviation: Outlier) -> float:
     """The key that sorts the largest ratio first."""
-    return -(one.ratio or 0.0)
+    return -(deviation.ratio or 0.0)
 
 
-def _alone(one: Outlier) -> Outlier:
+def _alone(deviation: Outlier) -> Outlier:
     """The quantity without a ratio: too few machines are of its kind."""
-    values: dict[str, Any] = {**vars(one), "ratio": None}
+    values: dict[str, Any] = {**vars(deviation), "ratio": None}
     return Outlier(**values)
 
 

@@ -102,9 +102,9 @@ def gather(runs: Sequence[OneRun], names: Mapping[str, str]) -> Reading:
     """The runs by machine; ``names``: the shown name of each host."""
     machines: dict[tuple[str, str], Machine] = {}
     rows: list[tuple[object, ...]] = []
-    count = [one.machine for one in runs if not one.machine.dated]
-    known_now = {names[one.name] for one in count if not one.unreadable}
-    unreadable = {names[one.name] for one in count if one.unreadable}
+    count = [run.machine for run in runs if not run.machine.dated]
+    known_now = {names[machine.name] for machine in count if not machine.unreadable}
+    unreadable = {names[machine.name] for machine in count if machine.unreadable}
     for own, of_run in runs:
         name = names[own.name]
         if (own.dated or own.unreadable) and name in known_now:

@@ -84,22 +84,22 @@ class Fleet(NamedTuple):
 
     def of(self, state: State) -> list[Node]:
         """Machines in this state, the worst first."""
-        found = [node for node in self.nodes if node.state == state]
-        return sorted(found, key=lambda n: -max((o.ratio or 0.0 for o in n.outliers), default=0.0))
+        nodes = [node for node in self.nodes if node.state == state]
+        return sorted(nodes, key=lambda n: -max((o.ratio or 0.0 for o in n.outliers), default=0.0))
 
     @property
     def group(self) -> tuple[int, int] | None:
         """Numbers of slow machines and of the others, if the slow ones are a group; else None."""
         kinds = {n.kind for n in self.nodes if any(o.against == "like" for o in n.outliers)}
         judged = [n for n in self.nodes if n.kind in kinds and n.figures]
-        slow = sum(any(one.against == "like" for one in n.outliers) for n in judged)
+        slow = sum(any(outlier.against == "like" for outlier in n.outliers) for n in judged)
         several = slow >= max(LEAST_GROUP, GROUP_SHARE * len(judged))
         return (slow, len(judged) - slow) if several else None
 
     @property
     def open(self) -> list[Coverage]:
         """Kinds of quantities of which nothing is decided against the baseline."""
-        return [one for one in self.coverage if not one.decided]
+        return [quantity for quantity in self.coverage if not quantity.decided]
 
     @property
     def outcome(self) -> Outcome:

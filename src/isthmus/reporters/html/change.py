@@ -51,22 +51,22 @@ def changed(sources: Sequence[Source]) -> Changed | str:
     rows = [*certain, *result.of("undecided"), *result.of("same")]
     return Changed(
         [*comparison.verdict(result), *comparison.remarks(result)],
-        [_tile(one) for one in certain[:MOST_HEADLINES]],
+        [_tile(change) for change in certain[:MOST_HEADLINES]],
         _rows("Each series", rows),
         [*_environment(result), _rows("Every point", result.points)],
     )
 
 
-def _tile(one: Change) -> Tile:
-    value, interval = comparison.percents(one)
+def _tile(change: Change) -> Tile:
+    value, interval = comparison.percents(change)
     return {
-        "what": comparison.what(one),
-        "of": one.device,
+        "what": comparison.what(change),
+        "of": change.device,
         "value": value,
         "unit": "% time",
         "certainty": interval,
         "share": None,
-        "remark": f"{one.verdict}: {comparison.values(one)}",
+        "remark": f"{change.verdict}: {comparison.values(change)}",
     }
 
 
@@ -83,9 +83,10 @@ def _rows(title: str, changes: Sequence[Change]) -> Folded:
 def _environment(result: Comparison) -> list[Folded]:
     """What differs, those facts first that may explain a change."""
     cells = [
-        [one.of, one.name, *(shortened(text, _LONGEST) for text in (one.before, one.after)),
-         "may explain it" if one.explains else ""]
-        for one in result.differences
+        [difference.of, difference.name,
+         *(shortened(text, _LONGEST) for text in (difference.before, difference.after)),
+         "may explain it" if difference.explains else ""]
+        for difference in result.differences
     ]  # fmt: skip
     headings = ["of", "fact", result.base.name, result.new.name, ""]
     grid = Table(headings, cells, [False] * len(headings))

@@ -170,11 +170,11 @@ def specification(
     left, right = sides
     tables: dict[str, pd.DataFrame] = {}  # several layers may show one
 
-    def of_table(one: Options) -> Options:
-        name = next((name for name, rows in tables.items() if rows is one["data"]), None)
+    def of_table(options: Options) -> Options:
+        name = next((name for name, rows in tables.items() if rows is options["data"]), None)
         name = name or f"rows{len(tables)}"
-        tables[name] = one["data"]
-        return {**one, "data": {"name": name}}
+        tables[name] = options["data"]
+        return {**options, "data": {"name": name}}
 
     return {
         "layer": [of_table(one) for one in layers],

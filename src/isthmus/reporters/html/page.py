@@ -126,8 +126,8 @@ def _apart(names: Sequence[str]) -> list[str]:
 
 def _in_order(sources: Sequence[Source]) -> list[str]:
     held = {name for source in sources for name in studies_in(source.run)}
-    known = [study.name for study in studies.in_order() if study.name in held]
-    return [*known, *sorted(held.difference(known))]
+    names = [study.name for study in studies.in_order() if study.name in held]
+    return [*names, *sorted(held.difference(names))]
 
 
 def _render(
@@ -136,7 +136,9 @@ def _render(
     hosts: Mapping[int, Figure],
     renderer: Renderer,
 ) -> str:
-    results = [(source, one) for source in sources for one in findings(source.run, source.summary)]
+    results = [
+        (source, finding) for source in sources for finding in findings(source.run, source.summary)
+    ]
     rank = {name: i for i, name in enumerate(_in_order(sources))}
     results.sort(key=lambda pair: (not pair[1].headline, rank[pair[1].study]))
     change = changed(sources)
@@ -150,18 +152,22 @@ def _render(
         machine=_machine(sources),
         stands_in=_no_accelerator(sources) if none else "",
         states=list(_states(sources)),
-        verdict=known.sentences[0] if known else main_sentence([one for _, one in results]),
+        verdict=known.sentences[0] if known else main_sentence([finding for _, finding in results]),
         tiles=(known and known.tiles) or _tiles(results),
         change=known,
         not_compared=change if isinstance(change, str) else "",
         first=renderer.drawing(first, first=True) if first else None,
         advice=_advice(results),
-        unexplained=[one.subject for _, one in results if one.verdict == "poor" and not one.action],
+        unexplained=[
+            finding.subject
+            for _, finding in results
+            if finding.verdict == "poor" and not finding.action
+        ],
         imported=any(source.run.origin for source in sources),
         missing=[
             text
             for source in sources
-            for text in _missing(source, [one for of, one in results if of is source])
+            for text in _missing(source, [finding for of, finding in results if of is source])
         ],
         most_listed=_MOST_LISTED,
         studies=[
@@ -237,8 +243,8 @@ def _state(sources: Sequence[Source]) -> Iterator[str]:
     if all(run.finished for run in runs):
         took = sum(run.took_s for run in runs)
         many = f"{len(runs)} runs, " if len(runs) > 1 else ""
-        points, known = sum(len(run.points) for run in runs), sum(map(measured_points, runs))
-        of = "" if known == points else f"{known:,} of "
+        points, measured = sum(len(run.points) for run in runs), sum(map(measured_points, runs))
+        of = "" if measured == points else f"{measured:,} of "
         yield f"{many}{of}{points:,} points in {format_seconds(took)}"
     yield "quick" if any(run.settings.quick for run in runs) else ""
     yield from dict.fromkeys(_ENDINGS.get(run.status, "") for run in runs)
@@ -264,30 +270,30 @@ def _share(finding: Finding) -> str:
 def _tiles(results: Sequence[tuple[Source, Finding]]) -> Sequence[Tile]:
     """Headlines with a figure: of each run by turns, of the first study, then of others."""
     of_runs: dict[str, list[tuple[Source, Finding]]] = {}
-    for source, one in results:
-        if one.headline and one.figure and one.verdict != "undecided":
-            of_runs.setdefault(source.name, []).append((source, one))
+    for source, finding in results:
+        if finding.headline and finding.figure and finding.verdict != "undecided":
+            of_runs.setdefault(source.name, []).append((source, finding))
     by_turns = chain.from_iterable(zip_longest(*of_runs.values()))
     return [
         {
-            "what": one.quantity,
-            "of": _subject(source, one),
-            "value": one.amount.number,
-            "unit": one.amount.unit,
-            "certainty": one.certainty,
-            "share": one.share,
-            "remark": _share(one) or one.remark,
+            "what": finding.quantity,
+            "of": _subject(source, finding),
+            "value": finding.amount.number,
+            "unit": finding.amount.unit,
+            "certainty": finding.certainty,
+            "share": finding.share,
+            "remark": _share(finding) or finding.remark,
         }
-        for source, one in list(filter(None, by_turns))[:MOST_HEADLINES]
+        for source, finding in list(filter(None, by_turns))[:MOST_HEADLINES]
     ]
 
 
 def _advice(results: Sequence[tuple[Source, Finding]]) -> list[tuple[str, str]]:
     """Advice: a sentence, and the call or command, each only once."""
     actions: dict[str, str] = {}
-    for _, one in results:
-        if one.action:
-            actions.setdefault(str(one.action), one.sentence)
+    for _, finding in results:
+        if finding.action:
+            actions.setdefault(str(finding.action), finding.sentence)
     return [(sentence, action) for action, sentence in actions.items()][:_MOST_LISTED]
 
 
@@ -312,21 +318,21 @@ def _study(
     first: Figure | None,
     renderer: Renderer,
 ) -> _Study:
-    of_study = [(source, one) for source, one in results if one.study == name]
-    known = studies.registry().get(name)
+    of_study = [(source, finding) for source, finding in results if finding.study == name]
+    declared = studies.registry().get(name)
     rows = [
-        [one.quantity, _subject(source, one), one.figure, one.span,
-         _share(one), one.remark]
-        for source, one in of_study
+        [finding.quantity, _subject(source, finding), finding.figure, finding.span,
+         _share(finding), finding.remark]
+        for source, finding in of_study
     ]  # fmt: skip
     return _Study(
         name,
-        (known and known.title) or name,
-        known.question if known else "",
+        (declared and declared.title) or name,
+        declared.question if declared else "",
         [
-            f"{source.name}: {one.sentence}" if source.several else one.sentence
-            for source, one in of_study
-            if one.headline
+            f"{source.name}: {finding.sentence}" if source.several else finding.sentence
+            for source, finding in of_study
+            if finding.headline
         ],
         # What stands alone on the first screen is not repeated.
         [renderer.drawing(figure) for figure in plots if figure is not first or figure.panels > 1],

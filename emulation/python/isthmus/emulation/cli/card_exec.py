@@ -16,7 +16,7 @@ from isthmus.output import tell, warn
 
 if TYPE_CHECKING:
     from isthmus.boards import Board
-    from isthmus.emulation.bounds import Region
+    from isthmus.emulation.region import Region
     from isthmus.emulation.session import ClockKind, Session
 
 _Trace = Annotated[Path | None, typer.Option(help="write a timeline that ui.perfetto.dev opens")]
@@ -110,7 +110,7 @@ def _run(
     ``options`` are the options that change how the program runs.
     """
     from isthmus.boards import named
-    from isthmus.emulation import account, bounds, execution, gates, last_call
+    from isthmus.emulation import account, bounds, execution, gates, last_call, region
     from isthmus.emulation.trace import timeline
 
     began = time.monotonic()
@@ -131,7 +131,7 @@ def _run(
         warn(failure)
     written = True
     if wanted.trace is not None:
-        facts = {"boards": ", ".join(boards), "bounds": bounds.plain(found)}
+        facts = {"boards": ", ".join(boards), "bounds": region.plain(found)}
         written = _write(wanted.trace, timeline(session.events, facts))
     if wanted.junit is not None:
         report = gates.as_junit(command, code, failures, told, wall_s)

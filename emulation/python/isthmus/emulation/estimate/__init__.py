@@ -13,6 +13,7 @@ from typing import NamedTuple
 from isthmus.emulation.estimate import libclang, reader, rewriter, rules, table
 from isthmus.emulation.estimate.arrays import NotReadError
 from isthmus.emulation.estimate.preprocessed import Preprocessed
+from isthmus.xclbin.kinds import DATA_MHZ
 
 _MACRO = re.compile(r"^#define (\w+) \(?(\d+)\)?$", re.MULTILINE)
 
@@ -21,7 +22,7 @@ class Counted(NamedTuple):
     """A kernel's preprocessed source with counters of its loops and their costs."""
 
     text: bytes | None
-    note: str
+    why: str
     """Why there is none, for the user; else empty."""
 
 
@@ -36,8 +37,8 @@ def counted(
         name: Function of the kernel.
         macros: Definitions of macros (``g++ -dM``), which pragmas may name.
         ours: Folder of Isthmus's own headers, which are not the kernel's code.
-        clock_mhz: Clock that operators are scheduled for. None: nothing is estimated, and
-            processes of DATAFLOW regions run beside each other all the same.
+        clock_mhz: Clock that operators are scheduled for. None: the estimate is not the kernel's
+            time, but tells the stages of pipelines to the streams of DATAFLOW regions.
         in_opencl: Whether each work-item is a call of the function.
         kernel_flow: Whether arguments without INTERFACE lie in memory; in the vendor's IP flow
             they lie in a RAM.
@@ -45,7 +46,7 @@ def counted(
     """
     clang = libclang.cindex()
     if clang is None:
-        return Counted(None, f"kernel {name}: computing not modelled; {libclang.INSTALL}")
+        return Counted(None, f"no libclang 18 or later is here: {libclang.INSTALL}")
     source = Preprocessed(path.read_bytes(), ours)
     constants = {found[1]: int(found[2]) for found in _MACRO.finditer(macros)}
     try:
@@ -54,13 +55,12 @@ def counted(
             kernel_flow=kernel_flow, constants=constants, in_opencl=in_opencl,
         )  # fmt: skip
     except NotReadError as error:
-        return Counted(None, f"kernel {name}: not estimated, {error}")
+        return Counted(None, str(error))
     if found is None:
-        return Counted(None, f"kernel {name}: not estimated, libclang finds no such function")
-    if clock_mhz is None:
-        return Counted(rewriter.counted(source.text, (), found.regions) + table.NONE.encode(), "")
-    estimate = rules.estimate(found.code, clock_mhz)
+        return Counted(None, "libclang finds no such function")
+    estimate = rules.estimate(found.code, clock_mhz or DATA_MHZ)
     numbers = {cost.number for cost in estimate.costs}
     counters = [one for one in found.counters if one.number in numbers]
     text = rewriter.counted(source.text, counters, found.regions)
-    return Counted(text + table.of(estimate).encode(), "")
+    definition = table.of(estimate, is_time=clock_mhz is not None)
+    return Counted(text + definition.encode(), "")

@@ -5,8 +5,8 @@ from __future__ import annotations
 import ctypes
 from typing import Any
 
-INSTALL = "pip install 'isthmus[estimate]' (libclang) estimates how long kernels compute"
-"""What to do where it is missing."""
+INSTALL = "pip install 'isthmus[estimate]'"
+"""Command that brings it."""
 _INTEGER = 1
 """``CXEval_Int``."""
 BINARY = (

@@ -71,6 +71,10 @@ _INSTANCES: Final = {"add": "add", "subtract": "sub", "multiply": "mul", "divide
 _OF_NUMBER: Final[dict[Number, str]] = {"half": "h", "float": "f", "double": "d"}
 
 
+REDUCTIONS: Final = frozenset({"floating-point sum", "floating-point product"})
+"""Operators, as ``text`` names them, whose order a kernel may change: partial sums."""
+
+
 class Latency(NamedTuple):
     """Time from operands to result."""
 

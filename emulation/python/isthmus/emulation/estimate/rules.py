@@ -78,6 +78,9 @@ class _Pipeline(NamedTuple):
     why: str
     ahead: int
     """Words that the pipeline holds at most."""
+    partial_sums: int = 0
+    spared: float = 0.0
+    """As a ``Cost`` has them."""
 
 
 class _Rules:
@@ -107,7 +110,7 @@ class _Rules:
 
     def _note(
         self, number: int, line: int, iteration: Span, entry: Span, why: str, *,
-        is_pipelined: bool = False, ahead: float = 0,
+        found: _Pipeline | None = None, is_pipelined: bool = False, ahead: float = 0,
     ) -> None:  # fmt: skip
         """Keeps a loop's cost; a loop reached in several ways keeps the range of all its costs."""
         before = self._costs.get(number)
@@ -117,7 +120,10 @@ class _Rules:
             why = why or before.why
             ahead = max(ahead, before.ahead)
         words = math.ceil(ahead)
-        self._costs[number] = Cost(number, line, iteration, entry, why, is_pipelined, words)
+        sums = (found.partial_sums, found.spared) if found else (0, 0.0)
+        self._costs[number] = Cost(
+            number, line, iteration, entry, why, is_pipelined, *sums, ahead=words
+        )
 
     # Code that is not pipelined
 
@@ -310,7 +316,14 @@ class _Rules:
         entry = _NONE if rewinds else _spread(found)
         each = Span(found.interval.least / factor, found.interval.most / factor)
         self._note(
-            loop.number, loop.line, each, entry, found.why, is_pipelined=True, ahead=found.ahead
+            loop.number,
+            loop.line,
+            each,
+            entry,
+            found.why,
+            found=found,
+            is_pipelined=True,
+            ahead=found.ahead,
         )
         return found
 
@@ -325,12 +338,14 @@ class _Rules:
         result = self._scheduler.run(body, variables, names, has_rams=has_rams)
         fast = frozenset(variables[-1:])
         reasons: list[tuple[Span, str]] = [(Span(wanted, wanted), "as its pragma says")]
-        for cycles, slowest in result.carried.values():
-            needs = max(1, whole(cycles))
-            reasons.append((Span(needs, needs), slowest))
+        for path in result.carried.values():
+            needs = max(1, whole(path.cycles))
+            reasons.append((Span(needs, needs), path.slowest))
+        sums = [n for n, path in enumerate(result.carried.values(), 1) if path.adds_up]
         reasons.append(self._ports(result, fast))
         reasons += self._through_memory(result, variables)
         reasons += [(Span(turns, turns), why) for turns, why in self._turns(result)]
+        rest = max(span.most for n, (span, _) in enumerate(reasons) if n not in sums)
         interval = Span(
             max(1, *(span.least for span, _ in reasons)),
             max(1, *(span.most for span, _ in reasons)),
@@ -347,7 +362,10 @@ class _Rules:
                 cost, iteration=Span(0, cost.iteration.most), entry=Span(0, cost.entry.most)
             )
         deep = _scheduled(depth) + requests
-        return _Pipeline(interval, deep, text, depth + 1 + behind)
+        ahead = depth + 1 + behind
+        if most.most == rest:
+            return _Pipeline(interval, deep, text, ahead)
+        return _Pipeline(interval, deep, text, ahead, int(most.most), 1 - rest / most.most)
 
     # What bounds II
 

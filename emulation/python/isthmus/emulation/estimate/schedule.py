@@ -50,6 +50,12 @@ class Path:
     """The slowest operator, in words."""
     stages: float = 0.0
 
+    @property
+    def adds_up(self) -> bool:
+        """Whether the chain is one floating-point sum or product: partial sums shorten it."""
+        alone = self.cycles <= self.stages + _ROUNDING
+        return alone and self.slowest in operators.REDUCTIONS
+
 
 @dataclass(frozen=True)
 class Value:
@@ -84,8 +90,8 @@ class Result:
 
     end: float = 0.0
     accesses: list[Access] = field(default_factory=list)
-    carried: dict[str, tuple[float, str]] = field(default_factory=dict)
-    """Cycles and the slowest operator, by variables that need their old value."""
+    carried: dict[str, Path] = field(default_factory=dict)
+    """Chains of operators, by variables that need their old value."""
     unknown: list[Loop] = field(default_factory=list)
     """Inner loops whose number of iterations is no constant."""
     uses: Counter[str] = field(default_factory=Counter)
@@ -127,8 +133,7 @@ class Scheduler:
         result.end = max(result.end, *(v.ready for v in scope.values.values()), 0.0)
         for name, value in scope.values.items():
             if name in value.paths and name not in scope.loops | scope.declared:
-                path = value.paths[name]
-                result.carried[name] = (max(path.cycles, 0.0), path.slowest)
+                result.carried[name] = value.paths[name]
         return result
 
     def storage(self, array: str) -> Storage:

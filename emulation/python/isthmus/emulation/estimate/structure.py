@@ -220,6 +220,10 @@ class Cost(msgspec.Struct, frozen=True):
     why: str
     """``II 7: floating-point sum``; empty where nothing bounds it."""
     is_pipelined: bool = False
+    partial_sums: int = 0
+    """So many partial sums give the loop a shorter II; 0: they do not."""
+    spared: float = 0.0
+    """Share of an iteration's cycles that they spare."""
     ahead: int = 0
     """Words on the way to a stream that its pipeline, or its process, holds at most."""
 

@@ -4,11 +4,16 @@ from __future__ import annotations
 
 from isthmus.emulation.estimate.structure import Cost, Estimate
 
-NONE = "\nextern const isthmus_estimated_type isthmus_estimated = {nullptr, 0};\n"
+NONE = "\nextern const isthmus_estimated_type isthmus_estimated = {nullptr, 0, false};\n"
 """Of a kernel that nobody has estimated."""
+UNCHECKED = (
+    'extern "C" __attribute__((visibility("default")))\n'
+    "const bool isthmus_depths_unchecked = true;\n"
+)
+"""Of a kernel with DATAFLOW regions whose processes run one after the other."""
 
 
-def of(estimate: Estimate) -> str:
+def of(estimate: Estimate, *, is_time: bool) -> str:
     """A definition of ``isthmus_estimated``, in the words of ``isthmus/card/loop_counts.hpp``."""
     costs = {cost.number: cost for cost in estimate.costs}
     rows, lists = [], []
@@ -26,14 +31,15 @@ def of(estimate: Estimate) -> str:
     return "\n".join([
         "", *lists, "static constexpr isthmus_loop_cost isthmus_loop_costs[] = {", *rows, "};",
         "extern const isthmus_estimated_type isthmus_estimated = "
-        f"{{isthmus_loop_costs, {len(rows)}}};", "",
+        f"{{isthmus_loop_costs, {len(rows)}, {str(is_time).lower()}}};", "",
     ])  # fmt: skip
 
 
 def _row(cost: Cost | None) -> str:
     if cost is None:
-        return '0, 0, 0, 0, 0, ""'
+        return '0, 0, 0, 0, 0, "", 0, 0'
     numbers = (
         cost.iteration.least, cost.iteration.most, cost.entry.least, cost.entry.most
     )  # fmt: skip
-    return f'{cost.line}, {", ".join(map(repr, map(float, numbers)))}, "{cost.why}"'
+    sums = f"{cost.partial_sums}, {cost.spared!r}"
+    return f'{cost.line}, {", ".join(map(repr, map(float, numbers)))}, "{cost.why}", {sums}'

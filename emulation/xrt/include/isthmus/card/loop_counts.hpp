@@ -17,7 +17,9 @@ struct isthmus_loop_cost {
   unsigned line;  ///< 0: a counter without a cost
   double iteration_least, iteration_most;
   double entry_least, entry_most;
-  const char* why;  ///< "II 7: floating-point sum"; or empty
+  const char* why;        ///< "II 7: floating-point sum"; or empty
+  unsigned partial_sums;  ///< so many give a shorter II; 0: they do not
+  double spared;          ///< share of an iteration's cycles that they spare
   bool pipelined;
   int region;             ///< of a process in a DATAFLOW region; -1: a loop
   const unsigned* after;  ///< processes whose arrays it needs whole, ended by 0; or null
@@ -27,6 +29,7 @@ struct isthmus_loop_cost {
 struct isthmus_estimated_type {
   const isthmus_loop_cost* costs;
   std::size_t count;  ///< 0: the kernel has no estimate
+  bool is_time;       ///< the kernel takes as long; else another time is given, or none
 };
 extern const isthmus_estimated_type isthmus_estimated;
 

@@ -36,8 +36,8 @@ Plots = Callable[[Sequence[Source], Palette], Iterator[Figure]]
 def figures(study: str, sources: Sequence[Source], palette: Palette) -> list[Figure]:
     """Plots of a study over all its runs; none of a study that is not installed."""
     held = [source for source in sources if not source.rows(study).empty]
-    known = studies.registry().get(study)
-    named = known.plotted_by if known else ""
+    declared = studies.registry().get(study)
+    named = declared.plotted_by if declared else ""
     draw: Plots = resolve_name(named) if named else _rates(study)
     return list(draw(held, palette)) if held else []
 

@@ -66,8 +66,8 @@ class Source:
 
     def device(self, address: str) -> DeviceRecord:
         """The run's record of a device."""
-        known = (d for d in self.run.devices if d.address == address)
-        return next(known, DeviceRecord(address=address, backend="", real=True))
+        devices = (d for d in self.run.devices if d.address == address)
+        return next(devices, DeviceRecord(address=address, backend="", real=True))
 
     def label(self, address: str, api: str = "") -> str:
         """Shortest distinct name on the page; of several runs the run's comes first."""
@@ -101,8 +101,8 @@ class Source:
         rows = rows[(rows["verified"] != "false") & ~rows["flags"].str.contains(THROUGH_EMULATION)]
         if rows.empty:  # its columns have no types to reckon with
             return rows
-        known = studies.registry().get(study)
-        missing = set(known.columns if known else ()) - set(rows.columns)
+        declared = studies.registry().get(study)
+        missing = set(declared.columns if declared else ()) - set(rows.columns)
         return rows.assign(
             **dict.fromkeys(missing, ""),
             low=rows["ci_low_s"].where(rows["ci_low_s"] > 0, rows["median_s"]),

@@ -34,7 +34,8 @@ class UnsetArgumentError : public KernelError {
 /// Prints warnings, each once.
 class Warnings {
  public:
-  /// With a `fatal_file` the first warning is thrown as KernelError, and written to that file.
+  /// With a `fatal_file` the first warning throws KernelError. The file has its text for
+  /// `card exec`, which prints it at the end.
   explicit Warnings(std::string fatal_file) : fatal_file_(std::move(fatal_file)) {}
 
   /// Warns once for each `key`.
@@ -170,6 +171,8 @@ struct KernelRun {
   /// To be called by a model whose kernel's computing is unknown or estimated, as soon as it can:
   /// the kernel may never end.
   std::function<void(Source)> computing_is{};
+  /// To be called by a model that does not check the depths of streams in its DATAFLOW regions.
+  std::function<void()> depths_are_unchecked{};
 
   /// Argument `index`, of up to eight bytes.
   [[nodiscard]] std::uint64_t argument(std::size_t index) const;

@@ -56,8 +56,9 @@ class Meter {
   void note_facts(const std::string& instance, const std::string& facts);
   /// Notes the source of the kernel's computing time, for the line at the program's end.
   void note_computing(const ComputeUnit& unit, const Computing& computing);
-  /// A run of the kernel has returned: the cycles that are given for it have been counted.
-  void note_counted(const ComputeUnit& unit);
+  /// Notes a further fact of the kernel for that line, once: "counted" (a run has returned, and the
+  /// cycles that are given for it have taken time), "unchecked" (depths of its streams).
+  void note(const ComputeUnit& unit, const std::string& fact);
   /// Sets the time of the next end of a running kernel.
   void next_end(std::uint64_t time) { slot_->done_fs = time; }
   /// Returns whether a kernel that ends at `end` is done. If nothing else of the program can run,
@@ -88,8 +89,7 @@ class Meter {
   std::unique_ptr<std::FILE, CloseFile> events_;
   std::map<std::string, std::string> facts_;  ///< of each instance, the last ones
   std::string computing_file_;
-  std::set<std::string> noted_;    ///< kernels that have a line in that file
-  std::set<std::string> counted_;  ///< kernels whose given cycles were counted
+  std::set<std::string> noted_;  ///< kernels and facts that have a line in that file
 };
 
 }  // namespace isthmus::card::process

@@ -22,17 +22,20 @@ enum class Source : std::uint8_t {
 /// A kernel's computing time.
 struct Computing {
   Source source = Source::by_model;
-  Time time = 0;        ///< as the user gives it, or as estimated, else 0
-  Time least = 0;       ///< less than `time` where it is a range
-  Time most = 0;        ///< of an estimate; more than `time` where it is a range
-  std::string text{};   ///< of an estimate: its cycles
-  std::string bound{};  ///< of an estimate: the loop that bounds it
+  Time time = 0;              ///< as the user gives it, or as estimated, else 0
+  Time least = 0;             ///< less than `time` where it is a range
+  Time most = 0;              ///< of an estimate; more than `time` where it is a range
+  std::string text{};         ///< of an estimate: its cycles
+  std::string bound{};        ///< of an estimate: the loop that bounds it
+  unsigned partial_sums = 0;  ///< so many in that loop spare time; 0: they do not
+  Time spared = 0;
 };
 
 /// What a run moves in one direction between one argument and one memory.
 struct Moved {
   std::string argument;  ///< empty: below all arguments
   std::string memory;
+  std::uint64_t address;  ///< of the argument's buffer
   PortWork work;
 };
 
@@ -83,6 +86,8 @@ struct KernelOutcome {
     computing.most += next.computing.most;
     computing.text = next.computing.text;
     computing.bound = next.computing.bound;
+    computing.partial_sums = next.computing.partial_sums;
+    computing.spared += next.computing.spared;
     return *this;
   }
 };
