@@ -20,21 +20,28 @@ thread_local constinit VirtualTime::Thread* VirtualTime::own = nullptr;
 /// of its own.
 class VirtualTime::Turn {
  public:
-  explicit Turn(VirtualTime& time)
-      : used(own == nullptr ? 0 : time.system_.processor_time(own->id)),
-        time_(&time),
-        lock_(time.locked_) {}
+  explicit Turn(VirtualTime& time) : used(begin(time)), time_(&time), lock_(time.locked_) {}
   Turn(const Turn&) = delete;
   Turn& operator=(const Turn&) = delete;
   ~Turn() {
     if (own != nullptr) {
       own->used += time_->system_.processor_time(own->id) - used + time_->looking_;
+      own->before_lock = never;
     }
   }
 
   const Nanoseconds used;  ///< by the calling thread before
 
  private:
+  static Nanoseconds begin(const VirtualTime& time) {
+    if (own == nullptr) {
+      return 0;
+    }
+    const Nanoseconds used = time.system_.processor_time(own->id);
+    own->before_lock = used;
+    return used;
+  }
+
   VirtualTime* time_;
   Locked lock_;
 };
@@ -75,6 +82,7 @@ VirtualTime::Thread* VirtualTime::reserve(Role role, Nanoseconds began) {
       thread.in_slice = false;
       thread.parked = nullptr;
       thread.waits_for = nullptr;
+      thread.before_lock = never;
       thread.seen = 0;
       thread.computed = 0;
       thread.base = std::max(began, latest_);
@@ -131,8 +139,13 @@ void VirtualTime::keep_only_this() {
 
 Role VirtualTime::role() { return own == nullptr ? Role::program : own->role; }
 
+Nanoseconds VirtualTime::processor_time(const Thread& thread) const {
+  const Nanoseconds before_lock = thread.before_lock;
+  return before_lock == never ? system_.processor_time(thread.id) : before_lock;
+}
+
 Nanoseconds VirtualTime::time_of(const Thread& thread) const {
-  return time_of(thread, thread.id > 0 ? system_.processor_time(thread.id) : thread.used);
+  return time_of(thread, thread.id > 0 ? processor_time(thread) : thread.used);
 }
 
 /// When it has used so much processor time.
@@ -218,7 +231,7 @@ void VirtualTime::leave(Nanoseconds time) {
     const pid_t id = thread.id;
     const bool waits = thread.doing != Doing::leaving && counts(thread.role);
     if (id > 0 && &thread != own && waits && thread.base < all && !runs(thread, id)) {
-      count_computing(thread, system_.processor_time(id));
+      count_computing(thread, processor_time(thread));
       thread.base = std::max(thread.base, all);
     }
   }
@@ -286,7 +299,7 @@ std::int64_t VirtualTime::activity_up_to(Nanoseconds time) const {
         thread.in_slice || thread.parked != nullptr) {
       continue;
     }
-    const Nanoseconds used = id > 0 ? system_.processor_time(id) : 0;
+    const Nanoseconds used = id > 0 ? processor_time(thread) : 0;
     if (time_of(thread, used) < time) {
       activity += used + 1;  // one that has begun meanwhile shows, too
     }

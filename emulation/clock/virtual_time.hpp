@@ -60,6 +60,8 @@ class VirtualTime {
     std::atomic<void*> parked = nullptr;
     /// The same, until the wait is over: a signal before the wait has begun is lost.
     std::atomic<void*> waits_for = nullptr;
+    /// Processor time before it wanted the lock: spinning for the lock is no computing.
+    std::atomic<Nanoseconds> before_lock = never;
     Nanoseconds base = 0;      ///< its time when it had used `used`
     Nanoseconds used = 0;      ///< processor time
     Nanoseconds computed = 0;  ///< by how much computing has advanced its time
@@ -145,6 +147,8 @@ class VirtualTime {
   class Turn;
 
   [[nodiscard]] Nanoseconds time_of(const Thread& thread) const;
+  /// Returns the processor time that counts as the thread's computing.
+  [[nodiscard]] Nanoseconds processor_time(const Thread& thread) const;
   [[nodiscard]] Nanoseconds time_of(const Thread& thread, Nanoseconds used) const;
   /// Whether the thread runs, or could.
   [[nodiscard]] bool runs(const Thread& thread, pid_t id) const {

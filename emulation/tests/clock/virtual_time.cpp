@@ -3,6 +3,7 @@
 #include <array>
 #include <atomic>
 #include <catch2/catch.hpp>
+#include <chrono>
 #include <functional>
 #include <thread>
 #include <utility>
@@ -19,9 +20,23 @@ struct Fake {
 };
 std::array<Fake, 8> fakes;
 thread_local pid_t number = 1;
+/// Threads that asked for their own processor time.
+std::atomic<int> asked = 0;
+/// Called when a thread asks whether another thread runs: it holds the lock of the time.
+std::function<void()> while_locked;
 
-constexpr System fake_system = {.processor_time = [](pid_t id) { return fakes.at(id).used.load(); },
-                                .runs = [](pid_t id) { return fakes.at(id).runs.load(); },
+constexpr System fake_system = {.processor_time =
+                                    [](pid_t id) {
+                                      asked += id == number ? 1 : 0;
+                                      return fakes.at(id).used.load();
+                                    },
+                                .runs =
+                                    [](pid_t id) {
+                                      if (while_locked) {
+                                        while_locked();
+                                      }
+                                      return fakes.at(id).runs.load();
+                                    },
                                 .waits_outside = [](pid_t) { return false; },
                                 .this_thread = [] { return number; }};
 
@@ -154,6 +169,33 @@ TEST_CASE("Threads that wait to be signalled are told from all others", "[virtua
   bench.time.release(starts);
   bench.time.unpark(&condition);
   CHECK_FALSE(bench.time.others_are_parked());
+}
+
+TEST_CASE("A thread that spins for the lock does not compute", "[virtual_time]") {
+  Bench bench;
+  std::atomic<bool> holds = false;
+  Nanoseconds earliest = 0;
+  while_locked = [&] {
+    const int before = asked;
+    holds = true;
+    while (asked == before) {  // until this test's thread wants the lock
+      std::this_thread::yield();
+    }
+    std::this_thread::sleep_for(std::chrono::milliseconds(100));  // it spins by now
+    fakes[1].used = 500;
+  };
+  std::thread helper([&] {
+    number = 2;
+    earliest = bench.time.earliest_other();
+  });
+  while (!holds) {
+    std::this_thread::yield();
+  }
+  CHECK(bench.time.enter(Doing::leaving) == epoch);
+  helper.join();
+  while_locked = {};
+  CHECK(earliest == epoch);
+  bench.time.leave(epoch);
 }
 
 TEST_CASE("A thread that is going to be started holds others up", "[virtual_time]") {
