@@ -168,8 +168,8 @@ struct Window {
     const bool none = !missing.empty() && missing.back();
     const std::span rest(copy() + copied, copy() + (none ? copied : whole_pages(copied)));
     const bool is_zero =
-        rest.empty() ||
-        (!is_set(rest.front()) && std::memcmp(&rest[0], &rest[0] + 1, rest.size() - 1) == 0);
+        rest.empty() || (!is_set(rest.front()) &&
+                         std::memcmp(rest.data(), rest.subspan(1).data(), rest.size() - 1) == 0);
     if (!is_zero) {
       const auto first = std::ranges::find_if(rest, is_set);
       const auto last = std::ranges::find_if(rest | std::views::reverse, is_set).base();
