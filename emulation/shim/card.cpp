@@ -612,11 +612,14 @@ int Card::wait(int limit_ms) {
       }
       nap = shortest_nap;
       here.commands.advance(goal, now);
-      now = is_before(now, goal) ? goal : now;
       if (!in_time) {
+        here.commands.set_now(now);  // XRT waits in slices: this one counts, too
+        here.meter.spend({.simulated = static_cast<card::Time>(goal - now)});
+        now = goal;
         ended = here.commands.take_ended();
         break;
       }
+      now = is_before(now, goal) ? goal : now;
     }
     here.latest = now;
     here.publish();

@@ -165,6 +165,16 @@ def test_what_new_says_leads_from_a_prototype_to_a_pass(
     assert "nothing is overwritten" in again.stderr
 
 
+def test_values_of_the_host_program_have_the_types_of_their_arguments(
+    isthmus: Command, tmp_path: Path
+) -> None:
+    """A float argument got the bytes of the integer 3."""
+    text = "void scale(const float* in, float* out, float by, double plus, int n)"
+    assert isthmus("card", "kernel", "new", text).returncode == 0
+    host = (tmp_path / "scale" / "host.cpp").read_text()
+    assert host.count("3.0F, 3.0, elements)") == 2
+
+
 def test_the_host_program_finds_a_kernel_that_differs(isthmus: Command, tmp_path: Path) -> None:
     made = isthmus("card", "kernel", "new", "void scale(const int* in, int* out, int n)")
     _, compile_host, execute = (line.split() for line in made.stdout.splitlines()[-3:])

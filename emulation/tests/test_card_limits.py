@@ -46,6 +46,13 @@ def test_a_program_that_waits_too_long_for_the_card_ends_with_3(
     assert "more than --max-simulated 10us" in failure.get("message", "")
 
 
+def test_all_slices_of_a_wait_count(probed: Callable[..., Ran]) -> None:
+    """XRT waits for a kernel in slices of a second: only the last slice counted."""
+    ran = probed("apart", 0, "--board", "u250,memory.latency_ns=1e9", "--max-simulated", "4500ms")
+    assert ran.code == 3
+    assert "5.00 s waited" in ran.errors[0], "2 s for the kernel, 1 s for each of three transfers"
+
+
 def test_a_program_that_does_not_end_is_ended_at_its_limit(card_exec: Run, programs: Made) -> None:
     program = [programs("native"), "going_on", programs("hw_emu.xclbin")]
     ran = card_exec("--max-simulated", "1ms", "--", *program)

@@ -20,6 +20,8 @@ ELEMENTS = 1024
 _MOVERS = (("inputs", "feed", "fills"), ("outputs", "drain", "empties"))
 _STREAM = re.compile(r"hls::stream<\s*([^,]+?)\s*>")
 _WORD_BYTES = 4
+_SCALARS = {"float": "3.0F", "double": "3.0"}
+"""Values of arguments by type: XRT copies the bytes of a value, whatever type the kernel has."""
 _SCALAR = "3"
 
 
@@ -127,7 +129,9 @@ def _common(prototype: Prototype) -> dict[str, Any]:
 
 
 def _value(parameter: Parameter, prototype: Prototype) -> str:
-    return "elements" if parameter == prototype.count else _SCALAR
+    if parameter == prototype.count:
+        return "elements"
+    return _SCALARS.get(parameter.element, _SCALAR)
 
 
 def _stream_facts(prototype: Prototype) -> dict[str, Any]:
