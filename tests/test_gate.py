@@ -150,6 +150,15 @@ def test_an_unlike_base_is_said(
     assert text in done.stdout.splitlines()[0]
 
 
+def test_a_base_that_lacks_only_precision_is_complete(isthmus: Command, tmp_path: Path) -> None:
+    """The end of the time was told as if points were missing."""
+    base = msgspec.structs.replace(measured(1), status="budget")
+    assert "incomplete" not in ran(isthmus, tmp_path, base, measured(2)).stdout
+    empty = msgspec.structs.replace(base.points[0], reruns=[])
+    base = msgspec.structs.replace(base, points=[empty, *base.points[1:]])
+    assert "the base is incomplete" in ran(isthmus, tmp_path, base, measured(2)).stdout
+
+
 def test_a_run_against_itself_decides_nothing(isthmus: Command, tmp_path: Path) -> None:
     run = measured(1)
     done = ran(isthmus, tmp_path, run, run)

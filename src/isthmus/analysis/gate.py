@@ -84,7 +84,7 @@ def _doubts(base: Side, new: Side) -> Iterator[Doubt]:
     if min(run.started for run in base.runs) > max(run.started for run in new.runs):
         yield Doubt("newer", "base", ())
     for name, side in (("base", base), ("new", new)):
-        if any(run.status != "complete" for run in side.runs):
+        if any(not _has_all(run) for run in side.runs):
             yield Doubt("incomplete", name, ())
     machines = [sorted({_machine(run) for run in side.runs}) for side in (base, new)]
     if machines[0] != machines[1]:
@@ -92,6 +92,13 @@ def _doubts(base: Side, new: Side) -> Iterator[Doubt]:
     differ = tuple(name for name in _SETTINGS if _values(base, name) != _values(new, name))
     if differ:
         yield Doubt("settings", "", differ)
+
+
+def _has_all(run: Run) -> bool:
+    """Whether a run measured all its points; time may have ended before their precision."""
+    if run.status == "budget":
+        return all(point.reruns for point in run.points)
+    return run.status == "complete"
 
 
 def _is_same(run: Run, other: Run) -> bool:
