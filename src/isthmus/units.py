@@ -159,6 +159,16 @@ def format_rate(bytes_per_second: float) -> str:
     return str(rate_amount(bytes_per_second))
 
 
+def percent(share: float) -> str:
+    """``4.2 %``: two digits below ten per cent, whole numbers above."""
+    return str(percent_amount(share))
+
+
+def percent_amount(share: float) -> Amount:
+    """A share in per cent, as number and unit, with the digits of ``percent``."""
+    return Amount(f"{100 * share:.{1 if abs(share) < 0.1 else 0}f}", "%")
+
+
 def printable(text: object) -> str:
     r"""Text with control characters replaced by escapes: ``\x1b``."""
     words = str(text)

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from isthmus.analysis import reproduction, wording
+from isthmus.analysis import reproduction
 from isthmus.analysis.context import AnalysisContext, Rows, question
 from isthmus.analysis.findings import common
 from isthmus.analysis.findings.finding import MOST_HEADLINES, Finding, Reference, shown
@@ -30,7 +30,7 @@ from isthmus.statistics import Interval
 from isthmus.studies.allocation import ACCELERATOR
 from isthmus.studies.base import Analysis
 from isthmus.thresholds import FRESH_VECTORS, FURTHER_PASS_BPS, NO_COPY_BPS
-from isthmus.units import format_size
+from isthmus.units import format_size, percent
 
 _PAGE = 4096
 _MOVES = {
@@ -355,7 +355,7 @@ def _memory(context: AnalysisContext, group: Sequence[Case]) -> Iterator[Finding
             reaches = [common.reach(ratio) for ratio in ratios]
             few = any(map(math.isnan, reaches))
             template += "_few" if few else "_open"
-            values["percent"] = "" if few else wording.percent(max(reaches))
+            values["percent"] = "" if few else percent(max(reaches))
             more |= {"remark": "not decided", "action": common.to_decide(context, plain.device)}
         yield _finding(
             context, of, template, quantity, seconds_of(of), _kind(of, group), values=values,

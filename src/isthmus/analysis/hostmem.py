@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from isthmus.analysis import reproduction, transfer, wording
+from isthmus.analysis import reproduction, transfer
 from isthmus.analysis.context import (
     AnalysisContext,
     Rows,
@@ -27,7 +27,7 @@ from isthmus.models import host_memory
 from isthmus.statistics import Interval, exact, judge
 from isthmus.studies.base import Analysis
 from isthmus.thresholds import AS_FAST, PEAK_ON_HOST, WORTH_COPYING
-from isthmus.units import format_size
+from isthmus.units import format_size, percent
 
 KERNELS = {"read_bandwidth": "read", "write_bandwidth": "write", "bandwidth": "copy"}
 """Kernels as the closed form names them, by operation."""
@@ -307,7 +307,7 @@ def _published(context: AnalysisContext) -> Iterator[Finding]:
         yield common.finding_of(
             context, Row(device=device), "published_log", "off the published log, rms",
             exact(100 * rms), "%", remark="rms", evidence="crossing",
-            values={"percent": wording.percent(rms), "count": str(len(rows))},
+            values={"percent": percent(rms), "count": str(len(rows))},
         )  # fmt: skip
 
 

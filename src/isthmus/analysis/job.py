@@ -17,13 +17,11 @@ from isthmus.analysis.summary import THROUGH_EMULATION, resolved
 from isthmus.errors import UsageError
 from isthmus.frames import Frame
 from isthmus.models import pipeline
-from isthmus.models.pipeline import Limit, Stages, Transfer
+from isthmus.models.pipeline import MOST_SETS, Limit, Stages, Transfer
 from isthmus.statistics import Interval, exact
 from isthmus.thresholds import AS_FAST_WAY
 from isthmus.units import format_size, parse_seconds, parse_size
 
-MOST_SETS = 6
-"""Buffer sets that are tried: five stages, and one more."""
 START_BYTES = 64
 """Size of a copy whose time is taken as the start-up of every copy."""
 HOST_ONLY = "host_only"

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from isthmus import backends
-from isthmus.analysis import hybrid, reproduction, wording
+from isthmus.analysis import hybrid, reproduction
 from isthmus.analysis.context import SERIES, AnalysisContext, Rows, each, question, rate_of
 from isthmus.analysis.hybrid import estimated
 from isthmus.analysis.ratios import (
@@ -26,7 +26,7 @@ from isthmus.frames import Frame, Series
 from isthmus.statistics import Interval
 from isthmus.statistics.fits import Curve, curve_of, half_bandwidth
 from isthmus.thresholds import LARGE, SMALL
-from isthmus.units import format_size
+from isthmus.units import format_size, percent
 
 
 @question(
@@ -252,8 +252,8 @@ def throttle(context: AnalysisContext) -> Rows:
 def _slowed(context: AnalysisContext, slowdown: Interval) -> str:
     more = slowdown.value - 1
     return {
-        "slower": f"yes, by {wording.percent(more)}",
-        "faster": f"no, {wording.percent(-more)} less time",
+        "slower": f"yes, by {percent(more)}",
+        "faster": f"no, {percent(-more)} less time",
         "same": "no difference",
     }.get(context.judge(slowdown), "cannot tell")
 

@@ -9,7 +9,7 @@ from types import MappingProxyType
 from isthmus.analysis.host_state import Moved, Variation
 from isthmus.results.run_file import Run
 from isthmus.thresholds import STEAL_SEEN
-from isthmus.units import Amount, format_size, size_amount
+from isthmus.units import Amount, format_size, percent, size_amount
 
 MOST_TOLD = 10.0
 """Ratio of times beyond which an upper bound is not shown: it would tell nothing."""
@@ -30,16 +30,6 @@ HOST_REFERENCES = MappingProxyType(
     {"system_call_s": "system calls", "copy_s": "copies in memory", "arithmetic_s": "arithmetic"}
 )
 """References of the host's speed, by their fields of a reading."""
-
-
-def percent(share: float) -> str:
-    """``4.2 %``: two digits below ten per cent, whole numbers above."""
-    return str(percent_amount(share))
-
-
-def percent_amount(share: float) -> Amount:
-    """A share in per cent, as number and unit, with the digits of ``percent``."""
-    return Amount(f"{100 * share:.{1 if abs(share) < 0.1 else 0}f}", "%")
 
 
 def host_varied(variation: Variation) -> str:

@@ -6,10 +6,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from isthmus.analysis.job import HOST_ONLY
-from isthmus.analysis.wording import percent
 from isthmus.cli.advice_text import timed
 from isthmus.columns import wrapped
-from isthmus.units import format_seconds, format_size
+from isthmus.units import format_seconds, format_size, percent
 from isthmus.written import json_text
 
 if TYPE_CHECKING:

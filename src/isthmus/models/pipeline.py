@@ -21,6 +21,8 @@ import heapq
 from dataclasses import dataclass
 from typing import NamedTuple
 
+MOST_SETS = 6
+"""Buffer sets that advice tries: five stages, and one more."""
 _SIMULATED = 240
 """Items after which the schedule repeats: the time of further ones is their average."""
 _FULL_DUPLEX = 1.03

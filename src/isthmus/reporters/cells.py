@@ -13,13 +13,13 @@ from isthmus.analysis.ratios import whole
 from isthmus.analysis.summary import CLOCKS, COLUMNS, measured_on
 from isthmus.frames import Frame, Series
 from isthmus.results.run_file import ClockName, Point, Run
-from isthmus.units import Amount, printable, rate_amount, seconds_amount
+from isthmus.units import Amount, percent_amount, printable, rate_amount, seconds_amount
 
 _BY_SUFFIX: tuple[tuple[str, Callable[[float], Amount]], ...] = (
     ("_s", seconds_amount),
     ("_Bps", rate_amount),
     ("bytes", lambda value: Amount(wording.size(value), "")),
-    ("share", wording.percent_amount),
+    ("share", percent_amount),
     ("ratio", lambda value: Amount(wording.number(value), "")),
     ("residual", lambda value: Amount(f"{100 * value:+.1f}", "%")),
 )

@@ -20,7 +20,7 @@ from isthmus.reporters.md import escape, markdown
 from isthmus.reporters.table import drawn
 from isthmus.statistics import Judgement
 from isthmus.text import counted
-from isthmus.units import format_size, printable, rate_amount, seconds_amount
+from isthmus.units import format_size, percent, printable, rate_amount, seconds_amount
 from isthmus.written import csv_text, json_text
 
 _MOST_LINES = 15
@@ -54,7 +54,7 @@ def lines(result: Comparison, more: Invocation) -> Iterator[str]:
     if result.allowed:
         after.append(
             "Single runs on a virtual machine cannot show changes below "
-            f"{wording.percent(SHARED_LINK)}: compare folders of runs."
+            f"{percent(SHARED_LINK)}: compare folders of runs."
         )
     elif changed and _single_runs(result) and not _all_exact(result):
         after.append("One run a side: the machine may have changed meanwhile (docs/compare.md).")
@@ -96,7 +96,7 @@ def _host(result: Comparison) -> Iterator[str]:
     """How the hosts' own speed changed, what that explains, and whether the link is the same."""
     for way in _CHANGED:
         parts = [
-            f"{wording.HOST_REFERENCES[one.reference]} {wording.percent(abs(one.ratio.value - 1))}"
+            f"{wording.HOST_REFERENCES[one.reference]} {percent(abs(one.ratio.value - 1))}"
             for one in result.host
             if one.verdict(result.least) == way
         ]
@@ -135,7 +135,7 @@ def _all_exact(result: Comparison) -> bool:
 def _verdict(result: Comparison) -> str:
     count = len(result.series)
     slower, faster, same = (result.of(verdict) for verdict in ("slower", "faster", "same"))
-    least = wording.percent(result.least)
+    least = percent(result.least)
     names = f"{result.new.name} against {result.base.name}"
     parts = [f"slower in {len(slower)} of {count} series"] if slower else []
     parts += [f"faster in {len(faster)}{'' if slower else f' of {count} series'}"] if faster else []
@@ -165,7 +165,7 @@ def _undecided(result: Comparison) -> str:
     ratios = [change.ratio for change in undecided]
     worst = max((max(r.high, 1 / r.low if r.low > 0 else math.inf) for r in ratios), default=1.0)
     bound = "" if not all(r.known for r in ratios) or worst > wording.MOST_TOLD else (
-        f": a change of up to {wording.percent(worst - 1)} would not have been seen"
+        f": a change of up to {percent(worst - 1)} would not have been seen"
     )  # fmt: skip
     return f" {len(undecided)} of {len(result.series)} are undecided ({each}){bound}."
 

@@ -16,7 +16,7 @@ from isthmus.errors import UsageError
 from isthmus.junit import Case, junit
 from isthmus.reporters.fleet_metrics import prometheus
 from isthmus.text import counted
-from isthmus.units import format_seconds, printable
+from isthmus.units import format_seconds, percent, printable
 from isthmus.written import json_text
 
 _LISTED: tuple[State, ...] = (*BAD, "unknown")
@@ -182,7 +182,7 @@ def _beside(node: Node) -> list[str]:
 def _host(node: Node) -> str:
     """How slow a machine's own host is."""
     return ", ".join(
-        f"{wording.HOST_REFERENCES[one.reference]} {wording.percent(one.ratio - 1)} longer"
+        f"{wording.HOST_REFERENCES[one.reference]} {percent(one.ratio - 1)} longer"
         for one in node.host[:_MOST_REFERENCES]
     )
 

@@ -13,7 +13,7 @@ from isthmus.analysis.gate import Doubt, Gate, decide, few_processes, unknown_qu
 from isthmus.program import Invocation, invocation, option_words, shorter
 from isthmus.results.run_file import Run
 from isthmus.text import counted
-from isthmus.units import printable
+from isthmus.units import percent, printable
 
 _MOST_NAMED = 2
 _AGAIN = "-again"
@@ -169,9 +169,9 @@ def _named(changes: list[Change]) -> str:
     for change in changes[:_MOST_NAMED]:
         sizes = "" if change.sizes == "0" else f" {change.sizes}"
         if change.verdict == "slower":
-            share = f"+{wording.percent(change.ratio.value - 1)}"
+            share = f"+{percent(change.ratio.value - 1)}"
         elif 1 < change.most < wording.MOST_TOLD:
-            share = f"up to +{wording.percent(change.most - 1)}"
+            share = f"up to +{percent(change.most - 1)}"
         else:
             share = "unknown"
         texts.append(f"{change.device} {change.words}{sizes} {share}")
@@ -182,14 +182,14 @@ def _named(changes: list[Change]) -> str:
 def _limit(result: Comparison) -> str:
     """The limit in words; of times that are judged by their own spread, the widest."""
     if not result.own:
-        return wording.percent(result.least)
+        return percent(result.least)
     widest: dict[str, float] = {}
     for change in result.series:
         memory = change.memory or change.operation
         widest[memory] = max(widest.get(memory, 0.0), change.limit)
     ordered = sorted(widest.items(), key=lambda pair: -pair[1])[:_WIDEST]
     shown = [
-        f"{memory} {wording.percent(limit)}" if limit < wording.MOST_TOLD else f"{memory} unknown"
+        f"{memory} {percent(limit)}" if limit < wording.MOST_TOLD else f"{memory} unknown"
         for memory, limit in ordered
     ]
     return f"their own spread (at most {', '.join(shown)})"

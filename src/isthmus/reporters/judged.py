@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import NamedTuple
 
 from isthmus.analysis.findings.finding import shown
-from isthmus.analysis.wording import percent, size_in_bytes
+from isthmus.analysis.wording import size_in_bytes
 from isthmus.columns import command_lines, fitted, line_width
 from isthmus.importers.base import Log, Outcome, Row
 from isthmus.judging import Cause, Judged, Judgement
@@ -30,7 +30,7 @@ from isthmus.reporters.judged_sentences import (
     what,
 )
 from isthmus.text import counted
-from isthmus.units import printable
+from isthmus.units import percent, printable
 
 LINES = 25
 _MOST_ROWS, _MOST_CAUSES = 6, 3

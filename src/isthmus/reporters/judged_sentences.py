@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from isthmus.analysis.findings.finding import shown
-from isthmus.analysis.wording import percent, size_in_bytes
+from isthmus.analysis.wording import size_in_bytes
 from isthmus.importers.base import Row
 from isthmus.judging import Judgement, Reason
 from isthmus.judging.grouping import backend
@@ -14,6 +14,7 @@ from isthmus.judging.rows import best_of_each
 from isthmus.references import link_of
 from isthmus.text import counted
 from isthmus.thresholds import LOWER, SLOW_CALL
+from isthmus.units import percent
 
 KINDS = {
     "copy": "copy", "peer": "between devices", "on_card": "within the card",

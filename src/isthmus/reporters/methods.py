@@ -11,11 +11,10 @@ from types import MappingProxyType
 
 from isthmus.analysis.context import studies_in
 from isthmus.analysis.method import Method, Range, Rows, method
-from isthmus.analysis.wording import percent
 from isthmus.models.pcie import link_of
 from isthmus.results.run_file import DeviceRecord, Origin, Run, moment
 from isthmus.text import counted, listed
-from isthmus.units import format_bytes, format_seconds, printable
+from isthmus.units import format_bytes, format_seconds, percent, printable
 
 COMMIT_DIGITS = 12
 """Digits of a commit that are shown."""

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from isthmus.emulation.computing import Computing, sentences
 from isthmus.emulation.page import Slot
 from isthmus.program import invocation
+from isthmus.text import counted
 from isthmus.units import format_seconds
 
 _FS = 1e-15
@@ -37,23 +38,21 @@ def line(
     driver = _FS * sum(slot.driver_fs for slot in slots)
     crossed = sum(slot.bytes_to_card + slot.bytes_from_card for slot in slots)
     by_kernels = sum(slot.kernel_bytes for slot in slots)
-    runs = _count(sum(slot.kernels for slot in slots), "kernel run")
+    transfers = sum(slot.transfers for slot in slots)
+    registers = sum(slot.registers for slot in slots)
+    runs = counted(sum(slot.kernels for slot in slots), "kernel run", "kernel runs")
     took = (
         f"{format_seconds(simulated)} waited for link, card and kernels + "
         f"{format_seconds(driver)} assumed for drivers, in {format_seconds(wall_s)} wall time"
     )
     said = (
         f"{name}: simulated, not hardware: {took}; "
-        f"{_count(sum(slot.transfers for slot in slots), 'transfer')} of {bytes_text(crossed)}, "
+        f"{counted(transfers, 'transfer', 'transfers')} of {bytes_text(crossed)}, "
         f"{runs} of {format_seconds(kernels)} over {bytes_text(by_kernels)}, "
-        f"{_count(sum(slot.registers for slot in slots), 'register access', 'es')}"
+        f"{counted(registers, 'register access', 'register accesses')}"
     )
     command = str(invocation("card", "kernel", "build"))
     return "; ".join([said, *sentences(computing, command)])
-
-
-def _count(number: int, what: str, ending: str = "s") -> str:
-    return f"{number} {what}{'' if number == 1 else ending}"
 
 
 def bytes_text(number: int) -> str:

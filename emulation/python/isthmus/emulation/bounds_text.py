@@ -7,8 +7,9 @@ from collections.abc import Iterator, Sequence
 from isthmus.boards import Board
 from isthmus.columns import wrapped
 from isthmus.emulation.region import Change, Region
+from isthmus.text import counted, listed
 from isthmus.thresholds import AS_FAST_WAY
-from isthmus.units import format_seconds
+from isthmus.units import format_seconds, percent
 
 _MOST_LINES = 13
 """Most lines: with the shares before them and the last line they fit a screen of 24 lines."""
@@ -66,8 +67,8 @@ def _region(region: Region, board: Board) -> Iterator[str]:
         yield f"  not modelled: on a board kernel and transfers share {region.bank}'s rate"
     if region.computed_s and region.way.sets > 1:
         yield (
-            f"  runs: {_count(region.way.threads, 'thread')}, "
-            f"{_count(region.way.sets, 'buffer set')}; the host computes "
+            f"  runs: {counted(region.way.threads, 'thread', 'threads')}, "
+            f"{counted(region.way.sets, 'buffer set', 'buffer sets')}; the host computes "
             f"{format_seconds(region.computed_s)} an item"
         )
     off = abs(region.modelled_s / region.seconds - 1)
@@ -131,9 +132,9 @@ def _shared(region: Region) -> tuple[str, str]:
     if kernel is None:
         reason = f"kernels, or transfers of both directions, share {region.bank}"
         return reason, "connect what goes out with another bank (sp)"
-    reason = f"arguments {_joined(kernel.shared)} of {kernel.instance} share {kernel.memory}"
+    reason = f"arguments {listed(kernel.shared)} of {kernel.instance} share {kernel.memory}"
     banks = "another bank" if len(kernel.moves) == 1 else "other banks, one each"
-    return reason, f"connect {_joined(kernel.moves)} with {banks} (sp)"
+    return reason, f"connect {listed(kernel.moves)} with {banks} (sp)"
 
 
 def _transfers(region: Region) -> tuple[str, str]:
@@ -162,16 +163,3 @@ def _waits(region: Region, change: Change) -> tuple[str, str]:
         sets = f"use the {region.buffer_sets} buffer sets in turn"
         return reason, f"{sets}: start a kernel, move another set's data, then wait"
     return reason, "two buffer sets in one thread, which moves data while a kernel runs"
-
-
-def _joined(names: Sequence[str]) -> str:
-    return " and ".join(filter(None, [", ".join(names[:-1]), *names[-1:]]))
-
-
-def _count(number: int, what: str) -> str:
-    return f"{number} {what}{'s' * (number > 1)}"
-
-
-def percent(share: float) -> str:
-    """Returns a share as ``4.2 %``: two digits below ten per cent, whole numbers above."""
-    return f"{100 * share:.{1 if share < 0.1 else 0}f} %"

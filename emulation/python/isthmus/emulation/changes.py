@@ -9,11 +9,11 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 
-from isthmus.emulation.part import MOST_SETS, Part, union
+from isthmus.emulation.part import Part, union
 from isthmus.emulation.region import Change, KernelBound, Kind, Way
 from isthmus.emulation.trace import Event, KernelFacts, Port
 from isthmus.models import host_memory
-from isthmus.models.pipeline import Stages, Transfer
+from isthmus.models.pipeline import MOST_SETS, Stages, Transfer
 from isthmus.thresholds import AS_FAST_WAY
 
 _FS = 1e-15

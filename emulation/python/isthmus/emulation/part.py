@@ -11,13 +11,11 @@ from isthmus.boards import Board
 from isthmus.emulation.region import Way
 from isthmus.emulation.trace import Event, KernelFacts, TransferFacts
 from isthmus.models import pipeline
-from isthmus.models.pipeline import Stages, Transfer
+from isthmus.models.pipeline import MOST_SETS, Stages, Transfer
 
 _FS = 1e-15
 KINDS = {"write": "link in", "read": "link out", "kernel": "kernel", "launch": "launch"}
 """Kinds of events that take time, and the names of their shares."""
-MOST_SETS = 6
-"""Most buffer sets that are tried, as in ``advise --job``."""
 _OVERLAPS = 0.02
 """Least share of work beside other work for a program to count as overlapping. It is above 0
 because the ends of events touch."""

@@ -24,7 +24,6 @@ import msgspec
 import numpy as np
 
 from isthmus import backends, checks
-from isthmus.analysis import wording
 from isthmus.analysis.commands import again
 from isthmus.analysis.context import each
 from isthmus.analysis.findings.common import pick
@@ -37,7 +36,7 @@ from isthmus.frames import Frame, Series
 from isthmus.program import Invocation
 from isthmus.results.run_file import DeviceRecord, Point, Run
 from isthmus.thresholds import AS_FAST, FAIR, GOOD, LARGE, LOWER, SMALL, START_UP, UNSTEADY
-from isthmus.units import format_size
+from isthmus.units import format_size, percent
 
 ORDINARY = ("pageable", "aligned", "hugepage")
 """Kinds of memory that a driver may have to copy before the device reaches them."""
@@ -273,7 +272,7 @@ def _unexplained(
     """What may be the cause where no check is bad, and what would tell; ``full``: see above."""
     if full is not None:
         command = again(run, "transfer", [device.address, str(full.device)]) or ""
-        filled = f"{full.device} reaches {wording.percent(full.limit_share)} of the same link"
+        filled = f"{full.device} reaches {percent(full.limit_share)} of the same link"
         yield Cause(kind="api", evidence=filled, command=command)
         return
     hidden = [(check, one) for check, one in results if one.state == "unknown" and check.fault]
@@ -287,7 +286,7 @@ def _unexplained(
     if not hidden:
         yield Cause(
             kind="device_or_user",
-            evidence=f"a steady {wording.percent(row.limit_share)} of the link; no check is bad. "
+            evidence=f"a steady {percent(row.limit_share)} of the link; no check is bad. "
             "Run again at another time (isthmus compare), or on an equal node (isthmus fleet)",
             command=_again(run, device),
         )

@@ -16,6 +16,7 @@ from isthmus.analysis.sentences import LONGEST, say
 from isthmus.analysis.transfer import curves, splits
 from isthmus.statistics import Interval
 from isthmus.statistics.fits import LEAST_SIZES, AlphaBeta
+from isthmus.units import percent
 
 
 def of_splits(context: AnalysisContext, ways: Mapping[str, str]) -> Iterator[Finding]:
@@ -45,7 +46,7 @@ def of_curves(context: AnalysisContext, ways: Mapping[str, str]) -> Iterator[Fin
         if not fitted.fits:
             yield common.finding_of(
                 context, row, "curve_none", "{what}, time over size", None, ways=ways, who=who,
-                values={"percent": wording.percent(fitted.rms)}, remark="no curve fits",
+                values={"percent": percent(fitted.rms)}, remark="no curve fits",
                 evidence="fits",
             )  # fmt: skip
         for line in fitted.lines if fitted.fits else ():

@@ -21,7 +21,7 @@ from isthmus.program import Invocation
 from isthmus.statistics import Interval, relevant
 from isthmus.studies.base import Analysis
 from isthmus.thresholds import CACHE_BYTES, LARGE, LOWER, PLATEAU_BYTES, SMALL, WORTH
-from isthmus.units import format_size
+from isthmus.units import format_size, percent
 
 WAYS = {
     "write": "copy to device",
@@ -213,7 +213,7 @@ def _better(
     values = {
         "best": names[0], "usual": names[1], "one": names[0], "other": names[1],
         "ratio": wording.number(gain.value),
-        "percent": "an unknown factor" if math.isnan(far) else wording.percent(far),
+        "percent": "an unknown factor" if math.isnan(far) else percent(far),
     }  # fmt: skip
     open_ = common.to_decide(context, *others)
     action = open_ if remark == "not decided" else advice if verdict == "faster" else ""
@@ -388,7 +388,7 @@ def _of_share(
         "what": what, "best": less, "usual": more, "share": f"{100 * ratio.value:.0f} %",
         "span": f"{100 * ratio.low:.0f} to {100 * ratio.high:.0f} %"
         if ratio.known else "one process only",
-        "percent": wording.percent(common.reach(ratio)),
+        "percent": percent(common.reach(ratio)),
     }  # fmt: skip
     return common.finding_of(
         context, share, template if ratio.known else "api_share", what, ratio, "1", values=values,

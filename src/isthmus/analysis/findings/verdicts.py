@@ -31,7 +31,7 @@ from typing import Any
 import msgspec
 import numpy as np
 
-from isthmus.analysis import limits, wording
+from isthmus.analysis import limits
 from isthmus.analysis.commands import again, is_address, points_of
 from isthmus.analysis.findings import causes
 from isthmus.analysis.findings.common import reference_of
@@ -43,6 +43,7 @@ from isthmus.program import Invocation, invocation
 from isthmus.results.run_file import DeviceRecord, Run
 from isthmus.text import counted
 from isthmus.thresholds import FAIR, GOOD, LAUNCH_S
+from isthmus.units import percent
 
 _WORST = ("impossible", "below", "unknown", "normal")
 _NOT_TRUE = "above_link_limit|zero_copy"
@@ -205,7 +206,7 @@ def _finding(
     low: Any = None, full: Any | None = None, lesser: str = "",
 ) -> Finding:  # fmt: skip
     """The finding; ``lesser``: the trained link, where the card can have more."""
-    share = "" if low is None else wording.percent(low.limit_share)
+    share = "" if low is None else percent(low.limit_share)
     values = {
         "who": device.address,
         "causes": ", ".join(cause.name for cause in device_causes[: causes.MOST]),
@@ -232,7 +233,7 @@ def _finding(
         other = str(full.device)
         if other == device.address:
             other += f" ({full.study})"
-        values |= {"other": other, "share": wording.percent(full.limit_share)}
+        values |= {"other": other, "share": percent(full.limit_share)}
     elif verdict == "normal":
         assumed = limits.assumed(device)
         values |= {"share": share, "assumed": f", {assumed} assumed" if assumed else ""}

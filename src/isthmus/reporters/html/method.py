@@ -15,7 +15,7 @@ from isthmus.frames import Frame
 from isthmus.reporters.cells import Table, heading, table, view
 from isthmus.reporters.html.charts import Source
 from isthmus.results.run_file import Run
-from isthmus.units import format_seconds
+from isthmus.units import format_seconds, percent
 
 
 class Folded(NamedTuple):
@@ -104,8 +104,8 @@ def _settings(run: Run) -> Iterator[tuple[str, str]]:
         yield "imported", f"{run.started}, by Isthmus {run.software.version}"
         return
     settings = run.settings
-    yield "precision", f"interval of the median within {wording.percent(settings.precision)}"
-    yield "confidence", wording.percent(settings.confidence)
+    yield "precision", f"interval of the median within {percent(settings.precision)}"
+    yield "confidence", percent(settings.confidence)
     yield "processes", _processes(run)
     yield "time for the run", format_seconds(settings.budget_s)
     yield "order", f"points interleaved over all devices, seed {settings.seed}"

@@ -17,7 +17,6 @@ from isthmus.analysis.ratios import groups
 from isthmus.analysis.reproduction import from_points, rows_of_card
 from isthmus.analysis.sentences import shortened
 from isthmus.analysis.summary import THROUGH_EMULATION, resolved, summarise
-from isthmus.analysis.wording import percent
 from isthmus.frames import Frame
 from isthmus.published import Row
 from isthmus.published import sources as published_sources
@@ -35,7 +34,7 @@ from isthmus.reporters.html.layout import (
     LIGHT,
 )
 from isthmus.results.run_file import DeviceRecord, Run
-from isthmus.units import format_bytes, format_rate, format_seconds, format_size
+from isthmus.units import format_bytes, format_rate, format_seconds, format_size, percent
 
 MOST_LINES = 6
 MOST_ROWS = 12
