@@ -231,10 +231,7 @@ Card::Card(unsigned index) : index_(index) {
 /// Kernels whose runs the program has given up go on until they end.
 Card::~Card() {
   const std::scoped_lock guard(all_cards);
-  if (loaded_) {
-    end_kernels(Ending::program);
-    guarded([&] { loaded_->device.tell_lost_outputs(); });
-  }
+  finish();
   cards.erase(this);
 }
 
@@ -319,6 +316,14 @@ bool Card::end_kernels(Ending with) {
     });
   }
   return !here.commands.any();
+}
+
+void Card::finish() {
+  if (loaded_) {
+    end_kernels(Ending::program);
+    guarded([&] { loaded_->device.tell_lost_outputs(); });
+    loaded_->publish();
+  }
 }
 
 void Card::close_kernel() {
@@ -705,13 +710,8 @@ std::uint64_t Card::now_fs() {
 
 void Card::end_all() {
   const std::scoped_lock guard(all_cards);
-  for (Card* card : cards) {
-    if (card->loaded_) {
-      card->end_kernels(Ending::program);
-      // OpenCL keeps its cards open to the end: nothing destroys them.
-      guarded([&] { card->loaded_->device.tell_lost_outputs(); });
-      card->loaded_->publish();
-    }
+  for (Card* card : cards) {  // OpenCL keeps its cards open to the end: nothing destroys them
+    card->finish();
   }
 }
 

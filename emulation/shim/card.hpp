@@ -133,6 +133,8 @@ class Card {
   template <class Action>
   void call(const Action& action);
   bool end_kernels(card::process::Ending with);
+  /// Ends kernels with the program, and warns of outputs that the program never read.
+  void finish();
   void keep_buffers();
   [[nodiscard]] bool is_of_host(unsigned bank) const;
   void note_used(std::uint64_t address, std::uint64_t bytes);
