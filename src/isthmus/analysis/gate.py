@@ -7,6 +7,7 @@ from typing import NamedTuple
 
 from isthmus.analysis.changes import Comparison, Missing, Side
 from isthmus.analysis.quantities import Outcome
+from isthmus.analysis.summary import measured_points
 from isthmus.results.run_file import Run
 
 _MACHINE = ("host", "cpu")
@@ -97,7 +98,7 @@ def _doubts(base: Side, new: Side) -> Iterator[Doubt]:
 def _has_all(run: Run) -> bool:
     """Whether a run measured all its points; time may have ended before their precision."""
     if run.status == "budget":
-        return all(point.reruns for point in run.points)
+        return measured_points(run) == len(run.points)
     return run.status == "complete"
 
 
