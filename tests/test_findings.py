@@ -294,11 +294,23 @@ def test_another_api_differs_only_beyond_its_interval() -> None:
     assert (api.device, api.beside) == ("opencl:nvidia", "cuda:0")
     assert api.interval is not None
     assert api.interval.low < 0 < api.interval.high
-    bound = 1e9 * max(-api.interval.low, api.interval.high)
-    assert f"the same latency within {bound:.0f} ns" in api.sentence
+    assert "the same latency within 475 ns" in api.sentence
     assert api.sentence in summary.lines(measured)
     for value, said in ((6.0e-6, "6.00 us more latency"), (-6.0e-6, "6.00 us less latency")):
         assert difference_in_words(Interval(value, value - 1e-6, value + 1e-6, 0.95)) == said
+
+
+def test_devices_that_are_alike_share_a_finding() -> None:
+    laws = {f"cuda:{n}": {"write": FAST} for n in range(8)}
+    alike = transfer_run(laws, SIZES)
+    devices = [msgspec.structs.replace(one, name="one product") for one in alike.devices]
+    (rate,) = (
+        one
+        for one in findings(msgspec.structs.replace(alike, devices=devices))
+        if one.headline and one.operation == "write" and one.devices > 1 and one.unit == "B/s"
+    )
+    assert rate.devices == 8
+    assert rate.sentence.startswith("8 x one product: copy to device")
 
 
 def test_b_eff_has_its_interval_and_links_their_share() -> None:

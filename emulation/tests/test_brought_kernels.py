@@ -108,15 +108,20 @@ extern "C" void copy(const int* in, int* out, int n) {
 """
 
 
+def program_that_copies(isthmus: Command, folder: Path, config: str = "") -> Path:
+    """Builds the kernel ``copy``, linked as ``config`` says; returns a program that runs it."""
+    (folder / "copy.cpp").write_text(COPY)
+    (folder / "link.cfg").write_text(config)
+    options = ("--config", "link.cfg") if config else ()
+    built = isthmus("card", "kernel", "build", "copy.cpp", *options)
+    assert built.returncode == 0, built.stderr
+    return compiled(SOURCES / "brought.cpp", folder / "program")
+
+
 def test_a_buffer_spans_pseudo_channels(isthmus: Command, card_exec: Run, tmp_path: Path) -> None:
     """The group that AMD's linker makes of them has a number behind those of all memories."""
-    (tmp_path / "copy.cpp").write_text(COPY)
-    (tmp_path / "link.cfg").write_text(
-        "[connectivity]\nsp=copy_1.in:HBM[0:3]\nsp=copy_1.out:HBM[1]\n"
-    )
-    built = isthmus("card", "kernel", "build", "copy.cpp", "--config", "link.cfg")
-    assert built.returncode == 0, built.stderr
-    program = compiled(SOURCES / "brought.cpp", tmp_path / "program")
+    config = "[connectivity]\nsp=copy_1.in:HBM[0:3]\nsp=copy_1.out:HBM[1]\n"
+    program = program_that_copies(isthmus, tmp_path, config)
     command = ["--kernels", tmp_path, "--", program, "spanning", tmp_path / "link.xclbin"]
     ran = card_exec("--board", "u50", *command)
     assert ran.code == 0, ran.errors
@@ -127,10 +132,7 @@ def test_a_board_without_a_link_runs_programs(
     isthmus: Command, card_exec: Run, tmp_path: Path
 ) -> None:
     """Host and kernels share the memory: a sync takes the time that ``[sync]`` says."""
-    (tmp_path / "copy.cpp").write_text(COPY)
-    built = isthmus("card", "kernel", "build", "copy.cpp")
-    assert built.returncode == 0, built.stderr
-    program = compiled(SOURCES / "brought.cpp", tmp_path / "program")
+    program = program_that_copies(isthmus, tmp_path)
     board = "kv260,sync.call_ns=0,sync.bandwidth_Bps=4.096e9"
     command = ["--kernels", tmp_path, "--", program, "beside", tmp_path / "copy.xclbin"]
     ran = card_exec("--board", board, "--watch", *command)
@@ -143,11 +145,7 @@ def test_a_board_without_a_link_runs_programs(
 
 
 def test_ddr_is_numbered_behind_hbm(isthmus: Command, card_exec: Run, tmp_path: Path) -> None:
-    (tmp_path / "copy.cpp").write_text(COPY)
-    (tmp_path / "link.cfg").write_text(BESIDE)
-    built = isthmus("card", "kernel", "build", "copy.cpp", "--config", "link.cfg")
-    assert built.returncode == 0, built.stderr
-    program = compiled(SOURCES / "brought.cpp", tmp_path / "program")
+    program = program_that_copies(isthmus, tmp_path, BESIDE)
     command = ["--kernels", tmp_path, "--", program, "beside", tmp_path / "link.xclbin"]
     ran = card_exec("--board", "u250,memory.hbm=true,memory.banks=34", *command)
     assert ran.code == 0, ran.errors
