@@ -1,8 +1,9 @@
-"""Estimates of computing beside the cycles that authors of public kernels published.
+"""Compares estimated cycles of public kernels with the cycles that their authors published.
 
 ``python benchmarks/estimates.py FOLDER`` reads sources at FOLDER/OWNER/NAME and fetches nothing.
-Each kernel is compiled with the counters that ``card kernel build`` inserts, and called once with
-the sizes of its report. Needs g++ and libclang (``pip install 'isthmus[estimate]'``).
+The script compiles each kernel with the counters that ``card kernel build`` inserts. It calls the
+kernel once, with the sizes of the kernel's report. It needs g++ and libclang
+(``pip install 'isthmus[estimate]'``).
 """
 
 from __future__ import annotations
@@ -25,7 +26,7 @@ TIMEOUT_S = 300
 
 
 class Published(NamedTuple):
-    """A kernel whose authors published its cycles."""
+    """A public kernel, and the cycles that its authors published for it."""
 
     repository: str
     """``OWNER/NAME`` on GitHub."""
@@ -210,7 +211,7 @@ HELD_OUT = (
               4823536001, "memory-opt/workload_csynth.rpt, 2020.2",
               "static INTERFACE_WIDTH p[size], t[size], o[size]; workload(p, t, o);"),
 )  # fmt: skip
-"""Kernels chosen by their reports alone, after the rules of commit 79a5a66b were frozen."""
+"""Kernels chosen by their reports alone, after the rules were frozen on 2026-11-28."""
 
 MAIN = """
 #include <cstdio>
@@ -296,7 +297,7 @@ def estimated(kernel: Published, checkouts: Path, folder: Path) -> tuple[int, in
 
 
 def table(kernels: tuple[Published, ...], checkouts: Path) -> list[float]:
-    """Prints a row for each kernel, and returns middle of the estimate / published."""
+    """Prints a row for each kernel; returns the middle of each estimate over published cycles."""
     ratios = []
     for kernel in kernels:
         name = f"{kernel.repository}, {kernel.file}"

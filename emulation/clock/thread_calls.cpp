@@ -1,4 +1,4 @@
-// The calls by which programs start threads and wait for their end.
+// Stands in front of the calls with which a program creates and joins threads.
 #include <dlfcn.h>
 #include <pthread.h>
 
@@ -32,7 +32,7 @@ struct Start {
   VirtualTime::Thread* place;
 };
 
-/// File name of the library in which an address lies; empty where there is none.
+/// Returns the file name of the library that holds an address; empty if no library holds it.
 std::string_view library_of(const void* address) {
   Dl_info object{};
   if (dladdr(address, &object) == 0 || object.dli_fname == nullptr) {
@@ -57,7 +57,7 @@ Role role_of(const void* creator, Routine* routine, const void* argument) {
   return of_shim ? Role::shim : Role::program;
 }
 
-/// A thread that registers itself.
+/// Registers the calling thread, then runs the routine that the program gave for it.
 void* started(void* given) {
   const Start start = *static_cast<Start*>(given);
   std::free(given);  // NOLINT(*-no-malloc): `new` needs the C++ library

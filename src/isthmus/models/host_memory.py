@@ -69,7 +69,7 @@ def window_bytes(board: Board) -> float:
 
 
 def return_s(board: Board) -> float:
-    """A write of MPS until its credits can be used again, the line in the cache; seconds."""
+    """Seconds until a write of the maximum payload returns its credits, if its line is cached."""
     path = path_of(board)
     return (
         path.write_s(path.max_payload)

@@ -125,8 +125,8 @@ class Device {
   bool as_hardware_;
   HostLooks* looks_;
   using Duration = std::chrono::nanoseconds;
-  /// How long, in real time, all running units have waited for streams and the program for them,
-  /// since the program last acted.
+  /// Real time since the program last acted, in which all running units wait for streams and the
+  /// program waits for these units.
   Duration stuck_for_{};
   Duration looked_{};  ///< when find_deadlock was called last, in real time
 
