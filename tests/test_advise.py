@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+import re
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -304,7 +305,9 @@ def test_the_answer_is_the_first_line(isthmus: Command, stored: Path) -> None:
     assert "Estimated between measured sizes 1Mi and 4Mi." in rest
     assert any(line.split()[0] == "64Ki" and "pinned" in line for line in rest if line)
     assert len(rest) < 25
-    assert all(len(line) < 80 for line in rest)
+    # A command stands on one line, with the folder of this checkout, which may be a long path.
+    shown = [re.sub(r"\S+/isthmus(?= )", "isthmus", line) for line in rest]
+    assert all(len(line) < 80 for line in shown)
 
 
 def test_the_command_that_measures_has_the_deadline_as_people_write_it(
