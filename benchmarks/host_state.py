@@ -1,7 +1,7 @@
 """How often intervals hold the level that repetitions of a run have: before and with the model.
 
-Without arguments: simulated runs whose state is known, and two stored sets of twelve runs of an
-H100 node. With run files of repetitions, in any number: those; and pairs of them by ``compare``.
+Without arguments: simulated runs whose state is known, and stored sets of repetitions. With run
+files of repetitions: the coverage of those, and the pairs in which ``compare`` finds a difference.
 """
 
 from __future__ import annotations
@@ -38,6 +38,12 @@ SETS = {
     "with references": "2026-11-27-h100-twelve-runs",
     "without": "2026-11-27-h100-twelve-runs-without",
 }
+LATER_SETS = {
+    "H200, ten runs": "2026-11-28-h200-ten-runs",
+    "PoCL, ten runs without other work": "2026-11-28-pocl-idle",
+    "PoCL, ten runs beside two busy loops": "2026-11-28-pocl-busy",
+}
+"""Sets that were measured after the weights of the slow parts were chosen."""
 PAIRS = 20
 
 
@@ -55,10 +61,11 @@ def simulated(runs: int) -> None:
 
 def repetitions() -> None:
     """Coverage of the grand median in the stored sets."""
-    for title, name in SETS.items():
+    twelve = {f"H100, twelve runs, {title}": name for title, name in SETS.items()}
+    for title, name in {**twelve, **LATER_SETS}.items():
         found = of_repetitions(stored(name))
         figures = ", ".join(f"{key} {value:.3f}" for key, value in found.items())
-        print(f"Twelve runs, {title}: {figures}")
+        print(f"{title}: {figures}")
 
 
 def ratios() -> None:

@@ -44,6 +44,16 @@ def test_repetitions_on_a_node_without_references() -> None:
     assert found["model"] >= 0.92
 
 
+@pytest.mark.parametrize(
+    ("name", "alone", "model"), [("h200-ten-runs", 0.70, 0.93), ("pocl-idle", 0.65, 0.93)]
+)
+def test_repetitions_measured_after_the_choice(name: str, alone: float, model: float) -> None:
+    """The model's intervals hold in runs that were measured after its weights were chosen."""
+    found = of_repetitions(stored(f"2026-11-28-{name}"))
+    assert found["alone"] < alone
+    assert found["model"] >= model
+
+
 def test_sensitivity_of_each_row() -> None:
     """A row that does not depend on the host has no sensitivity to it; one that does has it."""
     random = np.random.default_rng(2)
