@@ -8,16 +8,9 @@ from functools import partial
 
 from isthmus.analysis.fleet.hosts import HostSpeed
 from isthmus.analysis.fleet.judging import QUANTITY, Judging, outlier, scores_of
-from isthmus.analysis.fleet.reading import (
-    Ages,
-    Fact,
-    Reading,
-    Unreadable,
-    gather,
-    read,
-    same_hosts,
-)
+from isthmus.analysis.fleet.reading import Ages, Reading, Unreadable, gather, read
 from isthmus.analysis.fleet.states import BAD, Fleet, Node, Outlier, State
+from isthmus.analysis.machines import Fact, same_hosts
 from isthmus.analysis.quantities import Coverage, coverage
 from isthmus.results.run_file import Run
 from isthmus.statistics import Judgement, judge, location, shift, simultaneous

@@ -9,8 +9,9 @@ from statistics import median
 from typing import Any, Literal, NamedTuple
 
 from isthmus.analysis.fleet import hosts
-from isthmus.analysis.fleet.reading import KEY, Fact, Key, Machine, Reading, figures
+from isthmus.analysis.fleet.reading import KEY, Key, Machine, Reading, figures
 from isthmus.analysis.fleet.states import Node, Outlier, State
+from isthmus.analysis.machines import Fact
 from isthmus.analysis.quantities import identity, size_class
 from isthmus.frames import Frame, Series
 from isthmus.statistics.host_state import PRIOR_FREE

@@ -8,7 +8,7 @@ from datetime import datetime
 from typing import Literal, NamedTuple
 
 from isthmus.analysis.fleet.hosts import HostSpeed
-from isthmus.analysis.fleet.reading import Fact
+from isthmus.analysis.machines import Fact
 from isthmus.analysis.quantities import Coverage, Outcome, Quantity
 from isthmus.statistics.outliers import GROUP_SHARE, LEAST_GROUP
 
