@@ -13,7 +13,7 @@ import pytest
 
 from conftest import Command
 from isthmus.analysis.changes import Side, compare
-from isthmus.reporters import comparison
+from isthmus.reporters import change_words, comparison
 from isthmus.reporters.html import write_page
 from isthmus.results.run_file import Run
 from synthetic import Law, transfer_run
@@ -43,9 +43,9 @@ def test_what_changed_comes_first_as_the_command_says_it(tmp_path: Path) -> None
     assert f'<p class="verdict">{answer}</p>' in text
     first = text.partition("<figure")[0]
     tiles = re.findall(r"<b>(.*?)</b> % time <small>(.*?)</small>", first)
-    assert tiles == [comparison.percents(one) for one in slower]
+    assert tiles == [change_words.percents(one) for one in slower]
     for one in slower:
-        assert f"slower: {comparison.values(one)}" in first
+        assert f"slower: {change_words.values(one)}" in first
     changed = section(text)
     for remark in comparison.remarks(result):
         assert f"<li>{remark}</li>" in changed

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from datetime import datetime, timezone
 from typing import NamedTuple
 
 from isthmus import backends, checks
 from isthmus.checks import Facts
-from isthmus.results.run_file import Run
+from isthmus.results.run_file import Run, moment
 
 
 class Fact(NamedTuple):
@@ -56,3 +57,9 @@ def same_hosts(names: Iterable[str], wanted: Iterable[str] = ()) -> dict[str, st
             best = best.partition(".")[0] or best
         shown |= {name: best if len(domains) < 2 else name for name in group}
     return shown
+
+
+def started(run: Run) -> datetime | None:
+    """When a run began; a time without a zone is UTC, as the run file has it."""
+    at = moment(run.started)
+    return at.replace(tzinfo=timezone.utc) if at and at.tzinfo is None else at

@@ -15,6 +15,10 @@ FailAbove = Annotated[
     str | None,
     typer.Option(help="gate: 3 where anything is slower by more, 5 undecided; 5%, or auto"),
 ]
+AllowOther = Annotated[
+    str | None,
+    typer.Option(help="what the base of a gate may have of its own: machine,device,settings"),
+]
 
 
 def options(context: typer.Context) -> Iterator[tuple[str, str]]:

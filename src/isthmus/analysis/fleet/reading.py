@@ -6,17 +6,17 @@ import math
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from datetime import datetime, timezone
+from datetime import datetime
 from statistics import median
 from typing import Literal, NamedTuple
 
 import msgspec
 
-from isthmus.analysis.machines import Fact, facts_of
+from isthmus.analysis.machines import Fact, facts_of, started
 from isthmus.analysis.quantities import CLOCKS, IDENTITY, size_class, trusted_logs
 from isthmus.analysis.summary import simulated_devices
 from isthmus.frames import Frame, Series
-from isthmus.results.run_file import DeviceRecord, Point, Run, moment
+from isthmus.results.run_file import DeviceRecord, Point, Run
 
 KEY = [*IDENTITY, "sizes"]
 """Columns that identify a quantity of a device."""
@@ -127,7 +127,7 @@ def figures(rows: Frame, keys: Sequence[str], **of: Callable[[Series], float]) -
 
 def _one(name: str, run: Run, ages: Ages | None) -> OneRun:
     host = str(run.environment.get("host") or name)
-    machine = Machine(host, kind_of(run), started=_started(run))
+    machine = Machine(host, kind_of(run), started=started(run))
     if ages is not None:
         if machine.started is None or machine.started < ages.oldest:
             machine.dated = "old"
@@ -146,12 +146,6 @@ def _one(name: str, run: Run, ages: Ages | None) -> OneRun:
     except (ArithmeticError, LookupError, RuntimeError, ValueError) as error:
         machine.reasons = [f"{name}: not a valid run ({type(error).__name__})"]
     return OneRun(machine, rows)
-
-
-def _started(run: Run) -> datetime | None:
-    """When a run began; a time without a zone is UTC, as the run file has it."""
-    at = moment(run.started)
-    return at.replace(tzinfo=timezone.utc) if at and at.tzinfo is None else at
 
 
 def _host_alone(run: Run) -> Run:
