@@ -20,8 +20,11 @@ _MOST_LIKE = 16
 """Most machines with which a machine's host is compared.
 
 More machines tell nothing new of how times follow the host's speed."""
-FEWEST = 6
-"""Fewest machines of a kind among which a slow one can be found."""
+FEWEST = 4
+"""Fewest machines of a kind among which a slow one can be found.
+
+Source: of 8000 samples of normal values, 1.1 % of those of four and 1.7 % of those of six have a
+value that ``statistics.outliers.above`` finds at 1 %. A lower value leaves two that are alike."""
 
 
 class HostSpeed(NamedTuple):

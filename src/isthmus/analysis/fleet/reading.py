@@ -20,6 +20,8 @@ from isthmus.results.run_file import DeviceRecord, Point, Run
 
 KEY = [*IDENTITY, "sizes"]
 """Columns that identify a quantity of a device."""
+KIND_PARTS = "; "
+"""Between processor and devices in the name of a kind."""
 Key = tuple[str, ...]
 """Values of ``KEY``."""
 
@@ -205,7 +207,7 @@ def _key(point: Point, clock: str) -> Key:
 def kind_of(run: Run) -> str:
     """The kind of a run's machine: its processor, and its devices with their links."""
     devices = sorted({_device(d) for d in run.devices})
-    return "; ".join([str(run.environment.get("cpu") or "unknown processor"), *devices])
+    return KIND_PARTS.join([str(run.environment.get("cpu") or "unknown processor"), *devices])
 
 
 def _device(device: DeviceRecord) -> str:
