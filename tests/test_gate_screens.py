@@ -202,7 +202,7 @@ def test_a_lesser_link_is_named_with_the_base() -> None:
 
 
 def test_line_and_body_have_the_same_counts(isthmus: Command, tmp_path: Path) -> None:
-    """The body counted two-sided verdicts, and so told of undecided series below PASS."""
+    """The body counted two-sided verdicts, and so had undecided series below PASS."""
     save(node("2026-02-01", processes=3), tmp_path / "base.json")
     save(node(processes=3), tmp_path / "new.json")
     gate = ("compare", "base.json", "new.json", "--fail-above", LIMIT)

@@ -177,7 +177,7 @@ def _products(runs: Sequence[Run], names: Mapping[str, str]) -> dict[str, set[st
     found: dict[str, set[str]] = {}
     for device in (device for run in runs for device in run.devices if not device.error):
         _, name, board = product(device)
-        shown = board or name
+        shown = ", ".join(dict.fromkeys(filter(None, (name, board))))
         found.setdefault(names.get(device.address, device.address), set()).update(
             {shown} if shown else ()
         )
