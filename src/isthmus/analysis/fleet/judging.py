@@ -26,8 +26,8 @@ With 6 to 12 machines the share is twice as large: see ``statistics.outliers``."
 _LEAST_ALIKE = 2
 """Fewest quantities of a kind from which the scatter of that kind is computed.
 
-Source: 1200 healthy fleets of 4 to 8 machines have 7 false alarms with 2; 600 have 3 with 3. Of 40
-machines that are 31 % slower than 5 others, 39 are found with 2 and 24 with 3."""
+Source: of 1200 healthy fleets of 4 to 8 machines 7 have a false alarm (with 3: 3 of 600). Of 40
+machines that are 31 % slower than five others 39 are found (with 3: 24)."""
 _LEAST_REST = 3
 """Fewest machines without a lesser link by which a machine with a lesser link is judged."""
 _SUSPECTED = 0.99
