@@ -24,7 +24,7 @@ from hypothesis import strategies as st
 
 from conftest import Command
 from isthmus import statistics
-from isthmus.analysis.changes import RAN_OUT, Side, compare
+from isthmus.analysis.changes import INTERRUPTED, RAN_OUT, Side, compare
 from isthmus.errors import UsageError
 from isthmus.program import invocation
 from isthmus.reporters.comparison import lines
@@ -256,17 +256,25 @@ def without(run: Run, operation: str, sizes: Collection[int] = SIZES, **changes:
     return msgspec.structs.replace(run, points=points)
 
 
-@pytest.mark.parametrize("status", ["budget", "interrupted"])
-def test_points_for_which_the_time_ran_out_are_undecided(status: str) -> None:
+@pytest.mark.parametrize(
+    ("status", "why", "told"),
+    [
+        ("budget", RAN_OUT, "for which its time ran out"),
+        ("interrupted", INTERRUPTED, "before which it was interrupted"),
+    ],
+)
+def test_points_before_which_a_run_ended_are_undecided(status: str, why: str, told: str) -> None:
     """Beside other work a run measures fewer points: that is no fault of what it measures."""
     new = msgspec.structs.replace(
         without(measured(seed=2), "write", SIZES[:1], reruns=[]), status=status
     )
     result = compare(side(measured()), side(new), 0.1)
     assert not result.missing
-    assert [(one.operation, one.why) for one in result.unknown] == [("write", RAN_OUT)]
+    assert [(one.operation, one.why) for one in result.unknown] == [("write", why)]
     assert result.outcome == "undecided"
-    assert "1 for which its time ran out" in " ".join(lines(result, MORE))
+    assert f"1 {told} (opencl:x write pageable 64)" in " ".join(
+        word for line in lines(result, MORE) for word in line.split()
+    )
     whole = msgspec.structs.replace(new, status="complete")
     assert compare(side(measured()), side(whole), 0.1).outcome == "fail"
 

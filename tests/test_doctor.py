@@ -12,6 +12,7 @@ import pytest
 from msgspec.structs import replace as replace_fields
 
 from conftest import Command
+from host_states import with_host
 from isthmus import backends, checks
 from isthmus.analysis.findings import MOST_HEADLINES, findings
 from isthmus.checks import Facts
@@ -502,3 +503,19 @@ def test_a_device_that_is_not_here_ends_with_4_and_is_named_first(isthmus: Comma
     assert none.returncode == 4
     assert "cuda:0" in none.stderr
     assert none.stdout.startswith("cuda:0 is not here. ")
+
+
+def test_a_fault_beside_a_slower_host_is_told_with_the_warning(
+    isthmus: Command, tmp_path: Path
+) -> None:
+    """The exit code is that of the fault alone."""
+    slow = with_host(12, 1.08, 4)
+    power = {"governor": "powersave", "frequency_driver": "acpi-cpufreq"}
+    both = replace_fields(slow, environment={**slow.environment, **power})
+    for name, one, code, first in (
+        ("slow", slow, 0, "No finding"), ("both", both, 3, "1 finding: machine governor"),
+    ):  # fmt: skip
+        run_file.save(one, tmp_path / f"{name}.json")
+        told = isthmus("doctor", "--run", f"{name}.json")
+        assert told.returncode == code, told.stdout
+        assert told.stdout.startswith(f"{first}; 1 warning: machine host_speed")

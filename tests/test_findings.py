@@ -177,7 +177,7 @@ def test_the_better_memory_is_named_with_the_call_that_gives_it() -> None:
     (change,) = (one for one in results if one.unit == "1")
     assert change.verdict == "faster"
     assert change.action == "cudaHostAlloc"
-    assert change.sentence.startswith("pinned memory is 4.00 times as fast as pageable")
+    assert change.sentence.startswith("Pinned memory is 4.00 times as fast as pageable")
 
 
 def test_memory_that_makes_no_difference_is_said_as_a_bound() -> None:
@@ -345,3 +345,15 @@ def test_one_rank_without_a_network_is_no_headline(single: bool) -> None:
     results = findings(run(points))
     assert any("b_eff" in one.quantity for one in results)
     assert any(one.headline for one in results) != single
+
+
+def test_the_latency_is_that_of_a_size_without_a_rate() -> None:
+    """A size above 4 KiB was told where 1 B was measured, as it is nearer by its logarithm."""
+    for sizes, size in (((1, 64 << 10), 1), ((1, 4096, 64 << 10), 4096), ((8192, 64 << 10), 8192)):
+        laws = {"opencl:x": {"write": Law(1e-5, 1e10)}}
+        (latency,) = [
+            one
+            for one in findings(transfer_run(laws, (*sizes, 1 << 24)))
+            if one.remark == "latency" and one.headline
+        ]
+        assert latency.bytes == size

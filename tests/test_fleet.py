@@ -17,15 +17,16 @@ from prometheus_client import parser
 from conftest import Command
 from exposition import problems
 from host_states import planted_fleet
-from isthmus.analysis.fleet import Fleet, Node, inspect
+from isthmus.analysis.fleet import Fleet, Node, Unreadable, inspect
 from isthmus.analysis.quantities import size_class
 from isthmus.cli.fleet import fleet as command
 from isthmus.errors import UsageError
 from isthmus.measure.devices import link_attributes
 from isthmus.reporters.fleet import FORMATS, node_names, nodeset
-from isthmus.results.run_file import Run, save
+from isthmus.results.run_file import Rerun, Run, save
 from isthmus.statistics.outliers import above
 from isthmus.system import pci
+from isthmus.units import percent
 from synthetic import NODE_SIZES, machines, node
 
 NOW = datetime.now(timezone.utc)
@@ -155,9 +156,96 @@ def test_a_device_that_is_gone_is_named() -> None:
 
 
 def test_a_fleet_of_few_is_said_to_be_unjudged() -> None:
-    fleet = inspect(machines(5, {0: 10.0}))
-    assert FORMATS["summary"](fleet).startswith("None of 5 machines could be judged")
+    fleet = inspect(machines(3, {0: 10.0}))
+    assert FORMATS["summary"](fleet).startswith("None of 3 machines could be judged")
     assert not fleet.passes
+
+
+def odd(runs: list[tuple[str, Run]], place: int) -> list[tuple[str, Run]]:
+    """The runs; one machine has another GPU."""
+    name, run = runs[place]
+    devices = [msgspec.structs.replace(one, name="H200") for one in run.devices]
+    return [
+        *runs[:place],
+        (name, msgspec.structs.replace(run, devices=devices)),
+        *runs[place + 1 :],
+    ]
+
+
+def test_an_odd_machine_and_a_damaged_file_hide_no_slow_one() -> None:
+    """Of six machines one has another GPU and one left no run: four are judged."""
+    runs: list[tuple[str, Run | Unreadable]] = [*odd(machines(5, {2: 1.6}), 0)]
+    fleet = inspect([*runs, ("n5", Unreadable("cut"))])
+    assert slow_of(fleet) == ["node002"]
+    assert [one.name for one in fleet.of("failed")] == ["n5"]
+    (unknown,) = fleet.of("unknown")
+    assert unknown.name == "node000"
+    assert unknown.reasons == [
+        "1 of its kind (cuda:0 H200; most have cuda:0 name of cuda:0); it takes 4"
+    ]
+    assert {one.name for one in fleet.of("healthy")} == {"node001", "node003", "node004"}
+    well = inspect(odd(machines(5, {}), 0))
+    assert (well.outcome, FORMATS["summary"](well).splitlines()[0]) == (
+        "pass", "None of 5 machines of 2 kinds is slower than its like; 1 cannot be judged.",
+    )  # fmt: skip
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_a_plain_case_is_found_among_six(seed: int) -> None:
+    """A machine that is 31 % slower than five others, which differ by 2 %."""
+    fleet = inspect(machines(6, {2: 1.31}, seed=seed))
+    assert slow_of(fleet) == ["node002"]
+    (worst, *_) = fleet.of("slow")[0].outliers
+    assert (worst.operation, worst.sizes) == ("write", "from 1Mi")
+
+
+def longer(run: Run, factor: float, operation: str = "", size: int = 0) -> Run:
+    """The run with longer times of an operation, or of all, from a size on."""
+
+    def of(rerun: Rerun) -> Rerun:
+        host = rerun.clocks["host"]
+        ticks = [round(factor * tick) for tick in host.ticks]
+        clocks = {"host": msgspec.structs.replace(host, ticks=ticks)}
+        return msgspec.structs.replace(rerun, clocks=clocks)
+
+    points = [
+        msgspec.structs.replace(p, reruns=list(map(of, p.reruns)))
+        if operation in {"", p.operation} and p.bytes >= size
+        else p
+        for p in run.points
+    ]
+    return msgspec.structs.replace(run, points=points)
+
+
+def test_what_differences_between_machines_hide_is_told() -> None:
+    """A share that is not found; a machine beyond twice that share is found."""
+
+    def differing(slower: float) -> Fleet:
+        factors = (1.0, 1.12, 0.9, 1.06)
+        runs = [longer(node(f"node00{i}", slower if i == 2 else 1.0, spread=0.0, seed=i), factor)
+                for i, factor in enumerate(factors)]  # fmt: skip
+        return inspect((f"n{i}", run) for i, run in enumerate(runs))
+
+    fleet = differing(1.0)
+    hidden = fleet.hidden[0]
+    assert hidden.machines == 4
+    assert hidden.share > 3 * fleet.least
+    assert f"Not found: less than {percent(hidden.share)} longer in " in FORMATS["summary"](fleet)
+    writes = max(one.share for one in fleet.hidden if one.quantity.operation == "write")
+    assert slow_of(differing(1 + 2 * writes)) == ["node002"]
+
+
+def test_slower_quantities_behind_the_worst_are_named() -> None:
+    """Only their number was told."""
+    runs = machines(8, {3: 1.6})
+    runs[3] = (runs[3][0], longer(runs[3][1], 1.3, "read", 1 << 20))
+    (slow,) = inspect(runs).of("slow")
+    assert [(one.operation, one.sizes) for one in slow.outliers] == [
+        ("write", "from 1Mi"), ("read", "from 1Mi"),
+    ]  # fmt: skip
+    text = " ".join(FORMATS["summary"](inspect(runs)).split())
+    longer_by = f"{100 * ((slow.outliers[1].ratio or 1) - 1):.0f} %"
+    assert f"; {longer_by} read pageable from 1Mi" in text
 
 
 def test_classes_of_sizes_say_what_they_hold() -> None:

@@ -226,7 +226,7 @@ def test_points_that_neither_side_measured_are_not_counted(
     assert "; 1 quantity has no time on either side (opencl:x write" in lines[0]
     assert "1 point cannot be compared (opencl:x read" in lines[0]
     text = " ".join(" ".join(lines[1:]).split())
-    assert "b.json lacks: 1 for which its time ran out (transfer opencl:x)." in text
+    assert "b.json lacks: 1 for which its time ran out (opencl:x read pageable 16Mi)." in text
     shown = isthmus("show", "a.json").stdout
     assert "\n4 of 8 points" in shown
 

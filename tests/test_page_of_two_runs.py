@@ -13,8 +13,12 @@ import pytest
 
 from conftest import Command
 from isthmus.analysis.changes import Side, compare
-from isthmus.reporters import comparison
+from isthmus.analysis.flags import disturbed
+from isthmus.analysis.summary import summarise
+from isthmus.reporters import change_words, comparison
 from isthmus.reporters.html import write_page
+from isthmus.reporters.summary import lines
+from isthmus.results.noise import Noise
 from isthmus.results.run_file import Run
 from synthetic import Law, transfer_run
 
@@ -43,9 +47,9 @@ def test_what_changed_comes_first_as_the_command_says_it(tmp_path: Path) -> None
     assert f'<p class="verdict">{answer}</p>' in text
     first = text.partition("<figure")[0]
     tiles = re.findall(r"<b>(.*?)</b> % time <small>(.*?)</small>", first)
-    assert tiles == [comparison.percents(one) for one in slower]
+    assert tiles == [change_words.percents(one) for one in slower]
     for one in slower:
-        assert f"slower: {comparison.values(one)}" in first
+        assert f"slower: {change_words.values(one)}" in first
     changed = section(text)
     for remark in comparison.remarks(result):
         assert f"<li>{remark}</li>" in changed
@@ -120,3 +124,24 @@ def test_two_boards_keep_their_names_and_no_rate_exceeds_its_link(
     assert shares
     assert max(shares) <= 100
     assert "card:u250,link.lanes=8 is compared with card:u250." in section(text)
+
+
+def test_screen_and_page_tell_the_same_share_of_disturbed_rows(tmp_path: Path) -> None:
+    """The page counted rows without a sample, too."""
+    run = measured()
+    noisy = [
+        msgspec.structs.replace(
+            p, reruns=[msgspec.structs.replace(r, noise=Noise(steal_s=1.0)) for r in p.reruns]
+        )
+        if i < 1
+        else msgspec.structs.replace(p, reruns=[] if i < 4 else p.reruns)
+        for i, p in enumerate(run.points)
+    ]
+    run = msgspec.structs.replace(run, points=noisy, status="budget")
+    flags = summarise(run)
+    count, of = disturbed(flags)
+    assert (count, of) == (1, len(run.points) - 3)
+    share = f"{100 * count / of:.0f} %"
+    assert f"{share} disturbed" in " ".join(" ".join(lines(run)).split())
+    text = unescape(write_page([("a.json", run)], tmp_path).read_text("utf-8"))
+    assert f"{share} of the rows disturbed" in text

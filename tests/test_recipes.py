@@ -151,6 +151,78 @@ def faulty(fault: str, folder: Path) -> dict[str, str]:
     return {"DEVICE": DEAD} if fault == "no device" else {}
 
 
+def changed(run: Run, fault: str) -> Run:
+    """The run of a node with a fault; a card's model has none of these."""
+    if fault == "slow":
+        return of_node(run, platform.node(), 0.8)
+    if fault == "wrong data":
+        first, *rest = run.points
+        reruns = [msgspec.structs.replace(one, verified="false") for one in first.reruns]
+        return msgspec.structs.replace(
+            run, points=[msgspec.structs.replace(first, reruns=reruns), *rest]
+        )
+    if fault == "half link":
+        speed = {"current_link_speed": "16.0 GT/s PCIe", "max_link_speed": "16.0 GT/s PCIe"}
+        link = {"address": "0000:03:00.0", **speed,
+                "current_link_width": "8", "max_link_width": "16"}  # fmt: skip
+        real = {"real": True, "simulated": False, "link": link}
+        devices = [msgspec.structs.replace(one, **real) for one in run.devices]
+        return msgspec.structs.replace(run, devices=devices)
+    return run
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("fault", "why"),
+    [
+        ("", ""),
+        ("no isthmus", "is not there"),
+        ("no base", "is missing"),
+        ("cut base", "not a run file"),
+        ("failed run", "the run failed"),
+        ("no device", "the run failed"),
+        ("busy", "kept, as another Isthmus measures here"),
+        ("slow", "FAIL: "),
+        ("wrong data", "whose data did not arrive"),
+        ("half link", "link_width: x8"),
+        ("other device", "the base is of another device"),
+        ("same run", "kept: UNDECIDED: "),
+    ],
+)
+def test_the_prolog_with_an_own_base_drains_what_is_worse_than_the_base(
+    fault: str, why: str, base: Path, tmp_path: Path, path: str
+) -> None:
+    """The run is measured here; a fault of the node is planted into its file."""
+    script = recipe("# own-base.sh", tmp_path, "own-base.sh")
+    run = of_node(load(base), platform.node(), 1.0)
+    stored = tmp_path / f"{platform.node()}.json"
+    if fault == "other device":
+        run = msgspec.structs.replace(
+            run, devices=[msgspec.structs.replace(one, name="another") for one in run.devices]
+        )
+    if fault != "no base":
+        save(msgspec.structs.replace(run, started="2025-01-01T00:00:00Z"), stored)
+    if fault == "cut base":
+        stored.write_bytes(stored.read_bytes()[:5000])
+    variables = {"BASE": str(tmp_path), "DEVICE": "card:u250", **faulty(fault, tmp_path)}
+    if fault in {"slow", "wrong data", "half link", "same run"}:
+        measured = load(stored) if fault == "same run" else changed(load(base), fault)
+        save(measured, tmp_path / "measured")
+        program = tmp_path / "program"
+        program.write_text(
+            '#!/bin/sh\n[ "$1" = run ] || exec isthmus "$@"\n'
+            'while [ "$1" != --out ]; do shift; done\n'
+            f'exec cp "{tmp_path}/measured" "$2"\n'
+        )
+        program.chmod(0o755)
+        variables["ISTHMUS"] = str(program)
+    before = stored.read_bytes() if stored.exists() else b""
+    ran = done(tmp_path, path, str(script), **variables)
+    assert ran.returncode == (fault not in {"", "busy", "same run"}), ran.stderr
+    assert why in ran.stderr
+    assert (stored.read_bytes() if stored.exists() else b"") == before
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize(
     ("fault", "why"),

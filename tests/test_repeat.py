@@ -43,7 +43,7 @@ def test_the_same_command_is_measured_and_compared(
     assert ran.returncode == 0, ran.stderr
     first, _, rest = ran.stdout.partition("\n\n")
     assert first.startswith("PASS: new.json against base.json: none of 4 series of 1 device")
-    assert rest.startswith("new.json against base.json: nothing changed by more than 5.0 %.")
+    assert rest.startswith("new.json against base.json: of 4 series, 4 within the limit by")
     assert ran.stdout.splitlines()[-1] == "new.json"
     assert f"isthmus {' '.join(ASKED)} --out new.json" in ran.stderr
     new = run_file.load(tmp_path / "new.json")
@@ -78,7 +78,7 @@ def test_what_is_slower_than_before_fails_the_gate(
     run_file.save(msgspec.structs.replace(base, points=points), tmp_path / "fast.json")
     gated = isthmus("repeat", "fast.json", "--out", "new.json", "--fail-above", "5%")
     assert gated.returncode == 3
-    assert "new.json against fast.json: slower in 4 of 4 series." in gated.stdout
+    assert "new.json against fast.json: of 4 series, 4 slower by more than the" in gated.stdout
     assert isthmus("repeat", "fast.json", "--out", "other.json").returncode == 0
 
 

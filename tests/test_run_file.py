@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import gzip
 import json
 import os
 import platform
@@ -7,6 +8,7 @@ import subprocess
 import sys
 import threading
 from pathlib import Path
+from typing import Any
 
 import jsonschema
 import msgspec
@@ -140,3 +142,29 @@ def test_a_run_is_read_from_a_pipe(tmp_path: Path) -> None:
     writer.start()
     assert run_file.load(pipe) == run_file.load(stored)
     writer.join()
+
+
+@pytest.mark.parametrize("packed", [False, True])
+def test_a_large_foreign_file_is_not_read_whole(
+    packed: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A folder of other programs' JSON took longer to refuse than to compare."""
+    run = b'{"points": [' + b"1.5," * (4 << 20) + b'0], "schema": "%s"}'
+    for schema, name in ((b"other/1", "foreign"), (b"isthmus.run/1", "sorted")):
+        data = run % schema
+        (tmp_path / name).write_bytes(gzip.compress(data, 1) if packed else data)
+    decoded: list[int] = []
+    decode = msgspec.json.decode
+
+    def counting(data: bytes, **how: Any) -> Any:
+        decoded.append(len(data))
+        return decode(data, **how)
+
+    monkeypatch.setattr(msgspec.json, "decode", counting)
+    with pytest.raises(UsageError, match="no schema"):
+        run_file.load(tmp_path / "foreign")
+    assert not decoded
+    # A program that sorts keys writes the schema last: the end is looked at, too.
+    with pytest.raises(UsageError, match="not a valid"):
+        run_file.load(tmp_path / "sorted")
+    assert decoded

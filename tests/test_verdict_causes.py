@@ -8,10 +8,11 @@ from pathlib import Path
 import pytest
 from msgspec import structs
 
+from host_states import STORED
 from isthmus.analysis.findings import findings, reached
 from isthmus.analysis.findings.verdicts import verdicts
 from isthmus.analysis.summary import summarise
-from isthmus.results.run_file import Point, Run
+from isthmus.results.run_file import Point, Run, load
 from planted import FAULTS, Scene, on_board
 from synthetic import point, run
 from test_verdicts import LIMIT, LINK, SIZES, causes, copies, crowded, even, measured, verdict
@@ -273,3 +274,38 @@ def test_who_cannot_be_told_from_a_slow_device_learns_what_tells(tmp_path: Path)
     assert "Compare a later run" in one.sentence
     assert "isthmus fleet" in one.causes[0].evidence
     assert str(one.action) == "isthmus run transfer --device cuda:a"
+
+
+@pytest.mark.parametrize("way", ["write", "read"])
+def test_a_slow_copy_engine_is_below_though_kernels_fill_the_link(way: str) -> None:
+    """Copies at 79 % of the link, below every known H100, were called normal."""
+    stored = load(STORED / "2026-11-27-h100-quick.json.gz")
+    assert verdict_on("cuda:0", stored) == ("normal", [])
+
+    def slower(one: Point) -> Point:
+        reruns = []
+        for rerun in one.reruns:
+            clocks = {name: structs.replace(of, ticks=[round(1.2 * t) for t in of.ticks])
+                      for name, of in rerun.clocks.items()}  # fmt: skip
+            reruns.append(structs.replace(rerun, clocks=clocks))
+        return structs.replace(one, reruns=reruns)
+
+    slow = structs.replace(
+        stored,
+        points=[
+            slower(p) if (p.device, p.operation, p.memory) == ("cuda:0", way, "pinned") else p
+            for p in stored.points
+        ],
+    )
+    assert verdict_on("cuda:0", slow) == ("below", ["below_known"])
+    assert verdict_on("opencl:nvidia", slow) == verdict_on("opencl:nvidia", stored)
+
+
+def verdict_on(device: str, of: Run) -> tuple[str, list[str]]:
+    """The verdict on a device's copies, and kinds of its causes."""
+    (found,) = [
+        one
+        for one in verdicts(of, summarise(of))
+        if one.device == device and one.study == "transfer"
+    ]
+    return found.verdict, [cause.kind for cause in found.causes]

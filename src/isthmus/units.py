@@ -43,6 +43,12 @@ def parse_age(text: str) -> float:
     return float(match[1]) * {"m": 60.0, "h": 3600.0, "d": 86400.0}[match[2]]
 
 
+def format_age(seconds: float) -> str:
+    """An age in whole days from two days on, else in hours: ``40 days``, ``26 hours``."""
+    days = int(seconds // 86400)
+    return f"{days} days" if days > 1 else f"{int(seconds // 3600)} hours"
+
+
 class Amount(NamedTuple):
     """A number as it is shown, and its unit."""
 

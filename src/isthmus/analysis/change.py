@@ -11,7 +11,7 @@ import numpy as np
 
 from isthmus.analysis import wording
 from isthmus.analysis.host_changes import Explained, Hosts, by_process, unseen
-from isthmus.analysis.quantities import Quantity, identity, size_class
+from isthmus.analysis.quantities import Quantity, Standing, identity, size_class
 from isthmus.frames import Frame
 from isthmus.results.run_file import Run
 from isthmus.statistics import (
@@ -87,15 +87,17 @@ class Change(Quantity):
         return abs(math.log(self.ratio.value)) if 0 < self.ratio.value < math.inf else math.inf
 
     @property
-    def open(self) -> bool:
-        """Whether it is neither slower nor certainly within the limit.
+    def standing(self) -> Standing:
+        """What a gate says of it; its upper bound by itself decides whether it is within its limit.
 
         All times are within their limits where each is, so each bound has the whole confidence
         (Berger, "Multiparameter hypothesis testing and acceptance sampling", Technometrics 24
         (1982), 295).
         """
+        if self.verdict == "slower":
+            return "slower"
         within = self.limit < math.inf and self.most <= 1 + self.limit
-        return self.verdict != "slower" and not within
+        return "within" if within else "undecided"
 
 
 class Judging(NamedTuple):

@@ -35,7 +35,11 @@ from isthmus.thresholds import LARGE
 
 _AXIS = "\0"
 RAN_OUT = "time ran out"
-"""Why a point has no time: its run ended before it was measured."""
+INTERRUPTED = "interrupted"
+"""Why a point has no time: the time of its run ended, or the user ended the run, before it."""
+_UNMEASURED = (RAN_OUT, INTERRUPTED)
+GATE_COLUMNS = ("most_ratio", "standing")
+"""Columns of ``frame`` that a gate alone judges by."""
 
 
 class Side(NamedTuple):
@@ -51,9 +55,23 @@ class Missing(Quantity):
 
     bytes: int
     why: str
-    """``wrong data``, ``failed``, ``no time``, ``absent`` or ``RAN_OUT``."""
+    """``wrong data``, ``failed``, ``no time``, ``absent``, ``RAN_OUT`` or ``INTERRUPTED``."""
     measured: bool = True
     """Whether one of the two sides has a time for it."""
+
+    @property
+    def unmeasured(self) -> bool:
+        """Whether its run ended before it: nothing is known of it, and it is no fault."""
+        return self.why in _UNMEASURED
+
+
+class Terms(NamedTuple):
+    """On which terms a comparison passes as a gate."""
+
+    allowed: frozenset[str] = frozenset()
+    """Kinds of ``gate.Doubt`` that do not keep it from passing."""
+    max_age_s: float = math.inf
+    """By how many seconds the base may be older than the new side."""
 
 
 class Comparison(NamedTuple):
@@ -88,6 +106,8 @@ class Comparison(NamedTuple):
     - the first side has no point of the quantity;
     - the second side's run ended before it measured the point.
     """
+    terms: Terms | None = None
+    """None: no gate was asked for."""
 
     def of(self, verdict: Judgement) -> list[Change]:
         """Series with this verdict, the largest change first."""
@@ -117,7 +137,10 @@ class Comparison(NamedTuple):
     @property
     def coverage(self) -> list[Coverage]:
         """How much is decided, of each device and kind of quantity, in order of appearance."""
-        return coverage((change, change.sizes_class, change.verdict) for change in self.series)
+        return coverage(
+            (change, change.sizes_class, change.verdict if self.terms is None else change.standing)
+            for change in self.series
+        )
 
     @property
     def open(self) -> list[Coverage]:
@@ -127,9 +150,17 @@ class Comparison(NamedTuple):
     @property
     def undecided(self) -> list[Change]:
         """Series that are neither slower nor certainly within their limit, the widest first."""
-        open_changes = [change for change in self.series if change.open]
         return sorted(
-            open_changes, key=lambda change: -change.most if change.most < math.inf else -math.inf
+            (change for change in self.series if change.standing == "undecided"),
+            key=lambda change: -change.most if change.most < math.inf else -math.inf,
+        )
+
+    @property
+    def within(self) -> list[Change]:
+        """Series that are certainly within their limit, those nearest to it first."""
+        return sorted(
+            (change for change in self.series if change.standing == "within"),
+            key=lambda change: change.limit / max(change.most - 1, 1e-9),
         )
 
     @property
@@ -155,11 +186,13 @@ def frame(changes: Sequence[Change]) -> Frame:
         ratio=[change.ratio.value for change in changes],
         low_ratio=[change.ratio.low for change in changes],
         high_ratio=[change.ratio.high for change in changes],
+        most_ratio=[change.most for change in changes],
+        standing=[change.standing for change in changes],
         samples=[" and ".join(map(str, dict.fromkeys(change.samples))) for change in changes],
     )[
         ["study", "device", "operation", "memory", "axes", "clock", "sizes", "before_s", "after_s",
-         "before_Bps", "after_Bps", "raw_ratio", "ratio", "low_ratio", "high_ratio", "limit",
-         "samples", "verdict"]
+         "before_Bps", "after_Bps", "raw_ratio", "ratio", "low_ratio", "high_ratio",
+         "most_ratio", "limit", "samples", "verdict", "standing"]
     ]  # fmt: skip
 
 
@@ -171,6 +204,7 @@ def compare(
     mixed: bool = False,
     as_measured: bool = False,
     own: bool = False,
+    terms: Terms | None = None,
 ) -> Comparison:
     """Compares the points that both sides have.
 
@@ -179,7 +213,7 @@ def compare(
     times are compared with measured ones. Where all runs have references of the host's speed, what
     its change may explain is taken off, unless ``as_measured``. ``own``: the smallest relevant
     difference of each time is what two sides as the first show by themselves, and ``least`` where
-    that is smaller. Raises UsageError where there is nothing to compare.
+    that is smaller. ``terms``: those of a gate. Raises UsageError where nothing can be compared.
     """
     runs = [*base.runs, *new.runs]
     names = matched_devices(base.runs, new.runs)
@@ -191,8 +225,9 @@ def compare(
         raise UsageError(_why_nothing((before, after), base, new))
     sides = [rows[rows["side"] == i] for i in (0, 1)]
     reasons = [dict(zip(_keys(side), side["why"], strict=True)) for side in sides]
+    cut = any(run.status == "interrupted" for run in new.runs)
     lacking = [
-        _missing(key, reasons[1].get(key) or "absent")
+        _missing(key, reasons[1].get(key) or (INTERRUPTED if cut else "absent"))
         for key in dict.fromkeys(_keys(before))
         if key not in both
     ]
@@ -211,7 +246,7 @@ def compare(
         new=new,
         series=series,
         points=changes(points, how),
-        missing=[one for one in lacking if one.why != RAN_OUT],
+        missing=[one for one in lacking if not one.unmeasured],
         added=len(set(_keys(after)) - both),
         differences=differences(base.runs, new.runs, names),
         least=least,
@@ -221,7 +256,8 @@ def compare(
         as_measured=as_measured,
         own=own,
         # Beside other work a run measures fewer points in its time: nothing is known of the others.
-        unknown=[*_unknown(reasons, both), *(one for one in lacking if one.why == RAN_OUT)],
+        unknown=[*_unknown(reasons, both), *(one for one in lacking if one.unmeasured)],
+        terms=terms,
     )
 
 
@@ -294,7 +330,7 @@ def _times(runs: Sequence[Run], names: Mapping[str, str]) -> Frame:
             for clock in measured or clocks[:1]:
                 logs, why = trusted_logs(point, clock)
                 if why == "no time" and run.status != "complete" and not measured:
-                    why = RAN_OUT
+                    why = INTERRUPTED if run.status == "interrupted" else RAN_OUT
                 shared = {**of_point, "clock": clock, "why": why}
                 if why:
                     none = {"process": "", "rerun": -1, "log": math.nan, "exact": False}

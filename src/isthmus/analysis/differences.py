@@ -83,19 +83,20 @@ def matched_devices(base: Sequence[Run], new: Sequence[Run]) -> dict[str, str]:
 
     Each set has one device in all, or one of a backend and product that the other does not name.
     """
-    ours, theirs = ({d.address: _product(d) for run in runs for d in run.devices}
+    ours, theirs = ({d.address: product(d) for run in runs for d in run.devices}
                     for runs in (base, new))  # fmt: skip
     if len(ours) == len(theirs) == 1 and ours.keys() != theirs.keys():
         return dict(zip(theirs, ours, strict=True))
-    left = [{a: p for a, p in one.items() if a not in other}
+    left = [{a: of for a, of in one.items() if a not in other}
             for one, other in ((ours, theirs), (theirs, ours))]  # fmt: skip
     single = [
-        {product: a for a, product in side.items() if list(side.values()).count(product) == 1}
+        {of: address for address, of in side.items() if list(side.values()).count(of) == 1}
         for side in left
     ]
-    return {single[1][product]: single[0][product] for product in single[1] if product in single[0]}
+    return {single[1][of]: single[0][of] for of in single[1] if of in single[0]}
 
 
-def _product(device: DeviceRecord) -> tuple[str, str, str]:
+def product(device: DeviceRecord) -> tuple[str, str, str]:
+    """Backend, name, and board of a device; two devices of one product are alike."""
     board = boards.of_device(device.properties)
     return device.backend, device.name, board.name if board else ""

@@ -5,9 +5,17 @@ from __future__ import annotations
 from types import MappingProxyType
 
 from isthmus import backends
+from isthmus.frames import Frame
 
 DISTURBED = r"\b(?:host_varies|steal|unstable)\b"
 """Pattern of flags that mean that other programs disturbed the measurement."""
+
+
+def disturbed(rows: Frame) -> tuple[int, int]:
+    """How many of a summary's rows with samples are disturbed, and how many have samples."""
+    measured = rows[rows["samples"] > 0]
+    return int(measured["flags"].str.contains(DISTURBED).sum()), len(measured)
+
 
 OWN = MappingProxyType(
     {

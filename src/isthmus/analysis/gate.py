@@ -1,37 +1,55 @@
-"""A gate's decision on a comparison, with what makes the comparison itself doubtful."""
+"""A gate's decision on a comparison, and what makes the comparison itself doubtful."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
-from isthmus.analysis.changes import Comparison, Missing, Side
+from isthmus.analysis.changes import Comparison, Missing, Side, Terms
+from isthmus.analysis.differences import product
+from isthmus.analysis.machines import Fact, facts_of, same_hosts, started
 from isthmus.analysis.quantities import Outcome
 from isthmus.analysis.summary import measured_points
 from isthmus.results.run_file import Run
 
-_MACHINE = ("host", "cpu")
-"""Facts of the environment that name a machine."""
+SETTINGS_OF_TIMES = ("cpus", "numa_node", "options")
+"""Settings that change how long an operation takes."""
 _SETTINGS = (
     "precision", "confidence", "reruns", "budget_s", "quick", "axes", "options", "cpus",
     "numa_node", "repetitions",
 )  # fmt: skip
 """Settings that change which times a run has; the seed does not."""
-
-
+ALLOWABLE = ("machine", "device", "settings")
+"""Doubts that a user may allow by name."""
 _ENOUGH_PROCESSES = 6
 """Processes on each side from which the ranks of a sample bound a change at 95 %."""
+_TOLD_S = 86400.0
+"""Seconds by which a base is older from which its age is told. A choice: bases of the same day
+are the usual ones."""
 
 
 class Doubt(NamedTuple):
     """Why two sides may not be like with like."""
 
     kind: str
-    """``same run``, ``newer``, ``incomplete``, ``machine`` or ``settings``."""
-    side: str
-    """``base`` or ``new`` where it is of one side."""
-    names: tuple[str, ...]
-    """Settings, or the two machines."""
+    """``same run``, ``newer``, ``age``, ``incomplete``, ``machine``, ``device`` or ``settings``."""
+    blocks: bool
+    """Whether it keeps the comparison from passing."""
+    side: str = ""
+    """``base`` or ``new`` where one side has it."""
+    names: tuple[str, ...] = ()
+    """Settings; or the two machines, or the two devices."""
+    seconds: float = 0.0
+    """By how much the base is older."""
+
+
+class LesserLink(NamedTuple):
+    """A device of the new side whose link is less than its card's, or has errors."""
+
+    fact: Fact
+    """The finding; its device has the base's name."""
+    in_base: bool
+    """Whether the same check has a finding on the base's device."""
 
 
 class Gate(NamedTuple):
@@ -41,14 +59,21 @@ class Gate(NamedTuple):
     doubts: list[Doubt]
     dead: list[str]
     """Devices that were asked for, of which no time is compared and no point is missing."""
+    links: list[LesserLink]
+
+    @property
+    def blocks(self) -> list[Doubt]:
+        """Doubts that keep the comparison from passing."""
+        return [doubt for doubt in self.doubts if doubt.blocks]
 
 
 def decide(result: Comparison) -> Gate:
-    """The decision on a comparison: it passes only if every device and quantity is decided."""
-    dead, doubts = _dead(result), list(_doubts(result.base, result.new))
-    unsure = dead or any(doubt.kind == "same run" for doubt in doubts)
+    """The decision: it passes only if every quantity is decided and the sides are alike."""
+    dead = _dead(result)
+    doubts = list(_doubts(result, result.terms or Terms()))
+    unsure = dead or any(doubt.blocks for doubt in doubts)
     outcome: Outcome = "undecided" if result.passes and unsure else result.outcome
-    return Gate(outcome, doubts, dead)
+    return Gate(outcome, doubts, dead, list(_lesser_links(result)))
 
 
 def _dead(result: Comparison) -> list[str]:
@@ -79,20 +104,29 @@ def _below_resolution(result: Comparison) -> set[str]:
     }
 
 
-def _doubts(base: Side, new: Side) -> Iterator[Doubt]:
+def _doubts(result: Comparison, terms: Terms) -> Iterator[Doubt]:
+    base, new = result.base, result.new
+    # A model's times are the same on every machine and on every day.
+    measured = any(change.clock != "simulated" for change in result.series)
     if any(_is_same(one, other) for one in base.runs for other in new.runs):
-        yield Doubt("same run", "", ())
+        yield Doubt("same run", blocks=True)
     if min(run.started for run in base.runs) > max(run.started for run in new.runs):
-        yield Doubt("newer", "base", ())
+        yield Doubt("newer", blocks=False, side="base")
+    older_s = _older_s(base, new)
+    if older_s > min(_TOLD_S, terms.max_age_s):
+        yield Doubt("age", measured and older_s > terms.max_age_s, "base", seconds=older_s)
     for name, side in (("base", base), ("new", new)):
         if any(not _has_all(run) for run in side.runs):
-            yield Doubt("incomplete", name, ())
-    machines = [sorted({_machine(run) for run in side.runs}) for side in (base, new)]
-    if machines[0] != machines[1]:
-        yield Doubt("machine", "", tuple(", ".join(of) for of in machines))
+            yield Doubt("incomplete", blocks=False, side=name)
+    if machines := _apart(_machines(base.runs, new.runs)):
+        blocks = measured and "machine" not in terms.allowed
+        yield Doubt("machine", blocks, names=machines)
+    for devices in _devices(result):
+        yield Doubt("device", "device" not in terms.allowed, names=devices)
     differ = tuple(name for name in _SETTINGS if _values(base, name) != _values(new, name))
     if differ:
-        yield Doubt("settings", "", differ)
+        blocks = bool(set(SETTINGS_OF_TIMES) & set(differ)) and "settings" not in terms.allowed
+        yield Doubt("settings", blocks, names=differ)
 
 
 def _has_all(run: Run) -> bool:
@@ -107,15 +141,71 @@ def _is_same(run: Run, other: Run) -> bool:
     return run.started == other.started and run.points == other.points
 
 
+def _older_s(base: Side, new: Side) -> float:
+    """Seconds from the base's newest run to the new side's newest; 0 where a date is unknown."""
+    ends = [max(filter(None, map(started, side.runs)), default=None) for side in (base, new)]
+    return (ends[1] - ends[0]).total_seconds() if ends[0] and ends[1] else 0.0
+
+
+def _machines(base: Sequence[Run], new: Sequence[Run]) -> Iterator[tuple[set[str], set[str]]]:
+    """Names of hosts, then of processors, of both sides; an unknown name is left out."""
+    hosts = [[str(run.environment.get("host") or "") for run in runs] for runs in (base, new)]
+    shown = same_hosts(name for of_side in hosts for name in of_side)
+    named = [{shown[name] for name in of_side if name} for of_side in hosts]
+    yield named[0], named[1]
+    of = [{str(run.environment.get("cpu") or "") for run in runs} - {""} for runs in (base, new)]
+    yield of[0], of[1]
+
+
+def _apart(pairs: Iterable[tuple[set[str], set[str]]]) -> tuple[str, ...]:
+    """The first pair of sets that are known and differ, in words; empty where none does."""
+    for before, after in pairs:
+        if before and after and before != after:
+            return ", ".join(sorted(before)), ", ".join(sorted(after))
+    return ()
+
+
+def _devices(result: Comparison) -> Iterator[tuple[str, ...]]:
+    """Products that differ at one address: the base's, then the new side's."""
+    sides = (_products(result.base.runs, {}), _products(result.new.runs, result.devices))
+    for address in sides[0]:
+        yield from filter(None, [_apart([(sides[0][address], sides[1].get(address, set()))])])
+
+
+def _products(runs: Sequence[Run], names: Mapping[str, str]) -> dict[str, set[str]]:
+    """Products of measured devices by the address that is compared; unknown ones left out."""
+    found: dict[str, set[str]] = {}
+    for device in (device for run in runs for device in run.devices if not device.error):
+        _, name, board = product(device)
+        shown = ", ".join(dict.fromkeys(filter(None, (name, board))))
+        found.setdefault(names.get(device.address, device.address), set()).update(
+            {shown} if shown else ()
+        )
+    return found
+
+
+def _lesser_links(result: Comparison) -> Iterator[LesserLink]:
+    """What the checks find on links of devices that are compared, on the new side."""
+    compared = {change.device for change in result.series}
+    sides = [
+        [
+            fact._replace(device=names.get(fact.device, fact.device))
+            for run in runs
+            for fact in facts_of(run)
+            if fact.less
+        ]
+        for runs, names in ((result.base.runs, {}), (result.new.runs, result.devices))
+    ]
+    known = {(fact.device, fact.check) for fact in sides[0]}
+    for fact in dict.fromkeys(sides[1]):
+        if fact.device in compared:
+            yield LesserLink(fact, (fact.device, fact.check) in known)
+
+
 def few_processes(result: Comparison) -> bool:
     """Whether what is undecided has fewer processes than the rank-sum interval needs."""
     undecided = [change for change in result.undecided if not change.per_run]
     return any(min(change.samples) < _ENOUGH_PROCESSES for change in undecided)
-
-
-def _machine(run: Run) -> str:
-    """The host's name, or its processor where the name is not known."""
-    return next((str(run.environment[n]) for n in _MACHINE if run.environment.get(n)), "unknown")
 
 
 def _values(side: Side, name: str) -> set[str]:

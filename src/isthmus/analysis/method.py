@@ -11,7 +11,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass
 
 from isthmus.analysis import host_state
-from isthmus.analysis.flags import DISTURBED
+from isthmus.analysis.flags import disturbed
 from isthmus.analysis.summary import (
     CLOCKS,
     basis_of,
@@ -225,7 +225,7 @@ def _rows(run: Run, measured: _Measured) -> Rows:
         processes=Range.of(several),
         without_interval=int((alone & rows["ci_low_s"].isna()).sum()),
         converged=int((rows["converged"].astype(bool) & rows["reruns"].gt(1)).sum()),
-        disturbed=int(rows["flags"].str.contains(DISTURBED).sum()),
+        disturbed=disturbed(rows)[0],
         with_state=len(shares),
         state_share=middle(shares) if shares else math.nan,
         on_device_clock=int(rows["clock"].eq("device").sum()),

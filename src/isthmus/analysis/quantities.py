@@ -20,6 +20,8 @@ _MIDDLE = f"between {wording.size(SMALL)} and {wording.size(LARGE)}"
 """Name of the class of sizes without both ends."""
 Outcome = Literal["pass", "fail", "undecided"]
 """Of a gate."""
+Standing = Literal["slower", "within", "undecided"]
+"""What a gate says of a time: certainly slower, certainly within its limit, or neither."""
 CLOCKS: tuple[ClockName, ...] = ("host", "simulated", "hybrid")
 """Those that see what a user waits for; a device's own does not."""
 
@@ -62,18 +64,18 @@ class Coverage(NamedTuple):
     """Class of the sizes: ``size_class``."""
     series: int
     decided: int
-    """Of ``series``, those that are slower, faster or the same within the limit."""
+    """How many of ``series`` are not undecided: by their verdicts, or as a gate judges them."""
 
 
 IDENTITY = tuple(one.name for one in fields(Quantity))
 
 
-def coverage(judged: Iterable[tuple[Quantity, str, Judgement]]) -> list[Coverage]:
+def coverage(judged: Iterable[tuple[Quantity, str, Judgement | Standing]]) -> list[Coverage]:
     """How much is decided, of each device and kind of quantity, in order of appearance.
 
     ``judged``: each series with the class of its sizes and its verdict.
     """
-    kinds: dict[tuple[str, str, str, str, str], list[Judgement]] = {}
+    kinds: dict[tuple[str, str, str, str, str], list[Judgement | Standing]] = {}
     for quantity, sizes, verdict in judged:
         key = (quantity.study, quantity.device, quantity.operation, quantity.clock, sizes)
         kinds.setdefault(key, []).append(verdict)

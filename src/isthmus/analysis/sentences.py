@@ -145,6 +145,10 @@ CAUSES = MappingProxyType(
 """Causes of verdicts in a few words, by ``Cause.kind``."""
 
 
+_CAPITALS = ("{what}", "{best} memory")
+"""Beginnings of templates that are words, not names."""
+
+
 def say(template: str, /, **values: str) -> str:
     """A template of this name, ``filled``; raises KeyError for an unknown one too."""
     return filled(TEMPLATES[template], **values)
@@ -164,8 +168,8 @@ def filled(text: str, /, **values: str) -> str:
         kept[longest] = shortened(
             kept[longest], max(_LEAST_NAME, len(kept[longest]) - len(said) + LONGEST)
         )
-    # What is measured begins a sentence in capitals; a device's name stays as it is.
-    return said[0].upper() + said[1:] if text.startswith("{what}") else said
+    # What is measured, and memory, begin a sentence in capitals; a device's name stays as it is.
+    return said[0].upper() + said[1:] if text.startswith(_CAPITALS) else said
 
 
 def shortened(name: str, most: int) -> str:

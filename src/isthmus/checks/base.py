@@ -13,7 +13,8 @@ from isthmus.results.run_file import DeviceRecord, Run
 from isthmus.system import pci
 from isthmus.system.pci import Function, Link, Port
 
-State = Literal["good", "bad", "unknown"]
+State = Literal["good", "warning", "bad", "unknown"]
+"""``bad``: a fault of machine, device or setting. ``warning``: a fault of one run alone."""
 _DISPLAY = "03"
 NEEDS_ROOT = "only root can read it"
 HIDDEN = "the virtual machine hides it"

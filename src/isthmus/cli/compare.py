@@ -2,22 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, NamedTuple
 
 import typer
 
-from isthmus.cli.given import FailAbove, Relevant
+from isthmus.cli.given import AllowOther, FailAbove, Relevant
 from isthmus.errors import GATE_FAILED, GATE_UNDECIDED
 from isthmus.output import put, tell
 
 if TYPE_CHECKING:
-    from isthmus.analysis.changes import Side
+    from isthmus.analysis.changes import Side, Terms
 AUTO = "auto"
 """Value of ``--fail-above``: the limit of each series is the spread of that series.
 
 ``auto,10%``: that spread, or 10 % where the spread is less."""
+_MAX_AGE = "180d"
+"""By how much the base of a gate may be older than the new side. A choice: a lower value refuses
+the base of a good day before anything on the machine is new; a higher one hides slow wear."""
 _CODES = {"pass": 0, "fail": GATE_FAILED, "undecided": GATE_UNDECIDED}
 _WITH_FIRST_LINE = ("summary", "md")
 """Formats that begin with the gate's line; of others it goes to stderr, as they are data."""
@@ -31,6 +34,11 @@ def compare(
         bool, typer.Option("--points", help="every point: the same as --format table")
     ] = False,
     fail_above: FailAbove = None,
+    max_age: Annotated[
+        str | None,
+        typer.Option(help=f"gate: by how much the base may be older, as 36h or 7d [{_MAX_AGE}]"),
+    ] = None,
+    allow_other: AllowOther = None,
     form: Annotated[
         str | None, typer.Option("--format", help="summary, table, md, json, junit or csv")
     ] = None,
@@ -50,8 +58,11 @@ def compare(
         raise UsageError(f"--points has no effect with --format {form}")
     chosen = form or ("table" if points else "summary")
     known("format", chosen, ["summary", *comparison.FORMATS])
-    chosen_limit = limit(relevant, fail_above)
-    asked = _Asked(base, new, chosen_limit, mixed=mixed, as_measured=as_measured)
+    given = (("--max-age", max_age), ("--allow-other", allow_other))
+    asked = _Asked(
+        base, new, limit(relevant, fail_above), terms(fail_above, max_age, allow_other),
+        {name: text for name, text in given if text}, mixed=mixed, as_measured=as_measured,
+    )  # fmt: skip
     shown, first, outcome = _answer(asked, chosen)
     return _print(shown) if fail_above is None else _print(shown, first, outcome, chosen)
 
@@ -73,41 +84,75 @@ class _Asked(NamedTuple):
     base: Path
     new: Sequence[Path]
     limit: Limit
+    terms: Terms | None
+    """None: no gate."""
+    of_gate: Mapping[str, str]
+    """Further options of the gate, as typed."""
     mixed: bool
     as_measured: bool
+
+    @property
+    def limit_words(self) -> list[str]:
+        """The option that says which difference counts."""
+        from isthmus.program import option_words
+
+        name = "--relevant" if self.terms is None else "--fail-above"
+        return option_words(name, self.limit.text) if self.limit.text else []
+
+    @property
+    def options(self) -> list[str]:
+        """Options that repeat the comparison, beside the limit."""
+        from isthmus.program import option_words
+
+        words = [word for name, text in self.of_gate.items() for word in option_words(name, text)]
+        return [*words, *["--mixed"] * self.mixed, *["--as-measured"] * self.as_measured]
 
 
 def _answer(asked: _Asked, form: str) -> tuple[str, str, str]:
     """The comparison as text, the gate's line, and its outcome."""
     from isthmus.analysis import changes, gate
     from isthmus.errors import analysing
-    from isthmus.program import invocation, shorter
     from isthmus.reporters import comparison
-    from isthmus.reporters.gate import line
+    from isthmus.reporters.gate import Call, line
 
-    files = map(shorter, (asked.base, *asked.new))
-    more = invocation("compare", *files, *_options(asked), "--points")
     with analysing(f"{asked.base}, {asked.new[0]}"):
         base, new = _side([asked.base]), _side(asked.new)
         result = changes.compare(
             base, new, asked.limit.least,
             mixed=asked.mixed, as_measured=asked.as_measured, own=asked.limit.own,
+            terms=asked.terms,
         )  # fmt: skip
+        files = _repeatable(asked, base, new)
+        call = Call([asked.base, *asked.new], asked.limit_words, asked.options, files)
         if form == "summary":
-            text = "\n".join(comparison.lines(result, more)) + "\n"
+            text = "\n".join(comparison.lines(result, call.compare("--points"))) + "\n"
         else:
             text = comparison.FORMATS[form](result)
-        first = line(result, more, _repeatable(asked, base, new), _gate_words(asked))
-        return text, first, gate.decide(result).outcome
+        if asked.terms is None:
+            return text, "", "pass"
+        return text, line(result, call), gate.decide(result).outcome
 
 
-def _options(asked: _Asked) -> list[str]:
-    """Options that repeat the comparison."""
-    from isthmus.program import option_words
+def terms(fail_above: str | None, max_age: str | None, allow_other: str | None) -> Terms | None:
+    """On which terms a gate passes; None without a gate. Raises UsageError for a wrong value."""
+    import math
 
-    name = "--fail-above" if asked.limit.own else "--relevant"
-    given = option_words(name, asked.limit.text) if asked.limit.text else []
-    return [*given, *["--mixed"] * asked.mixed, *["--as-measured"] * asked.as_measured]
+    from isthmus.analysis.changes import Terms
+    from isthmus.analysis.gate import ALLOWABLE
+    from isthmus.errors import UsageError
+    from isthmus.text import known
+    from isthmus.units import parse_age
+
+    if fail_above is None:
+        if max_age or allow_other:
+            raise UsageError("--max-age and --allow-other have no effect without --fail-above")
+        return None
+    age = max_age or _MAX_AGE
+    allowed = allow_other.split(",") if allow_other else []
+    return Terms(
+        frozenset(known("difference of a base", word, ALLOWABLE) for word in allowed),
+        math.inf if age == "none" else parse_age(age),
+    )
 
 
 def _print(text: str, first: str = "", outcome: str = "pass", form: str = "") -> int:
@@ -120,13 +165,6 @@ def _print(text: str, first: str = "", outcome: str = "pass", form: str = "") ->
         tell(first)
     put(text, end="")
     return _CODES[outcome]
-
-
-def _gate_words(asked: _Asked) -> list[str]:
-    """The option that makes the comparison a gate."""
-    from isthmus.program import option_words
-
-    return option_words("--fail-above", asked.limit.text) if asked.limit.text else []
 
 
 def _repeatable(asked: _Asked, *sides: Side) -> list[Path]:

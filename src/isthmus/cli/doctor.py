@@ -41,6 +41,8 @@ def doctor(
 ) -> int:
     """Prints a table of findings; ends with 4 where a device is missing, 3 for a bad result, or 0.
 
+    A warning (the host was slower in a part of a run) leaves the exit code as it is.
+
     Reads what the system shows to the user who asks; writes to no device. It does not wait for
     another Isthmus that measures.
     """
@@ -123,7 +125,7 @@ def _host_speed(varied: Variation) -> Result:
     stolen = varied.steal >= STEAL_SEEN
     return Result(
         check="host_speed",
-        state="bad",
+        state="warning",  # processors are shared and change their clocks on healthy machines
         found=host_varied(varied),
         cause="other virtual machines on the same processors"
         if stolen
@@ -187,20 +189,23 @@ def _print_table(judged: Judged, missing: Sequence[str], *, everything: bool) ->
 
 def _sentence(judged: Judged, missing: Sequence[str]) -> str:
     """The answer in one line; devices that were named and are not here come first."""
+    from isthmus.text import counted
+
     if missing:
         are = "is" if len(missing) == 1 else "are"
         return f"{', '.join(missing)} {are} not here. {_sentence(judged, ())}"
-    bad = [
-        f"{name} {result.check}"
-        for name, results in judged
-        for result in results
-        if result.state == "bad"
-    ]
-    if bad:
-        return f"{len(bad)} finding{'s' if len(bad) > 1 else ''}: {', '.join(bad)}."
-    unknown = sum(result.state == "unknown" for _, results in judged for result in results)
-    open_ = f"; {unknown} checks cannot be decided" if unknown else ""
-    return f"No finding{open_}."
+    named: dict[str, list[str]] = {}
+    for name, results in judged:
+        for result in results:
+            named.setdefault(result.state, []).append(f"{name} {result.check}")
+    bad, warnings = named.get("bad", []), named.get("warning", [])
+    findings = f"{counted(len(bad), 'finding', 'findings')}: {', '.join(bad)}"
+    parts = [findings if bad else "No finding"]
+    if warnings:
+        parts.append(f"{counted(len(warnings), 'warning', 'warnings')}: {', '.join(warnings)}")
+    if "unknown" in named and not bad:
+        parts.append(f"{len(named['unknown'])} checks cannot be decided")
+    return f"{'; '.join(parts)}."
 
 
 def _on_screen(results: Sequence[Result], *, everything: bool) -> Table:
@@ -214,7 +219,7 @@ def _on_screen(results: Sequence[Result], *, everything: bool) -> Table:
     table.add_column(no_wrap=True, min_width=_CHECK)
     table.add_column(no_wrap=True, min_width=len("unknown"))
     table.add_column(overflow="fold")
-    colours = {"good": "green", "bad": "bold red", "unknown": "yellow"}
+    colours = {"good": "green", "warning": "yellow", "bad": "bold red", "unknown": "yellow"}
     for check, state, parts in _rows(results, everything=everything):
         labelled = zip(("", "cause: ", "cure: ", "$ "), parts, strict=True)
         said = "\n".join(f"{label}{printable(part)}" for label, part in labelled if part)
@@ -246,11 +251,12 @@ def _rows(
 
     Unless all are wanted, those that are unknown for one reason share a row; good ones are counted.
     """
-    order = {"bad": 0, "unknown": 1, "good": 2}
+    order = {"bad": 0, "warning": 1, "unknown": 2, "good": 3}
     rows: dict[tuple[str, str], list[Result]] = {}
     for result in sorted(results, key=lambda result: order[result.state]):
         same = "" if result.state == "good" else result.found
-        key = result.check if everything or result.state == "bad" else same
+        alone = everything or result.state in {"bad", "warning"}
+        key = result.check if alone else same
         rows.setdefault((result.state, key), []).append(result)
     for (state, _), alike in rows.items():
         one, names = alike[0], " ".join(result.check for result in alike)

@@ -13,7 +13,11 @@ NoWait = Annotated[bool, typer.Option("--no-wait", help="refuse where another Is
 Relevant = Annotated[str | None, typer.Option(help="smallest difference that counts, e.g. 2%")]
 FailAbove = Annotated[
     str | None,
-    typer.Option(help="gate: 3 where anything is slower by more, 5 undecided; 5%, or auto"),
+    typer.Option(help="gate: 3 where a time is longer by more, 5 undecided; 5%, auto or auto,10%"),
+]
+AllowOther = Annotated[
+    str | None,
+    typer.Option(help="gate: in what the base may differ: machine,device,settings"),
 ]
 
 

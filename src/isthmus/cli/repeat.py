@@ -10,7 +10,7 @@ import typer
 
 from isthmus import interpreter
 from isthmus.cli.declared import DeclaringCommand
-from isthmus.cli.given import FailAbove, NoWait, Relevant
+from isthmus.cli.given import AllowOther, FailAbove, NoWait, Relevant
 from isthmus.errors import IsthmusError, UsageError
 from isthmus.output import put, tell
 from isthmus.run_options import RunOption, flag
@@ -35,6 +35,7 @@ def repeat(
     out: Annotated[Path | None, typer.Option(help="run file to write; never overwritten")] = None,
     relevant: Relevant = None,
     fail_above: FailAbove = None,
+    allow_other: AllowOther = None,
     no_wait: NoWait = False,
     reruns: Annotated[
         int | None, typer.Option(help="fresh processes for each point [as the run]")
@@ -54,7 +55,9 @@ def repeat(
     from isthmus.program import invocation, option_words
     from isthmus.results import run_file
 
-    compare.limit(relevant, fail_above)  # wrong values are refused before anything is measured
+    # Wrong values are refused before anything is measured.
+    compare.limit(relevant, fail_above)
+    compare.terms(fail_above, None, allow_other)
     target = out or fresh_name(run.stem)
     allowed = [flag(name) for name, given in context.obj.items() if given]
     switches = [*allowed, *(["--no-wait"] if no_wait else [])]
@@ -78,7 +81,11 @@ def repeat(
         tell(invocation(*arguments))
         with of_earlier(base.devices, must_be_here=False):
             measured = _here(context, arguments)
-    code = compare.compare(run, [target], relevant, fail_above=fail_above)
+    # A run may be repeated after any time.
+    code = compare.compare(
+        run, [target], relevant, fail_above=fail_above,
+        max_age="none" if fail_above else None, allow_other=allow_other,
+    )  # fmt: skip
     put(target)
     return code or measured
 

@@ -36,6 +36,8 @@ _HEADINGS = {
     "least_ratio": "least",
     "most_ratio": "most",
     "reference": "against",
+    "at_most_share": "at most",
+    "allowed_share": "allowed",
 }
 _VIEW = (
     "study", "device", "api", "operation", "memory", "clock", "bytes", "median_s", "low_median_s",

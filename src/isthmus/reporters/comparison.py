@@ -9,18 +9,20 @@ from types import MappingProxyType
 
 from isthmus.analysis import gate, wording
 from isthmus.analysis.change import SHARED_LINK, Change
-from isthmus.analysis.changes import RAN_OUT, Comparison, Missing, frame
-from isthmus.analysis.quantities import Coverage
+from isthmus.analysis.changes import GATE_COLUMNS, INTERRUPTED, RAN_OUT, Comparison, Missing, frame
+from isthmus.analysis.quantities import Coverage, Standing
 from isthmus.analysis.sentences import shortened
 from isthmus.columns import command_lines, wrapped
 from isthmus.junit import Case, junit
 from isthmus.program import Invocation
-from isthmus.reporters.cells import plain, table
+from isthmus.reporters import gate as gate_text
+from isthmus.reporters.cells import Table, plain, table
+from isthmus.reporters.change_words import percent_longer, percent_of_time, subject, values
 from isthmus.reporters.md import escape, markdown
 from isthmus.reporters.table import drawn
 from isthmus.statistics import Judgement
 from isthmus.text import counted
-from isthmus.units import format_size, percent, printable, rate_amount, seconds_amount
+from isthmus.units import format_size, percent, printable
 from isthmus.written import csv_text, json_text
 
 _MOST_LINES = 15
@@ -32,13 +34,15 @@ _WIDTH = 80
 _OWNERS = 24
 """Characters of the names of devices before a fact of theirs."""
 _NAME = 38
-_LEAST = 6
-"""Characters that a device's name keeps at least."""
 _WHY = {
     "wrong data": "whose data did not arrive", "failed": "that failed",
-    "no time": "without a time", "absent": "that it was not asked for",
-    RAN_OUT: "for which its time ran out",
+    "no time": "without a time", "absent": "that it does not have",
+    RAN_OUT: "for which its time ran out", INTERRUPTED: "before which it was interrupted",
 }  # fmt: skip
+_KINDS: Mapping[Standing, str] = {"slower": "failure", "undecided": "error", "within": ""}
+"""Results of JUnit by what a gate says of a series."""
+_NOT_OF_GATE = (*GATE_COLUMNS, "raw_ratio", "low_ratio", "high_ratio", "limit")
+"""Columns that a gate's table leaves out: its own are in per cent."""
 _ATTRIBUTES = ("study", "device", "operation", "memory", "sizes")
 
 
@@ -47,19 +51,22 @@ def lines(result: Comparison, more: Invocation) -> Iterator[str]:
 
     A gate's line (``reporters.gate``) comes before these.
     """
+    gated = result.terms is not None
     changed = [*result.of("slower"), *result.of("faster")]
     before = [line for sentence in verdict(result) for line in wrapped(sentence)]
     before += [shortened(remark, _WIDTH) for remark in remarks(result)]
     after = list(_shown_differences(result, "May explain it" if changed else "Differs"))
     if result.allowed:
-        after.append(
-            "Single runs on a virtual machine cannot show changes below "
-            f"{percent(SHARED_LINK)}: compare folders of runs."
-        )
+        hidden = percent(SHARED_LINK)
+        after.append(f"Single runs on a virtual machine hide {hidden}: compare folders of runs.")
     elif changed and _single_runs(result) and not _all_exact(result):
         after.append("One run a side: the machine may have changed meanwhile (docs/compare.md).")
     after += command_lines(more, "Points:")
     room = _MOST_LINES - len(before) - len(after) - 1
+    if gated:
+        rows = gate_text.rows(result, min(_MOST_ROWS, room))
+        yield from map(printable, [*before, "", *rows, *after])
+        return
     fit = changed[: min(_MOST_ROWS, room if len(changed) <= room else room - 1)]
     rows = [_row(change) for change in fit]
     rows += [f"and {len(changed) - len(fit)} more"] if len(changed) > len(fit) else []
@@ -72,10 +79,11 @@ def _single_runs(result: Comparison) -> bool:
 
 def verdict(result: Comparison) -> list[str]:
     """The answer as a sentence; about the hosts, what is open, points the new side lacks."""
-    ran_out = [point for point in result.unknown if point.why == RAN_OUT and point.measured]
-    lacking = [*result.missing, *ran_out]
+    cut = [point for point in result.unknown if point.unmeasured and point.measured]
+    lacking = [*result.missing, *cut]
     lacks = [_missing(result, lacking)] if lacking else []
-    return [_verdict(result), *_host(result), *_open(result), *lacks]
+    answer = _verdict(result) if result.terms is None else gate_text.sentence(result)
+    return [answer, *_host(result), *_open(result), *lacks]
 
 
 def _open(result: Comparison) -> Iterator[str]:
@@ -117,7 +125,7 @@ def _link(result: Comparison) -> str:
         return ""
     memory = " or ".join(dict.fromkeys(change.memory for change in same))
     widest = max(same, key=lambda change: change.size_of_change)
-    return f" The link is the same ({memory} copies {_percent(widest.ratio.value)} % time)."
+    return f" The link is the same ({memory} copies {percent_longer(widest.ratio.value)} % time)."
 
 
 def remarks(result: Comparison) -> list[str]:
@@ -171,12 +179,11 @@ def _undecided(result: Comparison) -> str:
 
 
 def _missing(result: Comparison, lacking: Sequence[Missing]) -> str:
-    """Points that only the base has, by reason, and of which devices."""
-    parts = []
-    for why, of_why in groupby(sorted(lacking, key=lambda point: point.why), lambda m: m.why):
-        points = list(of_why)
-        devices = ", ".join(dict.fromkeys(f"{point.study} {point.device}" for point in points))
-        parts.append(f"{len(points)} {_WHY[why]} ({shortened(devices, _NAME)})")
+    """Points that only the base has, by reason, with the names of the first."""
+    parts = [
+        f"{len(points)} {_WHY[why]} ({gate_text.point_names(points)})"
+        for why, points in gate_text.by_reason(lacking)
+    ]
     return f"Of {result.base.name}'s points, {result.new.name} lacks: {'; '.join(parts)}."
 
 
@@ -191,55 +198,10 @@ def _pattern(result: Comparison, changed: Sequence[Change]) -> str:
     return ", ".join(filter(str.strip, parts))
 
 
-def what(change: Change) -> str:
-    """Operation, memory, axes and sizes: ``write pinned, 1Mi to 16Mi``."""
-    return change.words if change.sizes == "0" else f"{change.words}, {change.sizes}"
-
-
-def _name(change: Change, room: int = 0) -> str:
-    """Device, operation, memory and sizes; in so little room the device is shortened first."""
-    rest = what(change)
-    device = shortened(change.device, max(room - len(rest) - 1, _LEAST)) if room else change.device
-    return shortened(f"{device} {rest}", room) if room else f"{device} {rest}"
-
-
-def values(change: Change) -> str:
-    """Rates before and after, or times where no data move: ``11.6 -> 6.86 GB/s``."""
-    rates = not math.isnan(change.moved_bytes)
-    before, after = (
-        rate_amount(change.moved_bytes / s) if rates else seconds_amount(s)
-        for s in (change.before_s, change.after_s)
-    )  # fmt: skip
-    return before.and_to(after, " -> ")
-
-
-def _percent(ratio: float) -> str:
-    return f"{100 * (ratio - 1):+.1f}" if abs(ratio - 1) < 0.1 else f"{100 * (ratio - 1):+.0f}"
-
-
-def percents(change: Change) -> tuple[str, str]:
-    """How much more time it takes in percent, ``+4.1``, and the interval, ``2.0 to 6.3``.
-
-    Ends of another sign have it. The interval is empty where it is exact or unknown.
-    """
-    value, low, high = map(_percent, change.ratio[:3])
-    if change.ratio.low == change.ratio.high or not change.ratio.known:
-        return value, ""
-    if low[0] == high[0] == "+":
-        low, high = low[1:], high[1:]
-    return value, f"{low} to {high}"
-
-
-def _percent_of_time(change: Change) -> str:
-    """``+4.1 % time (2.0 to 6.3)``."""
-    value, interval = percents(change)
-    return f"{value} % time ({interval})" if interval else f"{value} % time"
-
-
 def _row(change: Change) -> str:
-    rest = f"{values(change)} {_percent_of_time(change)}"
+    rest = f"{values(change)} {percent_of_time(change)}"
     room = _WIDTH - 8 - len(rest)
-    return f"{change.verdict:6} {_name(change, room):{room}} {rest}"
+    return f"{change.verdict:6} {subject(change, room):{room}} {rest}"
 
 
 def _shown_differences(result: Comparison, heading: str) -> Iterator[str]:
@@ -272,14 +234,28 @@ def _apart(before: str, after: str, room: int) -> str:
 
 
 def _text(result: Comparison) -> str:
-    return drawn(table(frame(result.points)))
+    return drawn(_table(result, result.points))
+
+
+def _table(result: Comparison, changes: Sequence[Change]) -> Table:
+    """Cells of changes, each with its verdict; of a gate, with its bound and its limit."""
+    rows = frame(changes)
+    if result.terms is None:
+        return table(rows.without([*GATE_COLUMNS, "limit"]))
+    rows = rows.assign(
+        at_most_share=[change.most - 1 for change in changes],
+        allowed_share=[change.limit for change in changes],
+        verdict=[change.standing for change in changes],
+    )
+    columns = [name for name in map(str, rows) if name not in _NOT_OF_GATE and name != "verdict"]
+    return table(rows[[*columns, "verdict"]])
 
 
 def _markdown(result: Comparison) -> str:
     rows = []
     for sentence in (*verdict(result), *remarks(result)):
         rows += [escape(sentence), ""]
-    rows += markdown(table(frame(result.series)))
+    rows += markdown(_table(result, result.series))
     if result.differences:
         rows += ["", "What else differs:", ""]
         rows += ["| of | fact | before | after |", "| --- | --- | --- | --- |"]
@@ -305,6 +281,7 @@ def _json(result: Comparison) -> str:
         "passes": decided.outcome == "pass",
         "outcome": decided.outcome,
         "doubts": [one._asdict() for one in decided.doubts],
+        "links": [{**one.fact._asdict(), "in_base": one.in_base} for one in decided.links],
         "devices_without_times": decided.dead,
         "coverage": [one._asdict() for one in result.coverage],
         "host": [
@@ -342,20 +319,18 @@ def _junit(result: Comparison) -> str:
     """
     cases = []
     for one in result.series:
-        kind = "failure" if one.verdict == "slower" else "error" if one.open else ""
-        cases.append(Case(one.study, _name(one), kind, f"{values(one)}, {_percent_of_time(one)}"))
+        kind = _KINDS[one.standing]
+        text = f"{values(one)}, {percent_of_time(one)}, limit {gate_text.limit(one.limit)}"
+        cases.append(Case(one.study, subject(one), kind, text))
     slower = {one.key for one in result.of("slower")}
     for one in (one for one in result.slower_points if one.key not in slower):
-        text = f"{values(one)}, {_percent_of_time(one)}"
-        cases.append(Case(one.study, f"{_name(one)} (point)", "failure", text))
+        text = f"{values(one)}, {percent_of_time(one)}"
+        cases.append(Case(one.study, f"{subject(one)} (point)", "failure", text))
     for kind, points in (("failure", result.missing), ("error", result.unknown)):
         for gone in points:
             name = f"{gone.device} {gone.words} {format_size(gone.bytes)}"
             cases.append(Case(gone.study, name, kind, _WHY[gone.why]))
-    cases += [
-        Case("device", device, "error", "no time on either side")
-        for device in gate.decide(result).dead
-    ]
+    cases += [Case("gate", of, "error", text) for of, text in gate_text.cases(result)]
     return junit("isthmus compare", cases)
 
 

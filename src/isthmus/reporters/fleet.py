@@ -10,7 +10,7 @@ from types import MappingProxyType
 from typing import Any
 
 from isthmus.analysis import wording
-from isthmus.analysis.fleet import BAD, Fact, Fleet, Node, Outlier, State
+from isthmus.analysis.fleet import BAD, FEWEST, Fact, Fleet, Node, Outlier, State
 from isthmus.analysis.quantities import Coverage
 from isthmus.errors import UsageError
 from isthmus.junit import Case, junit
@@ -24,6 +24,11 @@ _MOST_NODES = 8
 _MOST_SHIFTS = 3
 _MOST_OPEN = 4
 _MOST_REFERENCES = 2
+_MOST_FURTHER = 2
+"""Series of a slow machine that are named behind its worst quantity."""
+_TOLD = 3
+"""Hidden changes are told from so many times what counts. A choice: a lower value names them for
+every fleet."""
 _WIDTH = 80
 _MOST_LINES = 3
 """Lines that one fact takes at most: an error of another program may have any length."""
@@ -62,12 +67,23 @@ def _lines(fleet: Fleet) -> Iterator[str]:
     if missing:
         what = counted(len(missing), "machine has", "machines have")
         yield f"{what} no run file: {nodeset(missing)}"
-    if unknown and fleet.quantities:
+    if unknown:
         names = nodeset(unknown)
         yield f"{counted(len(unknown), 'machine', 'machines')} cannot be judged: {names}"
         yield from (
             f"  {why}" for why in dict.fromkeys(r for node in unknown for r in node.reasons)
         )
+    yield from _not_found(fleet)
+
+
+def _not_found(fleet: Fleet) -> Iterator[str]:
+    """The largest change that differences between machines hide, if it is worth a word."""
+    large = [one for one in fleet.hidden if one.share >= _TOLD * fleet.least]
+    if large:
+        widest = large[0]
+        more = f"; {len(large) - 1} more of {len(fleet.hidden)}" if len(large) > 1 else ""
+        which = f"{_name(widest.quantity)} ({counted(widest.machines, 'machine', 'machines')})"
+        yield f"Not found: less than {percent(widest.share)} longer in {which}{more}."
 
 
 def _first(fleet: Fleet, count: int) -> str:
@@ -78,6 +94,7 @@ def _first(fleet: Fleet, count: int) -> str:
         ("failed", "failed", "failed"),
         ("missing", "is missing", "are missing"),
         ("old", "is old", "are old"),
+        ("unknown", "cannot be judged", "cannot be judged"),
     )
     parts = [
         f"{len(nodes)} {one if len(nodes) == 1 else several}"
@@ -98,7 +115,7 @@ def _answer(fleet: Fleet, count: int) -> str:
         old = len(fleet.of("old"))
         if old == count:
             return f"None of {machines} has a run file that is young enough (--max-age)"
-        return f"None of {machines} could be judged: it takes six of a kind"
+        return f"None of {machines} could be judged: it takes {FEWEST} of a kind"
     if fleet.group:
         of_group, others = fleet.group
         return f"{of_group} of {machines}{kinds} are slower than {others} others: two groups"
@@ -151,8 +168,7 @@ def _line(node: Node) -> str:
 def _why(node: Node, *, times: bool = True) -> str:
     """What is wrong with a machine."""
     if node.outliers:
-        more = f"; {len(node.outliers) - 1} more" if len(node.outliers) > 1 else ""
-        return f"{_what(node.outliers[0], times=times)}{more}"
+        return "; ".join([_what(node.outliers[0], times=times), *_further(node.outliers)])
     if node.state == "degraded":
         has_ratio = any(outlier.ratio is not None for outlier in node.figures)
         links = "; ".join(_fact(fact) for fact in node.facts if fact.less)
@@ -163,6 +179,19 @@ def _why(node: Node, *, times: bool = True) -> str:
         when = f"{node.started:%Y-%m-%d %H:%M} UTC" if node.started else "at an unknown time"
         return f"its newest run began {when}"
     return "; ".join(node.reasons)
+
+
+def _further(outliers: Sequence[Outlier]) -> Iterator[str]:
+    """Operations and memory of the slower quantities behind the worst, each with its largest."""
+    series: dict[tuple[str, str, str], list[Outlier]] = {}
+    for one in outliers[1:]:
+        series.setdefault((one.device, one.operation, one.memory), []).append(one)
+    for (_, operation, memory), alike in list(series.items())[:_MOST_FURTHER]:
+        sizes = ", ".join(filter(None, (one.sizes for one in alike)))
+        longer = f"{100 * ((alike[0].ratio or 1.0) - 1):.0f} %"
+        yield " ".join(filter(None, (longer, operation, memory, sizes)))
+    if rest := sum(map(len, list(series.values())[_MOST_FURTHER:])):
+        yield f"{rest} more"
 
 
 def _beside(node: Node) -> list[str]:
@@ -198,14 +227,17 @@ def _what(outlier: Outlier, *, times: bool = True) -> str:
     longer = f"{100 * (ratio - 1):.0f} % longer"
     if outlier.against == "base" and not outlier.node:
         longer += f" on {outlier.machines[0]} of {outlier.machines[1]}"
-    named = " ".join(
-        filter(None, (outlier.device, outlier.operation, outlier.memory, outlier.sizes))
-    )
+    named = _name(outlier)
     before = "before" if outlier.against == "base" else "usually"
     if not times:
         return f"{longer}{' than before' if outlier.against == 'base' else ''}: {named}"
     both = f"{format_seconds(outlier.seconds)}, {before} {format_seconds(outlier.seconds / ratio)}"
     return f"{longer}: {named} ({both})"
+
+
+def _name(outlier: Outlier) -> str:
+    parts = (outlier.device, outlier.operation, outlier.memory, outlier.sizes)
+    return " ".join(filter(None, parts))
 
 
 def nodeset(nodes: Sequence[Node]) -> str:
@@ -273,6 +305,10 @@ def _json(fleet: Fleet) -> str:
         "slower_than_baseline": [vars(one) for one in fleet.shifts],
         "no_baseline": fleet.baseline,
         "coverage": [one._asdict() for one in fleet.coverage],
+        "not_found_below": [
+            {**vars(one.quantity), "share": one.share, "compared": one.machines}
+            for one in fleet.hidden
+        ],
     }
     return json_text(data)
 

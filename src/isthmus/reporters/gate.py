@@ -1,19 +1,33 @@
-"""The first line of a gate: PASS, FAIL or UNDECIDED, with the reason and the next command."""
+"""A gate's texts: the first line with decision, reason and next command, and what stands below."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+import math
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import groupby
 from pathlib import Path
 from types import MappingProxyType
+from typing import NamedTuple
 
 from isthmus.analysis import wording
 from isthmus.analysis.change import Change
-from isthmus.analysis.changes import Comparison, Missing
-from isthmus.analysis.gate import Doubt, Gate, decide, few_processes, unknown_quantities
+from isthmus.analysis.changes import INTERRUPTED, RAN_OUT, Comparison, Missing
+from isthmus.analysis.gate import (
+    ALLOWABLE,
+    Doubt,
+    Gate,
+    LesserLink,
+    decide,
+    few_processes,
+    unknown_quantities,
+)
+from isthmus.analysis.quantities import Standing
 from isthmus.program import Invocation, invocation, option_words, shorter
+from isthmus.reporters.change_words import percent_longer, subject, values
 from isthmus.results.run_file import Run
 from isthmus.text import counted
-from isthmus.units import percent, printable
+from isthmus.units import format_age, format_size, percent, printable
 
 _MOST_NAMED = 2
 _AGAIN = "-again"
@@ -30,43 +44,79 @@ _OPTIONS = MappingProxyType(
     }
 )  # fmt: skip
 """Settings in the words of the command line."""
-_WIDEST = 2
-"""Kinds of memory whose limits are named."""
+_FAULTS = MappingProxyType(
+    {
+        "wrong data": "whose data did not arrive",
+        "failed": "that failed",
+        "no time": "without a time",
+    }
+)
+"""Why a point of the new side has no time, by ``Missing.why``, where that is a fault."""
+_WIDTH = 80
+_NEAREST = 5
+"""Series within their limits that are shown, those nearest to the limit."""
+_STANDING = 9
+"""Characters of the longest ``Standing``."""
 
 
-def line(
-    result: Comparison, more: Invocation, files: Sequence[Path] = (), limit: Sequence[str] = ()
-) -> str:
-    """The decision, its reason, and the next command, in one line.
+class Call(NamedTuple):
+    """The command that was called, from which the next one is made."""
 
-    Args:
-        result: The comparison.
-        more: The command that shows all points.
-        files: Base and new run file, if each side is one file that says how it was measured.
-        limit: Words of the gate's option.
+    sides: Sequence[Path]
+    """Base and new side as given."""
+    fail_above: Sequence[str]
+    """Words of the option of this name."""
+    options: Sequence[str] = ()
+    """Words of its other options."""
+    files: Sequence[Path] = ()
+    """Base and new run file, if each side is one file that says how it was measured."""
 
-    """
+    def compare(self, *further: object) -> Invocation:
+        """The same comparison with further options."""
+        return self.of(self.sides, *further)
+
+    def of(self, sides: Sequence[Path], *further: object) -> Invocation:
+        """The comparison of other sides with the same options, and further ones."""
+        words = (*map(shorter, sides), *self.fail_above, *self.options, *further)
+        return invocation("compare", *words)
+
+
+def line(result: Comparison, call: Call) -> str:
+    """The decision, its reason, and the next command, in one line."""
     gate = decide(result)
-    reasons = [*_REASONS[gate.outcome](result, gate), *_counts(result), *map(_doubt, gate.doubts)]
+    same_run = any(doubt.kind == "same run" for doubt in gate.doubts)
+    if gate.outcome == "undecided" and result.passes:
+        main = [*map(doubt_text, gate.blocks), *_dead(gate)]
+        main += [] if same_run else _passes(result)
+        rest = [doubt for doubt in gate.doubts if not doubt.blocks]
+    else:
+        main = [*_REASONS[gate.outcome](result), *_dead(gate)]
+        rest = gate.doubts
+    reasons = [*main, *_counts(result), *map(_link, gate.links), *map(doubt_text, rest)]
     names = f"{result.new.name} against {result.base.name}"
-    undecided = gate.outcome == "undecided" and files
-    then = _remedy(result, gate, files, limit) if undecided else f"Next: {more}"
+    then = f"Next: {call.compare('--points')}"
+    if gate.outcome == "undecided":
+        then = _remedy(result, gate, call) or then
     return printable(f"{gate.outcome.upper()}: {names}: {'; '.join(reasons)}. {then}")
 
 
-def _remedy(result: Comparison, gate: Gate, files: Sequence[Path], limit: Sequence[str]) -> str:
-    """Commands whose result can decide what this comparison does not."""
-    doubts = {doubt.kind: doubt for doubt in gate.doubts}
-    base, new = files
+def _remedy(result: Comparison, gate: Gate, call: Call) -> str:
+    """Commands whose result can decide what this comparison does not; empty where none is known."""
+    doubts = {doubt.kind: doubt for doubt in gate.blocks}
+    if result.passes and "same run" not in doubts:
+        if allowed := [kind for kind in ALLOWABLE if kind in doubts]:
+            meant = call.compare("--allow-other", ",".join(allowed))
+            return f"Next, if that is meant: {meant}"
+        if "age" in doubts:
+            return f"Next: measure a new base; else {call.compare('--max-age', 'none')}"
+    if not call.files:
+        return ""
+    base, new = call.files
     if "same run" in doubts:
-        return f"Next, for a second run: {invocation('repeat', shorter(base), *limit)}"
+        return f"Next, for a second run: {invocation('repeat', shorter(base), *call.fail_above)}"
     machine = doubts.get("machine")
     where = f", on the base's machine ({machine.names[0]})" if machine else ""
     more = few_processes(result)
-    if not (more or machine):
-        again = invocation("repeat", shorter(new))
-        own = "" if result.own else "; --fail-above auto judges each series by its own spread"
-        return f"Next: {again} (runs of each side in a folder of their own decide more{own})"
     sides = zip((base, new), (result.base, result.new), strict=True)
     steps, measured = [], []
     for file, side in sides:
@@ -78,8 +128,10 @@ def _remedy(result: Comparison, gate: Gate, files: Sequence[Path], limit: Sequen
         steps.append(
             invocation("repeat", shorter(file), *words, *option_words("--out", measured[-1]))
         )
-    steps.append(invocation("compare", *map(shorter, measured), *limit))
-    return f"Next{where}: {' && '.join(map(str, steps))}"
+    steps.append(call.of(measured))
+    further = "" if more or machine else " (several runs of a side, in a folder, decide more"
+    further += "" if not further or result.own else "; so does --fail-above auto"
+    return f"Next{where}: {' && '.join(map(str, steps))}{further and f'{further})'}"
 
 
 def _more_processes(run: Run) -> list[str]:
@@ -91,52 +143,66 @@ def _more_processes(run: Run) -> list[str]:
     ]  # fmt: skip
 
 
-def _passes(result: Comparison, _: Gate) -> Iterator[str]:
+def _passes(result: Comparison) -> Iterator[str]:
     devices = len({change.device for change in result.series})
     yield (
         f"none of {counted(len(result.series), 'series', 'series')} of "
-        f"{counted(devices, 'device', 'devices')} is slower by more than {_limit(result)}"
+        f"{counted(devices, 'device', 'devices')} is slower by more than {_limits(result)}"
     )
 
 
-def _fails(result: Comparison, _: Gate) -> Iterator[str]:
+def _fails(result: Comparison) -> Iterator[str]:
+    for why, text in _FAULTS.items():
+        if points := [point for point in result.missing if point.why == why]:
+            yield f"{counted(len(points), 'point', 'points')} {text} ({point_names(points)})"
     slower = result.of("slower")
-    beyond = _limit(result)
+    beyond = _one_limit(result) or "their limits"
     if slower:
         count = f"{len(slower)} of {counted(len(result.series), 'series', 'series')}"
-        yield f"{count} slower by more than {beyond} ({_named(slower)})"
+        yield f"{count} slower by more than {beyond} ({_named(result, slower)})"
     elif result.slower_points:
-        points = counted(len(result.slower_points), "single point", "single points")
-        yield f"{points} slower by more than {beyond} ({_named(result.slower_points)})"
+        points_ = counted(len(result.slower_points), "single point", "single points")
+        yield f"{points_} slower by more than {beyond} ({_named(result, result.slower_points)})"
     if result.undecided:
         yield f"{len(result.undecided)} undecided"
 
 
-def _undecided(result: Comparison, gate: Gate) -> Iterator[str]:
+def _undecided(result: Comparison) -> Iterator[str]:
     if result.undecided:
         count = f"{len(result.undecided)} of {counted(len(result.series), 'series', 'series')}"
-        yield f"{count} may be slower by more than {_limit(result)} ({_named(result.undecided)})"
+        beyond = _one_limit(result) or "their limits"
+        yield f"{count} may be slower by more than {beyond} ({_named(result, result.undecided)})"
     quantities = unknown_quantities(result)
-    if quantities:
-        of_one = [one for one, count in quantities if count]
-        points = sum(count for _, count in quantities)
-        if of_one:
-            cannot = f"{counted(points, 'point', 'points')} cannot be compared"
-            yield f"{cannot} ({_words(of_one)})"
-        if neither := [one for one, count in quantities if not count]:
-            have = counted(len(neither), "quantity has", "quantities have")
-            yield f"{have} no time on either side ({_words(neither)})"
-    if gate.dead:
-        yield f"no time of {', '.join(gate.dead)}"
+    if of_one := [one for one, count in quantities if count]:
+        points = counted(sum(count for _, count in quantities), "point", "points")
+        reasons = {point.why for point in result.unknown if point.unmeasured and point.measured}
+        why = ", ".join(
+            text for key, text in ((RAN_OUT, "time ran out"), (INTERRUPTED, "interrupted"))
+            if key in reasons
+        )  # fmt: skip
+        yield f"{points} cannot be compared ({_words(of_one)}{why and f'; {why}'})"
+    if neither := [one for one, count in quantities if not count]:
+        have = counted(len(neither), "quantity has", "quantities have")
+        yield f"{have} no time on either side ({_words(neither)})"
+
+
+def _dead(gate: Gate) -> list[str]:
+    return [f"no time of {', '.join(gate.dead)}"] if gate.dead else []
 
 
 def _words(quantities: Sequence[Missing]) -> str:
     """The first of some quantities, and how many more there are."""
-    named = ", ".join(
-        f"{quantity.device} {quantity.words}" for quantity in quantities[:_MOST_NAMED]
-    )
-    more = len(quantities) - _MOST_NAMED
-    return named + (f" and {more} more" if more > 0 else "")
+    return _first([f"{quantity.device} {quantity.words}" for quantity in quantities], ", ")
+
+
+def point_names(points: Sequence[Missing]) -> str:
+    """The first of some points, and how many more there are."""
+    return _first([f"{p.device} {p.words} {format_size(p.bytes)}" for p in points], ", ")
+
+
+def _first(names: Sequence[str], between: str) -> str:
+    more = len(names) - _MOST_NAMED
+    return between.join(names[:_MOST_NAMED]) + (f" and {more} more" if more > 0 else "")
 
 
 _REASONS = {"pass": _passes, "fail": _fails, "undecided": _undecided}
@@ -146,50 +212,129 @@ def _counts(result: Comparison) -> Iterator[str]:
     """Points that are missing on either side."""
     new, base = len(result.missing), result.added
     if new or base:
-        yield f"missing points: {new} in {result.new.name}, {base} in {result.base.name}"
+        absent = [point for point in result.missing if point.why == "absent"]
+        which = f" ({point_names(absent)})" if absent else ""
+        yield f"missing points: {new} in {result.new.name}, {base} in {result.base.name}{which}"
 
 
-def _doubt(doubt: Doubt) -> str:
+def _link(link: LesserLink) -> str:
+    """What a check finds on a link of the new side."""
+    also = ", also in the base" if link.in_base else ""
+    return f"{link.fact.device} {link.fact.check}: {link.fact.found.replace(';', ',')}{also}"
+
+
+def doubt_text(doubt: Doubt) -> str:
+    """Why two sides may not be like with like."""
     if doubt.kind == "same run":
         return "both are the same run"
     if doubt.kind == "newer":
         return "the base is newer"
+    if doubt.kind == "age":
+        beyond = ", more than --max-age" if doubt.blocks else ""
+        return f"the base is {format_age(doubt.seconds)} older{beyond}"
     if doubt.kind == "incomplete":
         side = "the base" if doubt.side == "base" else "the new side"
         return f"{side} is incomplete"
-    if doubt.kind == "machine":
-        return f"the base is of another machine ({doubt.names[0]}, not {doubt.names[1]})"
+    if doubt.kind in {"machine", "device"}:
+        return f"the base is of another {doubt.kind} ({doubt.names[0]}, not {doubt.names[1]})"
     names = dict.fromkeys(_OPTIONS.get(name, name) for name in doubt.names)
     return f"the base has other settings ({', '.join(names)})"
 
 
-def _named(changes: list[Change]) -> str:
-    """The worst of some series, with the ratio that is known or possible."""
+def _named(result: Comparison, changes: Sequence[Change]) -> str:
+    """The worst of some series, each with the ratio that is known or possible, and its limit."""
     texts = []
-    for change in changes[:_MOST_NAMED]:
-        sizes = "" if change.sizes == "0" else f" {change.sizes}"
+    for change in changes:
         if change.verdict == "slower":
             share = f"+{percent(change.ratio.value - 1)}"
         elif 1 < change.most < wording.MOST_TOLD:
             share = f"up to +{percent(change.most - 1)}"
         else:
             share = "unknown"
-        texts.append(f"{change.device} {change.words}{sizes} {share}")
-    more = len(changes) - _MOST_NAMED
-    return "; ".join(texts) + (f" and {more} more" if more > 0 else "")
+        own = f", limit {limit(change.limit)}" if _differ((*result.series, *changes)) else ""
+        texts.append(f"{_quantity(change)} {share}{own}")
+    return _first(texts, "; ")
 
 
-def _limit(result: Comparison) -> str:
-    """The limit in words; of times that are judged by their own spread, the widest."""
-    if not result.own:
-        return percent(result.least)
-    widest: dict[str, float] = {}
-    for change in result.series:
-        memory = change.memory or change.operation
-        widest[memory] = max(widest.get(memory, 0.0), change.limit)
-    ordered = sorted(widest.items(), key=lambda pair: -pair[1])[:_WIDEST]
-    shown = [
-        f"{memory} {percent(limit)}" if limit < wording.MOST_TOLD else f"{memory} unknown"
-        for memory, limit in ordered
-    ]
-    return f"their own spread (at most {', '.join(shown)})"
+def _quantity(change: Change) -> str:
+    sizes = "" if change.sizes == "0" else f" {change.sizes}"
+    return f"{change.device} {change.words}{sizes}"
+
+
+def limit(share: float) -> str:
+    """A limit in words."""
+    return percent(share) if share < wording.MOST_TOLD else "unknown"
+
+
+def _differ(changes: Iterable[Change]) -> bool:
+    """Whether limits differ, as they are shown."""
+    return len({limit(change.limit) for change in changes}) > 1
+
+
+def _one_limit(result: Comparison) -> str:
+    """The limit of all series, in words; empty where limits differ."""
+    return "" if _differ(result.series) else limit(result.series[0].limit)
+
+
+def _limits(result: Comparison) -> str:
+    """The limit; of limits that differ, how many series have the least, and the largest."""
+    if one := _one_limit(result):
+        return one
+    widest = max(result.series, key=lambda change: change.limit)
+    least = limit(min(change.limit for change in result.series))
+    count = sum(limit(change.limit) == least for change in result.series)
+    return f"its limit ({least} for {count}; up to {limit(widest.limit)}: {_quantity(widest)})"
+
+
+def sentence(result: Comparison) -> str:
+    """How many series are slower, undecided or within their limits, as the gate judges them."""
+    level = percent(min(run.settings.confidence for run in (*result.base.runs, *result.new.runs)))
+    texts: dict[Standing, str] = {
+        "slower": "slower by more than the limit",
+        "undecided": "undecided",
+        "within": f"within the limit by an upper bound at {level}",
+    }
+    counts = Counter(change.standing for change in result.series)
+    parts = [f"{counts[standing]} {text}" for standing, text in texts.items() if counts[standing]]
+    of = f"of {counted(len(result.series), 'series', 'series')}, "
+    faster = len(result.of("faster"))
+    parts += [f"of these {faster} certainly faster"] if faster else []
+    names = f"{result.new.name} against {result.base.name}"
+    return f"{names}: {of}{', '.join(parts)}."
+
+
+def rows(result: Comparison, room: int) -> list[str]:
+    """A line for each series or single point that is slower, and for each undecided series.
+
+    Where there is none: series within their limits, those nearest to them.
+    """
+    shown = [*(result.of("slower") or result.slower_points), *result.undecided]
+    shown += result.within[:_NEAREST] if not shown else []
+    fit = shown[: room if len(shown) <= room else room - 1]
+    texts = [_row(change) for change in fit]
+    return texts + ([f"and {len(shown) - len(fit)} more"] if len(shown) > len(fit) else [])
+
+
+def _row(change: Change) -> str:
+    known = 0 < change.most < wording.MOST_TOLD
+    bound = f"at most {percent_longer(change.most)} %" if known else "unknown"
+    if change.standing == "slower":
+        bound = f"{values(change)} {percent_longer(change.ratio.value)} %"
+    if math.isinf(change.limit):
+        bound = "unknown"
+    rest = f"{bound}, limit {limit(change.limit)}"
+    room = _WIDTH - _STANDING - 2 - len(rest)
+    return f"{change.standing:{_STANDING}} {subject(change, room):{room}} {rest}"
+
+
+def cases(result: Comparison) -> Iterator[tuple[str, str]]:
+    """Name and text of each doubt that keeps the comparison from passing, with dead devices."""
+    gate = decide(result)
+    yield from (("sides", doubt_text(doubt)) for doubt in gate.blocks)
+    yield from ((device, "no time on either side") for device in gate.dead)
+
+
+def by_reason(points: Sequence[Missing]) -> Iterator[tuple[str, list[Missing]]]:
+    """Points by the reason why they have no time."""
+    for why, of_why in groupby(sorted(points, key=lambda point: point.why), lambda one: one.why):
+        yield why, list(of_why)

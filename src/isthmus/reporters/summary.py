@@ -12,7 +12,7 @@ from isthmus.analysis.commands import is_address, ranks_of, resumed
 from isthmus.analysis.context import studies_in
 from isthmus.analysis.findings import Finding, findings
 from isthmus.analysis.findings.devices import beside
-from isthmus.analysis.flags import DISTURBED
+from isthmus.analysis.flags import disturbed
 from isthmus.analysis.host_state import variation
 from isthmus.analysis.reproduction import rows_of_card
 from isthmus.analysis.sentences import shortened
@@ -283,7 +283,8 @@ def _state(run: Run, rows: Frame) -> str:
         texts.append("simulated: the same on every machine")
     elif len(measured):
         texts.append(_certain(run, measured))
-        noisy = 100 * measured["flags"].str.contains(DISTURBED).mean()
+        count, of_rows = disturbed(rows)
+        noisy = 100 * count / of_rows
         where = " (virtual machine)" if run.environment.get("virtualised") else ""
         texts += [f"{noisy:.0f} % disturbed{where}"] if noisy >= 1 else []
     return "; ".join(texts)
@@ -302,7 +303,7 @@ def _certain(run: Run, measured: Frame) -> str:
     counted = measured if whole else several
     of = "of them" if whole else f"of {len(several)} in several processes"
     sure = 100 * counted["converged"].mean()
-    return f"{sure:.0f} % {of} certain to {100 * run.settings.precision:g} %"
+    return f"{sure:.0f} % {of} known to within {100 * run.settings.precision:g} %"
 
 
 def _figures_are(statistic: str) -> str:

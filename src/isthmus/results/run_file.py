@@ -12,7 +12,7 @@ import zlib
 from datetime import datetime
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any, BinaryIO, Literal
 
 import msgspec
 from msgspec.structs import force_setattr
@@ -42,6 +42,10 @@ ENDINGS = (".json", ".json.gz")
 """Of run files in a folder."""
 _GZIP = b"\x1f\x8b"
 """First bytes of a gzip file (RFC 1952, section 2.3.1)."""
+_NAME = b"isthmus.run/"
+"""Text that each run file has near its beginning or its end."""
+_HEAD = 1 << 20
+"""Bytes of a beginning and of an end. Source: ``_MOST_ENVIRONMENT``, which may come before."""
 MOST_POINTS = 100_000
 """Most points of a run that is read."""
 _WORTH_KEEPING = 64
@@ -467,20 +471,39 @@ def is_run_file(path: Path) -> bool:
 def _contents(path: Path) -> bytes:
     """At most ``MOST_BYTES`` + 1 bytes of a file, decompressed if it is gzip's, by its first bytes.
 
-    Decompression stops at that limit, however much a small file would become.
+    Decompression stops at that limit, however much a small file would become. Of a plain file
+    without ``_NAME`` only the first bytes are read.
     """
     with path.open("rb") as file:
-        data = file.read(MOST_BYTES + 1)  # not by seeking: a pipe is read, too
-    if not data.startswith(_GZIP):
-        return data
-    with gzip.GzipFile(fileobj=io.BytesIO(data)) as plain:
+        head = file.read(_HEAD)
+        if not head.startswith(_GZIP):
+            if _NAME in head or len(head) < _HEAD or _NAME in _tail(file):
+                return head + file.read(MOST_BYTES + 1 - len(head))
+            return head
+        packed = head + file.read(MOST_BYTES + 1 - len(head))
+    with gzip.GzipFile(fileobj=io.BytesIO(packed)) as plain:
         return plain.read(MOST_BYTES + 1)
+
+
+def _tail(file: BinaryIO) -> bytes:
+    """The last bytes of a file, which then stands where it stood; of a pipe the name alone.
+
+    Isthmus writes the schema first; a program that sorts keys writes it behind the points.
+    """
+    if not file.seekable():
+        return _NAME
+    at = file.tell()
+    file.seek(max(at, file.seek(0, io.SEEK_END) - _HEAD))
+    tail = file.read()
+    file.seek(at)
+    return tail
 
 
 def load(path: Path) -> Run:
     """Reads a run file; raises UsageError with one line on what is wrong with it."""
     try:
-        data = _contents(path)
+        large = path.stat().st_size > MOST_BYTES
+        data = b"" if large else _contents(path)
     except (EOFError, zlib.error, gzip.BadGzipFile) as error:
         raise UsageError(f"{path}: not a run file: its gzip data are damaged ({error})") from error
     except OSError as error:
@@ -488,10 +511,11 @@ def load(path: Path) -> Run:
         hint = f"; its run was cut off: go on with --resume --out {quoted(str(path))}"
         message = f"{error.strerror}{hint if cut_off.exists() else ''}"
         raise UsageError(f"{path}: {message}") from error
-    if len(data) > MOST_BYTES:
+    if large or len(data) > MOST_BYTES:
         raise UsageError(f"{path}: larger than {MOST_BYTES >> 20} MiB, which no run file is")
+    named = _NAME in data or len(data) < _HEAD
     try:
-        head = msgspec.json.decode(data, type=_Head)
+        head = msgspec.json.decode(data, type=_Head) if named else _Head()
     except msgspec.ValidationError:
         head = _Head()
     except UNREADABLE as error:

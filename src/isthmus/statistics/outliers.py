@@ -40,6 +40,10 @@ class Above(NamedTuple):
         """The bound below which a further value of the rest's kind lies, in this share of cases."""
         return self.mean + student(self.free, share) * self.error
 
+    def without_one(self, share: float) -> float:
+        """The same bound if one value fewer were known, and scattered alike."""
+        return self.mean + student(max(self.free - 1, 1.0), share) * self.error
+
 
 class Scatter(NamedTuple):
     """Scatter of values of one kind, from other values of the kind."""

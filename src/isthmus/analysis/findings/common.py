@@ -8,7 +8,6 @@ from types import MappingProxyType
 from typing import Any
 
 import msgspec
-import numpy as np
 
 from isthmus import backends
 from isthmus.analysis.commands import again
@@ -23,7 +22,7 @@ from isthmus.analysis.findings.finding import (
 )
 from isthmus.analysis.sentences import say
 from isthmus.backends import BackendDescription
-from isthmus.frames import Frame, Series
+from isthmus.frames import Frame
 from isthmus.program import Invocation, quoted
 from isthmus.results.run_file import DeviceRecord
 from isthmus.statistics import Interval
@@ -133,9 +132,9 @@ def at_plateau(rows: Frame) -> Any:
 
 
 def at_small(rows: Frame) -> Any:
-    """The row of 4 KiB, or of the size nearest to it."""
-    distance = Series(np.log2(np.maximum(rows["bytes"], 1) / SMALL), rows.index).abs()
-    return pick(rows, distance.idxmin())
+    """The row of the largest size up to 4 KiB; of the smallest size where all are larger."""
+    small = rows[rows["bytes"] <= SMALL]
+    return pick(rows, rows["bytes"].idxmin() if small.empty else small["bytes"].idxmax())
 
 
 def at_peak(rows: Frame) -> Any:

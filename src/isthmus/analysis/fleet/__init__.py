@@ -6,18 +6,11 @@ import math
 from collections.abc import Iterable
 from functools import partial
 
-from isthmus.analysis.fleet.hosts import HostSpeed
+from isthmus.analysis.fleet.hosts import FEWEST, HostSpeed
 from isthmus.analysis.fleet.judging import QUANTITY, Judging, outlier, scores_of
-from isthmus.analysis.fleet.reading import (
-    Ages,
-    Fact,
-    Reading,
-    Unreadable,
-    gather,
-    read,
-    same_hosts,
-)
+from isthmus.analysis.fleet.reading import Ages, Reading, Unreadable, gather, read
 from isthmus.analysis.fleet.states import BAD, Fleet, Node, Outlier, State
+from isthmus.analysis.machines import Fact, same_hosts
 from isthmus.analysis.quantities import Coverage, coverage
 from isthmus.results.run_file import Run
 from isthmus.statistics import Judgement, judge, location, shift, simultaneous
@@ -72,7 +65,7 @@ def inspect(
     return Fleet(
         nodes, kinds, judging.quantities, shifts, why, least, decided,
         None if baseline is None else own,
-        sum(run.machine.unreadable for run in now),
+        sum(run.machine.unreadable for run in now), judging.hidden,
     )  # fmt: skip
 
 
@@ -127,6 +120,6 @@ def _shifts(judging: Judging, before: Reading | None) -> tuple[list[Outlier], st
 
 
 __all__ = [
-    "BAD", "Ages", "Fact", "Fleet", "HostSpeed", "Node", "Outlier", "State", "Unreadable",
+    "BAD", "FEWEST", "Ages", "Fact", "Fleet", "HostSpeed", "Node", "Outlier", "State", "Unreadable",
     "inspect",
 ]  # fmt: skip

@@ -6,35 +6,24 @@ import math
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from datetime import datetime, timezone
+from datetime import datetime
 from statistics import median
 from typing import Literal, NamedTuple
 
 import msgspec
 
-from isthmus import backends, checks
+from isthmus.analysis.machines import Fact, facts_of, started
 from isthmus.analysis.quantities import CLOCKS, IDENTITY, size_class, trusted_logs
 from isthmus.analysis.summary import simulated_devices
-from isthmus.checks import Facts
 from isthmus.frames import Frame, Series
-from isthmus.results.run_file import DeviceRecord, Point, Run, moment
+from isthmus.results.run_file import DeviceRecord, Point, Run
 
 KEY = [*IDENTITY, "sizes"]
 """Columns that identify a quantity of a device."""
+KIND_PARTS = "; "
+"""Between processor and devices in the name of a kind."""
 Key = tuple[str, ...]
 """Values of ``KEY``."""
-
-
-class Fact(NamedTuple):
-    """What a check found bad, or a link that is less than the card's."""
-
-    device: str
-    """Empty: the machine itself."""
-    check: str
-    found: str
-    cause: str
-    less: bool
-    """Whether it lowers the link's limit."""
 
 
 @dataclass
@@ -138,31 +127,9 @@ def figures(rows: Frame, keys: Sequence[str], **of: Callable[[Series], float]) -
     return Frame(groups, columns=[*keys, *of])
 
 
-def same_hosts(names: Iterable[str], wanted: Iterable[str] = ()) -> dict[str, str]:
-    """The shown name of each host: ``node1`` and ``node1.example.org`` are the same host.
-
-    They are different hosts if several domains have a ``node1``. A ``wanted`` name is shown as it
-    is. Else the short name is shown, if the name of any host has a domain.
-    """
-    alike: dict[str, dict[str, None]] = {}
-    for name in (*wanted, *names):
-        short = name.partition(".")[0].lower()
-        alike.setdefault(name if not short or short.isdecimal() else short, {})[name] = None
-    first = dict.fromkeys(wanted)
-    short_ones = any("." not in name for group in alike.values() for name in group)
-    shown: dict[str, str] = {}
-    for group in alike.values():
-        domains = {name.lower() for name in group if "." in name}
-        best = min(group, key=lambda name: (name not in first, "." in name))
-        if short_ones and best not in first and not best.partition(".")[0].isdecimal():
-            best = best.partition(".")[0] or best
-        shown |= {name: best if len(domains) < 2 else name for name in group}
-    return shown
-
-
 def _one(name: str, run: Run, ages: Ages | None) -> OneRun:
     host = str(run.environment.get("host") or name)
-    machine = Machine(host, kind_of(run), started=_started(run))
+    machine = Machine(host, kind_of(run), started=started(run))
     if ages is not None:
         if machine.started is None or machine.started < ages.oldest:
             machine.dated = "old"
@@ -181,12 +148,6 @@ def _one(name: str, run: Run, ages: Ages | None) -> OneRun:
     except (ArithmeticError, LookupError, RuntimeError, ValueError) as error:
         machine.reasons = [f"{name}: not a valid run ({type(error).__name__})"]
     return OneRun(machine, rows)
-
-
-def _started(run: Run) -> datetime | None:
-    """When a run began; a time without a zone is UTC, as the run file has it."""
-    at = moment(run.started)
-    return at.replace(tzinfo=timezone.utc) if at and at.tzinfo is None else at
 
 
 def _host_alone(run: Run) -> Run:
@@ -243,24 +204,10 @@ def _key(point: Point, clock: str) -> Key:
     )  # fmt: skip
 
 
-def facts_of(run: Run) -> Iterator[Fact]:
-    """What the checks of ``isthmus doctor`` find in a run: bad results and lesser links."""
-    subjects = [("", checks.judged(Facts.of_run(run), machine=True))]
-    for device in run.devices:
-        if not device.error:
-            own = backends.of(device.backend).checks
-            subjects.append((device.address, checks.judged(Facts.of_run(run, device), own)))
-    for subject, judged in subjects:
-        for check, result in judged:
-            if result.state == "bad" or result.lesser:
-                less = check.lowers_limit
-                yield Fact(subject, check.name, result.found, result.cause, less)
-
-
 def kind_of(run: Run) -> str:
     """The kind of a run's machine: its processor, and its devices with their links."""
     devices = sorted({_device(d) for d in run.devices})
-    return "; ".join([str(run.environment.get("cpu") or "unknown processor"), *devices])
+    return KIND_PARTS.join([str(run.environment.get("cpu") or "unknown processor"), *devices])
 
 
 def _device(device: DeviceRecord) -> str:

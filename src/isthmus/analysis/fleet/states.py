@@ -8,7 +8,7 @@ from datetime import datetime
 from typing import Literal, NamedTuple
 
 from isthmus.analysis.fleet.hosts import HostSpeed
-from isthmus.analysis.fleet.reading import Fact
+from isthmus.analysis.machines import Fact
 from isthmus.analysis.quantities import Coverage, Outcome, Quantity
 from isthmus.statistics.outliers import GROUP_SHARE, LEAST_GROUP
 
@@ -62,6 +62,17 @@ class Node(NamedTuple):
     """All references of the host's speed, over the usual ones of the kind."""
 
 
+class Hidden(NamedTuple):
+    """A change of a quantity that is not found among the machines of a kind."""
+
+    quantity: Outlier
+    """The quantity at its usual time."""
+    share: float
+    """A machine is not found that takes longer by less than this share."""
+    machines: int
+    """How many are compared."""
+
+
 class Fleet(NamedTuple):
     """The judgement of all machines."""
 
@@ -81,6 +92,8 @@ class Fleet(NamedTuple):
     """Number of machines with a run in the baseline, and of all; None without a baseline."""
     unreadable: int = 0
     """Number of files that cannot be read."""
+    hidden: Sequence[Hidden] = ()
+    """What is not found of each quantity, the largest share first."""
 
     def of(self, state: State) -> list[Node]:
         """Machines in this state, the worst first."""

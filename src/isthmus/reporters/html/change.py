@@ -6,11 +6,11 @@ from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 from isthmus.analysis.change import Change
-from isthmus.analysis.changes import Comparison, Side, compare, frame
+from isthmus.analysis.changes import GATE_COLUMNS, Comparison, Side, compare, frame
 from isthmus.analysis.findings import MOST_HEADLINES
 from isthmus.analysis.sentences import shortened
 from isthmus.errors import UsageError
-from isthmus.reporters import comparison
+from isthmus.reporters import change_words, comparison
 from isthmus.reporters.cells import Table, lift, table
 from isthmus.reporters.html.charts import Source
 from isthmus.reporters.html.method import Folded
@@ -58,20 +58,20 @@ def changed(sources: Sequence[Source]) -> Changed | str:
 
 
 def _tile(change: Change) -> Tile:
-    value, interval = comparison.percents(change)
+    value, interval = change_words.percents(change)
     return {
-        "what": comparison.what(change),
+        "what": change_words.what(change),
         "of": change.device,
         "value": value,
         "unit": "% time",
         "certainty": interval,
         "share": None,
-        "remark": f"{change.verdict}: {comparison.values(change)}",
+        "remark": f"{change.verdict}: {change_words.values(change)}",
     }
 
 
 def _rows(title: str, changes: Sequence[Change]) -> Folded:
-    rows = frame(changes)
+    rows = frame(changes).without(GATE_COLUMNS)
     rows = rows[[*_FIRST, *(name for name in rows if name not in _FIRST)]]
     if rows["before_Bps"].notna().all():
         rows = rows.without(["before_s", "after_s"])

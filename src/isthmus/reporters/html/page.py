@@ -17,12 +17,12 @@ from isthmus import published, studies
 from isthmus.analysis import wording
 from isthmus.analysis.context import answers_to, studies_in
 from isthmus.analysis.findings import MOST_HEADLINES, Finding, findings
-from isthmus.analysis.flags import DISTURBED
+from isthmus.analysis.flags import disturbed
 from isthmus.analysis.ratios import software_only
 from isthmus.analysis.reproduction import ReproducedRow, from_events
 from isthmus.analysis.summary import measured_points
 from isthmus.errors import IsthmusError, UsageError
-from isthmus.frames import Frame, Series
+from isthmus.frames import Frame
 from isthmus.models.pcie import link_of
 from isthmus.reporters.cells import Table, lift, table
 from isthmus.reporters.html.change import Changed, Tile, changed
@@ -248,9 +248,9 @@ def _state(sources: Sequence[Source]) -> Iterator[str]:
         yield f"{many}{of}{points:,} points in {format_seconds(took)}"
     yield "quick" if any(run.settings.quick for run in runs) else ""
     yield from dict.fromkeys(_ENDINGS.get(run.status, "") for run in runs)
-    flags = Series([flag for source in sources for flag in source.summary["flags"]])
-    noisy = int(flags.str.contains(DISTURBED).sum())
-    yield f"{100 * noisy / len(flags):.0f} % of the rows disturbed" if noisy else ""
+    counts = [disturbed(source.summary) for source in sources]
+    noisy, measured_rows = (sum(counted) for counted in zip(*counts, strict=True))
+    yield f"{100 * noisy / measured_rows:.0f} % of the rows disturbed" if noisy else ""
     devices = _devices(sources)
     if devices and all(device.simulated for device in devices):
         yield "simulated: what the model predicts, no hardware"

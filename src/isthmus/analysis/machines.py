@@ -1,0 +1,65 @@
+"""What run files say of machines: names of hosts, and findings of the checks."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from datetime import datetime, timezone
+from typing import NamedTuple
+
+from isthmus import backends, checks
+from isthmus.checks import Facts
+from isthmus.results.run_file import Run, moment
+
+
+class Fact(NamedTuple):
+    """What a check found bad, or a link that is less than the card's."""
+
+    device: str
+    """Empty: the machine itself."""
+    check: str
+    found: str
+    cause: str
+    less: bool
+    """Whether it lowers the link's limit."""
+
+
+def facts_of(run: Run) -> Iterator[Fact]:
+    """What the checks of ``isthmus doctor`` find in a run: bad results and lesser links."""
+    subjects = [("", checks.judged(Facts.of_run(run), machine=True))]
+    for device in run.devices:
+        if not device.error:
+            own = backends.of(device.backend).checks
+            subjects.append((device.address, checks.judged(Facts.of_run(run, device), own)))
+    for subject, judged in subjects:
+        for check, result in judged:
+            if result.state == "bad" or result.lesser:
+                less = check.lowers_limit
+                yield Fact(subject, check.name, result.found, result.cause, less)
+
+
+def same_hosts(names: Iterable[str], wanted: Iterable[str] = ()) -> dict[str, str]:
+    """The shown name of each host: ``node1`` and ``node1.example.org`` are the same host.
+
+    They are different hosts if several domains have a ``node1``. A ``wanted`` name is shown as it
+    is. Else the short name is shown, if the name of any host has a domain.
+    """
+    alike: dict[str, dict[str, None]] = {}
+    for name in (*wanted, *names):
+        short = name.partition(".")[0].lower()
+        alike.setdefault(name if not short or short.isdecimal() else short, {})[name] = None
+    first = dict.fromkeys(wanted)
+    short_ones = any("." not in name for group in alike.values() for name in group)
+    shown: dict[str, str] = {}
+    for group in alike.values():
+        domains = {name.lower() for name in group if "." in name}
+        best = min(group, key=lambda name: (name not in first, "." in name))
+        if short_ones and best not in first and not best.partition(".")[0].isdecimal():
+            best = best.partition(".")[0] or best
+        shown |= {name: best if len(domains) < 2 else name for name in group}
+    return shown
+
+
+def started(run: Run) -> datetime | None:
+    """When a run began; a time without a zone is UTC, as the run file has it."""
+    at = moment(run.started)
+    return at.replace(tzinfo=timezone.utc) if at and at.tzinfo is None else at
