@@ -59,6 +59,7 @@ _TEXTS: Final = {
     "subtract": "sum",
     "multiply": "product",
     "divide": "division",
+    "remainder": "division",
     "sqrt": "square root",
     "exp": "exponential",
     "compare": "comparison",
@@ -67,7 +68,7 @@ _TEXTS: Final = {
 
 
 _INSTANCES: Final = {"add": "add", "subtract": "sub", "multiply": "mul", "divide": "div",
-                     "compare": "cmp", "shift": "shl"}  # fmt: skip
+                     "remainder": "div", "compare": "cmp", "shift": "shl"}  # fmt: skip
 _OF_NUMBER: Final[dict[Number, str]] = {"half": "h", "float": "f", "double": "d"}
 
 
@@ -86,7 +87,7 @@ class Latency(NamedTuple):
 
 def latency(kind: str, number: Number, bits: int, clock_mhz: float) -> Latency:
     """The latency of an operator at that clock."""
-    kind = "add" if kind == "subtract" else kind
+    kind = {"subtract": "add", "remainder": "divide"}.get(kind, kind)
     speed = _FAST if clock_mhz >= FAST_MHZ else _SLOW
     if number != "integer" and (stages := _STAGES.get((kind, number))):
         return Latency(stages[speed], 0.0)
