@@ -9,6 +9,9 @@ namespace isthmus::shim {
 
 /// Writes a line to stderr.
 void say(const std::string& text);
+/// Writes the line of an error to stderr; with `card exec --fail-on-warning` also to the file of
+/// which `card exec` prints the first line.
+void say_error(const std::string& text);
 /// Ends the program by SIGTERM, and after a while by SIGKILL.
 [[noreturn]] void end_program();
 
@@ -20,7 +23,7 @@ auto guarded(const Action& action) {
   } catch (const std::bad_alloc&) {
     say("no memory left");
   } catch (const std::exception& error) {
-    say(error.what());
+    say_error(error.what());
   }
   end_program();
 }
