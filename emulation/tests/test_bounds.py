@@ -154,6 +154,40 @@ def test_the_expected_gain_is_what_the_change_gives(
     assert said in " ".join(line.strip() for line in told)
 
 
+@pytest.mark.usefixtures("emulated")
+@pytest.mark.parametrize(
+    ("way", "order", "said"),
+    [
+        pytest.param(
+            "late",
+            "in beside",
+            "each kernel is started after the wait for the one before",
+            id="the-next-kernel-starts-late",
+        ),
+        pytest.param(
+            "batches",
+            "batches",
+            "kernels wait for the inputs of all sets, and outputs for all kernels",
+            id="batches",
+        ),
+    ],
+)
+def test_short_kernels_that_start_late_are_told_apart(
+    way: str, order: str, said: str, tuned: Callable[[Program], tuple[Ran, dict[str, Any]]]
+) -> None:
+    """A launch takes 33 us, a kernel 14 us: a run in the queue early hides its launch."""
+    late = Program("plain", "narrow", way, 40, 16384, 1)
+    ran, region = tuned(late)
+    doubled, _ = tuned(late._replace(way="double"))
+    assert (region["way"], region["order"]) == ({"threads": 1, "sets": 2}, order)
+    assert region["modelled_s"] == pytest.approx(region["seconds"], rel=0.08)
+    kinds = {(one["kind"], one["sets"]): one for one in region["changes"]}
+    gain = ran.figures["item_s"] / doubled.figures["item_s"]
+    assert gain > 1.3
+    assert kinds["double buffering", 2]["gain"] == pytest.approx(gain, rel=0.08)
+    assert said in " ".join(line.strip() for line in ran.errors)
+
+
 EVENTS = """# card 0 board u250 program 7
 pin\t\t0\t5\t0
 write\t\t1000000000\t{ms}\t4096\tbank0\t1000000\t{ms}\t0\t0.9
