@@ -9,7 +9,7 @@ import pytest
 from on_cards import SOURCES, Run, card_exec, compiled, emulated
 
 from conftest import Command
-from isthmus.emulation import compiler, computing, estimate, watch
+from isthmus.emulation import compiler, computing, estimate, event_files, watch
 from isthmus.emulation.estimate import libclang, operators, reader, rules, schedule, table
 from isthmus.emulation.estimate.preprocessed import Preprocessed
 from isthmus.emulation.estimate.structure import (
@@ -33,7 +33,7 @@ from isthmus.emulation.estimate.structure import (
     Storage,
     Variable,
 )
-from isthmus.emulation.trace import Event, KernelTime, events_of
+from isthmus.emulation.trace import Event, KernelTime
 from isthmus.xclbin.kinds import DATA_MHZ
 
 __all__ = ["card_exec", "emulated"]  # fixtures
@@ -494,9 +494,10 @@ def test_an_estimate_is_called_so(tmp_path: Path) -> None:
         f"kernel\tfir_1\t0\t{5 * 10**12}\t0\testimate\t{5 * 10**12}\t{2 * 10**12}\t{10**12}"
         f"\t{3 * 10**12}\tits loop at line 4\t0\t0\n"
     )
-    ((_, events),) = events_of([tmp_path / "card.tsv"])
+    session = event_files.read([tmp_path / "card.tsv"])
+    ((_, events),) = session.cards
     assert events == [event]
-    row = watch.lines([tmp_path / "card.tsv"])[1]
+    row = watch.lines(session)[1]
     assert row.endswith("bound by memory; memory 5.00 ms, waits 0 %; computes 1.00 ms to 3.00 ms "
                         "(estimate)")  # fmt: skip
 

@@ -50,7 +50,9 @@ def lines(found: Sequence[Region], boards: Sequence[Board]) -> list[str]:
 
 def _region(region: Region, board: Board) -> Iterator[str]:
     where = f"region {region.name}" if region.name else "the program"
-    items = f", {region.items} items of {format_seconds(region.item_s)}" * (region.items > 1)
+    about = "about " * (region.share_read < 1)
+    each = format_seconds(region.item_s)
+    items = f", {about}{region.items} items of {each}" * (region.items > 1)
     yield f"card {region.card}, what bounds {where}: {format_seconds(region.seconds)}{items}"
     syncs = _SYNCS if board.has("sync") else {}
     names = {"bank": f"bank {region.bank}", "host": "host alone", **syncs}

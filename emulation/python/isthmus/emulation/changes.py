@@ -177,7 +177,7 @@ def bound(part: Part, instance: str, runs: Sequence[Event]) -> KernelBound:
     run, facts = next(
         ((one, one.facts) for one in runs if isinstance(one.facts, KernelFacts)), (runs[0], None)
     )
-    if facts is None:
+    if facts is None or not seconds:
         return KernelBound(instance, len(runs), seconds)
     gains_by_banks = facts.apart_fs * _WORTH < facts.memory_fs
     memory, shared = _shared(facts.ports) if gains_by_banks else ("", {})

@@ -72,7 +72,7 @@ class Part:
         if work - self.length >= _OVERLAPS * self.length:  # launches from a queue take less
             return True
         alone = sum(lasting(some) for some in self.of.values())
-        if alone - self.busy >= _OVERLAPS * self.busy:
+        if self.busy and alone - self.busy >= _OVERLAPS * self.busy:
             return True
         together = alone + self.computed * self.items
         return self.buffer_sets != 1 and together - self.length >= _OVERLAPS * self.length

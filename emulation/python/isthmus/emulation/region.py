@@ -74,6 +74,8 @@ class Region:
     """Name of the program's mark; empty: the whole program."""
     seconds: float
     items: int
+    share_read: float
+    """Share of the time whose events were read; below 1 seconds and items are scaled up."""
     shares: dict[str, float]
     """Shares of the time: ``link in``, ``link out``, ``bank``, ``kernel``, ``launch``, ``host``."""
     bank: str
