@@ -144,10 +144,11 @@ class Part:
 
     def _ways(self) -> list[Way]:
         """Returns ways that fit the threads and the buffers that were seen, the simplest first."""
-        one_thread = [Way(1, sets) for sets in range(2, MOST_SETS + 1)]
+        most = min(self.buffer_sets or MOST_SETS, MOST_SETS)
+        # Runs of one set in the queue count as sets.
+        one_thread = [Way(1, n) for n in range(2, 1 + (most if most > 1 else MOST_SETS))]
         if self.threads == 1:
             return one_thread
-        most = min(self.buffer_sets or MOST_SETS, MOST_SETS)
         if self.threads > 1:
             least = max(2, min(self.threads, most))
             return [Way(self.threads, sets) for sets in range(least, max(least, most) + 1)]
