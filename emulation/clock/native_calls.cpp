@@ -233,7 +233,7 @@ ISTHMUS_INTERPOSED int wait_run(const void* run, const void* timeout) {
   return state;
 }
 
-/// Since XRT 2.14.
+/// Later versions of XRT than 2.13 have it.
 ISTHMUS_INTERPOSED int wait_run_in_time(const void* run, const void* timeout) {
   if (is_of_program(__builtin_return_address(0))) {
     note_call(ApiCall::wait_run, kernel_of(run));

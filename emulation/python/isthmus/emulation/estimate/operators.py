@@ -87,7 +87,7 @@ class Latency(NamedTuple):
 
 def latency(kind: str, number: Number, bits: int, clock_mhz: float) -> Latency:
     """The latency of an operator at that clock."""
-    kind = {"subtract": "add", "remainder": "divide"}.get(kind, kind)
+    kind = "add" if kind == "subtract" else kind
     speed = _FAST if clock_mhz >= FAST_MHZ else _SLOW
     if number != "integer" and (stages := _STAGES.get((kind, number))):
         return Latency(stages[speed], 0.0)
@@ -95,7 +95,7 @@ def latency(kind: str, number: Number, bits: int, clock_mhz: float) -> Latency:
         if bits <= _DSP_BITS:
             return Latency(0, _PRODUCT_NS)
         return Latency(2 if bits <= 32 else 5, 0.0)
-    if kind == "divide":
+    if kind in {"divide", "remainder"}:
         return Latency(bits + 4, 0.0)
     if kind in {"sqrt", "exp"}:
         return Latency(bits // 2, 0.0)

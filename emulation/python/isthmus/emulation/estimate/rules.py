@@ -87,12 +87,12 @@ class _Rules:
     def __init__(self, code: Code, clock_mhz: float) -> None:
         self._code = code
         self._scheduler = Scheduler(code, clock_mhz)
-        self._distances = distances.Distances(code)
         self._costs: dict[int, Cost] = {}
         self._processes: dict[int, Process] = {}
         self._called: list[str] = []
         self._is_automatic = True
         """Whether loops without a pragma are pipelined in the function that is read."""
+        self._distances = distances.Distances(code)
 
     def all(self) -> Estimate:
         top = self._code.functions[self._code.top]
