@@ -144,7 +144,7 @@ class Expressions(Arrays):
     def _operation(self, kind: str, cursor: Any, parts: Sequence[Any]) -> Expression:
         operands = tuple(map(self._expression, parts))
         if kind == "mask":
-            kind, operands = _of_mask(operands)
+            kind, operands = _of_mask(operands) if len(operands) == 2 else ("logic", operands)
         number, bits = number_of(cursor.type)
         others = [number_of(inner(part).type) for part in parts]
         if kind == "compare":
