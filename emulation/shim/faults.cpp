@@ -79,7 +79,7 @@ void handle_crashes() {
 
 void say(const std::string& text) { write_all("isthmus: emulated card: " + text + "\n"); }
 
-void say_error(const std::string& text) {
+void say_mistake(const std::string& text) {
   say(text);
   if (const std::string file = card::process::environment("ISTHMUS_CARD_FAIL_ON_WARNING");
       !file.empty()) {

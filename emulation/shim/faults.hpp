@@ -5,13 +5,15 @@
 #include <new>
 #include <string>
 
+#include "isthmus/card/process/kernels.hpp"
+
 namespace isthmus::shim {
 
 /// Writes a line to stderr.
 void say(const std::string& text);
-/// Writes the line of an error to stderr; with `card exec --fail-on-warning` also to the file of
-/// which `card exec` prints the first line.
-void say_error(const std::string& text);
+/// Writes the line of a mistake of the program's to stderr; with `card exec --fail-on-warning` also
+/// to the file of which `card exec` prints the first line.
+void say_mistake(const std::string& text);
 /// Ends the program by SIGTERM, and after a while by SIGKILL.
 [[noreturn]] void end_program();
 
@@ -22,8 +24,10 @@ auto guarded(const Action& action) {
     return action();
   } catch (const std::bad_alloc&) {
     say("no memory left");
+  } catch (const card::process::UnsetArgumentError& error) {
+    say_mistake(error.what());
   } catch (const std::exception& error) {
-    say_error(error.what());
+    say(error.what());
   }
   end_program();
 }
