@@ -25,6 +25,7 @@ constexpr auto count = static_cast<std::size_t>(ApiCall::count);
 constexpr std::array<const char*, count> forms = {
     "xrt::device::load_xclbin(\"{text}\")",
     "xrt::kernel(device, uuid, \"{text}\")",
+    "xrt::kernel::group_id({0}) of kernel {text}",
     "xrt::run(kernel {text})",
     "xrt::run::set_arg({0}, value of {1} bytes) of kernel {text}",
     "xrt::run::set_arg({0}, buffer of {1} bytes) of kernel {text}",

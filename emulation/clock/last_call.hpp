@@ -11,6 +11,7 @@ namespace isthmus::card::clock {
 enum class ApiCall : std::uint32_t {
   load_xclbin,
   open_kernel,
+  group_id,
   make_run,
   set_value,
   set_buffer,

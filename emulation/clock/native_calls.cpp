@@ -11,6 +11,7 @@
 #include "library.hpp"
 #include "of_xrt.hpp"
 #include "run_checks.hpp"
+#include "starts.hpp"
 
 namespace isthmus::card::clock {
 namespace {
@@ -48,6 +49,17 @@ constinit OfXrt<void(const void*, std::size_t, const void*, std::size_t)> real_s
 constinit OfXrt<void(void*)> real_start("_ZN3xrt3run5startEv");
 constinit OfXrt<int(const void*, const void*)> real_wait(
     "_ZNK3xrt3run4waitERKNSt6chrono8durationIlSt5ratioILl1ELl1000EEEE");
+constinit OfXrt<int(const void*, const void*)> real_wait2(
+    "_ZNK3xrt3run5wait2ERKNSt6chrono8durationIlSt5ratioILl1ELl1000EEEE");
+constinit OfXrt<int(const void*)> real_state("_ZNK3xrt3run5stateEv");
+constinit OfXrt<int(void*)> real_abort("_ZN3xrt3run5abortEv");
+constinit OfXrt<void(void*)> real_stop("_ZN3xrt3run4stopEv");
+constinit OfXrt<void(void*, int, void*, void*)> real_add_callback(
+    "_ZN3xrt3run12add_callbackE13ert_cmd_stateSt8functionIFvPKvS1_PvEES5_");
+constinit OfXrt<void(const void*, const void*)> real_set_event(
+    "_ZNK3xrt3run9set_eventERKSt10shared_ptrINS_10event_implEE");
+constinit OfXrt<void*(const void*)> real_packet("_ZNK3xrt3run14get_ert_packetEv");
+constinit OfXrt<int(const void*, int)> real_group("_ZNK3xrt6kernel8group_idEi");
 constinit OfXrt<void(void*, void*, std::size_t, int, unsigned)> real_buffer(
     "_ZN3xrt2boC1EPvmNS0_5flagsEj");
 constinit OfXrt<std::size_t(const void*)> real_size("_ZNK3xrt2bo4sizeEv");
@@ -58,6 +70,13 @@ constinit OfXrt<void(void*, const void*, std::size_t, std::size_t)> real_write(
     "_ZN3xrt2bo5writeEPKvmm");
 constinit OfXrt<void(void*, void*, std::size_t, std::size_t)> real_read("_ZN3xrt2bo4readEPvmm");
 constinit OfXrt<void*(void*)> real_map("_ZN3xrt2bo3mapEv");
+
+/// Whether a state (ert_cmd_state of `ert.h`) is that of a run that has ended.
+bool has_ended(int state) {
+  enum : std::uint8_t { is_new = 1, queued = 2, running = 3, submitted = 7, timed_out = 8 };
+  return state != is_new && state != queued && state != running && state != submitted &&
+         state != timed_out;
+}
 
 /// The run that this thread starts, and whether XRT has started it.
 struct Start {
@@ -73,6 +92,7 @@ void start_now(const void* /*nothing*/) {
 }
 
 void leave_start() {
+  end_start();
   if (starting.counted) {
     program_time.count(true);
   }
@@ -111,6 +131,19 @@ set_inside(const void* run, std::size_t index, const void* value, std::size_t by
 ISTHMUS_INTERPOSED void start_run(void* run) asm("_ZN3xrt3run5startEv");
 ISTHMUS_INTERPOSED int wait_run(const void* run, const void* timeout) asm(
     "_ZNK3xrt3run4waitERKNSt6chrono8durationIlSt5ratioILl1ELl1000EEEE");
+ISTHMUS_INTERPOSED int wait_run_in_time(const void* run, const void* timeout) asm(
+    "_ZNK3xrt3run5wait2ERKNSt6chrono8durationIlSt5ratioILl1ELl1000EEEE");
+ISTHMUS_INTERPOSED int state_of_run(const void* run) asm("_ZNK3xrt3run5stateEv");
+ISTHMUS_INTERPOSED int abort_run(void* run) asm("_ZN3xrt3run5abortEv");
+ISTHMUS_INTERPOSED void stop_run(void* run) asm("_ZN3xrt3run4stopEv");
+/// `function` is a std::function, which its caller owns.
+ISTHMUS_INTERPOSED void add_callback(void* run, int state, void* function, void* data) asm(
+    "_ZN3xrt3run12add_callbackE13ert_cmd_stateSt8functionIFvPKvS1_PvEES5_");
+ISTHMUS_INTERPOSED void set_event(const void* run, const void* event) asm(
+    "_ZNK3xrt3run9set_eventERKSt10shared_ptrINS_10event_implEE");
+ISTHMUS_INTERPOSED void* packet_of_run(const void* run) asm("_ZNK3xrt3run14get_ert_packetEv");
+ISTHMUS_INTERPOSED int group_of_argument(const void* kernel,
+                                         int argument) asm("_ZNK3xrt6kernel8group_idEi");
 ISTHMUS_INTERPOSED void make_buffer(void* buffer, void* device, std::size_t bytes, int flags,
                                     unsigned group) asm("_ZN3xrt2boC1EPvmNS0_5flagsEj");
 ISTHMUS_INTERPOSED void
@@ -181,6 +214,7 @@ ISTHMUS_INTERPOSED void start_run(void* run) {
   note_call(ApiCall::start_run, kernel_of(run));
   check_start(run);
   starting = {.run = run};
+  number_start(run);
   // A board's `driver.first_launch_ns` has the time of the first launch's code, which is cold.
   static constinit std::atomic<bool> has_started = false;
   starting.counted = !has_started.exchange(true) && program_time.count(false);
@@ -193,7 +227,66 @@ ISTHMUS_INTERPOSED int wait_run(const void* run, const void* timeout) {
   }
   const int state = real_wait(run, timeout);
   set_running(run, false);
+  if (has_ended(state)) {
+    see_end_of(run);
+  }
   return state;
+}
+
+/// Later versions of XRT than 2.13 have it.
+ISTHMUS_INTERPOSED int wait_run_in_time(const void* run, const void* timeout) {
+  if (is_of_program(__builtin_return_address(0))) {
+    note_call(ApiCall::wait_run, kernel_of(run));
+  }
+  const int status = real_wait2(run, timeout);  // std::cv_status
+  if (status == 0) {
+    set_running(run, false);
+    see_end_of(run);
+  }
+  return status;
+}
+
+ISTHMUS_INTERPOSED int state_of_run(const void* run) {
+  const int state = real_state(run);
+  if (has_ended(state)) {
+    see_end_of(run);
+  }
+  return state;
+}
+
+ISTHMUS_INTERPOSED int abort_run(void* run) {
+  const int state = real_abort(run);
+  see_end_of(run);
+  return state;
+}
+
+ISTHMUS_INTERPOSED void stop_run(void* run) {
+  real_stop(run);
+  see_end_of(run);
+}
+
+ISTHMUS_INTERPOSED void add_callback(void* run, int state, void* function, void* data) {
+  note_informed(run);
+  real_add_callback(run, state, function, data);
+}
+
+ISTHMUS_INTERPOSED void set_event(const void* run, const void* event) {
+  note_informed(run);
+  real_set_event(run, event);
+}
+
+ISTHMUS_INTERPOSED void* packet_of_run(const void* run) {
+  if (is_of_program(__builtin_return_address(0))) {
+    note_informed(run);
+  }
+  return real_packet(run);
+}
+
+ISTHMUS_INTERPOSED int group_of_argument(const void* kernel, int argument) {
+  if (is_of_program(__builtin_return_address(0))) {
+    note_call(ApiCall::group_id, name_of_kernel(kernel), static_cast<std::uint64_t>(argument));
+  }
+  return real_group(kernel, argument);
 }
 
 ISTHMUS_INTERPOSED void make_buffer(void* buffer, void* device, std::size_t bytes, int flags,

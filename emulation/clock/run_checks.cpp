@@ -10,9 +10,11 @@
 #include <cstdio>
 #include <cstdlib>
 #include <span>
+#include <string_view>
 
 #include "library.hpp"
 #include "of_xrt.hpp"
+#include "starts.hpp"
 
 namespace isthmus::card::clock {
 namespace {
@@ -55,7 +57,14 @@ bool is_sound(const XrtArgument& argument, std::size_t place) {
          argument.kind < most_kinds && argument.size <= largest_value;
 }
 
-enum class Mistake : std::uint8_t { value_unset, buffer_for_value, value_for_buffer, busy, count };
+enum class Mistake : std::uint8_t {
+  value_unset,
+  buffer_for_value,
+  value_for_buffer,
+  value_of_other_size,
+  busy,
+  count
+};
 
 /// A text for `%.*s`.
 struct Name {
@@ -68,6 +77,7 @@ struct Fault {
   Mistake kind{};
   const char* kernel = "";
   Name argument{};
+  Name type{};
   unsigned long index = 0;
   unsigned long argument_bytes = 0;
   unsigned long given_bytes = 0;
@@ -91,6 +101,8 @@ struct RunEntry {
   std::atomic<const void*> kernel_handle = nullptr;  ///< the entry may be another kernel's by now
   std::atomic<std::uint64_t> set = 0;                ///< a bit for each argument
   std::atomic<bool> running = false;
+  std::atomic<bool> informed = false;     ///< the program learns of its end without a call
+  std::atomic<std::uint64_t> number = 0;  ///< of its last start (`starts.hpp`); 0: none
 };
 /// What has no place there is not watched.
 constinit std::array<KernelEntry, 256> watched_kernels{};
@@ -157,6 +169,14 @@ int text_of(const Fault& fault, std::span<char> text) {
                            "for it; in its place, write run.set_arg(%lu, %.*s) with an xrt::bo",
                            size, name, fault.index, fault.kernel, fault.given_bytes, fault.index,
                            size, name);
+    case Mistake::value_of_other_size:
+      return std::snprintf(
+          text.data(), text.size(),
+          "argument %.*s (number %lu) of kernel %s is a value of %lu bytes (%.*s), and a value of "
+          "%lu bytes is given for it; XRT copies the bytes and converts nothing: write "
+          "run.set_arg(%lu, static_cast<%.*s>(...))",
+          size, name, fault.index, fault.kernel, fault.argument_bytes, fault.type.size,
+          fault.type.text, fault.given_bytes, fault.index, fault.type.size, fault.type.text);
     case Mistake::busy:
     case Mistake::count:
       return std::snprintf(
@@ -196,10 +216,33 @@ void tell(KernelEntry& kernel, const Fault& fault) {
   ::kill(getpid(), SIGTERM);
 }
 
+/// Whether the argument gets a value of another size whole: an integer does where the bytes that it
+/// has no room for are those of its sign, or where it has further bytes and these are zeros.
+bool arrives_whole(const XrtArgument& argument, std::span<const unsigned char> value) {
+  const std::string_view type(argument.type.data, argument.type.size);
+  if (value.size() == argument.size || argument.size == 0 || value.empty()) {
+    return true;
+  }
+  if (type == "float" || type == "double" || type == "half") {
+    return false;
+  }
+  constexpr unsigned char sign = 0x80;
+  constexpr unsigned char ones = 0xff;
+  if (value.size() < argument.size) {
+    return (value.back() & sign) == 0;
+  }
+  const bool is_negative = (value[argument.size - 1] & sign) != 0;
+  const auto lost = value.subspan(argument.size);
+  return std::ranges::all_of(lost, [](unsigned char byte) { return byte == 0; }) ||
+         (is_negative &&
+          std::ranges::all_of(lost, [](unsigned char byte) { return byte == ones; }));
+}
+
 Fault fault_of(Mistake kind, const KernelEntry& kernel, const XrtArgument& argument) {
   return {.kind = kind,
           .kernel = kernel.name.data(),
           .argument = {static_cast<int>(argument.name.size), argument.name.data},
+          .type = {static_cast<int>(argument.type.size), argument.type.data},
           .index = argument.index,
           .argument_bytes = argument.size};
 }
@@ -238,10 +281,17 @@ void know_kernel(const void* kernel, std::string_view name) {
 
 void know_run(const void* run, const void* kernel) {
   RunEntry* const entry = entry_of(watched_runs, handle_of(run), true);
+  see_end(entry->number.exchange(0));  // of a run that had the place, and is not watched any more
+  entry->informed = false;
   entry->kernel = entry_of(watched_kernels, handle_of(kernel), false);
   entry->kernel_handle = handle_of(kernel);
   entry->set = 0;
   entry->running = false;
+}
+
+std::string_view name_of_kernel(const void* kernel) {
+  const KernelEntry* const entry = entry_of(watched_kernels, handle_of(kernel), false);
+  return entry == nullptr ? "?" : entry->name.data();
 }
 
 std::string_view kernel_of(const void* run) {
@@ -261,10 +311,18 @@ void check_value(const void* run, std::uint64_t index, const void* value, std::s
   const RunEntry* const entry = run_of(run);
   KernelEntry* const kernel = kernel_in(entry);
   const XrtArgument* const argument = kernel == nullptr ? nullptr : kernel->at(index);
-  if (argument == nullptr || argument->kind != global || bytes >= address_bytes) {
+  if (argument == nullptr) {
     return;
   }
   const auto* const first = static_cast<const unsigned char*>(value);
+  if (argument->kind == scalar && !arrives_whole(*argument, {first, bytes})) {
+    Fault fault = fault_of(Mistake::value_of_other_size, *kernel, *argument);
+    fault.given_bytes = bytes;
+    tell(*kernel, fault);
+  }
+  if (argument->kind != global || bytes >= address_bytes) {
+    return;
+  }
   if (std::any_of(first, first + bytes, [](unsigned char byte) { return byte != 0; })) {
     Fault fault = fault_of(Mistake::value_for_buffer, *kernel, *argument);
     fault.given_bytes = bytes;
@@ -301,6 +359,26 @@ void check_start(const void* run) {
 void set_running(const void* run, bool running) {
   if (RunEntry* entry = run_of(run)) {
     entry->running = running;
+  }
+}
+
+void number_start(const void* run) {
+  RunEntry* const entry = run_of(run);
+  if (entry != nullptr && !entry->informed) {
+    entry->number = begin_start();
+  }
+}
+
+void see_end_of(const void* run) {
+  if (RunEntry* entry = run_of(run)) {
+    see_end(entry->number);
+  }
+}
+
+void note_informed(const void* run) {
+  if (RunEntry* entry = run_of(run)) {
+    entry->informed = true;
+    see_end(entry->number);
   }
 }
 

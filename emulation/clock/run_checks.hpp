@@ -11,6 +11,8 @@ namespace isthmus::card::clock {
 void know_kernel(const void* kernel, std::string_view name);
 /// Notes that the program has made a run (xrt::run) of the xrt::kernel.
 void know_run(const void* run, const void* kernel);
+/// Returns the name of a kernel (an xrt::kernel); "?" if it is not known.
+std::string_view name_of_kernel(const void* kernel);
 /// Returns the name of a run's kernel; "?" if it is not known.
 std::string_view kernel_of(const void* run);
 
@@ -24,6 +26,13 @@ void note_set(const void* run, std::uint64_t index);
 void check_start(const void* run);
 /// Notes that the start has succeeded, or that the program has waited for the run.
 void set_running(const void* run, bool running);
+/// Begins a start of the run (`starts.hpp`), unless the program learns of the run's end by itself.
+void number_start(const void* run);
+/// Notes that the program has seen the run's end.
+void see_end_of(const void* run);
+/// Notes that the program learns of the run's end without a call: by a callback, an event, or the
+/// run's packet.
+void note_informed(const void* run);
 /// Warns, when the start has failed, if the run was started before and the program has not waited.
 void check_failed_start(const void* run);
 

@@ -188,6 +188,7 @@ struct Card::Loaded {
                environment("ISTHMUS_CARD_FAIL_ON_WARNING"),
                !environment("ISTHMUS_CARD_AS_HARDWARE").empty(), &looks, &watch),
         commands(device, meter, design.units) {
+    device.ask_for_waits(&clock::misses);
     clock::open(meter.slot());
   }
   Loaded(const Loaded&) = delete;
@@ -558,6 +559,7 @@ int Card::submit(Command command) {
   start_helper();
   call([&] {
     command.given = loaded_->meter.now();
+    command.start = clock::start();
     loaded_->commands.give(std::move(command));
   });
   return 0;

@@ -13,7 +13,7 @@ Function* found(const char* name) noexcept {
   return reinterpret_cast<Function*>(dlsym(RTLD_DEFAULT, name));
 }
 
-// emulation/clock/calls.cpp defines these functions.
+// emulation/clock/calls.cpp and starts.cpp define these functions.
 const auto is_there_ = found<int()>("isthmus_clock_is_there");
 const auto open_ = found<void(CardSlot*)>("isthmus_clock_open");
 const auto close_ = found<void(CardSlot*)>("isthmus_clock_close");
@@ -23,6 +23,8 @@ const auto aim_at_nothing_ = found<void()>("isthmus_clock_aim_at_nothing");
 const auto reaches_ = found<int(Femtoseconds)>("isthmus_clock_reaches");
 const auto is_next_ = found<int(Femtoseconds)>("isthmus_clock_is_next");
 const auto leave_ = found<void(Femtoseconds, int)>("isthmus_clock_leave");
+const auto start_ = found<std::uint64_t()>("isthmus_clock_start");
+const auto misses_ = found<int(std::uint64_t)>("isthmus_clock_misses");
 
 }  // namespace
 
@@ -66,5 +68,9 @@ void leave(Femtoseconds time, bool reached) {
     leave_(time, reached ? 1 : 0);
   }
 }
+
+std::uint64_t start() { return start_ != nullptr ? start_() : 0; }
+
+bool misses(std::uint64_t start) { return misses_ != nullptr && misses_(start) != 0; }
 
 }  // namespace isthmus::shim::clock

@@ -33,4 +33,10 @@ bool is_next(Femtoseconds time);
 /// calling thread has waited for that already.
 void leave(Femtoseconds time, bool reached = false);
 
+/// The number of the run's start by the program that the calling thread is in; 0: none, or one of
+/// which the program learns the end without a call.
+std::uint64_t start();
+/// Whether the program has not yet seen the end of the start with that number.
+bool misses(std::uint64_t start);
+
 }  // namespace isthmus::shim::clock

@@ -29,6 +29,7 @@ struct Command {
   std::vector<std::byte> registers;  ///< from offset 0 on
   std::uint64_t given = 0;           ///< simulated time, femtoseconds modulo 2^64
   std::uint64_t number = 0;          ///< the order in which commands were given
+  std::uint64_t start = 0;           ///< number of the program's start (`clock::start`)
 };
 
 class Commands {

@@ -5,7 +5,10 @@
 #include <array>
 #include <csignal>
 #include <ctime>
+#include <fstream>
 #include <string_view>
+
+#include "isthmus/card/process/environment.hpp"
 
 namespace isthmus::shim {
 namespace {
@@ -75,6 +78,14 @@ void handle_crashes() {
 }  // namespace
 
 void say(const std::string& text) { write_all("isthmus: emulated card: " + text + "\n"); }
+
+void say_mistake(const std::string& text) {
+  say(text);
+  if (const std::string file = card::process::environment("ISTHMUS_CARD_FAIL_ON_WARNING");
+      !file.empty()) {
+    std::ofstream(file, std::ios::app) << text << '\n';
+  }
+}
 
 void end_program() {
   kill(getpid(), SIGTERM);

@@ -5,10 +5,15 @@
 #include <new>
 #include <string>
 
+#include "isthmus/card/process/kernels.hpp"
+
 namespace isthmus::shim {
 
 /// Writes a line to stderr.
 void say(const std::string& text);
+/// Writes the line of a mistake of the program's to stderr; with `card exec --fail-on-warning` also
+/// to the file of which `card exec` prints the first line.
+void say_mistake(const std::string& text);
 /// Ends the program by SIGTERM, and after a while by SIGKILL.
 [[noreturn]] void end_program();
 
@@ -19,6 +24,8 @@ auto guarded(const Action& action) {
     return action();
   } catch (const std::bad_alloc&) {
     say("no memory left");
+  } catch (const card::process::UnsetArgumentError& error) {
+    say_mistake(error.what());
   } catch (const std::exception& error) {
     say(error.what());
   }

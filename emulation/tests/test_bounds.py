@@ -9,11 +9,11 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import pytest
-from on_cards import NATIVE, Ran, Run, _compile, card_exec, emulated
+from on_cards import NATIVE, SOURCES, Ran, Run, _compile, card_exec, compiled, emulated
 
 from conftest import Command, made_once
 from isthmus import boards
-from isthmus.emulation import bounds, bounds_text
+from isthmus.emulation import bounds, bounds_text, event_files
 
 __all__ = ["card_exec", "emulated"]  # fixtures
 TUNING = Path(__file__).parents[2] / "kernels" / "tuning"
@@ -154,6 +154,40 @@ def test_the_expected_gain_is_what_the_change_gives(
     assert said in " ".join(line.strip() for line in told)
 
 
+@pytest.mark.usefixtures("emulated")
+@pytest.mark.parametrize(
+    ("way", "order", "said"),
+    [
+        pytest.param(
+            "late",
+            "in beside",
+            "each kernel is started after the wait for the one before",
+            id="the-next-kernel-starts-late",
+        ),
+        pytest.param(
+            "batches",
+            "batches",
+            "kernels wait for the inputs of all sets, and outputs for all kernels",
+            id="batches",
+        ),
+    ],
+)
+def test_short_kernels_that_start_late_are_told_apart(
+    way: str, order: str, said: str, tuned: Callable[[Program], tuple[Ran, dict[str, Any]]]
+) -> None:
+    """A launch takes 33 us, a kernel 14 us: a run in the queue early hides its launch."""
+    late = Program("plain", "narrow", way, 40, 16384, 1)
+    ran, region = tuned(late)
+    doubled, _ = tuned(late._replace(way="double"))
+    assert (region["way"], region["order"]) == ({"threads": 1, "sets": 2}, order)
+    assert region["modelled_s"] == pytest.approx(region["seconds"], rel=0.08)
+    kinds = {(one["kind"], one["sets"]): one for one in region["changes"]}
+    gain = ran.figures["item_s"] / doubled.figures["item_s"]
+    assert gain > 1.3
+    assert kinds["double buffering", 2]["gain"] == pytest.approx(gain, rel=0.08)
+    assert said in " ".join(line.strip() for line in ran.errors)
+
+
 EVENTS = """# card 0 board u250 program 7
 pin\t\t0\t5\t0
 write\t\t1000000000\t{ms}\t4096\tbank0\t1000000\t{ms}\t0\t0.9
@@ -174,7 +208,7 @@ def test_regions_begin_and_end_at_marks(tmp_path: Path) -> None:
         f"host copy\t\t{3 * ms}\t{ms}\t4096\nregion\tend\t{9 * ms}\t0\t0\n"
     )
     u250 = [boards.named("u250")]
-    (region,) = bounds.regions([card, host], u250)
+    (region,) = bounds.regions(event_files.read([card, host]), u250)
     assert (region.name, region.items) == ("all", 1)
     assert region.seconds == pytest.approx(8e-6)
     assert region.copied_s == pytest.approx(1e-6)
@@ -184,7 +218,7 @@ def test_regions_begin_and_end_at_marks(tmp_path: Path) -> None:
     told = bounds_text.lines([region], u250)
     assert told[0] == "card 0, what bounds region all: 8.00 us"
     assert "bo.write and bo.read copy within the host, 12 % of the time" in told[3]
-    (whole,) = bounds.regions([card], u250)
+    (whole,) = bounds.regions(event_files.read([card]), u250)
     assert (whole.name, whole.seconds) == ("", pytest.approx(4e-6))
 
 
@@ -223,7 +257,7 @@ def test_a_change_gains_what_remains_beside_it(
     files = [tmp_path / "0.tsv", tmp_path / "host-7.tsv"]
     for file, text in zip(files, texts, strict=True):
         file.write_text(text)
-    (found,) = bounds.regions(files, [boards.named("u250")])
+    (found,) = bounds.regions(event_files.read(files), [boards.named("u250")])
     assert (found.way, found.buffer_sets) == ((1, 2), 2)
     assert found.computed_s == pytest.approx(computed_ms / 1e3, rel=0.06)
     assert found.modelled_s == pytest.approx(found.seconds, rel=0.05)
@@ -248,7 +282,7 @@ def test_the_argument_that_needs_another_bank_is_named(
         f"facts\tk_1\t1\t{8 * MS}\t{MS}\t0\t{moved}\n"
         f"kernel\tk_1\t0\t{8 * MS}\t8\tunknown\t{8 * MS}\t0\t0\n"
     )
-    (found,) = bounds.regions([file], [boards.named("u250")])
+    (found,) = bounds.regions(event_files.read([file]), [boards.named("u250")])
     assert found.kernels[0].moves == moves
     assert [change.kind for change in found.changes] == ["two banks"]
 
@@ -263,7 +297,71 @@ def test_a_loop_that_adds_up_gets_partial_sums(tmp_path: Path) -> None:
         f"\t{loop}\n"
     )
     u250 = [boards.named("u250")]
-    found = bounds.regions([file], u250)
+    found = bounds.regions(event_files.read([file]), u250)
     (change,) = found[0].changes
     assert (change.kind, change.gain) == ("partial sums", pytest.approx(7))
     assert "keep 7 partial results" in " ".join(bounds_text.lines(found, u250))
+
+
+def launched(items: int) -> list[str]:
+    """Returns events of a card and of its host: short kernels with two buffers in turn."""
+    every, launch = 40 * 10**9, 33 * 10**9
+    card, host = ["# card 0 board u250 program 7"], ["# host program 7"]
+    host.append("region\tframes\t0\t0\t0")
+    for item in range(items):
+        begin = item * every
+        card += [
+            f"launch\tk_1\t{begin}\t{launch}\t0",
+            f"facts\tk_1\t1\t{10**9}\t{10**9}\t0\tin\tbank0\tr\t4096\t{item % 2}",
+            f"kernel\tk_1\t{begin + launch}\t{5 * 10**9}\t4096\tgiven\t{10**9}\t{5 * 10**9}"
+            f"\t{5 * 10**9}",
+        ]
+        host.append(f"call\t7\t{begin}\t{launch}\t{10**9}")
+    host.append(f"region\tend\t{items * every}\t0\t0")
+    return ["\n".join([*lines, ""]) for lines in (card, host)]
+
+
+def test_of_many_events_evenly_spread_stretches_are_read(tmp_path: Path) -> None:
+    items = 20_000
+    files = [tmp_path / "0.tsv", tmp_path / "host-7.tsv"]
+    for file, text in zip(files, launched(items), strict=True):
+        file.write_text(text)
+    whole = event_files.read(files)
+    some = event_files.read(files, most_bytes=200_000)
+    assert (whole.share, len(whole.stretches)) == (1, 1)
+    assert 0.03 < some.share < 0.1
+    read = sum(len(events) for _, events in some.cards)
+    assert 0 < read < 0.15 * sum(len(events) for _, events in whole.cards)
+    assert (some.cards[0][1][0], some.cards[0][1][-1]) == (
+        whole.cards[0][1][0],
+        whole.cards[0][1][-1],
+    )
+    u250 = [boards.named("u250")]
+    (exact,), (found,) = (bounds.regions(one, u250) for one in (whole, some))
+    assert (exact.name, exact.items, exact.share_read) == ("frames", items, 1)
+    assert found.name == "frames"
+    assert found.seconds == pytest.approx(exact.seconds)
+    assert found.items == pytest.approx(items, rel=0.02)
+    assert found.shares == pytest.approx(exact.shares, rel=0.02, abs=0.001)
+    assert (found.way, found.order, found.buffer_sets) == (exact.way, exact.order, 2)
+    assert [one.kind for one in found.changes] == [one.kind for one in exact.changes]
+    assert f"about {found.items} items" in bounds_text.lines([found], u250)[0]
+    assert "about" not in bounds_text.lines([exact], u250)[0]
+
+
+@pytest.mark.usefixtures("emulated")
+def test_starts_bound_an_empty_kernel(card_exec: Run, isthmus: Command, tmp_path: Path) -> None:
+    (tmp_path / "probe.cpp").write_text(
+        'extern "C" void probe(const int* in, int* out, int what, int n) {}\n'
+    )
+    assert isthmus("card", "kernel", "build", "probe.cpp").returncode == 0
+    compiled(SOURCES / "probe.cpp", tmp_path / "program")
+    trace = tmp_path / "trace.json"
+    program = [tmp_path / "program", "apart", "probe.xclbin", 0]
+    ran = card_exec("--watch", "--trace", trace, "--kernels", ".", "--", *program)
+    (region,) = json.loads(trace.read_text())["otherData"]["bounds"]
+    assert (region["kernel_s"], region["kernels"][0]["runs"]) == (0, 1)
+    launch_interval_s = boards.named("u250").number("driver.launch_interval_ns") * 1e-9
+    assert region["limit"]["seconds"] >= launch_interval_s
+    assert region["shares"]["launch"] > 0
+    assert any("what bounds the program" in line for line in ran.errors)

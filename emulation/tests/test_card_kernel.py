@@ -173,6 +173,9 @@ def test_values_of_the_host_program_have_the_types_of_their_arguments(
     assert isthmus("card", "kernel", "new", text).returncode == 0
     host = (tmp_path / "scale" / "host.cpp").read_text()
     assert host.count("3.0F, 3.0, elements)") == 2
+    description = (tmp_path / "scale" / "scale.toml").read_text()
+    assert "the computing time is an estimate from the source" in description
+    assert '\n# cycles = "n + 100"\n' in description
 
 
 def test_the_host_program_finds_a_kernel_that_differs(isthmus: Command, tmp_path: Path) -> None:

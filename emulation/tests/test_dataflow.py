@@ -174,7 +174,7 @@ SUM = COUNT * (COUNT + 1) // 2
 STOPS = (
     "kernel probe_1 stands still on a board: stream c[1] is full with 16 words, and pass (line 39) "
     "waits for room in it; split (line 38) waits for room in a, join (line 40) waits for a word of "
-    "b. #pragma HLS STREAM variable=c depth=1021 lets it go on"
+    "b. #pragma HLS STREAM variable=c depth=1021 (line 37) lets it go on"
 )
 RING = (
     "wait for one another: pass (line 88) waits for a word of a, pass (line 89) waits for a word "
@@ -205,7 +205,11 @@ def test_processes_of_a_region_run_beside_each_other(
     assert (total, STOPS in text) == (2 * SUM, True)
     # Words of a loop on memory do not count as room: neither for a later loop, nor for the words
     # that follow in the same loop. Words in the pipeline between two streams do.
-    assert named_depths(ran(5)[1]) == ["a depth=15"]
+    without_pragma = ran(5)[1]
+    assert named_depths(without_pragma) == ["a depth=15"]
+    declared = re.search(r"variable=a depth=15 \(line (\d+)\)", without_pragma)
+    assert declared
+    assert KERNEL.splitlines()[int(declared[1]) - 1] == "  stream a, b;"
     assert named_depths(ran(6)[1]) == ["a depth=16"]
     assert named_depths(ran(7)[1]) == ["a depth=15", "y depth=16"]
     assert named_depths(ran(8)[1]) == []

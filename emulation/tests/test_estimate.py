@@ -9,7 +9,7 @@ import pytest
 from on_cards import SOURCES, Run, card_exec, compiled, emulated
 
 from conftest import Command
-from isthmus.emulation import compiler, computing, estimate, watch
+from isthmus.emulation import compiler, computing, estimate, event_files, watch
 from isthmus.emulation.estimate import libclang, operators, reader, rules, schedule, table
 from isthmus.emulation.estimate.preprocessed import Preprocessed
 from isthmus.emulation.estimate.structure import (
@@ -33,7 +33,7 @@ from isthmus.emulation.estimate.structure import (
     Storage,
     Variable,
 )
-from isthmus.emulation.trace import Event, KernelTime, events_of
+from isthmus.emulation.trace import Event, KernelTime
 from isthmus.xclbin.kinds import DATA_MHZ
 
 __all__ = ["card_exec", "emulated"]  # fixtures
@@ -367,6 +367,90 @@ def test_a_pragma_before_a_body_and_constant_indices_are_read(tmp_path: Path) ->
     assert [name.split("@")[0] for name in carried] == ["sum"]
 
 
+PARTIAL_SUMS = """void k(const float* in, float* out, int n) {{
+  float p[8], old;
+#pragma HLS ARRAY_PARTITION variable=p complete
+  int at = 0;
+  for (int i = 0; i < n; {step}) {{
+    {body}
+  }}
+}}
+"""
+SHIFT = """{before}
+    for (int j = {loop}) {{
+#pragma HLS UNROLL
+      {moves}
+    }}
+    {after}"""
+UP, DOWN = ("7; j > 0; --j", "p[j] = p[j - 1];"), ("0; j < 7; ++j", "p[j] = p[j + 1];")
+
+
+def shifted(way: tuple[str, str], before: str, after: str) -> str:
+    return SHIFT.format(before=before, loop=way[0], moves=way[1], after=after)
+
+
+@NEEDS_LIBCLANG
+@pytest.mark.parametrize(
+    ("body", "step", "wanted"),
+    [
+        pytest.param("p[i % 7] += in[i];", "++i", (1, 1), id="modulo"),
+        pytest.param("p[i % 4] += in[i];", "++i", (2, 2), id="modulo-of-too-few"),
+        pytest.param("p[i & 7] += in[i];", "++i", (1, 1), id="mask"),
+        pytest.param("p[i % 8] += in[i];", "i += 2", (2, 2), id="modulo-in-steps"),
+        pytest.param("p[(i + 1) % 8] = p[i % 8] + in[i];", "++i", (7, 7), id="element-before"),
+        pytest.param("p[i % 8] = p[(i + 1) % 8] + in[i];", "++i", (1, 1), id="element-behind"),
+        pytest.param("p[i % n] += in[i];", "++i", (1, 7), id="modulo-of-a-variable"),
+        pytest.param(
+            shifted(UP, "old = p[7] + in[i];", "p[0] = old;"), "++i", (1, 1), id="shift-up"
+        ),
+        pytest.param(
+            shifted(UP, "old = p[3] + in[i];", "p[0] = old;"), "++i", (2, 2), id="shift-of-four"
+        ),
+        pytest.param(
+            shifted(DOWN, "old = p[0] + in[i];", "p[7] = old;"), "++i", (1, 1), id="shift-down"
+        ),
+        pytest.param(  # the new sum moves in its own iteration, too
+            shifted(DOWN, "p[7] = p[5] + in[i];", ""), "++i", (4, 4), id="shift-behind-the-sum"
+        ),
+        pytest.param(
+            "#pragma HLS DEPENDENCE variable=p inter RAW distance=7 true\np[at] += in[i];",
+            "++i",
+            (1, 1),
+            id="pragma-distance",
+        ),
+        pytest.param(
+            "#pragma HLS DEPENDENCE variable=p type=inter distance=3 dependent=true\n"
+            "p[at] += in[i];",
+            "++i",
+            (3, 3),
+            id="pragma-of-too-few",
+        ),
+        pytest.param(
+            "#pragma HLS DEPENDENCE variable=p type=inter dependent=false\np[at] += in[i];",
+            "++i",
+            (1, 1),
+            id="pragma-false",
+        ),
+        pytest.param(
+            "#pragma HLS DEPENDENCE variable=p intra false\np[at] += in[i];",
+            "++i",
+            (7, 7),
+            id="pragma-within-an-iteration",
+        ),
+    ],
+)
+def test_partial_sums_in_an_array_have_a_distance(
+    tmp_path: Path, body: str, step: str, wanted: tuple[float, float]
+) -> None:
+    """A floating-point sum takes 7 clocks; a distance of D iterations needs an II of 7 / D."""
+    made, _ = counted(tmp_path, PARTIAL_SUMS.format(body=body, step=step))
+    read = reader.read(libclang.cindex(), made, Preprocessed(made.read_bytes(), compiler.PARTS),
+                       "k")  # fmt: skip
+    assert read is not None
+    (cost,) = (one for one in rules.estimate(read.code, DATA_MHZ).costs if one.line == 6)
+    assert interval(cost) == wanted
+
+
 @NEEDS_LIBCLANG
 def test_what_cannot_be_estimated_is_said(tmp_path: Path) -> None:
     _, found = counted(tmp_path, "void other(int*);\nvoid k(int* out) { other(out); }")
@@ -410,9 +494,10 @@ def test_an_estimate_is_called_so(tmp_path: Path) -> None:
         f"kernel\tfir_1\t0\t{5 * 10**12}\t0\testimate\t{5 * 10**12}\t{2 * 10**12}\t{10**12}"
         f"\t{3 * 10**12}\tits loop at line 4\t0\t0\n"
     )
-    ((_, events),) = events_of([tmp_path / "card.tsv"])
+    session = event_files.read([tmp_path / "card.tsv"])
+    ((_, events),) = session.cards
     assert events == [event]
-    row = watch.lines([tmp_path / "card.tsv"])[1]
+    row = watch.lines(session)[1]
     assert row.endswith("bound by memory; memory 5.00 ms, waits 0 %; computes 1.00 ms to 3.00 ms "
                         "(estimate)")  # fmt: skip
 

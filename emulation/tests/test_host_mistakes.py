@@ -12,13 +12,20 @@ from conftest import Command, made_once
 
 __all__ = ["card_exec", "emulated"]  # fixtures
 SCALE = """
-extern "C" void scale(const int* in, int* out, int n, int by) {
-  for (int i = 0; i < n; ++i) out[i] = in[i] * by;
+extern "C" void scale(const int* in, int* out, int n, int by, float plus) {
+  for (int i = 0; i < n; ++i) out[i] = in[i] * by + int(plus);
 }
 """
 WARNED = "isthmus: emulated card: warning: "
 UNWRITTEN = "kernel scale_1 reads byte 0 of argument in (number 0), buffer of 4096 bytes, which "
 LOST = "kernel scale_1 wrote to argument out (number 1), buffer of 4096 bytes, which neither "
+UNAWAITED = (
+    "kernel scale_1 writes to argument out (number 1), buffer of 4096 bytes, and the program reads "
+    "that without a wait for the run's end"
+)
+OTHER_SIZE = (
+    "argument plus (number 4) of kernel scale is a value of 4 bytes (float), and a value of 8 bytes"
+)
 TO_CARD = "add in.sync(XCL_BO_SYNC_BO_TO_DEVICE)"
 FROM_CARD = "add out.sync(XCL_BO_SYNC_BO_FROM_DEVICE)"
 EXCHANGE = "exchange the two in the calls that set arguments"
@@ -42,11 +49,35 @@ def warnings(errors: list[str]) -> list[str]:
 
 
 @pytest.mark.usefixtures("emulated")
-@pytest.mark.parametrize("api", ["native", "opencl"])
+@pytest.mark.parametrize(
+    ("api", "way"),
+    [
+        ("native", "none"),
+        ("opencl", "none"),
+        ("native", "wide_values"),
+        ("native", "by_state"),
+        ("native", "by_time"),
+        ("native", "by_packet"),
+        ("native", "by_callback"),
+        ("native", "by_thread"),
+        ("native", "by_next_run"),
+    ],
+    ids=[
+        "native",
+        "opencl",
+        "integers_that_fit",
+        "waits_by_state",
+        "waits_with_a_limit",
+        "waits_by_the_packet",
+        "waits_by_a_callback",
+        "waits_in_another_thread",
+        "waits_for_the_next_run",
+    ],
+)
 def test_a_program_without_a_mistake_is_not_warned(
-    card_exec: Run, mistakes: Path, api: str
+    card_exec: Run, mistakes: Path, api: str, way: str
 ) -> None:
-    command = [mistakes / "program", api, mistakes / "scale.xclbin", "none"]
+    command = [mistakes / "program", api, mistakes / "scale.xclbin", way]
     ran = card_exec("--kernels", mistakes, "--fail-on-warning", "--", *command)
     assert ran.code == 0, ran.errors
     assert ran.figures["out"] == 42
@@ -59,6 +90,9 @@ def test_a_program_without_a_mistake_is_not_warned(
     [
         ("no_sync_to", 0, [(UNWRITTEN, TO_CARD)]),
         ("no_sync_from", 0, [(LOST, FROM_CARD)]),
+        ("no_wait", 0, [(UNAWAITED, "add run.wait()")]),
+        ("double_for_float", 0, [(OTHER_SIZE, "write run.set_arg(4, static_cast<float>(...))")]),
+        ("lost_bytes", 0, [("argument by (number 3)", "write run.set_arg(3, static_cast<int>")]),
         ("swapped", 0, [(UNWRITTEN, EXCHANGE), (LOST, FROM_CARD)]),
         ("unset_scalar", 0, [("started without argument by (number 3)", "add run.set_arg(3, by)")]),
         (
@@ -80,6 +114,9 @@ def test_a_program_without_a_mistake_is_not_warned(
     ids=[
         "no_sync_to",
         "no_sync_from",
+        "no_wait",
+        "double_for_float",
+        "lost_bytes",
         "swapped",
         "unset_scalar",
         "buffer_for_scalar",
@@ -103,8 +140,13 @@ def test_a_mistake_is_a_warning_that_names_the_line_to_add(
 @pytest.mark.usefixtures("emulated")
 @pytest.mark.parametrize(
     ("mistake", "said"),
-    [("no_sync_from", LOST), ("unset_scalar", "without argument by")],
-    ids=["by_the_card", "by_the_clock"],
+    [
+        ("no_sync_from", LOST),
+        ("unset_scalar", "without argument by"),
+        ("no_wait", UNAWAITED),
+        ("double_for_float", OTHER_SIZE),
+    ],
+    ids=["by_the_card", "by_the_clock", "no_wait", "other_size"],
 )
 def test_the_first_warning_may_end_the_program(
     card_exec: Run, mistakes: Path, mistake: str, said: str
@@ -146,6 +188,16 @@ def test_a_program_that_dies_is_told_its_last_call(
     assert f"its last call was {call}, in thread " in line
     assert "kernel runs: 1, of which 0 not seen to end" in line
     assert f"card exec --board u200 --kernels {mistakes} -- gdb -ex run -ex bt --args " in line
+
+
+@pytest.mark.usefixtures("emulated")
+def test_the_last_call_names_an_argument_that_the_kernel_lacks(
+    card_exec: Run, mistakes: Path
+) -> None:
+    command = [mistakes / "program", "group", mistakes / "scale.xclbin", 9]
+    ran = card_exec("--kernels", mistakes, "--", *command)
+    assert ran.code == 128 + signal.SIGABRT
+    assert any("call was xrt::kernel::group_id(9) of kernel scale" in one for one in ran.errors)
 
 
 @pytest.mark.usefixtures("emulated")

@@ -13,7 +13,7 @@ from on_cards import Ran, Run, card_exec, emulated, probe, probed, programs, tra
 
 from conftest import Command
 from isthmus import xclbin
-from isthmus.emulation import csynth, schedule, watch
+from isthmus.emulation import csynth, event_files, schedule, watch
 from isthmus.errors import UsageError
 from isthmus.xclbin import Argument, Design, Kernel, SectionKind, cycles, tables
 from isthmus.xclbin.design import Timer, completed
@@ -300,7 +300,7 @@ def test_what_bounds_a_kernel_is_named(
 ) -> None:
     events = tmp_path / "events.tsv"
     events.write_text(f"# card 0 board u250 program 7\nkernel\tk_1\t0\t{duration}\t8\t{times}\n")
-    assert f"; bound by {said}" in watch.lines([events])[1]
+    assert f"; bound by {said}" in watch.lines(event_files.read([events]))[1]
 
 
 def test_computing_that_nobody_knows_is_said(probed: Callable[..., Ran], tmp_path: Path) -> None:

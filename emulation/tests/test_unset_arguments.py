@@ -78,6 +78,16 @@ def test_an_access_through_an_argument_that_was_never_set_names_it(
 
 
 @pytest.mark.usefixtures("emulated")
+def test_with_fail_on_warning_it_is_the_failure(card_exec: Run, unset: Path) -> None:
+    command = ["native", unset / "pick.xclbin", "yny", EVERY, "pick"]
+    ran = card_exec("--fail-on-warning", "--kernels", unset, "--", unset / "program", *command)
+    gate_failed = 3
+    assert ran.code == gate_failed
+    assert ran.errors[-1].startswith("isthmus: --fail-on-warning: kernel 'pick' failed: ")
+    assert ran.errors[-1].endswith("argument 1 (right) was never set, or is null")
+
+
+@pytest.mark.usefixtures("emulated")
 def test_the_cards_own_kernels_name_it(card_exec: Run, unset: Path, programs: Made) -> None:
     card = programs("hw_emu.xclbin")
     ran = card_exec("--", unset / "program", "native", card, "yny", EVERY, "vadd")

@@ -46,18 +46,23 @@ class Set {
     }
   }
 
-  void begin(unsigned item) {
+  void send(unsigned item) {
     (copied_ ? from_.data() : mapped_in_)[0] = item;
     if (copied_) {
       in_.write(from_.data());
     }
     in_.sync(XCL_BO_SYNC_BO_TO_DEVICE);
-    run_.start();
     item_ = item;
   }
+  void start() { run_.start(); }
+  void begin(unsigned item) {
+    send(item);
+    start();
+  }
+  void wait() { run_.wait(); }
   // Whether the result is right.
   bool end() {
-    run_.wait();
+    wait();
     out_.sync(XCL_BO_SYNC_BO_FROM_DEVICE);
     if (copied_) {
       out_.read(to_.data());
@@ -103,6 +108,35 @@ bool doubled(std::vector<std::unique_ptr<Set>>& sets, unsigned items) {
   return sets[(items - 1) % 2]->end() && right;
 }
 
+// One thread, two sets: an input moves while a kernel works, which the next kernel waits for.
+bool late(std::vector<std::unique_ptr<Set>>& sets, unsigned items) {
+  bool right = true;
+  sets[0]->send(0);
+  for (unsigned item = 0; item < items; ++item) {
+    sets[item % 2]->start();
+    if (item + 1 < items) {
+      sets[(item + 1) % 2]->send(item + 1);
+    }
+    right = sets[item % 2]->end() && right;
+  }
+  return right;
+}
+
+// One thread, two sets: both inputs, then both kernels, then both outputs.
+bool in_batches(std::vector<std::unique_ptr<Set>>& sets, unsigned items) {
+  bool right = true;
+  for (unsigned item = 0; item < items; item += 2) {
+    sets[0]->send(item);
+    sets[1]->send(item + 1);
+    sets[0]->start();
+    sets[1]->start();
+    sets[0]->wait();
+    sets[1]->wait();
+    right = sets[0]->end() && sets[1]->end() && right;
+  }
+  return right;
+}
+
 // A thread for each set.
 bool threaded(std::vector<std::unique_ptr<Set>>& sets, unsigned items) {
   std::atomic<unsigned> next = 0;
@@ -125,14 +159,19 @@ bool threaded(std::vector<std::unique_ptr<Set>>& sets, unsigned items) {
 bool run(const Job& job) {
   std::vector<std::unique_ptr<Set>> sets;
   bool right = true;
-  for (int n = 0; n < (job.way == "double" || job.way == "threads" ? 2 : 1); ++n) {
+  const bool has_one = job.way == "serial" || job.way == "host" || job.way == "copied";
+  for (int n = 0; n < (has_one ? 1 : 2); ++n) {
     sets.push_back(std::make_unique<Set>(job));
     sets.back()->begin(0);  // the first use of kernel and buffers takes longer: not timed
     right = sets.back()->end() && right;
   }
   const auto begin = std::chrono::steady_clock::now();
   ISTHMUS_REGION("items");
-  const auto pass = job.way == "double" ? doubled : job.way == "threads" ? threaded : serial;
+  const auto pass = job.way == "double"    ? doubled
+                    : job.way == "late"    ? late
+                    : job.way == "batches" ? in_batches
+                    : job.way == "threads" ? threaded
+                                           : serial;
   right = pass(sets, job.items) && right;
   ISTHMUS_REGION("end");
   const std::chrono::duration<double> took = std::chrono::steady_clock::now() - begin;
@@ -146,7 +185,8 @@ int main(int count, char** given) {
   if (count != 7) {
     std::fprintf(
         stderr,
-        "usage: %s FILE.xclbin KERNEL serial|double|threads|host|copied ITEMS BYTES SWEEPS\n",
+        "usage: %s FILE.xclbin KERNEL serial|double|late|batches|threads|host|copied ITEMS BYTES "
+        "SWEEPS\n",
         given[0]);
     return 2;
   }

@@ -7,6 +7,7 @@
 #include <filesystem>
 #include <fstream>
 #include <functional>
+#include <set>
 #include <sstream>
 #include <utility>
 
@@ -149,6 +150,39 @@ TEST_CASE("The card warns of a kernel's output that was never read", "[card][pro
     CHECK_THROWS(program.free(source_at));
   }
   SECTION("not of a buffer that only the program wrote") { CHECK_NOTHROW(program.free(source_at)); }
+}
+
+TEST_CASE("The card warns of an output that is read without a wait", "[card][process]") {
+  static std::set<std::uint64_t> missed;
+  missed = {1};
+  Program program;
+  program.device.ask_for_waits([](std::uint64_t start) { return missed.contains(start); });
+  program.send(source_at);
+  program.device.note_start(bandwidth_at, 1);
+  program.run(source_at, target_at);
+  SECTION("by name") {
+    CHECK_THAT(
+        program.warning([&] { program.take(target_at); }),
+        Catch::Equals("kernel bandwidth_1 writes to argument output0 (number 1), buffer of 4096 "
+                      "bytes, and the program reads that without a wait for the run's end, so that "
+                      "on a board it may get old data; before "
+                      "output0.sync(XCL_BO_SYNC_BO_FROM_DEVICE), add run.wait()"));
+  }
+  SECTION("not once the program knows of the end") {
+    missed.clear();
+    CHECK_NOTHROW(program.take(target_at));
+  }
+  SECTION("not once it knows of the end of the unit's next run") {
+    program.device.note_start(bandwidth_at, 2);
+    program.run(target_at, source_at);
+    CHECK_NOTHROW(program.take(target_at));
+  }
+  SECTION("not of a start that nobody watches") {
+    program.device.note_start(bandwidth_at, 0);
+    program.run(source_at, target_at);
+    CHECK_NOTHROW(program.take(target_at));
+  }
+  SECTION("not of a buffer that the run left alone") { CHECK_NOTHROW(program.take(source_at)); }
 }
 
 TEST_CASE("The card warns of a kernel that writes to a const argument", "[card][process]") {

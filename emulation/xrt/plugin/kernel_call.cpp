@@ -44,6 +44,8 @@ Phases phases;
 
 /// Of the same run: arguments that were never set, as texts.
 const std::vector<std::string>* unset = nullptr;
+/// Whether such an argument led to the fault that ended the run.
+bool is_by_unset = false;
 
 void watch(std::vector<Window>* those, const std::vector<std::string>* without) {
   windows = those;
@@ -117,6 +119,7 @@ void on_fault(int number, siginfo_t* what, void* context) {
   }
   // From a null pointer as far as from a buffer, on both sides.
   const bool by_unset = !unset->empty() && address + guard_bytes < 2 * guard_bytes;
+  is_by_unset = by_unset;
   const std::string why =
       by_unset ? unset_arguments(*unset) : "a null pointer, or the end of an array of its own";
   std::snprintf(reason.data(), reason.size(), "it %s 0x%llx, where nothing is: %s",
@@ -430,7 +433,7 @@ __attribute__((visibility("default"))) int isthmus_kernel(isthmus_kernel_run* ru
     return 0;
   } catch (const std::exception& error) {
     std::snprintf(run->error, sizeof(run->error), "%s", error.what());
-    return 1;
+    return isthmus::card::plugin::is_by_unset ? ISTHMUS_UNSET_ARGUMENT : 1;
   }
 }
 

@@ -99,10 +99,10 @@ bool relieve(const std::vector<isthmus_turns*>& there) {
   return true;
 }
 
-/// Returns "variable=c depth=1021", which suffices for a stream.
+/// Returns "variable=c depth=1021 (line 14)", which suffices for a stream.
 std::string sufficient(const isthmus_fifo& fifo) {
   return "variable=" + fifo.name.substr(0, fifo.name.find('[')) +
-         " depth=" + std::to_string(fifo.most);
+         " depth=" + std::to_string(fifo.most) + " (line " + std::to_string(fifo.line) + ')';
 }
 
 /// Makes the warnings of a region that ends, while its streams still exist.

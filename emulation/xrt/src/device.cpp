@@ -113,6 +113,23 @@ void Device::tell_if_lost(const BufferUse& use) {
   }
 }
 
+void Device::note_start(std::uint64_t address, std::uint64_t number) {
+  if (Unit* unit = unit_at(address)) {
+    unit->start = number;
+    starts_.add(number, number_of(*unit), unit->flows);
+  }
+}
+
+/// Tells the user that the program takes what a run wrote, and does not know that the run has
+/// ended: on a board the run may still write.
+void Device::tell_if_missed(const BufferUse& use, std::uint64_t address, std::uint64_t bytes) {
+  const bool meets = address < use.latest_end && use.latest_begin < address + bytes;
+  if (use.writer && meets && starts_.is_missed(use.start)) {
+    warnings_.tell(HostFault{
+        .kind = HostFaultKind::never_waited, .argument = *use.writer, .buffer_bytes = use.bytes});
+  }
+}
+
 void Device::tell_lost_outputs() {
   for (const BufferUse* use : memory_.uses()) {
     tell_if_lost(*use);
@@ -155,6 +172,9 @@ void Device::copy_to_card(std::uint64_t address, std::span<const std::byte> data
 std::span<const std::byte> Device::copy_from_card(std::uint64_t address, std::uint64_t bytes) {
   stuck_for_ = {};
   const std::span<const std::byte> here = memory(address, bytes);
+  if (const BufferUse* use = memory_.use_of(address)) {
+    tell_if_missed(*use, address, bytes);
+  }
   note_taken(address);
   meter_->slot().bytes_from_card += bytes;
   spend_on_transfer(Direction::d2h, address, bytes);

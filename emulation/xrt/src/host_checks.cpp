@@ -77,8 +77,7 @@ void Reach::note_write(std::uint64_t address, std::uint64_t bytes) {
   const Buffer* buffer = buffer_of(address);
   std::optional<NamedArgument> argument = named(buffer);
   if (argument && !buffer->constant && points_into(*buffer, *use)) {
-    use->writer = std::move(argument);
-    use->run = run_;
+    use->note_writer(*std::move(argument), run_, start_, address, bytes);
   }
 }
 

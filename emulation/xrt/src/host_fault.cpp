@@ -24,6 +24,13 @@ std::string reads_unwritten(const HostFault& fault) {
          "clEnqueueWriteBuffer";
 }
 
+std::string never_waited(const HostFault& fault) {
+  return "writes to " + place(fault) +
+         ", and the program reads that without a wait for the run's end, so that on a board it may "
+         "get old data; before " +
+         fault.argument.name + ".sync(XCL_BO_SYNC_BO_FROM_DEVICE), add run.wait()";
+}
+
 std::string never_taken(const HostFault& fault) {
   return "wrote to " + place(fault) +
          ", which neither the program nor another run read; after the run, add " +
@@ -49,6 +56,8 @@ std::string HostFault::sentence() const {
   switch (kind) {
     case HostFaultKind::reads_unwritten:
       return who + reads_unwritten(*this);
+    case HostFaultKind::never_waited:
+      return who + never_waited(*this);
     case HostFaultKind::never_taken:
       return who + never_taken(*this);
     case HostFaultKind::writes_constant:

@@ -153,13 +153,15 @@ constexpr std::array known_kernels = {
 }  // namespace
 
 Reach::Reach(const Description& description, CardMemory& card, ProgramMemory& host,
-             Warnings& warnings, const ComputeUnit& unit, std::span<const std::byte> registers)
+             Warnings& warnings, const ComputeUnit& unit, std::span<const std::byte> registers,
+             std::uint64_t start)
     : description_(&description),
       card_(&card),
       host_(&host),
       warnings_(&warnings),
       unit_(&unit),
-      run_(card.begin_run()) {
+      run_(card.begin_run()),
+      start_(start) {
   for (std::size_t index = 0; index < unit.arguments.size(); ++index) {
     const ArgumentPlace& place = unit.arguments[index];
     if (place.buffer) {

@@ -289,8 +289,12 @@ class Plugin final : public KernelModel {
     if (failed != 0 || !bridge.wrong.empty()) {
       call.error[sizeof(call.error) - 1] = '\0';
       const std::string own = call.error[0] != '\0' ? std::string(&call.error[0]) : bridge.wrong;
-      throw KernelError("kernel '" + run.unit->kernel + "' failed: " +
-                        (own.empty() ? "it returned " + std::to_string(failed) : own));
+      const std::string text = "kernel '" + run.unit->kernel + "' failed: " +
+                               (own.empty() ? "it returned " + std::to_string(failed) : own);
+      if (failed == ISTHMUS_UNSET_ARGUMENT) {
+        throw UnsetArgumentError(text);
+      }
+      throw KernelError(text);
     }
     if (call.computing == ISTHMUS_COMPUTING_ESTIMATED) {
       return estimated_outcome(bridge, call);

@@ -19,7 +19,7 @@ from __future__ import annotations
 
 import heapq
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import Literal, NamedTuple
 
 MOST_SETS = 6
 """Buffer sets that advice tries: five stages, and one more."""
@@ -83,6 +83,17 @@ class Stages:
         return self.both <= _FULL_DUPLEX * max(self.into.data, self.out.data)
 
 
+Order = Literal["ahead", "in beside", "out beside", "both beside", "batches"]
+"""Order of the calls of one thread with several buffer sets.
+
+- ``ahead``: it starts a kernel before it waits for the one before, and moves data of other items
+  meanwhile.
+- ``in beside``, ``out beside``, ``both beside``: it moves that data of other items while a kernel
+  runs, and starts the next kernel after the wait.
+- ``batches``: it moves all sets' inputs, starts all their kernels, and then moves all outputs.
+"""
+
+
 class Limit(NamedTuple):
     """What an item costs at the least, however many buffer sets there are."""
 
@@ -117,14 +128,19 @@ def total_s(stages: Stages, items: int, sets: int) -> float:
     return whole + (items - _SIMULATED) * rate
 
 
-def one_thread_s(stages: Stages, items: int, sets: int) -> float:
-    """Seconds of ``items`` where one thread serves all sets.
-
-    The thread starts a kernel, moves the data of other items meanwhile, and waits for the kernel
-    then: one transfer at a time, beside one kernel.
-    """
-    moves = stages.serial - stages.launch - stages.kernel
-    period = max(moves, stages.kernel + stages.relaunch, stages.serial / sets)
+def one_thread_s(stages: Stages, items: int, sets: int, order: Order = "ahead") -> float:
+    """Seconds of ``items`` where one thread serves all sets: one transfer at a time."""
+    into = stages.host_before + stages.into.fixed + stages.into.data
+    out = stages.out.fixed + stages.out.data + stages.host_after
+    runs = stages.launch + stages.kernel
+    if order == "batches":
+        queued = stages.kernel + stages.relaunch
+        period = into + out + (runs + (sets - 1) * queued) / sets
+    elif order == "ahead":
+        period = max(into + out, stages.kernel + stages.relaunch, stages.serial / sets)
+    else:
+        beside = {"in beside": into, "out beside": out, "both beside": into + out}[order]
+        period = into + out + runs - min(beside, runs)
     return stages.serial + (items - 1) * period
 
 

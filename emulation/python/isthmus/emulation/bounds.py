@@ -8,31 +8,37 @@ the program runs, and with each change.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from pathlib import Path
 
 from isthmus.boards import Board
 from isthmus.emulation import changes
+from isthmus.emulation.event_files import Events
 from isthmus.emulation.part import KINDS, Part, union
 from isthmus.emulation.region import Region
-from isthmus.emulation.trace import Event, events_of, events_of_host
+from isthmus.emulation.trace import Event
 from isthmus.models import pipeline
 
 
-def regions(files: Sequence[Path], boards: Sequence[Board]) -> list[Region]:
+def regions(session: Events, boards: Sequence[Board]) -> list[Region]:
     """Returns the regions of each card that moves data or runs kernels.
 
     ``boards`` are in the order of the cards' numbers.
     """
-    host = events_of_host(files)
     found = []
-    for header, events in events_of(files):
-        work = [event for event in events if event.kind in KINDS and event.duration_fs]
-        for name, begin, end in _parts(work, host):
+    for header, events in session.cards:
+        work = [event for event in events if event.kind in KINDS and _counts(event)]
+        for name, begin, end in _parts(work, session.host):
             within = [event for event in work if begin <= event.begin_fs < end]
-            if any(event.kind != "launch" for event in within):
-                part = Part(within, _within(host, begin, end), end - begin, boards[header.card])
-                found.append(_region(part, header.card, name))
+            length = session.read_fs(begin, end)
+            if length and any(event.kind != "launch" for event in within):
+                host = _within(session.host, begin, end)
+                part = Part(within, host, length, boards[header.card])
+                found.append(_region(part, header.card, name, (end - begin) / length))
     return found
+
+
+def _counts(event: Event) -> bool:
+    """Returns whether an event takes time, or is a run, of which an empty kernel takes none."""
+    return event.kind == "kernel" or event.duration_fs > 0
 
 
 def _within(host: Sequence[Event], begin: int, end: int) -> list[Event]:
@@ -44,7 +50,8 @@ def _parts(work: Sequence[Event], host: Sequence[Event]) -> Iterator[tuple[str, 
     """Yields name, begin and end of each region; without marks one region with all work."""
     if not work:
         return
-    last = max(event.begin_fs + event.duration_fs for event in work)
+    # An empty kernel may begin when all has ended.
+    last = 1 + max(event.begin_fs + event.duration_fs for event in work)
     marks = [event for event in host if event.kind == "region"]
     if not marks:
         yield "", min(event.begin_fs for event in work), last
@@ -54,8 +61,8 @@ def _parts(work: Sequence[Event], host: Sequence[Event]) -> Iterator[tuple[str, 
             yield mark.name, mark.begin_fs, end
 
 
-def _region(part: Part, card: int, name: str) -> Region:
-    """Returns what bounds a part."""
+def _region(part: Part, card: int, name: str, whole: float) -> Region:
+    """Returns what bounds a part, which stands for ``whole`` times its time."""
     bank, bank_share = part.bank()
     shares = {KINDS[kind]: union(some) / part.length for kind, some in part.of.items()}
     shares |= {"bank": bank_share, "host": max(0.0, 1 - part.busy / part.length)}
@@ -65,14 +72,19 @@ def _region(part: Part, card: int, name: str) -> Region:
     return Region(
         card=card,
         name=name,
-        seconds=part.length,
-        items=part.items,
+        seconds=part.length * whole,
+        items=round(part.items * whole),
+        share_read=1 / whole,
         shares=shares,
         bank=bank,
         way=part.way,
+        order=part.order,
         buffer_sets=part.buffer_sets,
-        modelled_s=part.modelled,
+        modelled_s=part.modelled * whole,
         limit=pipeline.limit(part.stages),
+        alone_s=part.stages.serial,
+        moves_s=part.stages.serial - part.stages.launch - part.stages.kernel,
+        kernel_s=part.stages.kernel,
         startup=sum(move.fixed for move in moves) / moved if moved else 0.0,
         computed_s=part.computed,
         copied_s=part.copied,

@@ -22,6 +22,8 @@ _BUSY = 0.5
 """Share of a bank's rate above which kernel and transfers may slow each other on a board."""
 _MOSTLY = 0.5
 """Least share of start-up in the transfers' time for start-up to be named as the reason."""
+_MOST_OF_ITEM = 0.9
+"""Least share of an item's time in its transfers and computing for them to bound one thread."""
 _MORE_SETS = ("double buffering", "threads")
 _LIMITS = {
     "link in": "the link to the card",
@@ -48,7 +50,9 @@ def lines(found: Sequence[Region], boards: Sequence[Board]) -> list[str]:
 
 def _region(region: Region, board: Board) -> Iterator[str]:
     where = f"region {region.name}" if region.name else "the program"
-    items = f", {region.items} items of {format_seconds(region.item_s)}" * (region.items > 1)
+    about = "about " * (region.share_read < 1)
+    each = format_seconds(region.item_s)
+    items = f", {about}{region.items} items of {each}" * (region.items > 1)
     yield f"card {region.card}, what bounds {where}: {format_seconds(region.seconds)}{items}"
     syncs = _SYNCS if board.has("sync") else {}
     names = {"bank": f"bank {region.bank}", "host": "host alone", **syncs}
@@ -58,9 +62,12 @@ def _region(region: Region, board: Board) -> Iterator[str]:
         if share >= _SHOWN
     ]
     limit = region.limit
+    limits = _LIMITS | syncs
+    if region.kernel_s < limit.seconds / 2:
+        limits = limits | {"kernel": "starts of kernels"}
     yield f"  shares: {', '.join(shares)}"
     yield (
-        f"  limit: {format_seconds(limit.seconds)} an item, {(_LIMITS | syncs)[limit.resource]}; "
+        f"  limit: {format_seconds(limit.seconds)} an item, {limits[limit.resource]}; "
         f"{percent(min(1.0, limit.seconds / region.item_s))} of it reached"
     )
     if region.shares["bank"] > _BUSY and region.way.sets > 1:
@@ -151,15 +158,42 @@ def _copies(region: Region) -> tuple[str, str]:
 
 
 def _waits(region: Region, change: Change) -> tuple[str, str]:
+    return _late(region), _in_time(region, change)
+
+
+def _late(region: Region) -> str:
+    """Returns why kernels or transfers wait for the host."""
     way = region.way
-    reason = "transfers and kernels never overlap: one thread waits for each"
     if way.threads > 1:
-        reason = f"{way.threads} threads leave the card idle"
-    elif way.sets > 1:
-        reason = "one thread computes and moves data, one after the other"
+        return f"{way.threads} threads leave the card idle"
+    if way.sets == 1 and _moves(region):
+        return "transfers and kernels never overlap: one thread waits for each"
+    if way.sets == 1 or region.order not in {"ahead", "batches"}:
+        return "each kernel is started after the wait for the one before"
+    if region.order == "batches":
+        return "kernels wait for the inputs of all sets, and outputs for all kernels"
+    if region.moves_s < _MOST_OF_ITEM * region.item_s:
+        alone = format_seconds(region.alone_s)
+        return f"{way.sets} items at a time are too few, each of which takes {alone} in all"
+    return "one thread computes and moves data, one after the other"
+
+
+def _in_time(region: Region, change: Change) -> str:
+    """Returns what keeps the card busy."""
     if change.kind == "threads":
-        return reason, f"{change.sets} threads, each with a buffer set"
-    if region.buffer_sets > 1:
+        return f"{change.sets} threads, each with a buffer set"
+    if not _moves(region):
+        return f"keep {change.sets} runs started, and wait for the oldest"
+    if region.order != "ahead" and change.sets == region.way.sets:
+        return "start the next kernel before you wait for this one"
+    if change.sets <= region.buffer_sets:
         sets = f"use the {region.buffer_sets} buffer sets in turn"
-        return reason, f"{sets}: start a kernel, move another set's data, then wait"
-    return reason, "two buffer sets in one thread, which moves data while a kernel runs"
+        return f"{sets}: start a kernel, move another set's data, then wait"
+    if change.sets == 2:
+        return "two buffer sets in one thread, which moves data while a kernel runs"
+    return f"{change.sets} buffer sets in one thread, which waits for the oldest kernel"
+
+
+def _moves(region: Region) -> bool:
+    """Returns whether transfers take time that counts."""
+    return max(region.shares["link in"], region.shares["link out"]) >= _SHOWN

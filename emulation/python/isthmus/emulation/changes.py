@@ -24,6 +24,9 @@ _BY_ELEMENTS = 1.25
 pipelined loop has a few clocks more than elements."""
 _WORTH = 1.03
 """Least gain of a change that is named: a smaller gain is within the error of the model."""
+_WAKE_S = 7e-6
+"""Seconds in which XRT wakes a thread at the end of any run, and the thread waits again for its
+run: 2, 4 and 6 threads computed 14, 26 and 43 us an item on two shared cores (2026-11-28)."""
 _SMALL = 0.02
 """Share of a memory's work up to which arguments may stay beside a large one."""
 
@@ -78,10 +81,23 @@ def _of_ways(part: Part) -> Iterator[Change]:
     """Yields more buffer sets and threads: the next step, and the simplest of the fastest."""
     if part.items == 1:
         return
-    if part.way.sets == 1:
-        yield _change(part, "double buffering", part.stages, Way(1, 2))
-    sets = range(part.way.threads + 1, MOST_SETS + 1)
-    more = [_change(part, "threads", part.stages, Way(n, n)) for n in sets]
+    if part.way.threads == 1:
+        least = max(2, part.way.sets + (part.order == "ahead"))
+        sets = [Way(1, n) for n in range(least, MOST_SETS + 1)]
+        yield from _more([_change(part, "double buffering", part.stages, way) for way in sets])
+    ways = [Way(n, n) for n in range(part.way.threads + 1, MOST_SETS + 1)]
+    yield from _more([_change(part, "threads", _with_threads(part, way), way) for way in ways])
+
+
+def _with_threads(part: Part, way: Way) -> Stages:
+    """Returns stages in which each end of a run wakes all threads."""
+    woken = way.threads - (part.way.threads if part.way.threads > 1 else 0)
+    wakes = _WAKE_S * woken if part.computed else 0.0
+    return replace(part.stages, host_after=part.stages.host_after + wakes)
+
+
+def _more(more: Sequence[Change]) -> Iterator[Change]:
+    """Yields the first of changes, and the simplest of the fastest."""
     if more:
         least = min(change.item_s for change in more)
         yield more[0]
@@ -91,7 +107,7 @@ def _of_ways(part: Part) -> Iterator[Change]:
 def _change(part: Part, kind: Kind, stages: Stages, way: Way | None = None) -> Change:
     """Returns a change with its gain."""
     new = way or part.way
-    saved = part.modelled - part.total(stages, new)
+    saved = part.modelled - part.total(stages, new, part.order if way is None else "ahead")
     seconds = part.length - saved * min(1.0, part.length / part.modelled)
     gain = part.length / seconds if seconds > 0 else 1.0
     return Change(kind, seconds / part.items, gain, new.sets)
@@ -161,7 +177,7 @@ def bound(part: Part, instance: str, runs: Sequence[Event]) -> KernelBound:
     run, facts = next(
         ((one, one.facts) for one in runs if isinstance(one.facts, KernelFacts)), (runs[0], None)
     )
-    if facts is None:
+    if facts is None or not seconds:
         return KernelBound(instance, len(runs), seconds)
     gains_by_banks = facts.apart_fs * _WORTH < facts.memory_fs
     memory, shared = _shared(facts.ports) if gains_by_banks else ("", {})

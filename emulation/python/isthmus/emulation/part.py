@@ -6,12 +6,13 @@ import statistics
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
+from typing import Final
 
 from isthmus.boards import Board
 from isthmus.emulation.region import Way
 from isthmus.emulation.trace import Event, KernelFacts, TransferFacts
 from isthmus.models import pipeline
-from isthmus.models.pipeline import MOST_SETS, Stages, Transfer
+from isthmus.models.pipeline import MOST_SETS, Order, Stages, Transfer
 
 _FS = 1e-15
 KINDS = {"write": "link in", "read": "link out", "kernel": "kernel", "launch": "launch"}
@@ -21,6 +22,8 @@ _OVERLAPS = 0.02
 because the ends of events touch."""
 _SAME = 1.03
 """Most ratio of the model's errors at which a simpler way of running is chosen."""
+_LATE: Final[tuple[Order, ...]] = ("in beside", "out beside", "both beside", "batches")
+"""Orders in which kernels start late, the usual ones first."""
 _ACTIVE = 0.3
 """Least share of the busiest thread's calls from which on a thread counts: one that only prepares
 buffers does not."""
@@ -49,32 +52,38 @@ class Part:
         self.computed = max(self.copied, sum(call.bytes for call in calls) * _FS / self.items)
         self.threads = _threads(calls)
         self.buffer_sets = _buffer_sets(longest)
-        self.overlaps = self.items > 1 and self._overlaps()
         self.stages = self._stages()
-        self.way = self._way()
-        self.modelled = self.total(self.stages, self.way)
+        self.overlaps = self.items > 1 and self._overlaps()
+        if not self.overlaps:  # the host takes the rest of the time
+            left = max(0.0, self.length / self.items - (self.stages.serial - self.computed))
+            self.stages = replace(self.stages, host_before=left / 2, host_after=left / 2)
+        self.way, self.order = self._way()
+        self.modelled = self.total(self.stages, self.way, self.order)
 
-    def total(self, stages: Stages, way: Way) -> float:
+    def total(self, stages: Stages, way: Way, order: Order = "ahead") -> float:
         """Returns the modelled seconds of the region."""
-        one_thread = way.threads == 1 and way.sets > 1
-        of_items = pipeline.one_thread_s if one_thread else pipeline.total_s
-        return of_items(stages, self.items, way.sets)
+        if way.threads == 1 and way.sets > 1:
+            return pipeline.one_thread_s(stages, self.items, way.sets, order)
+        return pipeline.total_s(stages, self.items, way.sets)
 
     def _overlaps(self) -> bool:
         """Returns whether the card's work, or the host's computing for other sets, overlaps."""
+        work = (self.stages.serial - self.computed) * self.items
+        if work - self.length >= _OVERLAPS * self.length:  # launches from a queue take less
+            return True
         alone = sum(lasting(some) for some in self.of.values())
-        if alone - self.busy >= _OVERLAPS * self.busy:
+        if self.busy and alone - self.busy >= _OVERLAPS * self.busy:
             return True
         together = alone + self.computed * self.items
         return self.buffer_sets != 1 and together - self.length >= _OVERLAPS * self.length
 
     def _stages(self) -> Stages:
-        """Returns the times of an item; without overlap the host takes the rest of the time."""
+        """Returns the times of an item."""
         # The program's first launch takes longer, launches from a queue take less.
         software = self._parameter("driver.launch_ns") or self._parameter("kernel.launch_ns")
         longest = max((event.duration_fs for event in self.of["launch"]), default=0) * _FS
         launch = min(software * 1e-9, longest)
-        stages = Stages(
+        return Stages(
             into=self._transfer("write"),
             kernel=self.kernel,
             out=self._transfer("read"),
@@ -83,10 +92,6 @@ class Part:
             host_before=self.computed,
             channels=int(self._parameter("dma.engines")),
         )
-        if not self.overlaps:
-            left = max(0.0, self.length / self.items - (stages.serial - self.computed))
-            stages = replace(stages, host_before=left / 2, host_after=left / 2)
-        return stages
 
     def _parameter(self, name: str) -> float:
         """Returns a parameter of the board; 0 if the board lacks that part."""
@@ -117,25 +122,33 @@ class Part:
         facts = (event.facts for event in self.of[kind])
         return {transfer.memory for transfer in facts if isinstance(transfer, TransferFacts)}
 
-    def _way(self) -> Way:
-        """Returns the simplest way whose modelled time is near the program's."""
+    def _way(self) -> tuple[Way, Order]:
+        """Returns the simplest way and order whose modelled time is near the program's."""
         if not self.overlaps:
-            return Way(1, 1)
+            return Way(1, 1), "ahead"
 
-        def error(way: Way) -> float:
-            ratio = self.total(self.stages, way) / self.length
+        def error(one: tuple[Way, Order]) -> float:
+            ratio = self.total(self.stages, *one) / self.length
             return max(ratio, 1 / ratio)
 
         ways = self._ways()
-        least = min(map(error, ways))
-        return next(way for way in ways if error(way) <= _SAME * least)
+        choices: list[tuple[Way, Order]] = [(way, "ahead") for way in ways]
+        choices += [
+            (way, order)
+            for order in _LATE
+            for way in ways
+            if way.threads == 1 and way.sets > 1 and (order == "batches" or way.sets == 2)
+        ]
+        least = min(map(error, choices))
+        return next(one for one in choices if error(one) <= _SAME * least)
 
     def _ways(self) -> list[Way]:
         """Returns ways that fit the threads and the buffers that were seen, the simplest first."""
-        one_thread = [Way(1, sets) for sets in (2, 3)]
+        most = min(self.buffer_sets or MOST_SETS, MOST_SETS)
+        # Runs of one set in the queue count as sets.
+        one_thread = [Way(1, n) for n in range(2, 1 + (most if most > 1 else MOST_SETS))]
         if self.threads == 1:
             return one_thread
-        most = min(self.buffer_sets or MOST_SETS, MOST_SETS)
         if self.threads > 1:
             least = max(2, min(self.threads, most))
             return [Way(self.threads, sets) for sets in range(least, max(least, most) + 1)]

@@ -74,18 +74,28 @@ class Region:
     """Name of the program's mark; empty: the whole program."""
     seconds: float
     items: int
+    share_read: float
+    """Share of the time whose events were read; below 1 seconds and items are scaled up."""
     shares: dict[str, float]
     """Shares of the time: ``link in``, ``link out``, ``bank``, ``kernel``, ``launch``, ``host``."""
     bank: str
     """The busiest memory."""
     way: Way
     """How the program overlaps its items."""
+    order: pipeline.Order
+    """Order of the calls of one thread with several sets."""
     buffer_sets: int
     """Buffer sets that the kernel's runs use, also where nothing overlaps; 0: unknown."""
     modelled_s: float
     """The model's time for ``way``; compare it with ``seconds`` to see the error of the gains."""
     limit: pipeline.Limit
     """Least time of an item, however many sets there are."""
+    alone_s: float
+    """Time of an item from begin to end, where no other item is on its way."""
+    moves_s: float
+    """Time in which the host computes for an item and its data move."""
+    kernel_s: float
+    """Time of an item's kernels."""
     startup: float
     """Share of the transfers' time that is start-up."""
     computed_s: float

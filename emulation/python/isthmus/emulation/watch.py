@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from pathlib import Path
 
 from isthmus.emulation.account import bytes_text
 from isthmus.emulation.computing import (
@@ -13,7 +12,8 @@ from isthmus.emulation.computing import (
     not_modelled,
     unchecked_depths,
 )
-from isthmus.emulation.trace import Event, KernelTime, events_of
+from isthmus.emulation.event_files import Events
+from isthmus.emulation.trace import Event, KernelTime
 from isthmus.units import format_seconds
 
 _FS = 1e-15
@@ -37,13 +37,13 @@ _TEXTS = {
 Span = tuple[int, int]
 
 
-def lines(files: Iterable[Path], computing: Sequence[Computing] = ()) -> list[str]:
+def lines(session: Events, computing: Sequence[Computing] = ()) -> list[str]:
     """Returns the first and last events of each card, then shares of the time from first to last.
 
     The last line names kernels of ``computing`` that are not modelled, also those that never end.
     """
     told = []
-    for header, unordered in events_of(files):
+    for header, unordered in session.cards:
         events = sorted(unordered, key=lambda event: event.begin_fs)
         if not events:
             continue
@@ -51,9 +51,11 @@ def lines(files: Iterable[Path], computing: Sequence[Computing] = ()) -> list[st
         rows = list(_rows(events))
         left = len(rows) - _FIRST - _LAST
         if left > 1:
-            rows[_FIRST:-_LAST] = [f"  ... {left} like these; --trace FILE has all"]
+            all_of = f"{left} like these; --trace FILE has all"
+            some = f"about {float(f'{left / session.share:.2g}'):.0f} like these"
+            rows[_FIRST:-_LAST] = [f"  ... {all_of if session.share == 1 else some}"]
         told += rows
-        told += _summary(events)
+        told += _summary(events, session)
     if unknown := not_modelled(computing):
         told.append(f"computing {NOT_MODELLED}: {', '.join(unknown)}, whose time is memory's alone")
     if unchecked := unchecked_depths(computing):
@@ -116,11 +118,13 @@ def _estimate(event: Event, time: KernelTime) -> str:
     return f"; bound by {bound}; memory {moving}, waits {waits}; computes {spread} ({ESTIMATE})"
 
 
-def _summary(events: Sequence[Event]) -> list[str]:
+def _summary(events: Sequence[Event], session: Events) -> list[str]:
     """How long each lane worked, alone or beside others, and how long none did."""
     spans = {lane: _union(_spans(events, kinds)) for lane, kinds in _LANES}
     every = _union([span for some in spans.values() for span in some])
-    whole = max(end for _, end in every)
+    end = max(end for _, end in every)
+    whole = session.read_fs(0, end)
+    scale = end / max(1, whole)
     busy = _length(every)
     told = []
     for lane, some in spans.items():
@@ -128,16 +132,15 @@ def _summary(events: Sequence[Event]) -> list[str]:
             apart = [span for other, those in spans.items() if other != lane for span in those]
             alone = busy - _length(_union(apart))
             overlap = "" if alone == _length(some) else f", alone {_percent(alone, whole)}"
-            told.append(_share(lane, _length(some), whole, overlap))
-    told.append(_share("card idle, waiting for the program", whole - busy, whole, ""))
+            told.append(_share(lane, _length(some), whole, overlap, scale))
+    told.append(_share("card idle, waiting for the program", whole - busy, whole, "", scale))
     return told
 
 
-def _share(what: str, part_fs: int, whole_fs: int, more: str) -> str:
-    seconds = format_seconds(_FS * part_fs)
-    return f"  {what}: {seconds} of {format_seconds(_FS * whole_fs)}, " + (
-        f"{_percent(part_fs, whole_fs)}{more}"
-    )
+def _share(what: str, part_fs: int, whole_fs: int, more: str, scale: float) -> str:
+    """Returns a line with times of what was read, scaled up to the whole program."""
+    part, whole = (format_seconds(_FS * scale * time) for time in (part_fs, whole_fs))
+    return f"  {what}: {part} of {whole}, {_percent(part_fs, whole_fs)}{more}"
 
 
 def _percent(part: int, whole: int) -> str:

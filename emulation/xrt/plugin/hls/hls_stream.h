@@ -44,6 +44,7 @@ struct isthmus_pipeline;
 /// A stream within a DATAFLOW region.
 struct isthmus_fifo {
   std::string name;
+  unsigned line = 0;       ///< of the pragma with its depth, else of its declaration
   std::size_t depth = 0;   ///< words that it holds on a board; 0: any number
   std::size_t limit = 0;   ///< words that it holds here: more, where a region stood still
   std::size_t count = 0;   ///< words in it
@@ -205,12 +206,14 @@ class stream<T, 0> {
   stream& operator=(const stream&) = delete;
   void isthmus_lead_to(isthmus_outside& outside) { outside_ = &outside; }
   void set_name(std::string name) { fifo_.name = std::move(name); }
-  /// It holds so many words on a board, where that is said; the code calls it `name`.
-  void isthmus_limit(std::size_t depth, const std::string& name) {
+  /// It holds so many words on a board, where that is said; the code calls it `name`. `line` has
+  /// the pragma with the depth, else the declaration.
+  void isthmus_limit(std::size_t depth, const std::string& name, unsigned line) {
     constexpr std::size_t usual = 2;  // UG1399, STREAM
     fifo_.depth = depth == 0 ? usual : depth;
     fifo_.limit = fifo_.depth;
     fifo_.name = name;
+    fifo_.line = line;
   }
   /// As it is, without a turn of others.
   [[nodiscard]] bool isthmus_has_one() const {
@@ -419,8 +422,8 @@ class stream : public stream<T, 0> {
  public:
   using stream<T, 0>::stream;
   /// The pragma's depth where there is one.
-  void isthmus_limit(std::size_t said, const std::string& name) {
-    stream<T, 0>::isthmus_limit(said == 0 ? depth : said, name);
+  void isthmus_limit(std::size_t said, const std::string& name, unsigned line) {
+    stream<T, 0>::isthmus_limit(said == 0 ? depth : said, name, line);
   }
 };
 

@@ -16,6 +16,7 @@ from isthmus.output import tell, warn
 
 if TYPE_CHECKING:
     from isthmus.boards import Board
+    from isthmus.emulation.event_files import Events
     from isthmus.emulation.region import Region
     from isthmus.emulation.session import ClockKind, Session
 
@@ -110,8 +111,9 @@ def _run(
     ``options`` are the options that change how the program runs.
     """
     from isthmus.boards import named
-    from isthmus.emulation import account, bounds, execution, gates, last_call, region
+    from isthmus.emulation import account, bounds, event_files, execution, gates, last_call, region
     from isthmus.emulation.trace import timeline
+    from isthmus.units import percent
 
     began = time.monotonic()
     limit = gates.Limit(session, wanted.max_simulated)
@@ -119,9 +121,15 @@ def _run(
     code = execution.run(command, session, is_over=is_over)
     wall_s = time.monotonic() - began
     cards = [named(one) for one in boards]
-    found = bounds.regions(session.events, cards)
+    events = event_files.read(session.events)
+    found = bounds.regions(events, cards)
     if wanted.watch:
-        _tell_events(session, found, cards)
+        _tell_events(session, events, found, cards)
+    if events.share < 1:
+        warn(
+            f"of the events {percent(events.share)} were read, in {len(events.stretches)} evenly "
+            "spread stretches: --watch scales them up, and --trace has these alone"
+        )
     told = account.line(session.used(), boards, wall_s, computing=session.computing)
     warn(told)
     if ended := last_call.death(session, code):
@@ -131,8 +139,8 @@ def _run(
         warn(failure)
     written = True
     if wanted.trace is not None:
-        facts = {"boards": ", ".join(boards), "bounds": region.plain(found)}
-        written = _write(wanted.trace, timeline(session.events, facts))
+        facts = {"boards": ", ".join(boards), "bounds": region.plain(found), "read": events.share}
+        written = _write(wanted.trace, timeline(events.cards, facts))
     if wanted.junit is not None:
         report = gates.as_junit(command, code, failures, told, wall_s)
         written = _write(wanted.junit, report) and written
@@ -140,11 +148,13 @@ def _run(
     return GATE_FAILED if failures else code or int(not written)
 
 
-def _tell_events(session: Session, found: Sequence[Region], cards: Sequence[Board]) -> None:
+def _tell_events(
+    session: Session, events: Events, found: Sequence[Region], cards: Sequence[Board]
+) -> None:
     """Prints the waits of the cards, and what bounds the program."""
     from isthmus.emulation import bounds_text, watch
 
-    shown = watch.lines(session.events, session.computing)
+    shown = watch.lines(events, session.computing)
     tell("\n".join([*shown, *bounds_text.lines(found, cards)]))
 
 

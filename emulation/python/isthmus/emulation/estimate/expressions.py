@@ -31,11 +31,12 @@ _SLOW_MATH = re.compile(
     r"atan2|sincos|fmod)f?"
 )
 OVERLOADED = {
-    "+": "add", "-": "subtract", "*": "multiply", "/": "divide", "%": "divide", "<<": "shift",
+    "+": "add", "-": "subtract", "*": "multiply", "/": "divide", "%": "remainder", "<<": "shift",
     ">>": "shift", "<": "compare", ">": "compare", "<=": "compare", ">=": "compare",
-    "==": "compare", "!=": "compare", "&": "logic", "|": "logic", "^": "logic", "~": "logic",
+    "==": "compare", "!=": "compare", "&": "mask", "|": "logic", "^": "logic", "~": "logic",
     "!": "logic", "&&": "logic", "||": "logic",
 }  # fmt: skip
+_AS_WIDE_AS_OPERANDS = {"multiply", "divide", "remainder", "compare", "shift"}
 _DEREFERENCE, _ADDRESS = 6, 5
 """Numbers of CXUnaryOperatorKind."""
 
@@ -142,11 +143,13 @@ class Expressions(Arrays):
 
     def _operation(self, kind: str, cursor: Any, parts: Sequence[Any]) -> Expression:
         operands = tuple(map(self._expression, parts))
+        if kind == "mask":
+            kind, operands = _of_mask(operands) if len(operands) == 2 else ("logic", operands)
         number, bits = number_of(cursor.type)
         others = [number_of(inner(part).type) for part in parts]
         if kind == "compare":
             number = next((n for n, _ in others if n != "integer"), "integer")
-        if number == "integer" and kind in {"multiply", "divide", "compare", "shift"}:
+        if number == "integer" and kind in _AS_WIDE_AS_OPERANDS:
             bits = max(bits_of(o, width) for o, (_, width) in zip(operands, others, strict=True))
         return Operation(kind, number, bits, operands)
 
@@ -203,3 +206,12 @@ class Expressions(Arrays):
             return self._expression(operands[-1])
         kind = OVERLOADED.get(word, OVERLOADED.get(word.removesuffix("="), "free"))
         return self._operation(kind, cursor, operands)
+
+
+def _of_mask(operands: tuple[Expression, ...]) -> tuple[str, tuple[Expression, ...]]:
+    """Returns ``x & 7`` as the remainder of ``x`` by 8; any other mask as logic."""
+    for value, mask in (operands, operands[::-1]):
+        by = mask.value + 1 if isinstance(mask, Constant) and mask.value is not None else 0
+        if by > 1 and by & (by - 1) == 0:
+            return "remainder", (value, Constant(by))
+    return "logic", operands

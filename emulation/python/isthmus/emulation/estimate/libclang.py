@@ -10,10 +10,10 @@ INSTALL = "pip install 'isthmus[estimate]'"
 _INTEGER = 1
 """``CXEval_Int``."""
 BINARY = (
-    "", "", "", "multiply", "divide", "divide", "add", "subtract", "shift", "shift", "compare",
-    "compare", "compare", "compare", "compare", "compare", "compare", "logic", "logic", "logic",
-    "logic", "logic", "assign", "multiply", "divide", "divide", "add", "subtract", "shift",
-    "shift", "logic", "logic", "logic", "comma",
+    "", "", "", "multiply", "divide", "remainder", "add", "subtract", "shift", "shift", "compare",
+    "compare", "compare", "compare", "compare", "compare", "compare", "mask", "logic", "logic",
+    "logic", "logic", "assign", "multiply", "divide", "remainder", "add", "subtract", "shift",
+    "shift", "mask", "logic", "logic", "comma",
 )  # fmt: skip
 """Operators by the number of ``CXBinaryOperatorKind``; those behind ``assign`` assign, too."""
 

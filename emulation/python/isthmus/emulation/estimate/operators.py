@@ -59,6 +59,7 @@ _TEXTS: Final = {
     "subtract": "sum",
     "multiply": "product",
     "divide": "division",
+    "remainder": "division",
     "sqrt": "square root",
     "exp": "exponential",
     "compare": "comparison",
@@ -67,7 +68,7 @@ _TEXTS: Final = {
 
 
 _INSTANCES: Final = {"add": "add", "subtract": "sub", "multiply": "mul", "divide": "div",
-                     "compare": "cmp", "shift": "shl"}  # fmt: skip
+                     "remainder": "div", "compare": "cmp", "shift": "shl"}  # fmt: skip
 _OF_NUMBER: Final[dict[Number, str]] = {"half": "h", "float": "f", "double": "d"}
 
 
@@ -94,7 +95,7 @@ def latency(kind: str, number: Number, bits: int, clock_mhz: float) -> Latency:
         if bits <= _DSP_BITS:
             return Latency(0, _PRODUCT_NS)
         return Latency(2 if bits <= 32 else 5, 0.0)
-    if kind == "divide":
+    if kind in {"divide", "remainder"}:
         return Latency(bits + 4, 0.0)
     if kind in {"sqrt", "exp"}:
         return Latency(bits // 2, 0.0)

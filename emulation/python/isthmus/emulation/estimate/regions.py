@@ -41,8 +41,8 @@ def insertions(
         Insertion(begin + 1, 1, f" isthmus_region {region}; "),
         Insertion(end - 1, 3, f" {region}.finish(); "),
     ]
-    said = [pragma(text) for _, text in source.pragmas_in(begin, end)]
-    depths = [one for one in said if one.name == "stream" and "depth" in one.options]
+    said = [(source.line(at), pragma(text)) for at, text in source.pragmas_in(begin, end)]
+    depths = [(n, one) for n, one in said if one.name == "stream" and "depth" in one.options]
     made: list[set[str]] = []
     for part in parts:
         uses, writes = uses_of(part.cursor)
@@ -60,31 +60,41 @@ def insertions(
         elif after:
             found.append(Insertion(part.begin, -3, f"{region}.wait({{{listed}}}); "))
         if part.cursor.kind.name == "DECL_STMT":
-            words = "".join(_limits(part.cursor, depths))
+            words = "".join(_limits(source, part.cursor, depths))
             found.append(Insertion(part.end, 0, words))
     return found
 
 
-def _limits(statement: Any, depths: Iterable[Pragma]) -> Iterable[str]:
-    """Yields calls that limit the streams that a statement declares."""
+def _limits(
+    source: Preprocessed, statement: Any, depths: Sequence[tuple[int, Pragma]]
+) -> Iterable[str]:
+    """Yields calls that limit the streams that a statement declares.
+
+    ``depths`` are pragmas with their lines.
+    """
     for declared in statement.get_children():
         name = declared.spelling
         if declared.kind.name != "VAR_DECL" or not _is_stream(declared.type):
             continue
-        yield f' isthmus_limit({name}, "{name}", {_depth(depths, name)}); '
+        line = source.line(declared.location.offset)
+        yield _limit(name, *_depth(depths, name, line))
         for one in depths:
-            element = one.options.get("variable", "")
+            element = one[1].options.get("variable", "")
             if element.startswith(f"{name}["):
-                yield f' isthmus_limit({element}, "{element}", {_depth([one], element)}); '
+                yield _limit(element, *_depth([one], element, line))
 
 
-def _depth(depths: Iterable[Pragma], name: str) -> int:
-    """Returns the depth of a stream by its pragma; 0 without a pragma."""
-    for one in depths:
+def _limit(stream: str, depth: int, line: int) -> str:
+    return f' isthmus_limit({stream}, "{stream}", {depth}, {line}); '
+
+
+def _depth(depths: Iterable[tuple[int, Pragma]], name: str, line: int) -> tuple[int, int]:
+    """Returns depth and line of a stream's pragma; 0 and the declaration's line without one."""
+    for place, one in depths:
         if one.options.get("variable") == name:
             number = one.number("depth")
-            return UNLIMITED if number is None else number
-    return 0
+            return UNLIMITED if number is None else number, place
+    return 0, line
 
 
 def _is_stream(of: Any) -> bool:

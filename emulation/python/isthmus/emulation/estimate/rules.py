@@ -14,7 +14,7 @@ from typing import Final, NamedTuple
 
 import msgspec
 
-from isthmus.emulation.estimate import operators
+from isthmus.emulation.estimate import distances, operators
 from isthmus.emulation.estimate.schedule import Access, Result, Scheduler, whole
 from isthmus.emulation.estimate.structure import (
     Array,
@@ -92,6 +92,7 @@ class _Rules:
         self._called: list[str] = []
         self._is_automatic = True
         """Whether loops without a pragma are pipelined in the function that is read."""
+        self._distances = distances.Distances(code)
 
     def all(self) -> Estimate:
         top = self._code.functions[self._code.top]
@@ -435,12 +436,8 @@ class _Rules:
     def _through_memory(self, result: Result, variables: tuple[str, ...]) -> list[tuple[Span, str]]:
         """Dependences of an iteration on words that iterations before it have written."""
         found = []
-        free = self._independent()
         for write in (a for a in result.accesses if a.writes):
-            if (
-                write.array.split("@")[0] in free
-                or self._scheduler.storage(write.array).kind == "stream"
-            ):
+            if self._scheduler.storage(write.array).kind == "stream":
                 continue
             for read in result.accesses:
                 if read.writes or read.array != write.array:
@@ -448,7 +445,14 @@ class _Rules:
                 path = write.value.paths.get(f"{write.array}[]")
                 if path is None:
                     continue
-                distance = _distance(read, write, variables[-1:] or ("",))
+                known = self._distances.of(read, write, variables)
+                if known == distances.NEVER:
+                    continue
+                distance = (
+                    _Distance(known, True, False)
+                    if known
+                    else _distance(read, write, variables[-1:] or ("",))
+                )
                 if distance is None:
                     continue
                 ram = self._scheduler.storage(write.array).kind != "registers"
@@ -470,15 +474,6 @@ class _Rules:
             if pragma.name == "allocation" and limit and uses > limit:
                 found.append((-(-uses // limit), f"ALLOCATION of {name}"))
         return found
-
-    def _independent(self) -> set[str]:
-        """Arrays of which a pragma says that no iteration needs another's words."""
-        free = set()
-        for function in self._code.functions.values():
-            for pragma in _pragmas(function.body, function.pragmas):
-                if pragma.name == "dependence" and "false" in pragma.options:
-                    free.add(pragma.options.get("variable", ""))
-        return free
 
     # What the code holds
 

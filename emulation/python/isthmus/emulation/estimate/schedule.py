@@ -6,6 +6,7 @@ import math
 from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
+from typing import NamedTuple
 
 from isthmus.emulation.estimate import operators
 from isthmus.emulation.estimate.structure import (
@@ -37,6 +38,7 @@ REGISTERS_NS = 0.52
 """Selects one of a few registers: ``sparsemux`` in the reports of Marui-9/swiglu (0.72 of many)."""
 _ROUNDING = 1e-9
 """Cycles by which sums of delays within a cycle may be off (shares are multiples of 1e-3)."""
+_WIRED = {"multiply", "divide", "remainder"}
 _LONGEST_UNROLLED = 4096
 """Most copies of a loop's body that are scheduled; HLS warns beyond it."""
 
@@ -57,6 +59,14 @@ class Path:
         return alone and self.slowest in operators.REDUCTIONS
 
 
+class Modulo(NamedTuple):
+    """A remainder by a constant."""
+
+    linear: Mapping[str, int]
+    """What is divided, as ``Value.linear``."""
+    by: int
+
+
 @dataclass(frozen=True)
 class Value:
     """A result."""
@@ -71,6 +81,8 @@ class Value:
     """Coefficients of variables, with the constant under an empty name; None: not linear."""
     is_data: bool = False
     """Whether it was read from memory: as an index it is unknown."""
+    modulo: Modulo | None = None
+    """What it is as a remainder; None: no remainder by a constant."""
 
 
 @dataclass(frozen=True)
@@ -357,14 +369,16 @@ class _Scope:
         joined = _joined(operands)
         if operation.kind == "free":
             linear = operands[0].linear if len(operands) == 1 else None
-            return Value(joined.ready, joined.paths, joined.of, linear, joined.is_data)
+            modulo = operands[0].modulo if len(operands) == 1 else None
+            return Value(joined.ready, joined.paths, joined.of, linear, joined.is_data, modulo)
         linear = _linear(operation, operands)
         varies = joined.ready > 0 or joined.is_data or not joined.of
         is_known = linear is not None and not set(linear) - {""}
         is_address = linear is not None and not varies  # HLS makes it a counter of its own
         is_free = is_known or is_address or _is_wiring(operation, operands)
+        modulo = _modulo(operation, operands)
         if operation.number == "integer" and is_free:
-            return Value(joined.ready, joined.paths, joined.of, linear, joined.is_data)
+            return Value(joined.ready, joined.paths, joined.of, linear, joined.is_data, modulo)
         self.result.uses[operators.instance(operation.kind, operation.number)] += self._copies
         takes = operators.text(operation.kind, operation.number)
         paths = {}
@@ -375,7 +389,7 @@ class _Scope:
                 slowest = (path.slowest, path.stages)
             paths[name] = Path(after, *slowest)
         ready = self.scheduler.after(joined.ready, operation)
-        return Value(ready, paths, joined.of, linear, joined.is_data)
+        return Value(ready, paths, joined.of, linear, joined.is_data, modulo)
 
     def _called(self, call: Call) -> Value:
         arguments = [self.value(a) for a in call.arguments if not isinstance(a, Array)]
@@ -468,6 +482,16 @@ def _linear(operation: Operation, operands: list[Value]) -> dict[str, int] | Non
     return None
 
 
+def _modulo(operation: Operation, operands: list[Value]) -> Modulo | None:
+    """Returns a remainder by a constant as such."""
+    if operation.kind != "remainder" or len(operands) != 2:
+        return None
+    of, by = (operand.linear for operand in operands)
+    if of is None or by is None or set(by) - {""} or by.get("", 0) <= 0:
+        return None
+    return Modulo(of, by[""])
+
+
 def _is_wiring(operation: Operation, operands: list[Value]) -> bool:
     """Whether HLS makes wires of it: a constant shift, a power of 2 as factor or divisor."""
     last = operands[-1].linear
@@ -475,7 +499,7 @@ def _is_wiring(operation: Operation, operands: list[Value]) -> bool:
         return False
     by = last.get("", 0)
     is_power = by > 0 and by & (by - 1) == 0
-    return operation.kind == "shift" or (operation.kind in {"multiply", "divide"} and is_power)
+    return operation.kind == "shift" or (operation.kind in _WIRED and is_power)
 
 
 def _alternatives(branches: list[list[Access]]) -> list[Access]:

@@ -33,8 +33,8 @@ class Operation(msgspec.Struct, frozen=True):
     """Arithmetic on one or more values."""
 
     kind: str
-    """``add``, ``multiply``, ``divide``, ``compare``, ``logic``, ``shift``, ``sqrt``, ``exp``,
-    ``convert``, ``free``."""
+    """``add``, ``multiply``, ``divide``, ``remainder``, ``compare``, ``logic``, ``shift``,
+    ``sqrt``, ``exp``, ``convert``, ``free``."""
     number: Number = "integer"
     bits: int = 32
     operands: tuple[Expression, ...] = ()
@@ -120,6 +120,8 @@ class Loop(msgspec.Struct, frozen=True):
     """Iterations, where the code says a constant."""
     test: Expression = Constant()
     pragmas: tuple[Pragma, ...] = ()
+    step: int = 1
+    """What an iteration adds to the variable; 0: not a constant."""
 
     def pragma(self, name: str) -> Pragma | None:
         """The loop's first pragma of this name; None if it has none."""

@@ -131,6 +131,9 @@ struct isthmus_kernel_run {
   double spared_cycles;
 };
 
+/* What a plug-in may return: an argument that was never set led out of memory; `error` names it. */
+#define ISTHMUS_UNSET_ARGUMENT 2
+
 /* The plug-in defines this: does all of the kernel's work, returns 0. */
 int isthmus_kernel(struct isthmus_kernel_run* run);
 

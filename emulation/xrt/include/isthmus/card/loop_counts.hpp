@@ -81,17 +81,19 @@ template <class Stream, class = void>
 inline constexpr bool isthmus_can_limit = false;
 template <class Stream>
 inline constexpr bool isthmus_can_limit<
-    Stream, std::void_t<decltype(std::declval<Stream&>().isthmus_limit(0, std::string()))>> = true;
+    Stream, std::void_t<decltype(std::declval<Stream&>().isthmus_limit(0, std::string(), 0U))>> =
+    true;
 
 /// Limits a stream of a DATAFLOW region, or each stream of an array, to `depth`; 0: the depth of
-/// its type. AMD's streams are not limited.
+/// its type. `line` has the pragma with the depth, else the declaration. AMD's streams are not
+/// limited.
 template <class Stream>
-void isthmus_limit(Stream& stream, const std::string& name, std::size_t depth) {
+void isthmus_limit(Stream& stream, const std::string& name, std::size_t depth, unsigned line) {
   if constexpr (std::is_array_v<Stream>) {
     for (std::size_t n = 0; n < std::extent_v<Stream>; ++n) {
-      isthmus_limit(stream[n], name + '[' + std::to_string(n) + ']', depth);
+      isthmus_limit(stream[n], name + '[' + std::to_string(n) + ']', depth, line);
     }
   } else if constexpr (isthmus_can_limit<Stream>) {
-    stream.isthmus_limit(depth, name);
+    stream.isthmus_limit(depth, name, line);
   }
 }

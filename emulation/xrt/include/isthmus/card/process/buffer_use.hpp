@@ -1,10 +1,12 @@
 // Accesses of the program and of kernels to a buffer in the card's memory.
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <utility>
 
 #include "isthmus/card/pieces.hpp"
 
@@ -28,10 +30,23 @@ struct BufferUse {
   /// Argument through which a kernel wrote to it last, and the number of that run.
   std::optional<NamedArgument> writer{};
   std::uint64_t run = 0;
+  std::uint64_t start = 0;  ///< number of the program's start of that run; 0: nobody watches it
+  /// First address that this run wrote to, and the one behind the last.
+  std::uint64_t latest_begin = 0;
+  std::uint64_t latest_end = 0;
 
   void send(std::uint64_t address, std::uint64_t size) {
     written.add(address, address + size);
     sent = true;
+  }
+  void note_writer(NamedArgument by, std::uint64_t of_run, std::uint64_t of_start,
+                   std::uint64_t address, std::uint64_t size) {
+    const bool is_same = writer.has_value() && run == of_run;
+    latest_begin = is_same ? std::min(latest_begin, address) : address;
+    latest_end = is_same ? std::max(latest_end, address + size) : address + size;
+    writer = std::move(by);
+    run = of_run;
+    start = of_start;
   }
   void take() { taken = taken || writer.has_value(); }
   void read_by(std::uint64_t reader) {

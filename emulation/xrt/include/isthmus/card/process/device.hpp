@@ -13,6 +13,7 @@
 #include "isthmus/card/process/call_record.hpp"
 #include "isthmus/card/process/dataflow.hpp"
 #include "isthmus/card/process/description.hpp"
+#include "isthmus/card/process/host_starts.hpp"
 #include "isthmus/card/process/kernels.hpp"
 #include "isthmus/card/process/long_run.hpp"
 #include "isthmus/card/process/memory.hpp"
@@ -65,6 +66,10 @@ class Device {
   /// Notes that the program sent bytes, or took a buffer's bytes, without a transfer.
   void note_sent(std::uint64_t address, std::uint64_t bytes);
   void note_taken(std::uint64_t address);
+  /// `misses` says of a start's number whether the program has not seen the end of that run.
+  void ask_for_waits(HostStarts::Misses misses) { starts_.ask(misses); }
+  /// Notes the number of the next start of the unit at an address; 0: nobody watches it.
+  void note_start(std::uint64_t address, std::uint64_t number);
   /// Warns of outputs that the program never synced back; to be called when it leaves the card.
   void tell_lost_outputs();
 
@@ -80,9 +85,10 @@ class Device {
     /// Whether XRT starts it as a kernel: its accesses to the control register are part of the
     /// launch. Else the program itself works with the registers.
     bool by_xrt = false;
-    bool flows = false;    ///< has streams to other units
-    bool waits = false;    ///< runs; its end depends on streams
-    bool is_long = false;  ///< its function has computed for long, and the user was warned
+    bool flows = false;       ///< has streams to other units
+    bool waits = false;       ///< runs; its end depends on streams
+    bool is_long = false;     ///< its function has computed for long, and the user was warned
+    std::uint64_t start = 0;  ///< number of the program's last start; 0: nobody watches it
   };
 
   void check_memories() const;
@@ -93,6 +99,7 @@ class Device {
   void record_kernel(const Unit& unit, std::uint64_t begin, Time duration,
                      const KernelOutcome& outcome);
   void tell_if_lost(const BufferUse& use);
+  void tell_if_missed(const BufferUse& use, std::uint64_t address, std::uint64_t bytes);
   Cost cost_of(Direction direction, std::uint64_t address, std::uint64_t bytes);
 
   Unit* unit_at(std::uint64_t address);
@@ -124,6 +131,7 @@ class Device {
   RunWatch* watch_;
   bool as_hardware_;
   HostLooks* looks_;
+  HostStarts starts_;
   using Duration = std::chrono::nanoseconds;
   /// Real time since the program last acted, in which all running units wait for streams and the
   /// program waits for these units.

@@ -12,6 +12,7 @@ namespace isthmus::card::process {
 
 enum class HostFaultKind : std::uint8_t {
   reads_unwritten,    ///< a kernel reads bytes that neither the program nor a kernel wrote
+  never_waited,       ///< the program takes a kernel's output and does not know of the run's end
   never_taken,        ///< a kernel wrote a buffer that was never read
   writes_constant,    ///< a kernel writes to an argument that is declared const
   started_while_busy  ///< a program starts a kernel by its register while the kernel runs

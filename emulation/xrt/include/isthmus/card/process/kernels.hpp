@@ -53,8 +53,9 @@ class Warnings {
 /// on a board, and the user is warned of them.
 class Reach {
  public:
+  /// `start`: number of the program's start of the run; 0: nobody watches it.
   Reach(const Description& description, CardMemory& card, ProgramMemory& host, Warnings& warnings,
-        const ComputeUnit& unit, std::span<const std::byte> registers);
+        const ComputeUnit& unit, std::span<const std::byte> registers, std::uint64_t start = 0);
 
   void read(std::uint64_t address, std::span<std::byte> to);
   void write(std::uint64_t address, std::span<const std::byte> from);
@@ -118,7 +119,8 @@ class Reach {
   const ComputeUnit* unit_;
   std::vector<Buffer> buffers_;  ///< by address
   std::vector<Traffic> traffic_;
-  std::uint64_t run_;  ///< its number
+  std::uint64_t run_;    ///< its number
+  std::uint64_t start_;  ///< number of the program's start of that run; 0: nobody watches it
 };
 
 /// A word of a stream: data, equally wide on both sides, and sideband signals, TLAST first. As many
