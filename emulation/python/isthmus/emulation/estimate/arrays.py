@@ -12,6 +12,10 @@ from isthmus.emulation.estimate.structure import Pragma, Storage
 
 SMALL_ARRAY = 4
 """Elements up to which HLS makes an array registers (UG1399, complete_threshold)."""
+KERNEL_FLOW_LATENCY = 64
+"""Cycles that HLS assumes from a request to its word: the default of m_axi_latency in the Vitis flow
+(UG1399, config_interface; 0 in the IP flow). Schedules of ihsanalhafiz/Alveo_FPGA_Design_Workshop
+have 71 states of a request, those of WYI1223/ECE8893MyLab, in the IP flow, 8."""
 SMALL_TABLE = 256
 """Elements up to which a constant array is taken for logic, not for a RAM with ports."""
 
@@ -32,6 +36,7 @@ class Arrays:
         self._constants = dict(constants)
         self._storage: dict[str, Storage] = {}
         self._sizes: dict[str, tuple[int, ...]] = {}
+        self._latency = KERNEL_FLOW_LATENCY if kernel_flow else 0
 
     @staticmethod
     def _name(cursor: Any) -> str:
@@ -56,7 +61,8 @@ class Arrays:
             if is_top:
                 place = "memory" if self._kernel_flow else "ram"
                 bits = 8 * max(0, _element(cursor.type.get_canonical()).get_size())
-                self._storage[name] = Storage(place, port=name, bits=bits)  # type: ignore[arg-type]
+                latency = self._latency if place == "memory" else 0
+                self._storage[name] = Storage(place, port=name, bits=bits, latency=latency)  # type: ignore[arg-type]
         elif is_array and name not in self._storage:
             size = elements(cursor.type.get_canonical())
             limit = SMALL_TABLE if is_constant(cursor.type) else SMALL_ARRAY
@@ -76,7 +82,11 @@ class Arrays:
             if one.name == "interface" and port is not None and port in self._storage:
                 if "m_axi" in words:
                     bundle, bits = one.options.get("bundle", port), self._storage[port].bits
-                    self._storage[port] = Storage("memory", port=bundle, bits=bits)
+                    said = one.number("latency")
+                    latency = self._latency if said is None else said
+                    self._storage[port] = Storage(
+                        "memory", port=bundle, bits=bits, latency=latency
+                    )
                 elif words & {"bram", "ap_memory"}:
                     self._storage[port] = Storage("ram", port=port)
                 elif words & {"axis", "ap_fifo"}:

@@ -27,6 +27,7 @@ from isthmus.emulation.estimate.structure import (
     Evaluate,
     Expression,
     Function,
+    Leave,
     Loop,
     Operation,
     Process,
@@ -177,14 +178,18 @@ class _Reader(Expressions):
             children = list(cursor.get_children())
             if kind in {"CASE_STMT", "SWITCH_STMT"}:
                 children = children[1:]
-            return list(self._statements(children))
+            inside = self._statements(children)
+            # What leaves a ``switch`` leaves no loop.
+            return [s for s in inside if kind != "SWITCH_STMT" or not isinstance(s, Leave)]
         if kind == "IF_STMT":
             return self._choice(cursor)
         if kind == "DECL_STMT":
             return [one for c in cursor.get_children() for one in self._declaration(c)]
         if kind == "RETURN_STMT":
             values = list(cursor.get_children())
-            return [Return(self._expression(values[0]))] if values else []
+            return [Return(self._expression(values[0]))] if values else [Leave()]
+        if kind == "BREAK_STMT":
+            return [Leave()]
         if not cursor.kind.is_expression():
             return list(self._statements(cursor.get_children()))
         return self._effect(cursor)

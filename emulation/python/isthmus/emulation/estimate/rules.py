@@ -15,7 +15,14 @@ from typing import Final, NamedTuple
 import msgspec
 
 from isthmus.emulation.estimate import operators
-from isthmus.emulation.estimate.schedule import Access, Result, Scheduler, whole
+from isthmus.emulation.estimate.schedule import (
+    READ_CYCLES,
+    WRITE_CYCLES,
+    Access,
+    Result,
+    Scheduler,
+    whole,
+)
 from isthmus.emulation.estimate.structure import (
     Array,
     Assign,
@@ -23,12 +30,14 @@ from isthmus.emulation.estimate.structure import (
     Choice,
     Clear,
     Code,
+    Constant,
     Cost,
     Element,
     Estimate,
     Evaluate,
     Expression,
     Function,
+    Leave,
     Loop,
     Operation,
     Pragma,
@@ -65,9 +74,12 @@ the reports of Marui-9/swiglu and ishanurg's FFT most are within it."""
 _NONE: Final = Span(0, 0)
 
 
-def estimate(code: Code, clock_mhz: float) -> Estimate:
-    """The costs of all loops of a kernel; number 0 is the kernel's function, once for each call."""
-    return _Rules(code, clock_mhz).all()
+def estimate(code: Code, clock_mhz: float, *, has_card: bool = True) -> Estimate:
+    """The costs of all loops of a kernel; number 0 is the kernel's function, once for each call.
+
+    Without a card, which adds the time of bursts, they have the latency that HLS assumes.
+    """
+    return _Rules(code, clock_mhz, has_card).all()
 
 
 class _Pipeline(NamedTuple):
@@ -84,8 +96,9 @@ class _Pipeline(NamedTuple):
 
 
 class _Rules:
-    def __init__(self, code: Code, clock_mhz: float) -> None:
+    def __init__(self, code: Code, clock_mhz: float, has_card: bool) -> None:
         self._code = code
+        self._has_card = has_card
         self._scheduler = Scheduler(code, clock_mhz)
         self._costs: dict[int, Cost] = {}
         self._processes: dict[int, Process] = {}
@@ -161,9 +174,20 @@ class _Rules:
         return cycles.both(Span(ports.least - 1, ports.most - 1)) + self._requests(result)
 
     def _requests(self, result: Result) -> Span:
-        """Cycles of requests to memory, without the memory's own latency."""
-        memory = any(self._scheduler.storage(a.array).kind == "memory" for a in result.accesses)
-        return Span(0, REQUEST_CYCLES if memory else 0)
+        """Cycles of requests of bursts; on a card without the memory's own latency."""
+        read, written, late = 0, 0, 0
+        for one in result.accesses:
+            storage = self._scheduler.storage(one.array)
+            if storage.kind == "memory" and not one.is_single:
+                latency = 0 if self._has_card else storage.latency
+                if one.writes:
+                    written = max(written, WRITE_CYCLES + latency)
+                    late = max(late, latency)  # since 2023 a response has the latency too
+                else:
+                    read = max(read, READ_CYCLES + latency)
+        if self._has_card:
+            return Span(0, min(read + written, REQUEST_CYCLES))
+        return Span(read + written - late, read + written)
 
     def _with_loops(self, statement: Statement, names: Mapping[str, str]) -> Span:
         if isinstance(statement, Loop):
@@ -232,9 +256,16 @@ class _Rules:
             return
         nest = self._nest(loop)
         if nest is not None and "off" not in _words(nest[-1], "loop_flatten"):
-            self._flattened(nest, names)
-            return
+            beside = tuple(s for one in nest[:-1] for s in one.body if not isinstance(s, Loop))
+            moved = self._scheduler.run(beside, (), names)
+            if not self._conflict(moved, nest[-1], names):
+                self._flattened(nest, names, moved)
+                return
         iteration = self._sequence(loop.body, names)
+        if len(loop.body) == 1 and isinstance(loop.body[0], Loop) and loop.body[0].trips:
+            # A perfect nest, if not down to the pipelined loop: HLS makes one loop of both.
+            self._note(loop.number, loop.line, Span(0, 1), Span(0, ENTRY_CYCLES), "")
+            return
         factor = _factor(loop)
         least, most = max(1.0, iteration.least), max(1.0, iteration.most) + 1
         copies = Span(least / factor, most)
@@ -269,15 +300,34 @@ class _Rules:
             nest.append(inner[0])
         return tuple(nest)
 
-    def _flattened(self, nest: tuple[Loop, ...], names: Mapping[str, str]) -> None:
-        """Loops as one. HLS moves simple code beside the inner loop into it.
+    def _conflict(self, beside: Result, inner: Loop, names: Mapping[str, str]) -> bool:
+        """Whether code beside a loop and the loop reach the same array, and write to it.
+
+        HLS does not move such code into the loop: ``c[i][j] = 0`` before a loop that adds to
+        ``c[i][j]`` leaves the nest imperfect (UG1399). Reports of larm60/ECE8893 and
+        ndstung/Design-Synthesize-and-Test-Array-Multiplier show it; where the arrays differ, nests
+        of WYI1223/ECE8893MyLab are one loop.
+        """
+        if not beside.accesses:
+            return False
+        variables = (inner.variable,) if inner.variable else ()
+        inside = self._scheduler.run(inner.body, variables, names).accesses
+        return any(
+            one.array == other.array and (one.writes or other.writes)
+            for one in beside.accesses
+            for other in inside
+            if self._scheduler.storage(one.array).kind != "stream"
+        )
+
+    def _flattened(
+        self, nest: tuple[Loop, ...], names: Mapping[str, str], moved: Result
+    ) -> None:  # fmt: skip
+        """Loops as one. HLS moves simple code beside the inner loop into it: ``moved``.
 
         That it does so is not certain where the code reaches memory or takes more than a cycle, or
         the inner loop's length varies.
         """
         inner = nest[-1]
-        beside = tuple(s for loop in nest[:-1] for s in loop.body if not isinstance(s, Loop))
-        moved = self._scheduler.run(beside, (), names)
         simple = moved.end <= 1 and all(
             self._scheduler.storage(a.array).kind != "memory" for a in moved.accesses
         )
@@ -309,8 +359,10 @@ class _Rules:
         if factor > 1:
             copy = Loop(loop.number, loop.line, loop.body, loop.variable, factor)
             body = (copy,)
+        is_left = loop.variable is None and loop.test != Constant()
+        test = Choice(loop.test, ((Leave(),),)) if is_left else Evaluate(loop.test)
         found = self._pipeline(
-            (Evaluate(loop.test), *body), tuple(variables), names, _wanted(loop.pragma("pipeline"))
+            (test, *body), tuple(variables), names, _wanted(loop.pragma("pipeline"))
         )
         rewinds = any("rewind" in _words(one, "pipeline") for one in nest)
         entry = _NONE if rewinds else _spread(found)
@@ -342,6 +394,7 @@ class _Rules:
             needs = max(1, whole(path.cycles))
             reasons.append((Span(needs, needs), path.slowest))
         sums = [n for n, path in enumerate(result.carried.values(), 1) if path.adds_up]
+        reasons.append(_until_left(result))
         reasons.append(self._ports(result, fast))
         reasons += self._through_memory(result, variables)
         reasons += [(Span(turns, turns), why) for turns, why in self._turns(result)]
@@ -552,6 +605,16 @@ def _distance(read: Access, write: Access, variables: tuple[str, ...]) -> _Dista
             return None
         iterations = apart // step
     return _Distance(iterations or 1, True, same)
+
+
+def _until_left(result: Result) -> tuple[Span, str]:
+    """Cycles until an iteration knows whether another one follows.
+
+    HLS does not begin a request of memory on suspicion. Reads of RAM may begin before.
+    """
+    needs = max(1, whole(result.leaves))
+    is_sure = any(access.is_single for access in result.accesses)
+    return Span(needs if is_sure else 1, needs), "what ends the loop"
 
 
 def _place(linear: Mapping[str, int]) -> tuple[tuple[str, int], ...]:
