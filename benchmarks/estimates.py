@@ -47,6 +47,15 @@ class Published(NamedTuple):
     """Macros that the report was made with."""
 
 
+SERIES_7 = {
+    "ArdaAsci/hls_project", "Eldorado7621/contrast-adjustment-high-level-synthesis",
+    "Hrushi199/MLP-on-FPGA", "Nocbox/sobel-Zynq7000", "RISABH-UG26/image_pros",
+    "S1ddharthhh/Pynq-Z2-Matrix-Acceleration", "agustinsilva447/hls_div",
+    "aishwarya-2720/SPMV-using-VITIS-HLS", "deck11/weighted_round_robin_arbiter",
+    "ishanurg/HardwareAccelerated-Split-Radix-FFT-Algorithm", "larm60/ECE8893",
+    "terenceza/AccelAutoencoderOnFPGA",
+}  # fmt: skip
+"""Repositories whose reports are of a device of the 7 series."""
 ECE = "WYI1223/ECE8893MyLab"
 TUTORIAL = "Hardware_Acceleration/Design_Tutorials/01-convolution-tutorial"
 MATRIX = "static data_t A[N_ROWS][N_COLS], C[N_ROWS][N_COLS]; top_kernel(A, C);"
@@ -277,7 +286,8 @@ def estimated(kernel: Published, checkouts: Path, folder: Path) -> tuple[int, in
     _run("g++", *flags, "-E", called, "-o", preprocessed)
     macros = _run("g++", *flags, "-E", "-dM", called)
     found = estimate.counted(preprocessed, kernel.top, macros, XRT, kernel.mhz,
-                             kernel_flow=kernel.kernel_flow, has_card=False)  # fmt: skip
+                             kernel_flow=kernel.kernel_flow, has_card=False,
+                             part="xc7" if kernel.repository in SERIES_7 else "")  # fmt: skip
     if found.text is None:
         raise NotEstimatedError(found.why)
     # A testbench beside the kernel may have its own main().

@@ -14,7 +14,13 @@ from isthmus.emulation.estimate.arrays import SMALL_ARRAY, SMALL_TABLE
 from isthmus.emulation.estimate.cursors import dimensions, inner
 from isthmus.emulation.estimate.expressions import OVERLOADED, Expressions
 from isthmus.emulation.estimate.preprocessed import Preprocessed
-from isthmus.emulation.estimate.regions import Insertion, Part, insertions, uses_of
+from isthmus.emulation.estimate.regions import (
+    Insertion,
+    Part,
+    initial_of,
+    insertions,
+    uses_of,
+)
 from isthmus.emulation.estimate.structure import (
     Array,
     Assign,
@@ -42,6 +48,8 @@ _FIRST_ASSIGNING = 23
 """From there on operators of CXBinaryOperatorKind assign, up to the comma's."""
 _COMMA = 33
 _ASSIGN = 22
+_PARTS = {"range", "operator()"}
+"""Calls that give a part of a number's bits: a write keeps the other bits."""
 _STEPS = {1: 1, 2: -1, 3: 1, 4: -1}
 """What the increments of CXUnaryOperatorKind add."""
 
@@ -243,6 +251,8 @@ class _Reader(Expressions):
 
     def _assignment(self, target: Any, value: Expression) -> list[Statement]:
         place = self._place(target)
+        if isinstance(place, Element) and inner(target).spelling in _PARTS:
+            value = Operation("free", operands=(value, place))
         return [Assign(place, value)] if place is not None else [Evaluate(value)]
 
     def _place(self, cursor: Any) -> Variable | Element | None:
@@ -402,9 +412,12 @@ class _Reader(Expressions):
                 self._source.end_of_statement(end)
             )  # fmt: skip
             number = None
-            if cursor.kind.name != "DECL_STMT":
+            initial = initial_of(self._source, cursor)
+            if cursor.kind.name != "DECL_STMT" or initial is not None:
                 inside = list(self._again(cursor))
-                if any(isinstance(one, Loop) or _has_call(one) for one in inside):
+                if initial is not None and not any(map(_has_call, inside)):
+                    found += inside
+                elif any(isinstance(one, Loop) or _has_call(one) for one in inside):
                     number = self._number("process", begin)
                     line = self._source.line(begin)
                     uses, writes = uses_of(cursor)

@@ -14,7 +14,7 @@ from typing import Final, NamedTuple
 
 import msgspec
 
-from isthmus.emulation.estimate import operators
+from isthmus.emulation.estimate import operators, tables
 from isthmus.emulation.estimate.schedule import (
     READ_CYCLES,
     WRITE_CYCLES,
@@ -74,12 +74,14 @@ the reports of Marui-9/swiglu and ishanurg's FFT most are within it."""
 _NONE: Final = Span(0, 0)
 
 
-def estimate(code: Code, clock_mhz: float, *, has_card: bool = True) -> Estimate:
+def estimate(
+    code: Code, clock_mhz: float, *, has_card: bool = True, part: str = ""
+) -> Estimate:  # fmt: skip
     """The costs of all loops of a kernel; number 0 is the kernel's function, once for each call.
 
     Without a card, which adds the time of bursts, they have the latency that HLS assumes.
     """
-    return _Rules(code, clock_mhz, has_card).all()
+    return _Rules(code, clock_mhz, has_card, part).all()
 
 
 class _Pipeline(NamedTuple):
@@ -96,10 +98,11 @@ class _Pipeline(NamedTuple):
 
 
 class _Rules:
-    def __init__(self, code: Code, clock_mhz: float, has_card: bool) -> None:
+    def __init__(self, code: Code, clock_mhz: float, has_card: bool, part: str) -> None:
         self._code = code
         self._has_card = has_card
-        self._scheduler = Scheduler(code, clock_mhz)
+        self._tables = tables.loops_of(code)
+        self._scheduler = Scheduler(code, clock_mhz, part)
         self._costs: dict[int, Cost] = {}
         self._processes: dict[int, Process] = {}
         self._called: list[str] = []
@@ -191,7 +194,8 @@ class _Rules:
 
     def _with_loops(self, statement: Statement, names: Mapping[str, str]) -> Span:
         if isinstance(statement, Loop):
-            self._loop(statement, names)
+            if statement.number not in self._tables:
+                self._loop(statement, names)
             return _NONE
         if isinstance(statement, Clear):
             is_ram = self._scheduler.storage(statement.array).kind == "ram"
@@ -359,13 +363,18 @@ class _Rules:
         if factor > 1:
             copy = Loop(loop.number, loop.line, loop.body, loop.variable, factor)
             body = (copy,)
+        left: list[tuple[Statement, ...]] = []
+        body = _without_leaving(body, left)
         is_left = loop.variable is None and loop.test != Constant()
         test = Choice(loop.test, ((Leave(),),)) if is_left else Evaluate(loop.test)
         found = self._pipeline(
             (test, *body), tuple(variables), names, _wanted(loop.pragma("pipeline"))
         )
+        behind = _NONE  # HLS runs a branch that leaves the loop behind the pipeline
+        for branch in left:
+            behind += Span(0, self._sequence(branch, names).most)
         rewinds = any("rewind" in _words(one, "pipeline") for one in nest)
-        entry = _NONE if rewinds else _spread(found)
+        entry = behind if rewinds else _spread(found) + behind
         each = Span(found.interval.least / factor, found.interval.most / factor)
         self._note(
             loop.number,
@@ -506,6 +515,9 @@ class _Rules:
                     continue
                 ram = self._scheduler.storage(write.array).kind != "registers"
                 around = path.cycles + (0 if distance.is_same or not ram else 1)
+                if self._scheduler.storage(write.array).kind == "memory":
+                    latency = self._scheduler.storage(write.array).latency
+                    around = path.cycles + READ_CYCLES + WRITE_CYCLES - 1 + 2 * latency
                 needs = max(1, whole(around / distance.iterations))
                 why = f"dependence through {write.array.split('@')[0]}" + (
                     f", {path.slowest}" if path.slowest else ""
@@ -615,6 +627,26 @@ def _until_left(result: Result) -> tuple[Span, str]:
     needs = max(1, whole(result.leaves))
     is_sure = any(access.is_single for access in result.accesses)
     return Span(needs if is_sure else 1, needs), "what ends the loop"
+
+
+def _without_leaving(
+    body: tuple[Statement, ...], left: list[tuple[Statement, ...]]
+) -> tuple[Statement, ...]:  # fmt: skip
+    """A loop's body without the branches that end it, which go to ``left``."""
+    found: list[Statement] = []
+    for statement in body:
+        if not isinstance(statement, Choice):
+            found.append(statement)
+            continue
+        branches = []
+        for branch in statement.branches:
+            if branch and isinstance(branch[-1], Leave | Return):
+                left.append(branch[:-1])
+                branches.append(branch[-1:])
+            else:
+                branches.append(_without_leaving(branch, left))
+        found.append(Choice(statement.condition, tuple(branches)))
+    return tuple(found)
 
 
 def _place(linear: Mapping[str, int]) -> tuple[tuple[str, int], ...]:

@@ -116,9 +116,10 @@ def whole(cycles: float) -> int:
 class Scheduler:
     """Schedules blocks of a kernel at a clock."""
 
-    def __init__(self, code: Code, clock_mhz: float) -> None:
+    def __init__(self, code: Code, clock_mhz: float, part: str = "") -> None:
         self._code = code
         self._clock_mhz = clock_mhz
+        self._part = part
         self._usable_ns = 1000 / clock_mhz * (1 - operators.UNCERTAINTY)
         self._has_rams = True
 
@@ -157,7 +158,7 @@ class Scheduler:
     def after(self, begin: float, operation: Operation) -> float:
         """Returns the time at which the operation's result is ready."""
         stages, delay = operators.latency(
-            operation.kind, operation.number, operation.bits, self._clock_mhz
+            operation.kind, operation.number, operation.bits, self._clock_mhz, self._part
         )
         return whole(begin) + stages if stages else self.delayed(begin, delay)
 
@@ -210,6 +211,7 @@ class _Scope:
         returned = Value()
         for statement in body:
             if isinstance(statement, Return):
+                self._leave()
                 returned = _joined([returned, self.value(statement.value)])
             else:
                 self._statement(statement)
@@ -227,8 +229,11 @@ class _Scope:
         elif isinstance(statement, Process):
             self.block(statement.body)
         elif isinstance(statement, Leave):
-            known = [condition.ready for condition in self._conditions]
-            self.result.leaves = max([self.result.leaves, *known])
+            self._leave()
+
+    def _leave(self) -> None:
+        known = [] if self._calls else [condition.ready for condition in self._conditions]
+        self.result.leaves = max([self.result.leaves, *known])
 
     def _finish(self, value: Value) -> None:
         self.result.end = max(self.result.end, value.ready)
