@@ -71,7 +71,7 @@ class Arrays:
         if not is_argument and cursor.type.is_const_qualified():
             known = libclang.constant(self._clang, cursor)
             if known is not None:
-                self._constants.setdefault(cursor.spelling, known)
+                self._constants[cursor.spelling] = known
 
     def _place_arrays(self, arguments: Sequence[Any], pragmas: Sequence[Pragma]) -> None:
         """What INTERFACE and ARRAY_PARTITION say."""

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any, Literal, NamedTuple
 
 from isthmus.emulation import opencl_c
-from isthmus.emulation.estimate import libclang
+from isthmus.emulation.estimate import libclang, templates
 from isthmus.emulation.estimate.arrays import SMALL_ARRAY, SMALL_TABLE
 from isthmus.emulation.estimate.cursors import dimensions, inner
 from isthmus.emulation.estimate.expressions import OVERLOADED, Expressions
@@ -152,6 +152,8 @@ class _Reader(Expressions):
         self._functions[name] = Function(cursor.spelling, 0, (), ())  # it may call itself
         arguments = [c for c in cursor.get_children() if c.kind.name == "PARM_DECL"]
         block = self._body_of(cursor)
+        known = self._constants
+        self._constants = {**known, **templates.constants(self._clang, cursor)}
         for argument in arguments:
             self._declare(argument, is_argument=True, is_top=is_top)
         begin, end = block.extent.start.offset, block.extent.end.offset
@@ -171,6 +173,7 @@ class _Reader(Expressions):
         self._functions[name] = Function(
             cursor.spelling, line, parameters, body, pragmas, references
         )
+        self._constants = known
         return str(name)
 
     # Statements

@@ -403,7 +403,7 @@ class _Rules:
             needs = max(1, whole(path.cycles))
             reasons.append((Span(needs, needs), path.slowest))
         sums = [n for n, path in enumerate(result.carried.values(), 1) if path.adds_up]
-        reasons.append(_until_left(result))
+        reasons.append(self._until_left(result))
         reasons.append(self._ports(result, fast))
         reasons += self._through_memory(result, variables)
         reasons += [(Span(turns, turns), why) for turns, why in self._turns(result)]
@@ -525,6 +525,18 @@ class _Rules:
                 found.append((Span(needs if distance.is_sure else 1, needs), why))
         return found
 
+    def _until_left(self, result: Result) -> tuple[Span, str]:
+        """Cycles until an iteration knows whether another one follows.
+
+        HLS does not begin a request of memory on suspicion; a read of RAM may begin before. A word
+        of a stream is known in the cycle of its read.
+        """
+        reads = [one for one in result.accesses if not one.writes]
+        streams = all(self._scheduler.storage(one.array).kind == "stream" for one in reads)
+        needs = max(1, whole(result.leaves) - (1 if reads and streams else 0))
+        is_sure = any(access.is_single for access in result.accesses)
+        return Span(needs if is_sure else 1, needs), "what ends the loop"
+
     def _turns(self, result: Result) -> list[tuple[int, str]]:
         """Cycles in which the instances that ALLOCATION allows serve all their uses, and why."""
         of = self._code.functions[self._called[-1] if self._called else self._code.top]
@@ -617,16 +629,6 @@ def _distance(read: Access, write: Access, variables: tuple[str, ...]) -> _Dista
             return None
         iterations = apart // step
     return _Distance(iterations or 1, True, same)
-
-
-def _until_left(result: Result) -> tuple[Span, str]:
-    """Cycles until an iteration knows whether another one follows.
-
-    HLS does not begin a request of memory on suspicion. Reads of RAM may begin before.
-    """
-    needs = max(1, whole(result.leaves))
-    is_sure = any(access.is_single for access in result.accesses)
-    return Span(needs if is_sure else 1, needs), "what ends the loop"
 
 
 def _without_leaving(
