@@ -4,9 +4,10 @@ Sources. Stages of floating-point operators are the ``NUM_STAGE`` that HLS wrote
 public projects (``NAME_fadd_32ns_32ns_32_7_full_dsp_1`` has 7), which configure the operator of
 AMD's PG060. UltraScale+ near 300 MHz: 7 for an addition, 4 for a product (WYI1223/ECE8893MyLab,
 public RTL of 2mm, bicg and attention kernels), 8 and 7 in double. UltraScale+ at 100 MHz: 4, 3, 9
-(division) and 8 (square root) in LoreFiaschi/ArithmeticNonStandarNumbersLibrary. The 7 series at 100 MHz
-has 5, 4 and 16, and 6 of a conversion (agustinsilva447/hls_div, aishwarya-2720's SPMV). Division and
-square root in double: 31 and 30 at 100 MHz, 59 and 57 near 300 MHz (Stepaka/Xilinx_lab).
+(division) and 8 (square root) in LoreFiaschi/ArithmeticNonStandarNumbersLibrary. The 7 series at
+100 MHz has 5, 4 and 16, and 6 of a conversion (agustinsilva447/hls_div, aishwarya-2720's SPMV).
+Its other stages are assumed, and nobody has checked them. Division and square root in double:
+31 and 30 at 100 MHz, 59 and 57 near 300 MHz (Stepaka/Xilinx_lab).
 A product of 32-bit integers has 2 stages in the RTL lists of both clocks, a division has 4 stages
 more than bits (``sdiv_32ns_32ns_32_36``).
 Delays of integer logic are those that schedule reports of HLS show for UltraScale+ (speed -2).

@@ -15,6 +15,7 @@ from typing import Final, NamedTuple
 import msgspec
 
 from isthmus.emulation.estimate import operators, tables
+from isthmus.emulation.estimate.arrays import KERNEL_FLOW_LATENCY
 from isthmus.emulation.estimate.schedule import (
     READ_CYCLES,
     WRITE_CYCLES,
@@ -58,15 +59,9 @@ AUTO_PIPELINE_TRIPS: Final = 64
 blocks of 4 KiB follow each other (Xilinx/Vitis_Accel_Examples, host_memory_bandwidth)."""
 PORTS_OF_RAM: Final = 2
 """Reads and writes a cycle of a block RAM (UG1399, ARRAY_PARTITION)."""
-WIDEST_PORT_BITS: Final = 512
-"""Up to which HLS widens a port for several elements at once (UG1399, m_axi_max_widen_bitwidth)."""
 REQUEST_CYCLES: Final = 10
 """From a loop's beginning to the first word of a burst, without the memory's own latency, which
 the card's model adds; reports of HLS with latency=0 have 9 to 12."""
-WORDS_BEHIND_MEMORY: Final = 64
-"""Stages that a read of memory adds to a pipeline: HLS schedules it with this latency (UG1399,
-m_axi_latency of the Vitis flow). The words in them are on the way to a stream."""
-
 DEPTH_SHARE: Final = 0.3
 """Share by which the depth that HLS gives a chain of operators differs from ours. Of the loops in
 the reports of Marui-9/swiglu and ishanurg's FFT most are within it."""
@@ -416,7 +411,7 @@ class _Rules:
         text = f"II {_shown(interval)}" + (f": {why}" if most.most > 1 and why else "")
         depth = max(1, whole(result.end))
         requests = self._requests(result)
-        behind = REQUEST_CYCLES + WORDS_BEHIND_MEMORY if requests.most else 0
+        behind = REQUEST_CYCLES + KERNEL_FLOW_LATENCY if requests.most else 0
         for loop in result.unknown:  # HLS cannot unroll these, and then pipelines them instead
             self._loop(loop, names)
             cost = self._costs[loop.number]
@@ -433,7 +428,7 @@ class _Rules:
 
     def _ports(self, result: Result, fast: frozenset[str]) -> tuple[Span, str]:
         """Cycles that the accesses of an iteration take at the busiest port."""
-        counts: dict[tuple[str, str], tuple[int, int, int]] = {}
+        counts: dict[tuple[str, str], tuple[int, int, int, int]] = {}
         known: set[tuple[str, bool, int, tuple[tuple[tuple[str, int], ...], ...]]] = set()
         reached: Counter[tuple[object, ...]] = Counter()
         for access in result.accesses:
@@ -450,12 +445,12 @@ class _Rules:
                 continue  # the same element in each iteration: HLS reads it once
             way = ("write" if access.writes else "read") if storage.kind != "ram" else ""
             name = storage.port or access.array
-            all_of, distinct, bits = counts.get((name, way), (0, 0, 0))
+            all_of, distinct, bits, _ = counts.get((name, way), (0, 0, 0, 0))
             copies = self._distinct(access, fast, reached)
             bits += copies * storage.bits
-            counts[name, way] = (all_of + copies, distinct + 1, bits)
+            counts[name, way] = (all_of + copies, distinct + 1, bits, storage.widest)
         least, most, why = 1.0, 1.0, ""
-        for (name, way), (all_of, distinct, bits) in counts.items():
+        for (name, way), (all_of, distinct, bits, widest) in counts.items():
             storage = self._scheduler.storage(name)
             if storage.kind == "ram":
                 ports = PORTS_OF_RAM * max(1, storage.banks)
@@ -464,8 +459,8 @@ class _Rules:
                 fewest = needs if is_sure else 1  # HLS may partition an array of its own
             else:
                 needs = all_of
-                widest = max(distinct, -(-bits // WIDEST_PORT_BITS))
-                fewest = all_of if storage.kind == "stream" else min(all_of, widest)
+                wide = max(distinct, -(-bits // widest)) if widest else all_of
+                fewest = all_of if storage.kind == "stream" else min(all_of, wide)
             least = max(least, fewest)
             if needs > most:
                 most, why = needs, f"{way or 'port'}s of {name.split('@')[0]}"

@@ -176,6 +176,8 @@ class Storage(msgspec.Struct, frozen=True):
     """What several arguments in ``memory`` share."""
     bits: int = 0
     """Of an element in ``memory``; 0: not known."""
+    widest: int = 0
+    """Bits up to which HLS widens the port of ``memory`` for several elements at once."""
     latency: int = 0
     """Cycles that HLS assumes from a request of ``memory`` to its word."""
 

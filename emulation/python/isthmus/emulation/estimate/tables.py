@@ -18,6 +18,7 @@ from isthmus.emulation.estimate.structure import (
     Loop,
     Operation,
     Process,
+    Return,
     Statement,
     Variable,
 )
@@ -34,7 +35,8 @@ def loops_of(code: Code) -> frozenset[int]:
         found.read(function.body, function.parameters)
     return frozenset(
         loop for loop, arrays in found.loops.items()
-        if arrays and not any(found.writers[one] - {loop} or one in found.given for one in arrays)
+        if arrays and arrays <= found.reads
+        and not any(found.writers[one] - {loop} or one in found.given for one in arrays)
     )  # fmt: skip
 
 
@@ -45,6 +47,8 @@ class _Found:
         """Arrays that a loop of constants writes."""
         self.writers: dict[str, set[int]] = {}
         """Loops that write an array; 0 is code outside such loops."""
+        self.reads: set[str] = set()
+        """Arrays that the code reads."""
         self.given: set[str] = set()
         """Arrays that a function is given."""
 
@@ -107,19 +111,26 @@ class _Found:
 
     def _note_given(self, one: Statement) -> None:
         waiting: list[Expression] = []
-        if isinstance(one, Assign | Evaluate):
+        if isinstance(one, Assign | Evaluate | Return):
             waiting.append(one.value)
+        if isinstance(one, Assign) and isinstance(one.target, Element):
+            waiting += one.target.indices
+        if isinstance(one, Choice):
+            waiting.append(one.condition)
         while waiting:
             expression = waiting.pop()
             if isinstance(expression, Call):
                 self.given |= {a.name for a in expression.arguments if isinstance(a, Array)}
                 waiting += expression.arguments
+            elif isinstance(expression, Element):
+                self.reads.add(expression.array)
+                waiting += expression.indices
             elif isinstance(expression, Operation):
                 waiting += expression.operands
 
 
 def _values(body: tuple[Statement, ...]) -> Iterator[tuple[str, Expression | None]]:
-    """Yields scalar variables with values that they get; None: a number of iterations is unknown."""
+    """Yields scalar variables with their values; None: a number of iterations is unknown."""
     for one in body:
         if isinstance(one, Assign) and isinstance(one.target, Variable):
             yield one.target.name, one.value
