@@ -16,6 +16,7 @@ from isthmus.emulation.estimate.structure import (
     Array,
     Assign,
     Call,
+    Choice,
     Clear,
     Code,
     Constant,
@@ -24,6 +25,7 @@ from isthmus.emulation.estimate.structure import (
     Evaluate,
     Expression,
     Function,
+    Leave,
     Loop,
     Operation,
     Pragma,
@@ -120,9 +122,45 @@ def test_pragmas_decide() -> None:
 def test_a_port_is_widened_to_512_bits_at_most() -> None:
     write = Assign(Element("out", (Variable("j"),)), Constant(0))
     body = loop(Loop(2, 6, (write,), "j", 4), trips=1000)
-    assert interval(costs(body, out=Storage("memory", port="out", bits=128))[1]) == (1, 4)
-    assert interval(costs(body, out=Storage("memory", port="out", bits=256))[1]) == (2, 4)
-    assert interval(costs(body, out=Storage("memory", port="out", bits=512))[1]) == (4, 4)
+    for bits, wanted in ((128, (1, 4)), (256, (2, 4)), (512, (4, 4))):
+        out = Storage("memory", port="out", bits=bits, widest=512)
+        assert interval(costs(body, out=out)[1]) == wanted
+    # The IP flow widens no port.
+    assert interval(costs(body, out=Storage("memory", port="out", bits=128))[1]) == (4, 4)
+
+
+def test_a_word_of_memory_that_decides_whether_a_loop_goes_on_takes_a_request() -> None:
+    read = Operation("compare", operands=(Element("in", (Variable("at"),)), ONE))
+    step = added(Variable("at"), "integer")
+    left = Choice(read, ((Leave(),),))
+    for latency in (0, 64):
+        found = costs(
+            Loop(1, 5, (left, step)), **{"in": Storage("memory", port="in", latency=latency)}
+        )
+        least = schedule.READ_CYCLES + latency
+        assert least <= interval(found[1])[0] == interval(found[1])[1] <= least + 1
+    assert interval(costs(Loop(1, 5, (left, step)), **{"in": Storage("stream")})[1]) == (1, 1)
+
+
+def test_code_beside_a_loop_that_reaches_its_array_keeps_a_nest_apart() -> None:
+    element = Element("sum", (Variable("i"),))
+    inner = Loop(2, 6, (added(element, "integer"),), "j", 100)
+    arrays = {"sum": Storage("registers"), "other": Storage("registers")}
+    apart = costs(Loop(1, 5, (Assign(element, ONE), inner), "i", 50), **arrays)
+    other = Assign(Element("other", (Variable("i"),)), ONE)
+    flat = costs(Loop(1, 5, (other, inner), "i", 50), **arrays)
+    assert apart[1].iteration.least >= 1
+    assert apart[2].entry.least >= 1
+    assert (flat[1].iteration, flat[2].entry) == (Span(0, 0), Span(0, 0))
+
+
+def test_a_loop_that_fills_a_table_takes_no_time() -> None:
+    table_of = Loop(1, 5, (Assign(Element("t", (AT,)), Operation("multiply", operands=(AT, AT))),),
+                    "i", 100)  # fmt: skip
+    use = Loop(2, 6, (added(SUM, "integer", Element("t", (AT,))),), "i", 100)
+    again = Loop(3, 7, (Assign(Element("t", (AT,)), Element("in", (AT,))),), "i", 100)
+    assert sorted(costs(table_of, use, t=Storage("ram"))) == [0, 2]
+    assert sorted(costs(table_of, use, again, t=Storage("ram"))) == [0, 1, 2, 3]
 
 
 def test_an_element_that_several_unrolled_loops_reach_counts_once() -> None:
@@ -307,7 +345,7 @@ def test_a_source_is_read_and_its_loops_count(tmp_path: Path) -> None:
     assert read is not None
     storage = {name.split("@")[0]: there for name, there in read.code.storage.items()}
     assert storage["a"] == Storage("ram", 4, True)
-    assert storage["in"] == Storage("memory", port="gmem0", bits=32)
+    assert storage["in"] == Storage("memory", port="gmem0", bits=32, widest=512, latency=64)
     made.write_bytes(found.text or b"")
     main = tmp_path / "main.cpp"
     main.write_text("""
@@ -449,6 +487,61 @@ def test_partial_sums_in_an_array_have_a_distance(
     assert read is not None
     (cost,) = (one for one in rules.estimate(read.code, DATA_MHZ).costs if one.line == 6)
     assert interval(cost) == wanted
+
+
+TEMPLATES = """
+struct base { static const unsigned reuse = 6; };
+struct config : base {};
+struct Line {
+  int words[64];
+  void shift(int* to) {
+    for (int i = 0; i < 63; ++i) {
+#pragma HLS PIPELINE
+      to[i] = words[i] + words[63 - i] + words[i / 2];
+    }
+  }
+};
+template <int N, class C> int sum(const int* a) {
+  int sum = 0;
+  for (int i = 0; i < 64; ++i) {
+#pragma HLS PIPELINE II=C::reuse
+    sum += a[i];
+  }
+  for (int i = 0; i < 64; ++i) {
+#pragma HLS PIPELINE II=N
+    sum += a[i];
+  }
+  return sum;
+}
+extern "C" void k(const int* a, const int* b, int* c) {
+#pragma HLS INTERFACE m_axi port=a bundle=one
+#pragma HLS INTERFACE m_axi port=b bundle=two
+#pragma HLS DATAFLOW
+  Line line;
+  int left = sum<5, config>(a);
+  int right = sum<5, config>(b);
+  for (int i = 0; i < 64; ++i) line.words[i] = left + right;
+  line.shift(c);
+}
+"""
+
+
+@NEEDS_LIBCLANG
+def test_templates_members_and_first_values_of_a_region_are_read(tmp_path: Path) -> None:
+    source, found = counted(tmp_path, TEMPLATES)
+    assert (found.why, found.text is not None) == ("", True)
+    clang = libclang.cindex()
+    read = reader.read(
+        clang, source, Preprocessed(source.read_bytes(), compiler.PARTS), "k", in_opencl=False
+    )
+    assert read is not None
+    estimated = rules.estimate(read.code, 300)
+    why = {cost.line: cost.why for cost in estimated.costs}
+    assert "II 6: as its pragma says" in why.values()
+    assert "II 5: as its pragma says" in why.values()
+    assert "II 2: ports of words" in why.values()
+    afters = [len(process.after) for process in estimated.processes.values()]
+    assert afters[:3] == [0, 0, 2]  # both sums at once, and then what needs them
 
 
 @NEEDS_LIBCLANG

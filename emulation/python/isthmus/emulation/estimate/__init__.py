@@ -28,7 +28,8 @@ class Counted(NamedTuple):
 
 def counted(
     path: Path, name: str, macros: str, ours: Path, clock_mhz: float | None, *,
-    in_opencl: bool = False, kernel_flow: bool = True,
+    in_opencl: bool = False, kernel_flow: bool = True, has_card: bool = True,
+    part: str = "",
 ) -> Counted:  # fmt: skip
     """Returns the source of the kernel ``name`` with counters, scheduled for a clock.
 
@@ -42,6 +43,9 @@ def counted(
         in_opencl: Whether each work-item is a call of the function.
         kernel_flow: Whether arguments without INTERFACE lie in memory; in the vendor's IP flow
             they lie in a RAM.
+        has_card: Whether a card adds the time of memory's bursts. Without, they have the latency
+            that HLS assumes, as in a report.
+        part: The device. Without one, an UltraScale+.
 
     """
     clang = libclang.cindex()
@@ -58,7 +62,9 @@ def counted(
         return Counted(None, str(error))
     if found is None:
         return Counted(None, "libclang finds no such function")
-    estimate = rules.estimate(found.code, clock_mhz or DATA_MHZ)
+    estimate = rules.estimate(
+        found.code, clock_mhz or DATA_MHZ, has_card=has_card, part=part
+    )  # fmt: skip
     numbers = {cost.number for cost in estimate.costs}
     counters = [one for one in found.counters if one.number in numbers]
     text = rewriter.counted(source.text, counters, found.regions)

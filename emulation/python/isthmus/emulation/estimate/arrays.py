@@ -12,6 +12,16 @@ from isthmus.emulation.estimate.structure import Pragma, Storage
 
 SMALL_ARRAY = 4
 """Elements up to which HLS makes an array registers (UG1399, complete_threshold)."""
+DEFAULT_BUNDLE = "gmem"
+"""Port of all arguments in memory whose pragmas name none (UG1399, pragma HLS interface)."""
+KERNEL_FLOW_BITS = 512
+"""Up to which HLS widens a port for several elements at once: the default of
+m_axi_max_widen_bitwidth in the Vitis flow (UG1399, config_interface; 0 in the IP flow)."""
+KERNEL_FLOW_LATENCY = 64
+"""Cycles that HLS assumes from a request to its word: the default of m_axi_latency in the Vitis
+flow (UG1399, config_interface; 0 in the IP flow). Schedules of
+ihsanalhafiz/Alveo_FPGA_Design_Workshop have 71 states of a request, those of WYI1223/ECE8893MyLab,
+in the IP flow, 8."""
 SMALL_TABLE = 256
 """Elements up to which a constant array is taken for logic, not for a RAM with ports."""
 
@@ -32,6 +42,8 @@ class Arrays:
         self._constants = dict(constants)
         self._storage: dict[str, Storage] = {}
         self._sizes: dict[str, tuple[int, ...]] = {}
+        self._latency = KERNEL_FLOW_LATENCY if kernel_flow else 0
+        self._widest = KERNEL_FLOW_BITS if kernel_flow else 0
 
     @staticmethod
     def _name(cursor: Any) -> str:
@@ -56,7 +68,11 @@ class Arrays:
             if is_top:
                 place = "memory" if self._kernel_flow else "ram"
                 bits = 8 * max(0, _element(cursor.type.get_canonical()).get_size())
-                self._storage[name] = Storage(place, port=name, bits=bits)  # type: ignore[arg-type]
+                self._storage[name] = (
+                    Storage("memory", port=DEFAULT_BUNDLE, bits=bits, widest=self._widest,
+                            latency=self._latency)
+                    if place == "memory" else Storage("ram", port=name, bits=bits)
+                )  # fmt: skip
         elif is_array and name not in self._storage:
             size = elements(cursor.type.get_canonical())
             limit = SMALL_TABLE if is_constant(cursor.type) else SMALL_ARRAY
@@ -65,7 +81,7 @@ class Arrays:
         if not is_argument and cursor.type.is_const_qualified():
             known = libclang.constant(self._clang, cursor)
             if known is not None:
-                self._constants.setdefault(cursor.spelling, known)
+                self._constants[cursor.spelling] = known
 
     def _place_arrays(self, arguments: Sequence[Any], pragmas: Sequence[Pragma]) -> None:
         """What INTERFACE and ARRAY_PARTITION say."""
@@ -75,8 +91,14 @@ class Arrays:
             port = by_name.get(one.options.get("port", ""))
             if one.name == "interface" and port is not None and port in self._storage:
                 if "m_axi" in words:
-                    bundle, bits = one.options.get("bundle", port), self._storage[port].bits
-                    self._storage[port] = Storage("memory", port=bundle, bits=bits)
+                    said, wide = one.number("latency"), one.number("max_widen_bitwidth")
+                    self._storage[port] = Storage(
+                        "memory",
+                        port=one.options.get("bundle", DEFAULT_BUNDLE),
+                        bits=self._storage[port].bits,
+                        widest=self._widest if wide is None else wide,
+                        latency=self._latency if said is None else said,
+                    )
                 elif words & {"bram", "ap_memory"}:
                     self._storage[port] = Storage("ram", port=port)
                 elif words & {"axis", "ap_fifo"}:

@@ -88,6 +88,9 @@ class Expressions(Arrays):
         return value
 
     def _reference(self, cursor: Any, parts: list[Any]) -> Expression:
+        member = self._member(cursor)
+        if member is not None:
+            return Array(member)
         if cursor.kind.name == "MEMBER_REF_EXPR" and parts:
             base = self._expression(parts[0])
             if isinstance(base, Variable):
@@ -107,6 +110,21 @@ class Expressions(Arrays):
             return Array(name)
         return Variable(name)
 
+    def _member(self, cursor: Any) -> str | None:
+        """The name of a structure's array or stream; None for other members."""
+        declared = cursor.referenced if cursor.kind.name == "MEMBER_REF_EXPR" else None
+        if declared is None or declared.kind.name != "FIELD_DECL":
+            return None
+        canonical = declared.type.get_canonical()
+        sizes = dimensions(canonical)
+        if not sizes and "hls::stream<" not in canonical.spelling:
+            return None
+        name = self._name(declared)
+        if name not in self._storage:
+            self._declare(declared)
+            self._sizes[name] = sizes
+        return name
+
     def _element(self, cursor: Any) -> Expression:
         indices: list[Expression] = []
         while cursor.kind.name == "ARRAY_SUBSCRIPT_EXPR":
@@ -121,6 +139,9 @@ class Expressions(Arrays):
     def _base(self, cursor: Any) -> str | None:
         """The name of the array or stream that an expression leads to."""
         for part in cursor.walk_preorder():
+            member = self._member(part)
+            if member is not None:
+                return member
             if part.kind.name == "DECL_REF_EXPR" and part.referenced is not None:
                 found = self._reference(part, [])
                 if isinstance(found, Array | Variable):

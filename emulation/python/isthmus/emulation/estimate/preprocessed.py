@@ -15,7 +15,7 @@ _PRAGMA = re.compile(rb"^[ \t]*#[ \t]*pragma[ \t]+HLS[ \t]+(.*)$", re.MULTILINE 
 _SYSTEM = b"3"
 """Flag of a line mark: what follows is a system's header."""
 _OPTION = re.compile(r"(\w+)(?:\s*=\s*([^\s,]+(?:\s*[-+*/]\s*[^\s,]+)*))?")
-_NAME = re.compile(r"[A-Za-z_]\w*")
+_NAME = re.compile(r"[A-Za-z_]\w*(?:::\w+)*")
 
 
 class Preprocessed:

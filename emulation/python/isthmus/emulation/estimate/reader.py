@@ -9,12 +9,18 @@ from pathlib import Path
 from typing import Any, Literal, NamedTuple
 
 from isthmus.emulation import opencl_c
-from isthmus.emulation.estimate import libclang
+from isthmus.emulation.estimate import libclang, templates
 from isthmus.emulation.estimate.arrays import SMALL_ARRAY, SMALL_TABLE
 from isthmus.emulation.estimate.cursors import dimensions, inner
 from isthmus.emulation.estimate.expressions import OVERLOADED, Expressions
 from isthmus.emulation.estimate.preprocessed import Preprocessed
-from isthmus.emulation.estimate.regions import Insertion, Part, insertions, uses_of
+from isthmus.emulation.estimate.regions import (
+    Insertion,
+    Part,
+    initial_of,
+    insertions,
+    uses_of,
+)
 from isthmus.emulation.estimate.structure import (
     Array,
     Assign,
@@ -27,6 +33,7 @@ from isthmus.emulation.estimate.structure import (
     Evaluate,
     Expression,
     Function,
+    Leave,
     Loop,
     Operation,
     Process,
@@ -41,6 +48,8 @@ _FIRST_ASSIGNING = 23
 """From there on operators of CXBinaryOperatorKind assign, up to the comma's."""
 _COMMA = 33
 _ASSIGN = 22
+_PARTS = {"range", "operator()"}
+"""Calls that give a part of a number's bits: a write keeps the other bits."""
 _STEPS = {1: 1, 2: -1, 3: 1, 4: -1}
 """What the increments of CXUnaryOperatorKind add."""
 
@@ -143,6 +152,8 @@ class _Reader(Expressions):
         self._functions[name] = Function(cursor.spelling, 0, (), ())  # it may call itself
         arguments = [c for c in cursor.get_children() if c.kind.name == "PARM_DECL"]
         block = self._body_of(cursor)
+        known = self._constants
+        self._constants = {**known, **templates.constants(self._clang, cursor)}
         for argument in arguments:
             self._declare(argument, is_argument=True, is_top=is_top)
         begin, end = block.extent.start.offset, block.extent.end.offset
@@ -162,6 +173,7 @@ class _Reader(Expressions):
         self._functions[name] = Function(
             cursor.spelling, line, parameters, body, pragmas, references
         )
+        self._constants = known
         return str(name)
 
     # Statements
@@ -177,14 +189,18 @@ class _Reader(Expressions):
             children = list(cursor.get_children())
             if kind in {"CASE_STMT", "SWITCH_STMT"}:
                 children = children[1:]
-            return list(self._statements(children))
+            inside = self._statements(children)
+            # What leaves a ``switch`` leaves no loop.
+            return [s for s in inside if kind != "SWITCH_STMT" or not isinstance(s, Leave)]
         if kind == "IF_STMT":
             return self._choice(cursor)
         if kind == "DECL_STMT":
             return [one for c in cursor.get_children() for one in self._declaration(c)]
         if kind == "RETURN_STMT":
             values = list(cursor.get_children())
-            return [Return(self._expression(values[0]))] if values else []
+            return [Return(self._expression(values[0]))] if values else [Leave()]
+        if kind == "BREAK_STMT":
+            return [Leave()]
         if not cursor.kind.is_expression():
             return list(self._statements(cursor.get_children()))
         return self._effect(cursor)
@@ -238,6 +254,8 @@ class _Reader(Expressions):
 
     def _assignment(self, target: Any, value: Expression) -> list[Statement]:
         place = self._place(target)
+        if isinstance(place, Element) and inner(target).spelling in _PARTS:
+            value = Operation("free", operands=(value, place))
         return [Assign(place, value)] if place is not None else [Evaluate(value)]
 
     def _place(self, cursor: Any) -> Variable | Element | None:
@@ -402,9 +420,12 @@ class _Reader(Expressions):
                 self._source.end_of_statement(end)
             )  # fmt: skip
             number = None
-            if cursor.kind.name != "DECL_STMT":
+            initial = initial_of(self._source, cursor)
+            if cursor.kind.name != "DECL_STMT" or initial is not None:
                 inside = list(self._again(cursor))
-                if any(isinstance(one, Loop) or _has_call(one) for one in inside):
+                if initial is not None and not any(map(_has_call, inside)):
+                    found += inside
+                elif any(isinstance(one, Loop) or _has_call(one) for one in inside):
                     number = self._number("process", begin)
                     line = self._source.line(begin)
                     uses, writes = uses_of(cursor)

@@ -50,11 +50,15 @@ def insertions(
         leaves = part.number is not None and not is_process
         after = [n for n, of_one in enumerate(made) if leaves or of_one & uses]
         listed = ", ".join(map(str, after))
+        initial = initial_of(source, part.cursor)
         if is_process:
             name = f"{_called(part.cursor)} (line {source.line(part.begin)})"
             made.append(writes)
             words = f'{region}.process({part.number}, "{name}", {{{listed}}}, [&] {{ '
-            found += [Insertion(part.begin, -3, words), Insertion(part.end, 2, " }); ")]
+            if initial is not None:
+                words = f"; {words}{initial.variable} "
+            begins = part.begin if initial is None else initial.at
+            found += [Insertion(begins, -3, words), Insertion(part.end, 2, " }); ")]
         elif part.cursor.kind.name == "RETURN_STMT":
             found.append(Insertion(part.begin, -3, f"{region}.finish(); "))
         elif after:
@@ -104,8 +108,38 @@ def _is_stream(of: Any) -> bool:
     return bool(canonical.spelling.startswith("hls::stream<"))
 
 
+class Initial(NamedTuple):
+    """The first value of a variable that a region declares."""
+
+    variable: str
+    at: int
+    """Of the ``=``."""
+    value: Any
+
+
+def initial_of(source: Preprocessed, statement: Any) -> Initial | None:
+    """Returns the first value of a number, ``T x = f(...)``, that a process may assign.
+
+    None for statements that declare something else.
+    """
+    declared = list(statement.get_children()) if statement.kind.name == "DECL_STMT" else []
+    if len(declared) != 1 or declared[0].kind.name != "VAR_DECL":
+        return None
+    variable = declared[0]
+    of = variable.type.get_canonical()
+    values = [c for c in variable.get_children() if c.kind.is_expression()]
+    if not values or of.is_const_qualified() or variable.storage_class.name == "STATIC":
+        return None
+    if "REFERENCE" in of.kind.name or "auto" in variable.type.spelling or dimensions(of):
+        return None
+    at = source.text.find(b"=", variable.location.offset, values[-1].extent.end.offset)
+    return Initial(variable.spelling, at, values[-1]) if at >= 0 else None
+
+
 def _called(cursor: Any) -> str:
     """Returns the name of the function that a process calls; for a loop the word ``loop``."""
+    if cursor.kind.name == "DECL_STMT":
+        cursor = list(next(iter(cursor.get_children())).get_children())[-1]
     cursor = inner(cursor)
     return str(cursor.spelling) if cursor.kind.name == "CALL_EXPR" else "loop"
 
@@ -121,6 +155,8 @@ def uses_of(cursor: Any) -> tuple[set[str], set[str]]:
     while waiting:
         one, parent = waiting.pop()
         waiting += [(child, one) for child in one.get_children()]
+        if one.kind.name == "VAR_DECL" and cursor.kind.name == "DECL_STMT":
+            writes.add(f"{one.spelling}@{one.extent.start.offset}")
         declared = one.referenced if one.kind.name == "DECL_REF_EXPR" else None
         if declared is None or declared.kind.name != "VAR_DECL":
             continue

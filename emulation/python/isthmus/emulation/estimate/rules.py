@@ -14,8 +14,16 @@ from typing import Final, NamedTuple
 
 import msgspec
 
-from isthmus.emulation.estimate import distances, operators
-from isthmus.emulation.estimate.schedule import Access, Result, Scheduler, whole
+from isthmus.emulation.estimate import distances, operators, tables
+from isthmus.emulation.estimate.arrays import KERNEL_FLOW_LATENCY
+from isthmus.emulation.estimate.schedule import (
+    READ_CYCLES,
+    WRITE_CYCLES,
+    Access,
+    Result,
+    Scheduler,
+    whole,
+)
 from isthmus.emulation.estimate.structure import (
     Array,
     Assign,
@@ -23,12 +31,14 @@ from isthmus.emulation.estimate.structure import (
     Choice,
     Clear,
     Code,
+    Constant,
     Cost,
     Element,
     Estimate,
     Evaluate,
     Expression,
     Function,
+    Leave,
     Loop,
     Operation,
     Pragma,
@@ -49,15 +59,9 @@ AUTO_PIPELINE_TRIPS: Final = 64
 blocks of 4 KiB follow each other (Xilinx/Vitis_Accel_Examples, host_memory_bandwidth)."""
 PORTS_OF_RAM: Final = 2
 """Reads and writes a cycle of a block RAM (UG1399, ARRAY_PARTITION)."""
-WIDEST_PORT_BITS: Final = 512
-"""Up to which HLS widens a port for several elements at once (UG1399, m_axi_max_widen_bitwidth)."""
 REQUEST_CYCLES: Final = 10
 """From a loop's beginning to the first word of a burst, without the memory's own latency, which
 the card's model adds; reports of HLS with latency=0 have 9 to 12."""
-WORDS_BEHIND_MEMORY: Final = 64
-"""Stages that a read of memory adds to a pipeline: HLS schedules it with this latency (UG1399,
-m_axi_latency of the Vitis flow). The words in them are on the way to a stream."""
-
 DEPTH_SHARE: Final = 0.3
 """Share by which the depth that HLS gives a chain of operators differs from ours. Of the loops in
 the reports of Marui-9/swiglu and ishanurg's FFT most are within it."""
@@ -65,9 +69,14 @@ the reports of Marui-9/swiglu and ishanurg's FFT most are within it."""
 _NONE: Final = Span(0, 0)
 
 
-def estimate(code: Code, clock_mhz: float) -> Estimate:
-    """The costs of all loops of a kernel; number 0 is the kernel's function, once for each call."""
-    return _Rules(code, clock_mhz).all()
+def estimate(
+    code: Code, clock_mhz: float, *, has_card: bool = True, part: str = ""
+) -> Estimate:  # fmt: skip
+    """The costs of all loops of a kernel; number 0 is the kernel's function, once for each call.
+
+    Without a card, which adds the time of bursts, they have the latency that HLS assumes.
+    """
+    return _Rules(code, clock_mhz, has_card, part).all()
 
 
 class _Pipeline(NamedTuple):
@@ -84,9 +93,11 @@ class _Pipeline(NamedTuple):
 
 
 class _Rules:
-    def __init__(self, code: Code, clock_mhz: float) -> None:
+    def __init__(self, code: Code, clock_mhz: float, has_card: bool, part: str) -> None:
         self._code = code
-        self._scheduler = Scheduler(code, clock_mhz)
+        self._has_card = has_card
+        self._tables = tables.loops_of(code)
+        self._scheduler = Scheduler(code, clock_mhz, part)
         self._costs: dict[int, Cost] = {}
         self._processes: dict[int, Process] = {}
         self._called: list[str] = []
@@ -162,13 +173,25 @@ class _Rules:
         return cycles.both(Span(ports.least - 1, ports.most - 1)) + self._requests(result)
 
     def _requests(self, result: Result) -> Span:
-        """Cycles of requests to memory, without the memory's own latency."""
-        memory = any(self._scheduler.storage(a.array).kind == "memory" for a in result.accesses)
-        return Span(0, REQUEST_CYCLES if memory else 0)
+        """Cycles of requests of bursts; on a card without the memory's own latency."""
+        read, written, late = 0, 0, 0
+        for one in result.accesses:
+            storage = self._scheduler.storage(one.array)
+            if storage.kind == "memory" and not one.is_single:
+                latency = 0 if self._has_card else storage.latency
+                if one.writes:
+                    written = max(written, WRITE_CYCLES + latency)
+                    late = max(late, latency)  # since 2023 a response has the latency too
+                else:
+                    read = max(read, READ_CYCLES + latency)
+        if self._has_card:
+            return Span(0, min(read + written, REQUEST_CYCLES))
+        return Span(read + written - late, read + written)
 
     def _with_loops(self, statement: Statement, names: Mapping[str, str]) -> Span:
         if isinstance(statement, Loop):
-            self._loop(statement, names)
+            if statement.number not in self._tables:
+                self._loop(statement, names)
             return _NONE
         if isinstance(statement, Clear):
             is_ram = self._scheduler.storage(statement.array).kind == "ram"
@@ -233,9 +256,16 @@ class _Rules:
             return
         nest = self._nest(loop)
         if nest is not None and "off" not in _words(nest[-1], "loop_flatten"):
-            self._flattened(nest, names)
-            return
+            beside = tuple(s for one in nest[:-1] for s in one.body if not isinstance(s, Loop))
+            moved = self._scheduler.run(beside, (), names)
+            if not self._conflict(moved, nest[-1], names):
+                self._flattened(nest, names, moved)
+                return
         iteration = self._sequence(loop.body, names)
+        if len(loop.body) == 1 and isinstance(loop.body[0], Loop) and loop.body[0].trips:
+            # A perfect nest, if not down to the pipelined loop: HLS makes one loop of both.
+            self._note(loop.number, loop.line, Span(0, 1), Span(0, ENTRY_CYCLES), "")
+            return
         factor = _factor(loop)
         least, most = max(1.0, iteration.least), max(1.0, iteration.most) + 1
         copies = Span(least / factor, most)
@@ -270,15 +300,34 @@ class _Rules:
             nest.append(inner[0])
         return tuple(nest)
 
-    def _flattened(self, nest: tuple[Loop, ...], names: Mapping[str, str]) -> None:
-        """Loops as one. HLS moves simple code beside the inner loop into it.
+    def _conflict(self, beside: Result, inner: Loop, names: Mapping[str, str]) -> bool:
+        """Whether code beside a loop and the loop reach the same array, and write to it.
+
+        HLS does not move such code into the loop: ``c[i][j] = 0`` before a loop that adds to
+        ``c[i][j]`` leaves the nest imperfect (UG1399). Reports of larm60/ECE8893 and
+        ndstung/Design-Synthesize-and-Test-Array-Multiplier show it; where the arrays differ, nests
+        of WYI1223/ECE8893MyLab are one loop.
+        """
+        if not beside.accesses:
+            return False
+        variables = (inner.variable,) if inner.variable else ()
+        inside = self._scheduler.run(inner.body, variables, names).accesses
+        return any(
+            one.array == other.array and (one.writes or other.writes)
+            for one in beside.accesses
+            for other in inside
+            if self._scheduler.storage(one.array).kind != "stream"
+        )
+
+    def _flattened(
+        self, nest: tuple[Loop, ...], names: Mapping[str, str], moved: Result
+    ) -> None:  # fmt: skip
+        """Loops as one. HLS moves simple code beside the inner loop into it: ``moved``.
 
         That it does so is not certain where the code reaches memory or takes more than a cycle, or
         the inner loop's length varies.
         """
         inner = nest[-1]
-        beside = tuple(s for loop in nest[:-1] for s in loop.body if not isinstance(s, Loop))
-        moved = self._scheduler.run(beside, (), names)
         simple = moved.end <= 1 and all(
             self._scheduler.storage(a.array).kind != "memory" for a in moved.accesses
         )
@@ -310,11 +359,18 @@ class _Rules:
         if factor > 1:
             copy = Loop(loop.number, loop.line, loop.body, loop.variable, factor)
             body = (copy,)
+        left: list[tuple[Statement, ...]] = []
+        body = _without_leaving(body, left)
+        is_left = loop.variable is None and loop.test != Constant()
+        test = Choice(loop.test, ((Leave(),),)) if is_left else Evaluate(loop.test)
         found = self._pipeline(
-            (Evaluate(loop.test), *body), tuple(variables), names, _wanted(loop.pragma("pipeline"))
+            (test, *body), tuple(variables), names, _wanted(loop.pragma("pipeline"))
         )
+        behind = _NONE  # HLS runs a branch that leaves the loop behind the pipeline
+        for branch in left:
+            behind += Span(0, self._sequence(branch, names).most)
         rewinds = any("rewind" in _words(one, "pipeline") for one in nest)
-        entry = _NONE if rewinds else _spread(found)
+        entry = behind if rewinds else _spread(found) + behind
         each = Span(found.interval.least / factor, found.interval.most / factor)
         self._note(
             loop.number,
@@ -343,6 +399,7 @@ class _Rules:
             needs = max(1, whole(path.cycles))
             reasons.append((Span(needs, needs), path.slowest))
         sums = [n for n, path in enumerate(result.carried.values(), 1) if path.adds_up]
+        reasons.append(self._until_left(result))
         reasons.append(self._ports(result, fast))
         reasons += self._through_memory(result, variables)
         reasons += [(Span(turns, turns), why) for turns, why in self._turns(result)]
@@ -355,7 +412,7 @@ class _Rules:
         text = f"II {_shown(interval)}" + (f": {why}" if most.most > 1 and why else "")
         depth = max(1, whole(result.end))
         requests = self._requests(result)
-        behind = REQUEST_CYCLES + WORDS_BEHIND_MEMORY if requests.most else 0
+        behind = REQUEST_CYCLES + KERNEL_FLOW_LATENCY if requests.most else 0
         for loop in result.unknown:  # HLS cannot unroll these, and then pipelines them instead
             self._loop(loop, names)
             cost = self._costs[loop.number]
@@ -372,7 +429,7 @@ class _Rules:
 
     def _ports(self, result: Result, fast: frozenset[str]) -> tuple[Span, str]:
         """Cycles that the accesses of an iteration take at the busiest port."""
-        counts: dict[tuple[str, str], tuple[int, int, int]] = {}
+        counts: dict[tuple[str, str], tuple[int, int, int, int]] = {}
         known: set[tuple[str, bool, int, tuple[tuple[tuple[str, int], ...], ...]]] = set()
         reached: Counter[tuple[object, ...]] = Counter()
         for access in result.accesses:
@@ -389,12 +446,12 @@ class _Rules:
                 continue  # the same element in each iteration: HLS reads it once
             way = ("write" if access.writes else "read") if storage.kind != "ram" else ""
             name = storage.port or access.array
-            all_of, distinct, bits = counts.get((name, way), (0, 0, 0))
+            all_of, distinct, bits, _ = counts.get((name, way), (0, 0, 0, 0))
             copies = self._distinct(access, fast, reached)
             bits += copies * storage.bits
-            counts[name, way] = (all_of + copies, distinct + 1, bits)
+            counts[name, way] = (all_of + copies, distinct + 1, bits, storage.widest)
         least, most, why = 1.0, 1.0, ""
-        for (name, way), (all_of, distinct, bits) in counts.items():
+        for (name, way), (all_of, distinct, bits, widest) in counts.items():
             storage = self._scheduler.storage(name)
             if storage.kind == "ram":
                 ports = PORTS_OF_RAM * max(1, storage.banks)
@@ -403,8 +460,8 @@ class _Rules:
                 fewest = needs if is_sure else 1  # HLS may partition an array of its own
             else:
                 needs = all_of
-                widest = max(distinct, -(-bits // WIDEST_PORT_BITS))
-                fewest = all_of if storage.kind == "stream" else min(all_of, widest)
+                wide = max(distinct, -(-bits // widest)) if widest else all_of
+                fewest = all_of if storage.kind == "stream" else min(all_of, wide)
             least = max(least, fewest)
             if needs > most:
                 most, why = needs, f"{way or 'port'}s of {name.split('@')[0]}"
@@ -457,12 +514,27 @@ class _Rules:
                     continue
                 ram = self._scheduler.storage(write.array).kind != "registers"
                 around = path.cycles + (0 if distance.is_same or not ram else 1)
+                if self._scheduler.storage(write.array).kind == "memory":
+                    latency = self._scheduler.storage(write.array).latency
+                    around = path.cycles + READ_CYCLES + WRITE_CYCLES - 1 + 2 * latency
                 needs = max(1, whole(around / distance.iterations))
                 why = f"dependence through {write.array.split('@')[0]}" + (
                     f", {path.slowest}" if path.slowest else ""
                 )
                 found.append((Span(needs if distance.is_sure else 1, needs), why))
         return found
+
+    def _until_left(self, result: Result) -> tuple[Span, str]:
+        """Cycles until an iteration knows whether another one follows.
+
+        HLS does not begin a request of memory on suspicion; a read of RAM may begin before. A word
+        of a stream is known in the cycle of its read.
+        """
+        reads = [one for one in result.accesses if not one.writes]
+        streams = all(self._scheduler.storage(one.array).kind == "stream" for one in reads)
+        needs = max(1, whole(result.leaves) - (1 if reads and streams else 0))
+        is_sure = any(access.is_single for access in result.accesses)
+        return Span(needs if is_sure else 1, needs), "what ends the loop"
 
     def _turns(self, result: Result) -> list[tuple[int, str]]:
         """Cycles in which the instances that ALLOCATION allows serve all their uses, and why."""
@@ -547,6 +619,26 @@ def _distance(read: Access, write: Access, variables: tuple[str, ...]) -> _Dista
             return None
         iterations = apart // step
     return _Distance(iterations or 1, True, same)
+
+
+def _without_leaving(
+    body: tuple[Statement, ...], left: list[tuple[Statement, ...]]
+) -> tuple[Statement, ...]:  # fmt: skip
+    """A loop's body without the branches that end it, which go to ``left``."""
+    found: list[Statement] = []
+    for statement in body:
+        if not isinstance(statement, Choice):
+            found.append(statement)
+            continue
+        branches = []
+        for branch in statement.branches:
+            if branch and isinstance(branch[-1], Leave | Return):
+                left.append(branch[:-1])
+                branches.append(branch[-1:])
+            else:
+                branches.append(_without_leaving(branch, left))
+        found.append(Choice(statement.condition, tuple(branches)))
+    return tuple(found)
 
 
 def _place(linear: Mapping[str, int]) -> tuple[tuple[str, int], ...]:

@@ -20,6 +20,7 @@ from isthmus.emulation.estimate.structure import (
     Evaluate,
     Expression,
     Function,
+    Leave,
     Loop,
     Operation,
     Process,
@@ -31,6 +32,11 @@ from isthmus.emulation.estimate.structure import (
 
 RAM_CYCLES = 1
 """From a block RAM's address to its word, and for a write (UG1399, BIND_STORAGE: latency)."""
+READ_CYCLES = 9
+"""Of a word of memory that is no part of a burst, without the latency that HLS assumes: 8 states of
+the request and 1 of the word (schedules of WYI1223/ECE8893MyLab, 2025.1; Vivado HLS has 7 + 1)."""
+WRITE_CYCLES = 7
+"""The same of a write: 1 state of the request, 1 of the word and 5 of the response."""
 RAM_NS = 1.23
 """From a block RAM's clock to its word: ``load`` in the schedule reports of Marui-9/swiglu
 (``*.verbose.sched.rpt``, K26); 1.35 on the slower xczu3eg of WYI1223/ECE8893MyLab."""
@@ -94,6 +100,8 @@ class Access:
     indices: tuple[Value, ...]
     value: Value
     copies: int = 1
+    is_single: bool = False
+    """Whether a word of memory is no part of a burst, and waits for a request of its own."""
 
 
 @dataclass
@@ -106,6 +114,8 @@ class Result:
     """Chains of operators, by variables that need their old value."""
     unknown: list[Loop] = field(default_factory=list)
     """Inner loops whose number of iterations is no constant."""
+    leaves: float = 0.0
+    """Cycle in which the iteration knows whether another one follows."""
     uses: Counter[str] = field(default_factory=Counter)
     """How often an operator, by HLS's name (``fmul``), or a function of the source is used."""
 
@@ -118,9 +128,10 @@ def whole(cycles: float) -> int:
 class Scheduler:
     """Schedules blocks of a kernel at a clock."""
 
-    def __init__(self, code: Code, clock_mhz: float) -> None:
+    def __init__(self, code: Code, clock_mhz: float, part: str = "") -> None:
         self._code = code
         self._clock_mhz = clock_mhz
+        self._part = part
         self._usable_ns = 1000 / clock_mhz * (1 - operators.UNCERTAINTY)
         self._has_rams = True
 
@@ -139,7 +150,7 @@ class Scheduler:
 
         """
         self._has_rams = has_rams
-        scope = _Scope(self, dict(names), set(loops))
+        scope = _Scope(self, dict(names), list(loops))
         scope.block(tuple(body))
         result = scope.result
         result.end = max(result.end, *(v.ready for v in scope.values.values()), 0.0)
@@ -159,7 +170,7 @@ class Scheduler:
     def after(self, begin: float, operation: Operation) -> float:
         """Returns the time at which the operation's result is ready."""
         stages, delay = operators.latency(
-            operation.kind, operation.number, operation.bits, self._clock_mhz
+            operation.kind, operation.number, operation.bits, self._clock_mhz, self._part
         )
         return whole(begin) + stages if stages else self.delayed(begin, delay)
 
@@ -169,25 +180,33 @@ class Scheduler:
         within = begin - math.floor(begin)
         return begin + share if within + share <= 1 else math.floor(begin) + 1 + share
 
-    def loaded(self, begin: float, array: str) -> float:
+    def loaded(self, begin: float, array: str, *, is_single: bool = False) -> float:
         """Returns the time at which a word of the array is read."""
         kind = self.storage(array).kind
+        if is_single:
+            return math.floor(begin) + READ_CYCLES + self.storage(array).latency
         if kind == "registers" or (kind == "ram" and not self._has_rams):
             return self.delayed(begin, REGISTERS_NS)
         return self.delayed(math.floor(begin) + RAM_CYCLES, RAM_NS if kind == "ram" else 0.0)
 
-    def stored(self, begin: float, array: str) -> float:
+    def stored(self, begin: float, array: str, *, is_single: bool = False) -> float:
         """Returns the time at which a word is written to the array."""
         kind = self.storage(array).kind
+        if is_single:
+            return math.floor(begin) + WRITE_CYCLES + self.storage(array).latency
         is_variable = kind == "registers" or (kind == "ram" and not self._has_rams)
         return begin if is_variable else math.floor(begin) + RAM_CYCLES
 
 
 class _Scope:
-    def __init__(self, scheduler: Scheduler, names: dict[str, str], loops: set[str]) -> None:
+    def __init__(self, scheduler: Scheduler, names: dict[str, str], loops: list[str]) -> None:
         self.scheduler = scheduler
         self.names = names
-        self.loops = loops
+        self.loops = set(loops)
+        self._running = set(loops[-1:])
+        """Variables that bursts follow: of the innermost loop, and of unrolled loops."""
+        self._conditions: list[Value] = []
+        """Of the branches that the code is within."""
         self.values: dict[str, Value] = {}
         self.declared: set[str] = set()
         """Variables that begin in each iteration anew."""
@@ -204,6 +223,7 @@ class _Scope:
         returned = Value()
         for statement in body:
             if isinstance(statement, Return):
+                self._leave()
                 returned = _joined([returned, self.value(statement.value)])
             else:
                 self._statement(statement)
@@ -220,6 +240,12 @@ class _Scope:
             self._unrolled(statement)
         elif isinstance(statement, Process):
             self.block(statement.body)
+        elif isinstance(statement, Leave):
+            self._leave()
+
+    def _leave(self) -> None:
+        known = [] if self._calls else [condition.ready for condition in self._conditions]
+        self.result.leaves = max([self.result.leaves, *known])
 
     def _finish(self, value: Value) -> None:
         self.result.end = max(self.result.end, value.ready)
@@ -237,8 +263,10 @@ class _Scope:
         array = self._name(target.array)
         indices = tuple(map(self.value, target.indices))
         begin = max([value.ready, *(index.ready for index in indices)])
-        end = self.scheduler.stored(begin, array)
-        store = Access(array, True, indices, replace(value, ready=end))
+        is_single = self._is_single(array, indices)
+        begin = max([begin, *(c.ready for c in self._conditions if is_single)])
+        end = self.scheduler.stored(begin, array, is_single=is_single)
+        store = Access(array, True, indices, replace(value, ready=end), is_single=is_single)
         self.result.accesses.append(store)
         self._stores.setdefault(array, []).append(store)
         self.result.end = max(self.result.end, end)
@@ -251,7 +279,9 @@ class _Scope:
         alternatives = []
         for branch in choice.branches:
             self.values, self.result.accesses = dict(before), []
+            self._conditions.append(condition)
             self.block(branch)
+            self._conditions.pop()
             alternatives.append(self.result.accesses)
             for name, value in self.values.items():
                 if value is not before.get(name) and name not in self.declared - outer:
@@ -279,7 +309,9 @@ class _Scope:
         marked = {n: replace(v, paths={**v.paths, f"{n}'": Path(0.0)}) for n, v in before.items()}
         self.values |= {n: value for n, value in marked.items() if n != variable}
         self._copies *= trips
+        self._running.add(variable or "")
         self.block(loop.body)
+        self._running.discard(variable or "")
         self._copies //= trips
         for name, value in list(self.values.items()):
             if value is marked.get(name):
@@ -309,7 +341,7 @@ class _Scope:
         differs = variable is None or variable in of or not access.indices
         differs = differs or any(index.is_data for index in access.indices)
         copies = access.copies * (trips if differs else 1)
-        return Access(access.array, access.writes, access.indices, access.value, copies)
+        return replace(access, copies=copies)
 
     # Expressions
 
@@ -350,12 +382,27 @@ class _Scope:
         indices = tuple(map(self.value, element.indices))
         joined = _joined(indices)
         stored = self._stored(array, indices)
-        ready = self.scheduler.loaded(max(joined.ready, stored.ready), array)
+        is_single = self._is_single(array, indices)
+        begin = max(joined.ready, stored.ready)
+        begin = max([begin, *(c.ready for c in self._conditions if is_single)])
+        ready = self.scheduler.loaded(begin, array, is_single=is_single)
         origin = {f"{array}[]": Path(0.0)}
-        paths = {**stored.paths, **_without_cycles(joined.paths), **origin}
+        by = max(RAM_CYCLES, ready - begin) if is_single else RAM_CYCLES
+        paths = {**stored.paths, **_through(joined.paths, by), **origin}
         value = Value(ready, paths, joined.of, None, True)
-        self.result.accesses.append(Access(array, False, indices, value))
+        self.result.accesses.append(Access(array, False, indices, value, is_single=is_single))
         return value
+
+    def _is_single(self, array: str, indices: tuple[Value, ...]) -> bool:
+        """Whether HLS reads or writes a word of memory alone, not as a part of a burst.
+
+        Bursts need consecutive words, and no condition (UG1399, preconditions of bursts).
+        """
+        if self.scheduler.storage(array).kind != "memory":
+            return False
+        of = frozenset[str]().union(*(index.of for index in indices))
+        is_data = any(index.is_data for index in indices)
+        return bool(self._conditions) or is_data or not self._running or not (of or self.loops)
 
     def _stored(self, array: str, indices: tuple[Value, ...]) -> Value:
         """The last value of this iteration that may lie in the element; it is read behind it."""
@@ -433,8 +480,9 @@ def _later(value: Value, cycles: float) -> Value:
     return Value(value.ready + cycles, paths, value.of, None, value.is_data)
 
 
-def _without_cycles(paths: Mapping[str, Path]) -> dict[str, Path]:
-    return {name: Path(path.cycles + RAM_CYCLES, path.slowest) for name, path in paths.items()}
+def _through(paths: Mapping[str, Path], cycles: float) -> dict[str, Path]:
+    """The chains of an index, behind the word that it finds."""
+    return {name: Path(path.cycles + cycles, path.slowest) for name, path in paths.items()}
 
 
 def _joined(values: Iterable[Value]) -> Value:

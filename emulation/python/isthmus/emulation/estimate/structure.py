@@ -77,6 +77,10 @@ class Return(msgspec.Struct, frozen=True):
     value: Expression
 
 
+class Leave(msgspec.Struct, frozen=True):
+    """``break``, and ``return`` without a value."""
+
+
 class Clear(msgspec.Struct, frozen=True):
     """An array gets its first values, which HLS writes one a cycle."""
 
@@ -142,7 +146,7 @@ class Process(msgspec.Struct, frozen=True):
     """Processes whose arrays or variables this process needs whole."""
 
 
-Statement: TypeAlias = Assign | Clear | Evaluate | Return | Choice | Loop | Process
+Statement: TypeAlias = Assign | Clear | Evaluate | Return | Leave | Choice | Loop | Process
 
 
 class Function(msgspec.Struct, frozen=True):
@@ -174,6 +178,10 @@ class Storage(msgspec.Struct, frozen=True):
     """What several arguments in ``memory`` share."""
     bits: int = 0
     """Of an element in ``memory``; 0: not known."""
+    widest: int = 0
+    """Bits up to which HLS widens the port of ``memory`` for several elements at once."""
+    latency: int = 0
+    """Cycles that HLS assumes from a request of ``memory`` to its word."""
 
 
 class Code(msgspec.Struct, frozen=True):
