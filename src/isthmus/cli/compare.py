@@ -10,7 +10,7 @@ import typer
 
 from isthmus.cli.given import FailAbove, Relevant
 from isthmus.errors import GATE_FAILED, GATE_UNDECIDED
-from isthmus.output import put, tell
+from isthmus.output import inform, put
 
 if TYPE_CHECKING:
     from isthmus.analysis.changes import Side
@@ -44,12 +44,12 @@ def compare(
     """Compares points that both sides have; processes are the sample, of several runs the runs."""
     from isthmus.errors import UsageError
     from isthmus.reporters import comparison
-    from isthmus.text import known
+    from isthmus.text import require_known
 
     if points and form not in {None, "table"}:
         raise UsageError(f"--points has no effect with --format {form}")
     chosen = form or ("table" if points else "summary")
-    known("format", chosen, ["summary", *comparison.FORMATS])
+    require_known("format", chosen, ["summary", *comparison.FORMATS])
     chosen_limit = limit(relevant, fail_above)
     asked = _Asked(base, new, chosen_limit, mixed=mixed, as_measured=as_measured)
     shown, first, outcome = _answer(asked, chosen)
@@ -117,7 +117,7 @@ def _print(text: str, first: str = "", outcome: str = "pass", form: str = "") ->
     if form in _WITH_FIRST_LINE:
         put(f"{first}\n" if form == "summary" else f"**{escape(first)}**\n")
     elif first:
-        tell(first)
+        inform(first)
     put(text, end="")
     return _CODES[outcome]
 

@@ -32,7 +32,7 @@ _SIZES = tuple(1 << i for i in range(0, 32, 2))
 
 
 def round_trip_s(board: Board) -> float:
-    """The engine's read of one MRRS of host memory; seconds."""
+    """Seconds in which the engine reads MRRS bytes of host memory."""
     path = path_of(board)
     return (
         path.request_s()
@@ -43,7 +43,7 @@ def round_trip_s(board: Board) -> float:
 
 
 def rate(board: Board, direction: str, size: float = math.inf, channels: int = 1) -> float:
-    """Bytes a second within as many transfers of ``size`` bytes as there are ``channels``."""
+    """Bytes per second of ``channels`` simultaneous transfers of ``size`` bytes."""
     path = path_of(board)
     missed = missing(board, "read" if direction == "h2d" else "write", size)
     piece = board.number("dma.descriptor_bytes")
@@ -68,7 +68,7 @@ def rate(board: Board, direction: str, size: float = math.inf, channels: int = 1
 
 
 def fixed_s(board: Board, direction: str) -> float:
-    """Seconds of a transfer without moving its bytes."""
+    """Seconds of a transfer without the time for its bytes."""
     if direction == "h2d":
         first = round_trip_s(board)
     else:
@@ -85,12 +85,12 @@ def fixed_s(board: Board, direction: str) -> float:
 
 
 def transfer_s(board: Board, direction: str, size: float) -> float:
-    """One transfer, from the driver's entry until it returns."""
+    """Seconds of one transfer, from the driver's entry to its return."""
     return fixed_s(board, direction) + size / rate(board, direction, size)
 
 
 def together_s(board: Board, direction: str, size: float, count: int) -> float:
-    """``count`` transfers of ``size`` bytes begun together, until the last one's driver returns."""
+    """Seconds of ``count`` simultaneous transfers of ``size`` bytes, until all return."""
     if not 1 <= count <= (channels := board.whole("dma.engines")):
         raise ValueError(f"{count} transfers together: the card has {channels} channels")
     return fixed_s(board, direction) + count * size / rate(board, direction, size, count)
@@ -98,14 +98,14 @@ def together_s(board: Board, direction: str, size: float, count: int) -> float:
 
 def predict(board: Board, inputs: Mapping[str, float]) -> list[Figure]:
     """Time and bandwidth by size, fixed cost and rate of each direction."""
-    given = inputs.get("bytes")
-    sizes = [int(given)] if given else _SIZES
+    size_given = inputs.get("bytes")
+    sizes = [int(size_given)] if size_given else _SIZES
     figures = []
     for direction in DIRECTIONS:
         figures.append(Figure(f"{direction} fixed cost", fixed_s(board, direction), "s"))
-        # Of a size, what its bytes take beside the fixed cost; else of long transfers.
-        long = rate(board, direction, given or math.inf)
-        figures.append(Figure(f"{direction} rate", long, "B/s", given))
+        # The rate of the requested size without the fixed cost; by default of long transfers.
+        long = rate(board, direction, size_given or math.inf)
+        figures.append(Figure(f"{direction} rate", long, "B/s", size_given))
         for size in sizes:
             seconds = transfer_s(board, direction, size)
             figures.append(Figure(f"{direction} time", seconds, "s", size))
