@@ -30,15 +30,15 @@ LINE = 64
 PLAIN = 16
 """Bytes of a load by SSE (MOVDQA)."""
 PUSH, POLL, FETCH = 0.5, 1.5, 1.0
-"""Read latencies of one synchronisation (McCalpin, TACC TR-14-10, section 5.2)."""
+"""Read latencies in one synchronisation (McCalpin, TACC TR-14-10, section 5.2)."""
 LOCAL_MEMORY_S, OTHER_CACHE_S = 67e-9, 71e-9
-"""A load from memory, and from another processor's cache, on a host with two Xeon E5-2680
-(McCalpin, TACC TR-14-10, section 5.2)."""
+"""Seconds of a load from memory, and from another processor's cache, on a host with two Xeon
+E5-2680 (McCalpin, TACC TR-14-10, section 5.2)."""
 _WIDTHS = (1, 2, 4, 8, 16, 32, 64)
 
 
 def load_s(board: Board, width: int = 8, *, sram: bool = False) -> float:
-    """One uncached load of a register, or of the SRAM behind its controller."""
+    """Seconds of one uncached load of a register, or of the SRAM behind its controller."""
     path = path_of(board)
     cycles = board.number("registers.cycles")
     cycles += board.number("sram.extra_cycles") if sram else 0
@@ -53,13 +53,13 @@ def load_s(board: Board, width: int = 8, *, sram: bool = False) -> float:
 
 
 def store_rate(board: Board) -> float:
-    """Bytes a second of write-combined stores."""
+    """Bytes per second of write-combined stores."""
     size = board.number("host.write_combining_bytes")
     return size / path_of(board).write_s(size)
 
 
 def store_s(board: Board, size: float) -> float:
-    """``size`` bytes stored, until the last is usable at the card."""
+    """Seconds to store ``size`` bytes, until the card can use the last byte."""
     path = path_of(board)
     pieces = max(1.0, size / board.number("host.write_combining_bytes"))
     wire = (size + pieces * path.request) * path.byte_s
@@ -67,7 +67,7 @@ def store_s(board: Board, size: float) -> float:
 
 
 def streaming_rate(board: Board, *, in_flight: int | None = None) -> float:
-    """Bytes a second of streaming loads: Little's law, at most the wire's completions."""
+    """Bytes per second of streaming loads: Little's law, at most the wire's completions."""
     sram = board.has("sram")
     count = in_flight or board.whole("host.streaming_loads_in_flight")
     wire = LINE / path_of(board).answer_s(LINE)
@@ -75,12 +75,12 @@ def streaming_rate(board: Board, *, in_flight: int | None = None) -> float:
 
 
 def streaming_speedup(board: Board) -> float:
-    """Streaming loads over 16 B loads (MOVDQA) of the same write-combined memory."""
+    """Rate of streaming loads over 16 B loads (MOVDQA) of the same write-combined memory."""
     return streaming_rate(board) * load_s(board, PLAIN, sram=board.has("sram")) / PLAIN
 
 
 def streaming_s(board: Board, size: float, *, in_flight: int | None = None) -> float:
-    """``size`` bytes by streaming loads: those in flight together, then the rest at their rate."""
+    """Seconds to read ``size`` bytes by streaming loads: a window, then the rest at its rate."""
     window = LINE * (in_flight or board.whole("host.streaming_loads_in_flight"))
     overlapped = (min(max(size, LINE), window) - LINE) / LINE * path_of(board).answer_s(LINE)
     rest = max(0.0, size - window) / streaming_rate(board, in_flight=in_flight)
@@ -88,29 +88,29 @@ def streaming_s(board: Board, size: float, *, in_flight: int | None = None) -> f
 
 
 def caching_factor(board: Board) -> float:
-    """Cached loads of the host's memory over uncached 8 B loads of the device's.
+    """Rate of cached loads of host memory over uncached 8 B loads of device memory.
 
-    McCalpin, TACC TR-14-10, section 3.2: 64 B for 8, at least eight in flight for one, twice by
-    prefetching, and the device's latency over the host's.
+    Factors by McCalpin, TACC TR-14-10, section 3.2: 64 B instead of 8 B, at least eight loads in
+    flight instead of one, twice by prefetching, and the device's latency over the host's.
     """
     farther = load_s(board, sram=board.has("sram")) / LOCAL_MEMORY_S
     return LINE / 8 * 8 * 2 * farther
 
 
 def share_of_dma(board: Board, size: float) -> float:
-    """Time to get a result by streaming loads over that by DMA, both with their synchronisation.
+    """Time to get a result by streaming loads over the time by DMA, both with synchronisation.
 
-    Either way the work is pushed (half a load) and its flag polled (one and a half on average).
+    In both cases the host pushes the work (half a load) and polls a flag (1.5 loads on average).
     """
     before = (PUSH + POLL) * load_s(board)
     return (before + streaming_s(board, size)) / (before + dma.transfer_s(board, "d2h", size))
 
 
 def block_speedup(board: Board) -> float:
-    """What if registers could be read 64 B at a time, as memory is: over loads of 8 B.
+    """Predicted gain if registers could be read 64 B at a time instead of 8 B.
 
-    Eight requests become one: 8 load(8) / load(64). Device and driver must bear that one load takes
-    all eight registers, with what reading each does.
+    Eight requests become one: 8 load(8) / load(64). Device and driver must allow that one load
+    reads all eight registers, with the side effects of each.
     """
     return LINE / 8 * load_s(board) / load_s(board, LINE)
 

@@ -54,7 +54,7 @@ def phases(board: Board, elements: int, *, aligned: bool) -> dict[str, float]:
 
 
 def predict(board: Board, inputs: Mapping[str, float]) -> list[Figure]:
-    """Every phase, with vectors that begin at a page and with others."""
+    """Every phase, for vectors that begin at a page and for others."""
     elements = int(inputs["elements"])
     return [
         Figure(f"{phase}, {'aligned' if aligned else 'unaligned'}", seconds, "s")

@@ -35,7 +35,7 @@ SIZES: Mapping[str, tuple[int, ...]] = {
     "definition": (*_SMALL, *(4096 << i for i in range(1, 9))),
     "published": (*_SMALL, *(4096 << i for i in range(2, 10))),
 }
-"""The definition's 21 message sizes, and the published runs', which skip 8 KiB."""
+"""The 21 message sizes of the definition, and those of the published runs, which skip 8 KiB."""
 
 
 LOOPLENGTH = 16384
@@ -45,29 +45,33 @@ PUBLISHED_CONSTANTS = {"serial.latency_ns": 520.0, "serial.stretch": 1.0, "seria
 
 
 def flits(board: Board, size: int) -> int:
-    """Cycles in which all channels of one direction take a message of ``size`` bytes."""
+    """Cycles in which all channels of one direction accept a message of ``size`` bytes."""
     flit = board.whole("serial.channels") * board.whole("serial.width_bytes")
     return -(-size // flit)
 
 
 def channel_rate(board: Board) -> float:
-    """Bytes a second that all channels of one direction take."""
+    """Bytes per second that all channels of one direction accept."""
     cycle = board.whole("serial.channels") * board.whole("serial.width_bytes")
     return cycle * board.hertz("serial.clock_MHz")
 
 
 def one_way_s(board: Board, size: int, devices: int) -> float:
-    """A message from its first byte sent until its last is usable by the peer."""
+    """Seconds of a message from its first byte sent until the peer can use its last byte."""
     cycle = board.number("serial.stretch") / board.hertz("serial.clock_MHz")
     hop = board.seconds("serial.hop_ns") if devices > 1 else 0.0
     way = board.seconds("serial.latency_ns") + hop
     count, depth = flits(board, size), board.whole("serial.depth")
-    full = (count - 1) // depth
-    return full * max(depth * cycle, cycle + 2 * way) + (count - full * depth) * cycle + way
+    full_rounds = (count - 1) // depth
+    return (
+        full_rounds * max(depth * cycle, cycle + 2 * way)
+        + (count - full_rounds * depth) * cycle
+        + way
+    )
 
 
 def exchange_s(board: Board, size: int, devices: int, looplength: int = LOOPLENGTH) -> float:
-    """One step of one message size, with its share of what a loop costs once."""
+    """Seconds of one step of one message size, with its share of the loop's fixed cost."""
     cycle = board.number("serial.stretch") / board.hertz("serial.clock_MHz")
     sharing = min(board.whole("serial.sharing"), devices)
     busy = sharing * flits(board, size) * cycle
@@ -78,17 +82,17 @@ def exchange_s(board: Board, size: int, devices: int, looplength: int = LOOPLENG
 
 
 def bandwidth(board: Board, size: int, devices: int, looplength: int = LOOPLENGTH) -> float:
-    """Bytes a second that all devices send at one message size."""
+    """Bytes per second that all devices send at one message size."""
     return 2 * devices * size / exchange_s(board, size, devices, looplength)
 
 
 def b_eff(board: Board, devices: int, sizes: Sequence[int], looplength: int = LOOPLENGTH) -> float:
-    """Mean over the sizes, bytes a second."""
+    """Mean bandwidth over the sizes, in bytes per second."""
     return sum(bandwidth(board, size, devices, looplength) for size in sizes) / len(sizes)
 
 
 def predict(board: Board, inputs: Mapping[str, float]) -> list[Figure]:
-    """Bandwidth by message size, and b_eff on both sets of sizes, also as published and scaled."""
+    """Bandwidth by message size, and b_eff on both sets of sizes, also with published constants."""
     devices, steps = int(inputs["devices"]), int(inputs["looplength"])
     limit = 2 * devices * channel_rate(board)
     sizes = sorted(set(SIZES["definition"]) | set(SIZES["published"]))
@@ -101,29 +105,29 @@ def predict(board: Board, inputs: Mapping[str, float]) -> list[Figure]:
         for size in sizes
     ]  # fmt: skip
     for name, chosen in SIZES.items():
-        here = b_eff(board, devices, chosen, steps)
+        own = b_eff(board, devices, chosen, steps)
         of_single = devices * b_eff(board, 1, chosen, steps)
         stated = b_eff(published, devices, chosen, steps)
         parallel = b_eff(published.with_values({"serial.in_turn": False}), devices, chosen, steps)
         figures += [
-            Figure("b_eff", here, "B/s", note=f"the {name}'s sizes"),
+            Figure("b_eff", own, "B/s", note=f"the {name}'s sizes"),
             Figure("b_eff by published constants", stated, "B/s", note=f"the {name}'s sizes"),
             Figure("the same, sent and taken at once", parallel, "B/s", note=f"the {name}'s sizes"),
-            Figure("of as many alone", here / of_single, "", note=f"the {name}'s sizes"),
+            Figure("of as many alone", own / of_single, "", note=f"the {name}'s sizes"),
         ]
     return [*figures, Figure("limit", limit, "B/s", note="both ways, all the time")]
 
 
 def _off(board: Board, published: Board, size: int, devices: int, steps: int) -> float:
-    """Difference of the board's constants from the published ones, in per cent."""
-    here, there = (bandwidth(b, size, devices, steps) for b in (board, published))
-    return 100 * (here / there - 1)
+    """Difference between the board's constants and the published constants, in per cent."""
+    own, stated = (bandwidth(b, size, devices, steps) for b in (board, published))
+    return 100 * (own / stated - 1)
 
 
 def _stated(board: Board, devices: int, in_turn: bool, over: float = 1.0) -> float:
-    """By the constants that came with the formula; in parallel, a message takes half as long.
+    """b_eff with the published constants; in parallel, a message takes half as long.
 
-    ``over`` is a measured rate in B/s, where the row asks for the ratio.
+    ``over`` is a measured rate in B/s for rows that ask for a ratio.
     """
     stated = board.with_values(PUBLISHED_CONSTANTS)
     return (1 if in_turn else 2) * b_eff(stated, devices, SIZES["published"]) / over
