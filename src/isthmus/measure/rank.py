@@ -148,7 +148,7 @@ def _exit_code(leader: int) -> int:
     if code is not None and code < 0:
         warn(
             f"the runner (process {leader}) was killed by {signal.Signals(-code).name}; "
-            "its journal OUT.journal has what was measured: go on with --resume --out OUT"
+            "its journal OUT.journal has the results: go on with --resume --out OUT"
         )
     return code if code is not None and code >= 0 else 1
 

@@ -210,7 +210,7 @@ def serve(request_fd: int, answer_fd: int, references_fd: int) -> None:
             if isinstance(answer, protocol.Failed) and answer.lost:
                 # No further call can succeed. The runner reads this message and starts a fresh
                 # worker.
-                from isthmus.output import inform  # noqa: PLC0415 - most workers go without
+                from isthmus.output import inform  # noqa: PLC0415 - most workers do not need it
 
                 inform(answer.message)
                 os._exit(1)
@@ -222,7 +222,7 @@ def main(arguments: list[str]) -> None:
     parent, request_fd, answer_fd, references_fd, *node = map(int, arguments)
     die_with_parent(parent)
     if node:
-        from isthmus.system.binding import bind_memory  # noqa: PLC0415 - most workers go without
+        from isthmus.system.binding import bind_memory  # noqa: PLC0415 - most workers do not need it
 
         bind_memory(node[0])
     serve(request_fd, answer_fd, references_fd)

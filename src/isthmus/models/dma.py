@@ -2,18 +2,20 @@
 
     time = submit + start + first + bytes / rate + completion + finish
     rate = least of  wire,  interface,  one bank of card memory,
-                     what all channels read together              (host to card)
-                     channels x tags of one x MRRS / round trip   (host to card; Little's law)
-                     posted credits / time until they return      (card to host; the same)
+                     read rate of all channels together           (host to card)
+                     tags of all channels x MRRS / round trip     (host to card; Little's law)
+                     posted credits / time until they return      (card to host; Little's law)
                      channels x descriptor / (descriptor / interface + gap)
 
-A transfer has one channel; of several that are begun together each has its own, as far as there are
-channels, and they end together.
-``first`` is the way of the first data: a read's round trip (host to card), or card memory's latency
-and one way of the link (card to host). ``gap`` is time per descriptor in which the interface moves
-no data; ``completion`` is polling or an interrupt, after one way of the link. What the host's cache
-does not hold of a buffer (``host_memory.missing``) adds ``memory_miss_ns`` to the round trip and to
-the return of credits, and goes through memory. Times in seconds, rates in bytes a second.
+A transfer uses one channel. Transfers that begin together use different channels, as long as the
+card has enough, and end together.
+
+``first`` is the time until the first data arrive: a read's round trip (host to card), or the
+latencies of card memory and link (card to host). ``gap`` is the time per descriptor in which the
+interface moves no data. ``completion`` is polling or an interrupt, after the link's latency. Lines
+of the buffer that miss the host's cache (``host_memory.missing``) add ``memory_miss_ns`` to the
+round trip and to the return of credits, and are limited by the memory's bandwidth. Times in
+seconds, rates in bytes a second.
 Source of the mechanism: AMD PG195 (descriptors, tags, channels); parameters: the boards.
 """
 

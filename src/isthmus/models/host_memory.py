@@ -1,27 +1,28 @@
 """Kernels that read, write or copy host memory: bandwidth by buffer size.
 
-``iterations`` sweeps over a buffer of ``size`` bytes, one launch around them:
+``iterations`` sweeps over a buffer of ``size`` bytes, in one launch:
 
     time  = launch + iterations x sweep
     sweep = window / path + (size - window) / rate + drain      above 8 KiB
     sweep = (size / 4 KiB) x block interval                     up to 8 KiB: single blocks
 
 ``drain``: the next sweep starts when the last data have arrived (read: one round trip), when the
-last write is answered (write), or after one and then the other (copy). The first ``window`` of a
-sweep (all of it, if it is smaller) waits for nothing that has to come back.
+last write is answered (write), or after both, one after the other (copy). The first ``window``
+bytes of a sweep (or the whole sweep) wait for no data, tag or credit.
 
 ``rate`` (bytes a second, each direction) is the least of
  - ``path``: the wire, the card's interface to it (``isthmus.models.pcie``), and the kernel's own
    port, width x clock,
- - reads: requests x MRRS / round trip, Little's law over the requests in flight: as many as there
-   are tags, or as fit into the bursts that the kernel has outstanding,
- - writes: credits / time until they return, Little's law over the posted data in flight; and
-   outstanding bursts / (one burst to its last packet + its response),
- - what misses the last-level cache, of both directions together, at ``memory_bandwidth_Bps``.
+ - reads: requests in flight x MRRS / round trip (Little's law); tags or the kernel's outstanding
+   bursts limit the requests,
+ - writes: credits / time until they return (Little's law over posted data); and outstanding bursts
+   / (time of one burst + its response),
+ - memory: ``memory_bandwidth_Bps``, for the lines of both directions that miss the last-level
+   cache.
 
 A line that is not in the last-level cache (``missing``) adds ``memory_miss_ns`` to the
 round trip and to the return of credits. A copy shares the cache: each direction keeps half.
-The parameters' sources are in the boards; how sure this is, in ``docs/models.md``.
+The parameters' sources are in the boards; their uncertainty in ``docs/models.md``.
 """
 
 from __future__ import annotations

@@ -1,17 +1,17 @@
-"""Programmed IO: what loads and stores to a card cost, and when DMA is better.
+"""Programmed IO: times of loads and stores to a card, and when DMA is faster.
 
     load(n)   = CPU and root complex + request on the wire + 2 link latencies
                 + cycles / clock of the register block (+ SRAM)
                 + completion of n bytes on the wire or through the card's interface
-                + (n / width - 1) cycles more where n is wider than a register
+                + (n / width - 1) cycles if n is wider than a register
     stores    : 64 B write-combined posted writes fill the link: 64 / ((64 + 24) byte time)
-    uncached  : loads of at most 8 B, one at a time; wider instructions are several of them
+    uncached  : loads of at most 8 B, one at a time; a wider instruction takes several
     streaming : MOVNTDQA loads of 64 B, k in flight: k 64 / load(64), at most the wire
     sync      : round trips x load(8): half to push, 1.5 to poll, one to fetch the answer
     crossover : the size at which DMA (``isthmus.models.dma``, card to host) takes as long as
                 streaming loads
-    caching   : uncached over cached loads: 64 B / 8 B, lines in flight, prefetching, and how much
-                farther the device's memory is than the host's
+    caching   : ratio of uncached to cached loads: 64 B / 8 B, lines in flight, prefetching, and
+                the longer way to the device's memory
 
 Seconds, bytes, bytes a second. Source: McCalpin, TACC TR-14-10, for the decomposition and the
 measurements; PCI Express Base Specification, section 2.2, for packets.

@@ -1,18 +1,17 @@
-"""Schedule of a job: items that pass in, through a kernel, and out, with several buffer sets.
+"""Schedule of a job: copy in, kernel and copy out of each item, with several buffer sets.
 
-Each buffer set has a thread of the host, which takes the next item once its last one is done. An
-item occupies, one after the other:
+A host thread for each buffer set processes one item after another. An item occupies, in this
+order:
 
-    host       copies into the buffer, and the software of an API: each thread has its own
-    link in    start-up, beside other transfers; then the data, one transfer after the other
+    host       copies into the buffer, and the API's software; threads do not wait for each other
+    link in    start-up, parallel to other transfers; then the data, one transfer at a time
     kernel     launch, then the kernel; the next one starts ``relaunch`` after its end
-    link out   as in
+    link out   as link in
     host       copies out of the buffer
 
-Where both directions are busy, the transfer that begins later gets ``beside`` of its own rate
-until the other direction is free: 1 on a full-duplex link between separate memories, less where
-both directions share a bank of card memory or the host's memory.
-Times in seconds. A transfer under way keeps its end when one of the other direction begins.
+While both directions are busy, the transfer that began later runs at ``beside`` times its rate; the
+earlier one keeps its end. ``beside`` is 1 on a full-duplex link between separate memories, less if
+both directions share a bank of card memory or the host's memory. Times in seconds.
 """
 
 from __future__ import annotations

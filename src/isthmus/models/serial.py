@@ -7,19 +7,20 @@ One step sends L bytes to a neighbour and receives L bytes, one after the other:
     b_eff = mean over sizes of bandwidth(L)
 
 with c channels of w bytes per cycle at f, and ``hop`` only where n > 1. The factor 2 n counts what
-the two kernels of each device send. Beyond that, each as the board says:
+the two kernels of each device send. The board may change this:
 
-- kernels that send and take at once (``in_turn`` false) have t(L) without the factor 2: the
-  source's own formula before it was measured (a lower bound where channels are shallower than
-  what is on the wire in a round trip);
-- a channel that holds ``depth`` flits sends as many, then waits until the first of them is told to
-  be taken: a cycle and two latencies after it left;
-- ``sharing`` links on one wire cannot take less than the wire is busy with all their messages;
-- once in a loop of N steps, ``start`` for the kernels, and ``barrier`` for each of ceil(log2 n)
-  stages by which a card is late: t(L) + (start + barrier ceil(log2 n)) / N.
+- If kernels send and receive at once (``in_turn`` false), t(L) has no factor 2. This is the
+  source's own formula. It is a lower bound if a channel holds fewer flits than a round trip has on
+  the wire.
+- A channel that holds ``depth`` flits sends so many. Then it waits for the order to take the first
+  of them: a cycle and two latencies after that flit left.
+- ``sharing`` links on one wire take at least the time of all their messages on the wire.
+- A loop of N steps adds ``start`` for the kernels once, and ``barrier`` for each of ceil(log2 n)
+  stages that a card begins late: t(L) + (start + barrier ceil(log2 n)) / N.
 
 Source of the formula and of c, w, f: HPCC FPGA benchmark suite, b_eff; stretch, latency and hop
-are fitted (board ``520n``). The rest is free in the published runs: its defaults change nothing.
+are fitted (board ``520n``). The published runs do not determine the other parameters; their
+defaults change nothing.
 """
 
 from __future__ import annotations

@@ -1,40 +1,44 @@
 """A published source, read from its folder: figures, tables, and a row for each published number.
 
-``source.toml`` has ``title``, ``by`` (how it is cited) and ``board`` (a name, or a file of the
+``source.toml`` has ``title``, ``by`` (the citation) and ``board`` (a name, or a file of the
 folder), and these tables:
 
 ``[cite]``
-    ``type`` and fields of its entry in BibTeX; ``author`` and ``title`` are ``by`` and ``title``
-    where they are not given.
+    ``type`` and fields of the source's entry in BibTeX. Defaults of ``author`` and ``title`` are
+    ``by`` and ``title``.
 ``[[figure]]``
-    ``name``, ``title``, and where there is nothing to reproduce ``because`` (why); ``needs`` (what
-    a machine must have for its rows); ``note``.
+    ``name``, ``title``, ``needs`` (what a machine must have for the figure's rows), ``note``; for a
+    figure that is not reproduced ``because``, the reason.
 ``[run.NAME]``
     A measurement that reproduces rows: ``study``, ``device``, ``memory`` and further ``axes``. In
-    ``device``, ``{board}`` is the source's. ``further_devices`` are measured in the same run;
-    ``hybrid`` adds the time of their software to the simulated time.
+    ``device``, ``{board}`` stands for the source's board. ``further_devices`` are measured in the
+    same run. ``hybrid`` adds measured time of software to the simulated time.
 ``[[row]]``
-    One published number, or one for each line of a CSV file (``data = "NAME"``, of which ``only``
-    keeps the lines whose columns have these values). Texts may name columns: ``"{size_bytes}"``;
-    ``{size}`` is ``bytes`` as people write it. What was published: ``item``, ``value`` (number, the
-    two ends of a range, or column), ``divide`` (what it is divided by), ``unit``, ``api`` (of a
-    source that compares several), ``figures`` (names, with blanks between). What gives ours:
-    ``run`` and ``operation``, ``bytes``, ``where`` (further axes); or lists ``plus``, ``minus`` and
-    ``over`` of these: the first's sum less the second's, ``times`` a number, over the third's sum.
-    ``combine`` is ``sum``, or over all sizes of ``bytes`` ``mean``, ``max`` or ``cost of a call``
-    (per call, of 1 MiB moved in blocks of these sizes). What else gives it: ``model`` with
-    ``inputs``, a closed form. How: ``fit`` (the calibration that saw it; ``fits`` by item), else
-    ``kind``: one of ``KINDS`` (``kinds`` by item). ``series`` groups rows in the residual table,
-    ``events`` puts the emulated card's own figure there too, ``headline`` (by item) puts the row on
-    a page without boards. ``aim`` is the largest residual that is good enough.
+    One published number, or one for each line of a CSV file (``data = "NAME"``; ``only`` keeps the
+    lines whose columns have these values). Texts may name columns: ``"{size_bytes}"``; ``{size}``
+    is ``bytes`` with a unit.
+
+    The published number: ``item``, ``value`` (a number, two ends of a range, or a column),
+    ``divide`` (divisor of the value), ``unit``, ``api`` (if the source compares several),
+    ``figures`` (names, separated by blanks).
+
+    Our number, from points: ``run`` and ``operation``, ``bytes``, ``where`` (further axes). Or
+    lists of such points: (sum of ``plus`` less sum of ``minus``) ``times`` a number, over the sum
+    of ``over``. ``combine`` is ``sum``; over all sizes of ``bytes`` also ``mean``, ``max`` or
+    ``cost of a call`` (for each call, when 1 MiB is moved in blocks of these sizes). Our number,
+    from a closed form: ``model`` with ``inputs``.
+
+    How it is reproduced: ``fit`` (the calibration that used it; ``fits`` by item), else ``kind``:
+    one of ``KINDS`` (``kinds`` by item). ``series`` groups rows in the residual table; ``events``
+    adds the emulated card's number there. ``headline`` (by item) puts the row on a page without
+    boards. ``aim`` is the largest accepted residual.
 ``[[aim]]``
-    The same for whole ``series``: ``name``, ``worst`` and perhaps ``rms``.
+    Aims of whole ``series``: ``name``, ``worst`` and perhaps ``rms``.
 ``[[fit]]``
-    Parameters of ``board`` (the source's where it names none) that rows were fitted to: ``name`` is
-    what they have as ``fit`` and what the board's file has as ``calibration``, ``start`` has the
-    values at which the search begins. ``series``: curves that all its points are on; of these each
-    size in turn is held out for a check. ``held_out.csv`` keeps what that gave
-    (``tools/model_docs.py``).
+    Parameters of ``board`` (default: the source's) that were fitted to rows. ``name`` stands in
+    ``fit`` of these rows and in ``calibration`` of the board's file. ``start`` has the first values
+    of the search. ``series`` names curves; each of their sizes in turn is held out for a check.
+    ``held_out.csv`` stores the results (``tools/model_docs.py``).
 """
 
 from __future__ import annotations

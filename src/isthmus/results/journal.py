@@ -129,7 +129,7 @@ class Journal:
                 run_file.save(run, kept)
             except (IsthmusError, OSError):
                 raise IsthmusError(
-                    f"{error}; what was measured is in {self.path}: go on with --resume"
+                    f"{error}; the results are in {self.path}: go on with --resume"
                 ) from error
             self.remove()
             raise IsthmusError(f"{error}; the run is in {kept} instead") from error

@@ -157,7 +157,7 @@ class Rerun(msgspec.Struct, frozen=True, kw_only=True, dict=True):
         return self._cached[clock]
 
     def _seconds(self, clock: ClockName) -> NDArray[np.float64]:
-        import numpy as np  # noqa: PLC0415 - who only reads a file needs none
+        import numpy as np  # noqa: PLC0415 - reading a file does not need it
 
         if not self.batch:
             raise ZeroDivisionError("a batch of no repetitions")
@@ -186,7 +186,7 @@ class Rerun(msgspec.Struct, frozen=True, kw_only=True, dict=True):
             return max(self.intervals, 1) * self.clock.resolution_s / self.batch
         if clock != "device":
             return 0.0
-        from isthmus import _core  # noqa: PLC0415 - who only reads a file needs none
+        from isthmus import _core  # noqa: PLC0415 - reading a file does not need it
 
         return _core.step_of(self.seconds(clock))
 

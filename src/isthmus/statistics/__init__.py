@@ -185,7 +185,7 @@ def within_process(
     2^(1-n). Source: Hollander and Wolfe, Nonparametric Statistical Methods, section 3.6.
     ``resolution`` is the step of the clock, in the samples' unit.
     """
-    from isthmus import _core  # noqa: PLC0415 - a runner that only asks over_processes needs none
+    from isthmus import _core  # noqa: PLC0415 - over_processes does not need it
 
     estimate = _core.median_interval(samples, confidence, resolution)
     if 1.0 - 2.0 ** (1 - len(samples)) < confidence:
@@ -206,7 +206,7 @@ def over_processes(
     if not len(medians):
         raise ValueError("no process measured this")
     if min(medians) <= 0:
-        import numpy as np  # noqa: PLC0415 - only where a clock saw nothing
+        import numpy as np  # noqa: PLC0415 - only if a clock saw nothing
 
         interval = within_process(np.asarray(medians, dtype=np.float64), confidence)
     else:
@@ -417,6 +417,6 @@ def judge(ratio: Interval, smallest: float) -> Judgement:
 
 
 def _normal(confidence: float) -> float:
-    from statistics import NormalDist  # noqa: PLC0415 - seldom asked
+    from statistics import NormalDist  # noqa: PLC0415 - seldom needed
 
     return NormalDist().inv_cdf(0.5 + confidence / 2)

@@ -65,7 +65,7 @@ def world(place: Place) -> Intracomm:
     Raises UsageError if there is no MPI, or a different MPI from the launcher's.
     """
     try:
-        import mpi4py  # noqa: PLC0415 - ranks alone need it
+        import mpi4py  # noqa: PLC0415 - only ranks need it
 
         # A rank's other threads do not call MPI.
         mpi4py.rc.thread_level = os.environ.get("MPI4PY_RC_THREAD_LEVEL", "funneled")

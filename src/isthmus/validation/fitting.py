@@ -59,7 +59,7 @@ def solve(
             [factor * predicted[form] / published - 1.0 for form, factor, published in quick]
         )
 
-    from scipy.optimize import least_squares  # noqa: PLC0415 - who reads results does not fit
+    from scipy.optimize import least_squares  # noqa: PLC0415 - readers of results do not fit
 
     solution = least_squares(
         residuals,
