@@ -37,6 +37,10 @@ PHRASES = {
     "nobody says": "without, if none is given",
     "that which": "name the thing",
     "one's own": "your own, a user's",
+    "to be had": "available",
+    "nobody tells": "unknown",
+    "as it is now": "current",
+    "what there is": "name the thing",
     "device process": "no such process exists: our shim",
     "both shims": "only our shim exists",
 }
