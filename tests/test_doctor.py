@@ -349,7 +349,7 @@ def test_an_h100_in_a_virtual_machine(tmp_path: Path) -> None:
         "extended_tags": ("good", "on"),
         "relaxed_ordering": ("good", "on"),
         "acs": hidden,
-        "bar_size": ("good", "128Gi reach all of its memory"),  # nvidia-smi: BAR1 131072 MiB
+        "bar_size": ("good", "128Gi address all of its memory"),  # nvidia-smi: BAR1 131072 MiB
         "power_state": ("good", "D0"),
     }
     told = {one.check: (one.state, one.found) for one in checks.of_machine(Facts(host))}

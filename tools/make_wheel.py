@@ -55,7 +55,7 @@ def platform_of(wheel: Path) -> str:
     shown = " ".join(run("auditwheel", "show", wheel).split())
     platform = re.search(r'following platform tag: "(manylinux\w+)"', shown)
     if platform is None:
-        raise setup.SetupError(f"the wheel is for no other machine: {shown}")
+        raise setup.SetupError(f"no tag fits the wheel, so it runs on this machine only: {shown}")
     return platform[1]
 
 

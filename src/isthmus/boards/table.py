@@ -146,10 +146,10 @@ _PARAMETERS = (
     _int("host.translation_entries", "pages that the IOMMU keeps; 0: no IOMMU", "", 0),
     _float("host.translation_miss_ns", "page walk", "ns"),
     _float("host.polling_ns", "completion flag in memory until software sees it", "ns"),
-    _float("host.interrupt_ns", "the same by interrupt", "ns"),
+    _float("host.interrupt_ns", "interrupt until software sees the completion", "ns"),
     _int("faults.flip_completion", "which completion of each transfer has a wrong bit, or of each "
          "sweep of a kernel over host memory, counted from 1; 0: none", low=0, default=0),
-    _int("faults.drop_write", "which write to host memory is lost, counted in the same way", low=0,
+    _int("faults.drop_write", "which write to host memory is lost, counted from 1; 0: none", low=0,
          default=0),
     _int("faults.flip_message", "which message on the first link of a ring has a wrong bit, "
          "counted "

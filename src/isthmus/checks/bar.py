@@ -24,7 +24,7 @@ def judge(facts: Facts) -> Result | None:
     command = registers(function.device, "size", root=bool(window.most_bytes))
     size = format_size(window.bytes)
     if memory and window.bytes >= memory:
-        return Result(state="good", found=f"{size} reach all of its memory", command=command)
+        return Result(state="good", found=f"{size} address all of its memory", command=command)
     if window.most_bytes and window.most_bytes > window.bytes:
         return Result(
             state="bad",

@@ -62,7 +62,7 @@ def of_earlier(records: Iterable[DeviceRecord], *, must_be_here: bool) -> Iterat
 
 
 def _resolved(address: str, shared: SharedWorker, watcher: Watcher) -> FoundDevice:
-    """The device of an address; in ``of_earlier``, the device that the earlier run had there."""
+    """The device of an address; inside ``of_earlier`` the device of the earlier run."""
     earlier = _earlier.get()
     before = earlier.devices.get(address)
     try:

@@ -311,7 +311,7 @@ def resolve(
     address = Address.parse(text)
     backend = by_scheme(address.scheme)
     for option in backend.run_options:
-        # an address may come from a run file
+        # run files store addresses, but no permissions
         if option.permission and option.name in address.options:
             raise UsageError(
                 f"device '{text}': permissions are options of the command: {option.flag}"

@@ -67,8 +67,7 @@ class Task:
     """Whether all ranks execute it together."""
     layer: Layer = Layer.CURVE
     first_layer: Layer = Layer.HEADLINES
-    """The layer of its device's headlines, which is later for a device that serves as a comparison.
-    """
+    """Layer in which headlines of its device are measured; a later one for a comparison device."""
     headline: Headline | None = None
     """For a task of the first layer: the question that it answers.
 

@@ -137,7 +137,7 @@ def predict(board: Board, inputs: Mapping[str, float]) -> list[Figure]:
     figures += [
         Figure("uncached load bandwidth", 8 / load, "B/s", 8, "one load in flight"),
         Figure("write-combined stores", store_rate(board), "B/s", LINE),
-        Figure("one store", store_s(board, 8), "s", 8, "until usable at the card"),
+        Figure("one store", store_s(board, 8), "s", 8, "until the card can use it"),
         Figure("streaming loads", streaming_rate(board), "B/s", LINE),
         Figure("streaming over plain", streaming_speedup(board), "", note="16 B loads (MOVDQA)"),
         Figure("block reads over uncached", block_speedup(board), "", note="what if: 64 B"),
@@ -147,7 +147,7 @@ def predict(board: Board, inputs: Mapping[str, float]) -> list[Figure]:
         Figure("its CPU operations", cycles * inputs["cpu-flops"], "", note="floating point"),
         Figure(
             "its operations", trips * load * inputs["accelerator-gflops"] * 1e9, "",
-            note="that the accelerator does not do",
+            note="lost while the accelerator waits",
         ),
         Figure("cached over uncached", caching_factor(board), "", 8, "the host's memory"),
         Figure("load over another cache's", farthest / OTHER_CACHE_S, "", 8, "71 ns elsewhere"),

@@ -113,10 +113,15 @@ def predict(board: Board, inputs: Mapping[str, float]) -> list[Figure]:
         figures += [
             Figure("b_eff", own, "B/s", note=f"the {name}'s sizes"),
             Figure("b_eff by published constants", stated, "B/s", note=f"the {name}'s sizes"),
-            Figure("the same, sent and taken at once", parallel, "B/s", note=f"the {name}'s sizes"),
-            Figure("of as many alone", own / of_single, "", note=f"the {name}'s sizes"),
+            Figure(
+                "b_eff, both directions at once",
+                parallel,
+                "B/s",
+                note=f"the {name}'s sizes",
+            ),
+            Figure("ratio to single devices", own / of_single, "", note=f"the {name}'s sizes"),
         ]
-    return [*figures, Figure("limit", limit, "B/s", note="both ways, all the time")]
+    return [*figures, Figure("limit", limit, "B/s", note="both directions always busy")]
 
 
 def _off(board: Board, published: Board, size: int, devices: int, steps: int) -> float:

@@ -97,7 +97,7 @@ class Slow:
     """What the slowly changing state of the machine adds to the uncertainty of a row's level."""
 
     half_width: float
-    """Half-width of the logarithm beyond the scatter of the processes; NaN if it is unknown."""
+    """Half-width of the level's interval from this state alone, as a logarithm; NaN if unknown."""
     sensitivities: tuple[float, ...]
     """Change of the row's logarithm for a change of each reference's logarithm."""
     shared: float
