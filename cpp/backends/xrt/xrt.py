@@ -69,7 +69,7 @@ class Xrt(BackendDescription):
         return xrt.problems(installation)
 
     def id_in(self, scheme: str, device: DeviceDescription) -> str:
-        # Its PCI address, which follows, lets the worker notice that boards are numbered anew.
+        # Its PCI address follows the number, so that the worker notices a renumbering of boards.
         return device.id.partition("@")[0]
 
     def software_alone(self, address: Address) -> str:
