@@ -270,7 +270,11 @@ def test_no_limit_of_locked_memory_applies_with_the_capability(
 @pytest.mark.parametrize(
     ("ticks", "state", "found"),
     [
-        ("100 0 100 99000 800 0 0 20", "unknown", "others took 9 % of busy time since start"),
+        (
+            "100 0 100 99000 800 0 0 20",
+            "unknown",
+            "others took 9 % of busy time since start, unknown now",
+        ),
         ("900 0 100 99000 0 0 0 20", "good", "2.0 % of busy time since start"),
     ],
 )
@@ -359,7 +363,7 @@ def test_an_h100_in_a_virtual_machine(tmp_path: Path) -> None:
         # 5588 ticks of 88164 that are not idle; of all ticks 0.6 %
         "steal": (
             "unknown",
-            "others took 6 % of busy time since start; now is not known",
+            "others took 6 % of busy time since start, unknown now",
         ),
         "virtual_machine": told["virtual_machine"],
         "locked_memory": hidden,

@@ -101,8 +101,9 @@ def _replays(facts: Facts) -> Result | None:
 
 def _before_and_after(facts: Facts, name: str) -> tuple[str, str]:
     """A property before and after a run; empty if unknown."""
-    known = (facts.device.properties, facts.device.properties_after) if facts.device else ({}, {})
-    return known[0].get(name, ""), known[1].get(name, "")
+    device = facts.device
+    before, after = (device.properties, device.properties_after) if device else ({}, {})
+    return before.get(name, ""), after.get(name, "")
 
 
 class Cuda(BackendDescription):
@@ -140,8 +141,8 @@ class Cuda(BackendDescription):
     @staticmethod
     def memory_Bps(properties: Mapping[str, str]) -> float:  # noqa: N802 - a unit
         """Two transfers per clock, each as wide as the bus."""
-        known = (properties.get(name, "nan") for name in ("memory_clock_kHz", "memory_bus_bits"))
-        kilohertz, bits = map(float, known)
+        texts = (properties.get(name, "nan") for name in ("memory_clock_kHz", "memory_bus_bits"))
+        kilohertz, bits = map(float, texts)
         return 2 * kilohertz * 1e3 * bits / 8
 
     def candidates(self, scheme: str) -> Sequence[Candidate]:

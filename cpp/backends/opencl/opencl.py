@@ -63,10 +63,10 @@ def _of_package(library: Path) -> str:
     """Path of a library in its package: Intel's ``.icd`` files name a folder that never exists."""
     if not library.is_absolute() or library.exists():
         return str(library)
-    here = Path(sys.prefix) / "lib" / library.name
-    if library.name == FPGA_EMULATOR and not here.exists():
-        here = fpga_emulator(here.with_name("libintelocl.so"))
-    return str(here if here.exists() else library)
+    packaged_file = Path(sys.prefix) / "lib" / library.name
+    if library.name == FPGA_EMULATOR and not packaged_file.exists():
+        packaged_file = fpga_emulator(packaged_file.with_name("libintelocl.so"))
+    return str(packaged_file if packaged_file.exists() else library)
 
 
 def fpga_emulator(runtime: Path) -> Path:

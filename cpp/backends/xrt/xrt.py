@@ -64,8 +64,8 @@ class Xrt(BackendDescription):
         if installation is None:
             return (Problem(*xrt.absent()),)
         if not self.library.exists():
-            what = f"{installation.name}, but Isthmus was built without its headers"
-            return (Problem(what, "apt-get install libxrt-dev uuid-dev, and set Isthmus up again"),)
+            text = f"{installation.name}, but Isthmus was built without its headers"
+            return (Problem(text, "apt-get install libxrt-dev uuid-dev, and set Isthmus up again"),)
         return xrt.problems(installation)
 
     def id_in(self, scheme: str, device: DeviceDescription) -> str:

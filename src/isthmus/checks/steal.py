@@ -11,9 +11,10 @@ _SINCE_START = "head -1 /proc/stat  # 8th number: ticks of steal"
 
 
 def judge(facts: Facts) -> Result | None:
-    """Bad if others took 5 % of a run's busy time; their share since start says nothing about now.
+    """Bad if other virtual machines took 5 % of a run's busy time.
 
-    Idle time does not count: others can take nothing from an idle processor.
+    Their share since the start of the system says nothing about the present. Idle time does not
+    count: they can take nothing from an idle processor.
     """
     if not facts.virtual:
         return None

@@ -333,19 +333,19 @@ def resolve(
     if chosen is not None:
         return FoundDevice(text, backend, chosen.candidate, chosen.description)
     names = selection.addresses(backend, address.scheme, address.mode, probed)
-    here = [name for name, _ in names]
-    if before is not None and before.place and here:
+    addresses = [name for name, _ in names]
+    if before is not None and before.place and addresses:
         raise NoDeviceError(
             f"'{text}': the run measured {before.name} at {before.place}, which is not here; "
-            f"here: {', '.join(here)}"
+            f"here: {', '.join(addresses)}"
         )
-    if here and address.selector not in backend.aliases:
+    if addresses and address.selector not in backend.aliases:
         raise NoSuchDeviceError(
-            f"no device '{text}'; {did_you_mean(text, here)}here: {', '.join(here)}"
+            f"no device '{text}'; {did_you_mean(text, addresses)}here: {', '.join(addresses)}"
         )
     why = "; ".join(f"{p.what} ({p.cure})" for p in problems)
-    others = f"; here: {', '.join(here)}" if here else ""
-    raise NoDeviceError(f"'{text}' is not here{': ' + why if why else ''}{others}")
+    alternatives = f"; here: {', '.join(addresses)}" if addresses else ""
+    raise NoDeviceError(f"'{text}' is not here{': ' + why if why else ''}{alternatives}")
 
 
 def _probe_for(

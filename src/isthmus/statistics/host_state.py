@@ -172,11 +172,11 @@ def _fenced(values: Array) -> Array:
         return values
     result = values.copy()
     for row in result:
-        there = np.isfinite(row)
-        if there.sum() >= FEWEST:
-            low, high = np.quantile(row[there], [0.25, 0.75])
+        finite = np.isfinite(row)
+        if finite.sum() >= FEWEST:
+            low, high = np.quantile(row[finite], [0.25, 0.75])
             reach = _FENCE * (high - low)
-            row[there] = np.clip(row[there], low - reach, high + reach)
+            row[finite] = np.clip(row[finite], low - reach, high + reach)
     return result
 
 
@@ -293,7 +293,7 @@ class _Fit:
             direction = self._states @ self._sensitivity.mean(axis=0)
             weights_state = self._weights(direction)
         state_shows = bool(width) or shared is not None
-        there = np.isfinite(self._logs)
+        finite = np.isfinite(self._logs)
         for p, count in enumerate(self._counts):
             coefficients = tuple(map(float, self._sensitivity[p]))
             errors = tuple(map(float, np.sqrt(np.diag(self._spread[p]))))
@@ -301,14 +301,14 @@ class _Fit:
             if count < FEWEST or not state_shows:
                 results.append(Slow(math.nan, coefficients, 0.0, errors, 0.0, most))
                 continue
-            mine = there[p]
+            of_row = finite[p]
             common = float(shared[p]) if shared is not None else 0.0
-            odds, excess = weights_rest[0], self._excess(mine, weights_rest[1], mine)
+            odds, excess = weights_rest[0], self._excess(of_row, weights_rest[1], of_row)
             deviations = [(odds, common * float(self._variance[p]) * excess)]
             if width:
                 second = np.outer(self._sensitivity[p], self._sensitivity[p])
                 of_state = float((second * covariance).sum())
-                excess = self._excess(mine, weights_state[1], self._seen)
+                excess = self._excess(of_row, weights_state[1], self._seen)
                 deviations.append((weights_state[0], of_state * excess))
             free = int(count - 1 + PRIOR_FREE)
             widths = [_reach(odds, variances, free, self._confidence)
@@ -319,16 +319,16 @@ class _Fit:
     def _shared(self, residuals: Array) -> tuple[Array | None, Array]:
         """Share of each row's variance that is common to rows, or None; and the common series."""
         scaled = np.nan_to_num(residuals / np.sqrt(self._variance)[:, None])
-        there = (self._used & (self._free[:, None] >= FEWEST - 1)).astype(np.float64)
-        scaled *= there
+        used = (self._used & (self._free[:, None] >= FEWEST - 1)).astype(np.float64)
+        scaled *= used
         own = self._free / np.maximum(self._used.sum(axis=1), 1)
-        together, number = scaled.sum(axis=0), there.sum(axis=0)
+        together, number = scaled.sum(axis=0), used.sum(axis=0)
         series = np.where(number > 0, together / np.maximum(number, 1), np.nan)
         pairs = float((number**2 - number).sum())
         if not pairs:
             return None, series
         products = (scaled * (together - scaled)).sum(axis=1)
-        expected = (there * (number - 1)).sum(axis=1) * own
+        expected = (used * (number - 1)).sum(axis=1) * own
         mean = float(products.sum() / max(expected.sum(), 1e-12))
         if mean < _SEEN / math.sqrt(pairs / 2):
             return np.zeros(len(self._kinds)), series
@@ -344,8 +344,8 @@ class _Fit:
 
         Also the scale of each kernel, in units of the variance of the series.
         """
-        there = np.isfinite(series)
-        values = series[there]
+        finite = np.isfinite(series)
+        values = series[finite]
         count = len(values)
         prior = np.array([weight for _, _, weight in _KERNELS])
         variance = float(np.var(values, ddof=1)) if count > 1 else 0.0
@@ -353,7 +353,7 @@ class _Fit:
             return prior, np.array([1 / _scatter(kernel[:-1, :-1]) for kernel in self._kernels])
         likelihoods, scales = [], []
         for kernel in self._kernels:
-            matrix = kernel[:-1, :-1][np.ix_(there, there)]
+            matrix = kernel[:-1, :-1][np.ix_(finite, finite)]
             _, size = np.linalg.slogdet(matrix)
             inverse = np.linalg.inv(matrix)
             ones = inverse.sum(axis=0)
@@ -366,7 +366,7 @@ class _Fit:
         relative = np.exp(np.array(likelihoods) - max(likelihoods)) * prior
         return relative / relative.sum(), np.array(scales)
 
-    def _excess(self, mine: NDArray[np.bool_], scales: Array, window: NDArray[np.bool_]) -> Array:
+    def _excess(self, of_row: NDArray[np.bool_], scales: Array, window: NDArray[np.bool_]) -> Array:
         """Variance between a row's mean and the mean after the run, beyond the row's own scatter.
 
         One value for each kernel, in units of the variance between the processes of ``window``.
@@ -374,8 +374,8 @@ class _Fit:
         excesses = []
         for scale, kernel in zip(scales, self._kernels, strict=True):
             inner = kernel[:-1, :-1]
-            own, seen = inner[np.ix_(mine, mine)], inner[np.ix_(window, window)]
-            apart = own.mean() - 2 * kernel[-1, :-1][mine].mean() + kernel[-1, -1]
+            own, seen = inner[np.ix_(of_row, of_row)], inner[np.ix_(window, window)]
+            apart = own.mean() - 2 * kernel[-1, :-1][of_row].mean() + kernel[-1, -1]
             more = max(float(apart) - _scatter(own) / len(own), 0.0)
             excesses.append(more * float(scale) * _scatter(inner) / _scatter(seen))
         return np.array(excesses)
@@ -414,17 +414,17 @@ def _kernels(times: Array) -> list[Array]:
     """Covariances of the states at these times; last, of the mean over the time after them."""
     span = float(times.max() - times.min()) or 1.0
     step = span / max(len(times) - 1, 1)
-    whole = HORIZON * span
+    horizon = HORIZON * span
     steps = (np.arange(_HORIZON_POINTS) + 0.5) / _HORIZON_POINTS
-    after = float(times.min() + times.max()) / 2 + whole * steps
+    after = float(times.min() + times.max()) / 2 + horizon * steps
     every = np.concatenate([times, after])
     apart = np.abs(every[:, None] - every[None, :])
-    constants = step * (whole / step) ** (np.arange(_RELAXATIONS) / (_RELAXATIONS - 1))
+    constants = step * (horizon / step) ** (np.arange(_RELAXATIONS) / (_RELAXATIONS - 1))
     slow = {
         "brief": np.exp(-apart / (_BRIEF * span)),
         "run": np.exp(-apart / span),
         "flicker": sum(np.exp(-apart / constant) for constant in constants) / _RELAXATIONS,
-        "walk": 1.0 - apart / (2 * whole),
+        "walk": 1.0 - apart / (2 * horizon),
     }
     result = []
     count = len(times)

@@ -29,9 +29,9 @@ def exclusive(
     another process holds the lock; it raises an error if waiting is useless.
     """
 
-    def wait(who: str) -> None:
+    def wait(holder: str) -> None:
         before_waiting()
-        message = f"another Isthmus measures here (process {who})"
+        message = f"another Isthmus measures here (process {holder})"
         if no_wait:
             raise BusyError(f"{message}: try again later, or leave out --no-wait to wait for it")
         say(f"{message}: waiting (--no-wait to give up instead)")
@@ -54,8 +54,8 @@ class _HeldError(Exception):
     """Another process holds the lock; the message is its id."""
 
 
-def _refuse(who: str) -> None:
-    raise _HeldError(who)
+def _refuse(holder: str) -> None:
+    raise _HeldError(holder)
 
 
 @contextlib.contextmanager
