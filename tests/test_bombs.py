@@ -73,9 +73,9 @@ def test_a_text_that_takes_too_long_is_refused(
 ) -> None:
     monkeypatch.setattr(patience, "READING_S", 0.5)
     (tmp_path / "log").write_text(LONG_LINES[name])
-    with pytest.raises(UsageError, match="not read within 0 s, so no output of a benchmark"):
+    with pytest.raises(UsageError, match="not read within 0 s, so it is not a benchmark's output"):
         as_run.imported(tmp_path / "log", None, None, [])
-    with pytest.raises(UsageError, match="not read within 0 s, so no output of a benchmark"):
+    with pytest.raises(UsageError, match="not read within 0 s, so it is not a benchmark's output"):
         judge_files([tmp_path / "log"])
 
 

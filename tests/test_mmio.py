@@ -85,7 +85,7 @@ def test_a_run_that_names_no_device_takes_one_pci_device_only() -> None:
 @pytest.mark.parametrize(
     ("words", "code", "message"),
     [
-        (("--allow-writes",), 2, "name what may be touched"),
+        (("--allow-writes",), 2, "name the range to access"),
         (("--registers", "0:0"), None, ""),
         (("--memory", "0:0", "--allow-loads"), 2, "say how many bytes"),
         (("--memory", "9:0+4Ki", "--allow-loads"), 2, "no memory BAR 9"),
@@ -130,7 +130,7 @@ def test_what_a_driver_has_is_left_to_it(isthmus: Isthmus) -> None:
         (("--registers", "0:0+8"), None, ""),
         (("--registers", "zero", "--allow-loads"), 2, "BAR:OFFSET"),
         (("--memory", "9:0+4Ki", "--allow-loads"), 2, "no memory BAR 9"),
-        (("--allow-writes",), 2, "name what may be touched"),
+        (("--allow-writes",), 2, "name the range to access"),
     ],
 )
 def test_published_figures_touch_of_a_real_card_only_what_is_named(

@@ -170,7 +170,7 @@ def test_every_model_answers_as_its_table_says(name: str, isthmus: Command) -> N
         (["model", "beff", "--board", "u250"], "has no [serial]"),
         (["model", "validate", "--format", "pdf"], "unknown format 'pdf'"),
         (["card", "boards", "nope"], "unknown board 'nope'"),
-        (["card", "boards", "u250,link.lanes"], "replaces nothing"),
+        (["card", "boards", "u250,link.lanes"], "is not KEY=VALUE"),
     ],
 )
 def test_errors_are_one_line_and_exit_2(

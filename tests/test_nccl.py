@@ -125,7 +125,7 @@ def test_one_gpu_for_two_ranks_is_told(tmp_path: Path) -> None:
         2, tmp_path, "beff", "--device", "cuda:0", "--bytes", "1", *SMALL
     )
     assert done.returncode == 1, done.stderr
-    assert "NCCL takes each GPU once: ranks 0 and 1 have the same" in done.stderr
+    assert "NCCL accepts each GPU once: ranks 0 and 1 have the same" in done.stderr
 
 
 @pytest.mark.usefixtures("stand_ins")

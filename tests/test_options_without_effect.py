@@ -97,7 +97,7 @@ def test_resume_refuses_a_binding_that_is_not_to_be_had_here(
     (folder / RUN).write_text(json.dumps(data))
     ended = run_isthmus("run", "transfer", "--resume", "--out", RUN, cwd=folder)
     assert ended.returncode == 2
-    assert f"memory node {MISSING_NODE} is not to be had here" in ended.stderr
+    assert f"memory node {MISSING_NODE} is not available here" in ended.stderr
 
 
 def test_trying_a_memory_node_leaves_the_process_as_it_was() -> None:

@@ -95,7 +95,7 @@ def test_a_figure_needs_what_this_machine_lacks_and_nothing_else(isthmus, tmp_pa
 
 def test_the_words_that_say_how_are_explained_where_they_appear(isthmus, tmp_path):
     said = isthmus("reproduce", "mmio/streaming-loads", "--out", str(tmp_path)).stdout
-    assert "after the fact = an input was chosen knowing it" in said
+    assert "after the fact = an input was chosen after this figure was known" in said
     assert "fitted =" not in said
     flat = " ".join(isthmus("reproduce").stdout.split())
     assert all(f"{word} = {meaning}" in flat for word, meaning in KINDS.items())

@@ -590,7 +590,7 @@ def test_what_no_file_takes_stays_in_the_journal(isthmus: Command, tmp_path: Pat
     )  # fmt: skip
     assert done.returncode == 1
     *_, last = done.stderr.splitlines()
-    assert "what was measured is in run.json.journal: go on with --resume" in last
+    assert "the results are in run.json.journal: go on with --resume" in last
     assert {path.name for path in tmp_path.glob("*run.json*")} == {"run.json.journal"}
     _, before = read_journal(tmp_path / "run.json.journal")
     assert before

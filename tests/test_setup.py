@@ -126,25 +126,25 @@ def test_a_module_that_becomes_a_package_is_installed_again(tree: Path) -> None:
 
 
 def test_what_appears_makes_cmake_look_again_and_keeps_what_was_compiled(tree: Path) -> None:
-    setup.forget_what_changed(setup.Stamps(), "g++-12", "")
+    setup.forget_old_builds(setup.Stamps(), "g++-12", "")
     put(tree / "build" / "wheel" / "CMakeCache.txt")
     compiled = put(tree / "build" / "wheel" / "engine.o")
-    setup.forget_what_changed(setup.Stamps(), "g++-12", "")
+    setup.forget_old_builds(setup.Stamps(), "g++-12", "")
     assert (tree / "build" / "wheel" / "CMakeCache.txt").exists()
-    setup.forget_what_changed(setup.Stamps(), "g++-12", "/usr/include/xrt/xrt_bo.h")
+    setup.forget_old_builds(setup.Stamps(), "g++-12", "/usr/include/xrt/xrt_bo.h")
     assert not (tree / "build" / "wheel" / "CMakeCache.txt").exists()
     assert compiled.exists()
 
 
 def test_what_an_unknown_compiler_built_is_kept(tree: Path) -> None:
-    setup.forget_what_changed(setup.Stamps(), "g++-12", "")
+    setup.forget_old_builds(setup.Stamps(), "g++-12", "")
     assert (tree / "build" / "wheel" / "engine.o").exists()
 
 
 def test_another_compiler_compiles_everything(tree: Path) -> None:
-    setup.forget_what_changed(setup.Stamps(), "g++-12", "")
+    setup.forget_old_builds(setup.Stamps(), "g++-12", "")
     put(tree / "build" / "wheel" / "CMakeCache.txt")
-    setup.forget_what_changed(setup.Stamps(), "g++-13", "")
+    setup.forget_old_builds(setup.Stamps(), "g++-13", "")
     assert not (tree / "build" / "wheel").exists()
 
 
@@ -162,7 +162,7 @@ def test_what_failed_is_not_tried_again_by_itself_but_can_be_asked_for(
     put(tree / "pyproject.toml", 'requires = []\ndependencies = []\nmpi = ["mpi4py>=4.1"]\n')
     pip("echo no such package; exit 1")
     setup.install_if_possible("mpi", "MPI", "make mpi", setup.Stamps())
-    assert "to get one: make mpi" in capsys.readouterr().out
+    assert "to install it: make mpi" in capsys.readouterr().out
     setup.install_if_possible("mpi", "MPI", "make mpi", setup.Stamps())
     assert capsys.readouterr().out == ""
     with pytest.raises(setup.SetupError, match="pip failed"):

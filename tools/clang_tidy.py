@@ -1,7 +1,8 @@
-"""Checks C++ sources with clang-tidy: those that changed, those that include what changed, or all.
+"""Checks C++ sources with clang-tidy.
 
-A file changed if it differs from the commit ``history.base``. A clean file is checked again only
-when it, a header of ours in it or the way it is compiled changes.
+It checks the files that changed, and the files that include a changed file; or all files. A file
+changed if it differs from the commit ``history.base``. A file that passed is checked again only
+when it, one of our headers that it includes or the command that compiles it changes.
 """
 
 from __future__ import annotations
@@ -21,17 +22,18 @@ from history import base, git
 CLANG_TIDY = ROOT / ".venv" / "bin" / "clang-tidy"
 ROOMS = ("cpp", "card", "emulation")
 NOT_OF_TESTS = "-clang-analyzer-*"
-"""It follows every path through Catch2's macros, four fifths of all the time, and the sanitizers
-run what it guesses at."""
+"""Rules that tests leave out. The analyzer follows every path through Catch2's macros, which takes
+four fifths of the time; the sanitizers check the same code while it runs.
+"""
 AS_OTHERS = "/plugin/hls/"
-"""Headers that stand in for AMD's: names, types and C++17 are AMD's choice."""
+"""Headers that stand in for AMD's: AMD chose their names, their types and C++17."""
 BUILD = ROOT / "build" / "clang-tidy"
-CLEAN = BUILD / "clean.json"  # fingerprints of what was found clean
+CLEAN = BUILD / "clean.json"  # fingerprints of the files that passed
 INCLUDE = re.compile(r'^\s*#include "([^"]+)"', re.MULTILINE)
 
 
 def changed(since: str) -> set[Path] | None:
-    """Files that differ from a commit; None where that means all."""
+    """Files that differ from a commit; None (all files) if git does not have this commit."""
     names = (
         git("diff", "--name-only", since, "--") + "\n" + git("ls-files", "-o", "--exclude-standard")
     )
@@ -45,10 +47,10 @@ def changed(since: str) -> set[Path] | None:
 
 
 class Includes:
-    """Which files of ours each one includes.
+    """Which of our files each of our files includes.
 
-    A name is a path from the file that includes it; if nothing is there, it stands for every header
-    that ends with it.
+    An included name is a path relative to the file that includes it. If no header lies at that
+    path, the name stands for every header whose path ends with it.
     """
 
     def __init__(self) -> None:
@@ -56,11 +58,11 @@ class Includes:
         headers = {path for path in files if path.suffix == ".hpp"}
 
         def named(name: str, file: Path) -> set[Path]:
-            here = Path(os.path.normpath(file.parent / name))
-            if here in headers:
-                return {here}
+            path = Path(os.path.normpath(file.parent / name))
+            if path in headers:
+                return {path}
             end = "/" + name.rpartition("../")[2]
-            return {one for one in headers if one.as_posix().endswith(end)}
+            return {header for header in headers if header.as_posix().endswith(end)}
 
         self._direct = {
             file: set().union(
@@ -70,33 +72,35 @@ class Includes:
         }
 
     def of(self, file: Path) -> set[Path]:
-        """The file, and all that it includes, at first or second hand."""
+        """Returns the file and all files that it includes, directly or indirectly."""
         including: set[Path] = set()
         due = {file}
         while due:
             including |= due
-            due = {header for one in due for header in self._direct.get(one, ())} - including
+            due = {header for path in due for header in self._direct.get(path, ())} - including
         return including
 
 
 def prepare() -> bool:
-    """Lets CMake say how each source is compiled, by itself, and makes what headers are made."""
+    """Lets CMake write down how each source is compiled, and makes the generated headers."""
     cache = MODULE / "CMakeCache.txt"
     python = re.findall(
         r"^Python_(?:EXECUTABLE|INCLUDE_DIR):.*", cache.read_text(encoding="utf-8"), re.M
     )
     tests = "ON" if CATCH2.exists() else "OFF"
     separate = ("-DCMAKE_UNITY_BUILD=OFF", "-DCMAKE_DISABLE_PRECOMPILE_HEADERS=ON")
-    if not configure(BUILD, *separate, *(f"-D{one}" for one in python), f"-DISTHMUS_TESTS={tests}"):
+    if not configure(
+        BUILD, *separate, *(f"-D{entry}" for entry in python), f"-DISTHMUS_TESTS={tests}"
+    ):
         return False
-    # Without Verilator there is no such target.
+    # Without Verilator CMake has no such target, so a failure is no error.
     command = ["cmake", "--build", str(BUILD), "--parallel", JOBS, "--target", "isthmus_verilated"]
     subprocess.run(command, check=False, capture_output=True)
     return True
 
 
 def sources() -> dict[Path, str]:
-    """Every compiled file of ours, and the commands that compile it, one for each target."""
+    """Returns our compiled files, each with the commands that compile it: one for each target."""
     entries = json.loads((BUILD / "compile_commands.json").read_text(encoding="utf-8"))
     commands: dict[Path, str] = {}
     for file, command in sorted((Path(entry["file"]), entry["command"]) for entry in entries):
@@ -106,14 +110,14 @@ def sources() -> dict[Path, str]:
 
 
 def fingerprint(file: Path, commands: str, includes: Includes) -> str:
-    """Of a file, of how it is compiled, and of all that it depends on."""
+    """Fingerprint of a file, of the commands that compile it and of all files that it includes."""
     read = [ROOT / ".clang-tidy", ROOT / "pyproject.toml", *sorted(includes.of(file))]
     contents = [commands.encode(), *(path.read_bytes() for path in read)]
     return hashlib.sha256(b"".join(contents)).hexdigest()
 
 
 def complaint(file: Path) -> str:
-    """What clang-tidy says against a file; nothing when it is content."""
+    """What clang-tidy reports about a file; empty if it reports nothing."""
     command = [
         str(CLANG_TIDY), "-p", str(BUILD), "--quiet", "--warnings-as-errors=*",
         f"--exclude-header-filter={AS_OTHERS}", str(file),
@@ -125,7 +129,7 @@ def complaint(file: Path) -> str:
 
 
 def main() -> int:
-    """Checks what is due, and says how many files that were."""
+    """Checks the files that need it, and prints how many it checked."""
     if not prepare():
         return 1
     files = sources()
@@ -137,9 +141,9 @@ def main() -> int:
         for file, commands in files.items()
         if touched is None or includes.of(file) & touched
     }
-    known = set(json.loads(CLEAN.read_text(encoding="utf-8"))) if CLEAN.exists() else set()
-    due = [file for file, print_ in concerned.items() if print_ not in known]
-    # The longest first, about: at the end no processor waits for one.
+    passed = set(json.loads(CLEAN.read_text(encoding="utf-8"))) if CLEAN.exists() else set()
+    due = [file for file, print_ in concerned.items() if print_ not in passed]
+    # Roughly the slowest first: so no processor works alone at the end.
     due.sort(key=lambda file: file.stat().st_size, reverse=True)
     with ThreadPoolExecutor(int(JOBS)) as pool:
         results = zip(due, pool.map(complaint, due), strict=True)
@@ -147,7 +151,7 @@ def main() -> int:
     for text in complaints.values():
         print(text)
     clean = {print_ for file, print_ in concerned.items() if file not in complaints}
-    CLEAN.write_text(json.dumps(sorted(known | clean), indent=1), encoding="utf-8")
+    CLEAN.write_text(json.dumps(sorted(passed | clean), indent=1), encoding="utf-8")
     which = "all" if touched is None else f"changed since {since[:8]}"
     print(
         f"clang-tidy: {len(clean)} of {len(concerned)} files clean ({which}; {len(files)} in all), "

@@ -1,10 +1,10 @@
-"""Builds and runs the C++ tests, in the build folder of the module: what they test is compiled.
+"""Builds and runs the C++ tests, in the module's build folder, on the users' machine code.
 
-With --further they run in further builds instead: what Verilator and the emulation of XRT concern
-without these; all with the address and undefined behaviour sanitizers; those where threads meet
-with the thread sanitizer. With --coverage they say instead which lines of cpp/, card/ and
-emulation/ they run. With --conformance BACKEND only the suite that every backend passes runs, on
-this one.
+With --further the tests run in other builds instead: all tests with the address and undefined
+behaviour sanitizers; tests that use threads with the thread sanitizer; tests that depend on
+Verilator or the emulation of XRT without these. With --coverage it reports which lines of cpp/,
+card/ and emulation/ the tests run. With --conformance BACKEND it runs only the suite that every
+backend must pass, on this backend.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ APART = ("-DISTHMUS_PYTHON=OFF", "-DCMAKE_BUILD_TYPE=None")
 
 @dataclass(frozen=True)
 class Tests:
-    """A build of the tests: its folder, CMake's options, what is built, and what of it runs."""
+    """A build of the tests: its folder, CMake's options, the targets to build, the tests to run."""
 
     name: str
     folder: Path
@@ -43,27 +43,27 @@ class Tests:
 
 
 def sanitized(sanitizers: str) -> tuple[str, ...]:
-    """CMake's options for sanitizers; with little optimisation, thrice as fast to build."""
+    """CMake's options for sanitizers; less optimisation makes the build three times as fast."""
     return (*APART, "-DCMAKE_CXX_FLAGS=-Og -g1", f"-DISTHMUS_SANITIZE={sanitizers}")
 
 
 def without_random_addresses() -> tuple[str, ...]:
-    """What older thread sanitizers need in front: they cannot map very random addresses."""
+    """Command that older thread sanitizers need in front: they fail at very random addresses."""
     prefix = ("setarch", "--addr-no-randomize")
     allowed = shutil.which("setarch") and subprocess.run([*prefix, "true"], check=False)
     return prefix if allowed and allowed.returncode == 0 else ()
 
 
 def plain() -> Tests:
-    """The tests of what users run; in CI a warning is an error."""
+    """The tests of the module that users run; in CI a warning is an error."""
     options = ("-DISTHMUS_WERROR=ON",) if os.environ.get("CI") else ()
-    if not (MODULE / "CMakeCache.txt").exists():  # somebody removed what make setup built
+    if not (MODULE / "CMakeCache.txt").exists():  # the folder that make setup built was removed
         options += (f"-DPython_EXECUTABLE={ROOT / '.venv' / 'bin' / 'python'}",)
     return Tests("C++ tests", MODULE, options)
 
 
 def with_sanitizers() -> list[Tests]:
-    """One build for each sanitizer that excludes others."""
+    """Two builds, because the thread sanitizer excludes the other sanitizers."""
     address, thread = ROOT / "build" / "tests-address", ROOT / "build" / "tests-thread"
     return [
         Tests("C++ tests, ASan and UBSan", address, sanitized("address,undefined")),
@@ -75,7 +75,7 @@ def with_sanitizers() -> list[Tests]:
 
 
 def without_options() -> Tests:
-    """What differs on a machine without Verilator, in a build without the emulation of XRT."""
+    """The tests that depend on Verilator or the emulation of XRT, in a build without both."""
     options = (
         *APART, "-DCMAKE_CXX_FLAGS=-Og", "-DISTHMUS_XRT_EMULATION=OFF", "-DISTHMUS_VERILATOR=OFF",
     )  # fmt: skip
@@ -92,7 +92,7 @@ def with_counters() -> Tests:
 
 
 def configure(folder: Path, *options: str) -> bool:
-    """Lets CMake prepare a build folder; a new one for Ninja, if it is here."""
+    """Lets CMake configure a build folder; a new folder for Ninja, if Ninja is installed."""
     command = ["cmake", "-S", str(ROOT), "-B", str(folder), *options]
     if shutil.which("ninja") and not (folder / "CMakeCache.txt").exists():
         command += ["-G", "Ninja"]
@@ -100,7 +100,7 @@ def configure(folder: Path, *options: str) -> bool:
 
 
 def cases(folder: Path) -> int:
-    """How many test cases the programs of the last run say that they ran."""
+    """Number of test cases that the programs of the last run report."""
     log = folder / "Testing" / "Temporary" / "LastTest.log"
     text = log.read_text(encoding="utf-8", errors="replace") if log.exists() else ""
     counts = re.findall(r"assertions? in (\d+) test cases?|^test cases: +(\d+)", text, re.MULTILINE)
@@ -115,7 +115,7 @@ def passes(tests: Tests) -> bool:
     built = configure(tests.folder, "-DISTHMUS_TESTS=ON", *tests.options) and run(
         f"Building {tests.folder.relative_to(ROOT)}", [*tests.prefix, *build]
     )
-    asan = f"handle_sigill=1:{os.environ.get('ASAN_OPTIONS', '')}"  # a trap tells its place
+    asan = f"handle_sigill=1:{os.environ.get('ASAN_OPTIONS', '')}"  # a trap shows its stack
     environment = {**os.environ, "ASAN_OPTIONS": asan}
     command = [*tests.prefix, *test, *tests.only]
     passed = built and not subprocess.run(command, check=False, env=environment).returncode
@@ -125,7 +125,7 @@ def passes(tests: Tests) -> bool:
 
 
 def covers() -> bool:
-    """Runs the tests where lines are counted, and says how many of them ran, file by file."""
+    """Runs the tests in the build that counts lines, and prints the coverage of each file."""
     tests = with_counters()
     for old in tests.folder.glob("**/*.gcda"):
         old.unlink()
@@ -139,13 +139,13 @@ def covers() -> bool:
 
 
 def conforms(backend: str) -> int:
-    """Runs the conformance suite on one backend; returns 2 where there is no such backend."""
-    known = sorted(path.parent.name for path in BACKENDS.glob("*/backend.cmake"))
-    if backend not in known:
-        what = (
+    """Runs the conformance suite on one backend; returns 2 if no backend has this name."""
+    names = sorted(path.parent.name for path in BACKENDS.glob("*/backend.cmake"))
+    if backend not in names:
+        error = (
             f"no backend '{backend}' in cpp/backends" if backend else "name a backend: BACKEND=null"
         )
-        print(f"{what}; known: {', '.join(known)}", file=sys.stderr)
+        print(f"{error}; known: {', '.join(names)}", file=sys.stderr)
         return 2
     tests = plain()
     if not configure(tests.folder, "-DISTHMUS_TESTS=ON", *tests.options):
@@ -162,7 +162,7 @@ def conforms(backend: str) -> int:
 
 
 def main() -> int:
-    """Runs the tests; without Catch2 there are none, and that is said."""
+    """Runs the tests. Without Catch2 it prints that no test ran."""
     parser = argparse.ArgumentParser(description="Builds and runs the C++ tests")
     parser.add_argument("--further", action="store_true", help="only in the further builds")
     parser.add_argument("--coverage", action="store_true", help="only count which lines run")

@@ -1,8 +1,8 @@
-"""What MkDocs cannot do by itself, as its hook: see ``mkdocs.yml``.
+"""Hook of MkDocs, see ``mkdocs.yml``.
 
-The pages of ``docs/`` are read on a code host as well, and link to files outside that folder. Such
-files become part of the site, below ``repository/``; a link to a file that does not exist makes the
-build fail. Pages of the reference are made from the program's registries.
+A code host also shows the pages of ``docs/``, which therefore link to files outside that folder.
+Such files become part of the site, below ``repository/``. A link to a file that does not exist
+makes the build fail. The reference pages are made from the program's registries.
 """
 
 from __future__ import annotations
@@ -31,13 +31,13 @@ LOADED = re.compile(
 
 
 def repository_path(page: str) -> str:
-    """Path of a page of the site in the repository."""
+    """Path in the repository of a page of the site."""
     outside = page.removeprefix(f"{OUTSIDE}/")
     return outside if outside != page else f"docs/{page}"
 
 
 def site_path(path: str) -> str:
-    """Path of a file of the repository as a page or file of the site."""
+    """Path in the site of a file of the repository."""
     inside = path.removeprefix("docs/")
     return inside if inside != path else f"{OUTSIDE}/{path}"
 
@@ -50,13 +50,13 @@ def targets(path: str) -> Iterator[str]:
 
 
 def on_files(files: Any, config: Any) -> Any:
-    """Adds the pages of the reference, and each file outside ``docs/`` that a page links to."""
+    """Adds the reference pages, and each file outside ``docs/`` that a page links to."""
     for name, text in reference.pages().items():
         files.append(File.generated(config, f"reference/{name}.md", content=text))
     files.append(File.generated(config, f"assets/{SEARCH.name}", abs_src_path=str(SEARCH)))
     waiting = [repository_path(file.src_uri) for file in files.documentation_pages()]
     waiting = [path for path in waiting if (ROOT / path).is_file()]
-    for path in waiting:  # grows
+    for path in waiting:  # the loop appends to this list
         for target in targets(path):
             page = site_path(target)
             if (ROOT / target).is_file() and files.get_file_from_path(page) is None:
@@ -66,7 +66,7 @@ def on_files(files: Any, config: Any) -> Any:
 
 
 def on_page_markdown(markdown: str, page: Any, config: Any, files: Any) -> str:  # noqa: ARG001
-    """Links as they are on the site; lists and tables end a paragraph, as they do on code hosts."""
+    """Adapts links to the site; ends a paragraph before a list or table, as code hosts do."""
     folder = os.path.dirname(page.file.src_uri)
     home = os.path.dirname(repository_path(page.file.src_uri))
 
@@ -78,7 +78,7 @@ def on_page_markdown(markdown: str, page: Any, config: Any, files: Any) -> str: 
 
     lines: list[str] = []
     code = False
-    block = ""  # what the last line belongs to
+    block = ""  # kind of block that the last line belongs to
     for line in markdown.splitlines():
         code ^= bool(FENCE.match(line))
         kind = "item" if ITEM.match(line) else "row" if ROW.match(line) else "text"
@@ -91,7 +91,7 @@ def on_page_markdown(markdown: str, page: Any, config: Any, files: Any) -> str: 
 
 
 def on_post_build(config: Any) -> None:
-    """Replaces what another host would send for the search; refuses all else of that kind."""
+    """Takes the search script from the site itself; fails if a page loads from another host."""
     site = Path(config["site_dir"])
     for path in site.rglob("*.html"):
         up = "../" * (len(path.relative_to(site).parts) - 1)

@@ -1,7 +1,7 @@
 """Faults of vendors' runtimes, of the date and of a control group, for ``tools/faults.py``.
 
-The runtimes are real, or the stand-ins of tests; a library made here (``tests/faulty_runtimes``)
-stands before each and makes its n-th call fail.
+The runtimes are the real ones, or the stand-ins of tests. A shared object made here
+(``tests/faulty_runtimes``) intercepts the calls of each runtime and makes the n-th call fail.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ _GROUPS = Path("/sys/fs/cgroup")
 
 
 def _library(folder: Path, name: str, *sources: Path, include: tuple[Path, ...] = ()) -> str:
-    """Path of a shared object made of these sources."""
+    """Builds a shared object from these sources; returns its path."""
     flags = [word for path in (*include, FAULTY, folder) for word in ("-I", str(path))]
     build = ["g++", "-std=c++20", "-O1", "-fPIC", "-shared", "-w", *flags, *map(str, sources),
              "-o", str(folder / name), "-ldl"]  # fmt: skip
@@ -38,7 +38,7 @@ def _library(folder: Path, name: str, *sources: Path, include: tuple[Path, ...] 
 
 
 def _installed(name: str) -> Path | None:
-    """A library of the system; None where there is none."""
+    """Path of an installed library; None if it is not installed."""
     file = str(ctypes.util.find_library(name))
     places = [Path("/usr/lib/x86_64-linux-gnu"), Path("/usr/lib64"), Path("/usr/lib")]
     return next((path / file for path in places if (path / file).exists()), None)
@@ -46,7 +46,7 @@ def _installed(name: str) -> Path | None:
 
 @contextlib.contextmanager
 def _opencl() -> Iterator[dict[str, str]]:
-    """Variables that put a faulty loader before the installed one; none where there is none."""
+    """Variables that load a faulty loader before the installed one; empty if none is installed."""
     loader = _installed("OpenCL")
     with tempfile.TemporaryDirectory() as folder:
         if loader is None:
@@ -63,7 +63,7 @@ def _opencl() -> Iterator[dict[str, str]]:
 
 @contextlib.contextmanager
 def _cuda() -> Iterator[dict[str, str]]:
-    """Variables that put a faulty driver before the stand-in of tests."""
+    """Variables that load a faulty driver before the stand-in of tests."""
     stand_in = ROOT / "tests" / "gpu_stand_in"
     interface = (ROOT / "cpp" / "backends" / "cuda",)
     with tempfile.TemporaryDirectory() as scratch:
@@ -82,7 +82,7 @@ def _cuda() -> Iterator[dict[str, str]]:
 
 @contextlib.contextmanager
 def _xrt() -> Iterator[dict[str, str]]:
-    """Variables that put a faulty library before XRT's; none without XRT."""
+    """Variables that load a faulty library before XRT's; empty without XRT."""
     with tempfile.TemporaryDirectory() as scratch:
         folder = Path(scratch)
         backend = registry().get("xrt")
@@ -110,7 +110,7 @@ def _xrt() -> Iterator[dict[str, str]]:
 def _failing(
     device: str, options: tuple[str, ...], variables: dict[str, str], calls: Iterable[int]
 ) -> Iterator[Trial]:
-    """A trial for each call, which fails; until a run has fewer calls."""
+    """Yields a trial for each call to fail; ends when a run makes fewer calls."""
     reached = 0
     for call in calls if variables else ():
         log = Path(variables["ISTHMUS_FAULTY_LOG"])
@@ -173,7 +173,7 @@ def _(short: bool) -> Iterator[Trial]:
             with Trial("opencl:pocl", options, environment) as trial:
                 trial.run()
                 run = run_file.load(trial.out)
-                # Of large writes the check maps the buffer: no read, and the data are right.
+                # The fault changes only reads; checks of large writes map the buffer instead.
                 read = [r for p in run.points if p.operation == "read" for r in p.reruns]
                 if trial.code != 1 or not read or any(r.verified != "false" for r in read):
                     trial.wrong.append(f"flipped bits were called verified, exit {trial.code}")
@@ -203,7 +203,7 @@ def _(short: bool) -> Iterator[Trial]:
 
 @contextlib.contextmanager
 def _group(limit: int) -> Iterator[Path | None]:
-    """A control group with so many bytes of memory; None where none can be made."""
+    """A control group with so many bytes of memory; None if it cannot be made."""
     first = (_GROUPS / "memory" / "memory.limit_in_bytes").exists()
     folder = _GROUPS / ("memory" if first else "") / f"isthmus-fault-{os.getpid()}"
     try:
@@ -215,12 +215,12 @@ def _group(limit: int) -> Iterator[Path | None]:
         file = folder / ("memory.limit_in_bytes" if first else "memory.max")
         try:
             file.write_text(str(limit))
-        except OSError:  # without the controller of memory
+        except OSError:  # the system has no memory controller
             yield None
         else:
             yield folder
     finally:
-        for _ in range(100):  # what was killed leaves the group a little later
+        for _ in range(100):  # a killed process leaves the group a little later
             with contextlib.suppress(OSError):
                 folder.rmdir()
                 break

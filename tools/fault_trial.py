@@ -1,4 +1,4 @@
-"""One run that a fault strikes, and what is lost, wrong or left of it (``tools/faults.py``)."""
+"""A run with one fault, and what it lost, did wrong or left behind (``tools/faults.py``)."""
 
 from __future__ import annotations
 
@@ -21,13 +21,13 @@ from isthmus.errors import IsthmusError
 from isthmus.results import journal, run_file
 
 LIMIT_S = 120.0
-"""Far beyond what a trial takes: what hangs gets there."""
+"""Seconds; far more than a trial takes, so only a trial that hangs takes as long."""
 POINTS = ("--bytes", "1,4Ki", "--operation", "write,read", "--reruns", "3", "--budget", "60")
 _IMPATIENT = (
     "from isthmus.measure.supervisor import WorkerProcess as W; "
     "W.__init__.__kwdefaults__['silence_s'] = 2.0; from isthmus.cli import main; main()"
 )
-"""The command, with 2 s in place of 60 until a silent worker is killed."""
+"""The command, changed to kill a silent worker after 2 s instead of 60 s."""
 
 
 _AS_ROOT = {
@@ -35,23 +35,23 @@ _AS_ROOT = {
     for kind in ("OMPI", "PRTE")
     for name in (f"{kind}_ALLOW_RUN_AS_ROOT", f"{kind}_ALLOW_RUN_AS_ROOT_CONFIRM")
 }
-"""Launchers of MPI refuse root without it."""
+"""Variables that let launchers of MPI run as root."""
 
 
 def few(short: bool, values: range) -> list[int]:
-    """All values, or in short three."""
+    """All values, or three of them if ``short``."""
     return list(values)[:: max(1, len(values) // 2)] if short else list(values)
 
 
 def _shared_memory() -> set[str]:
-    """Names of shared memory, but that of MPI's ranks: no trial starts any."""
-    files = (one.name for one in Path("/dev/shm").iterdir() if one.is_file())
+    """Names of shared memory, except that of MPI's ranks."""
+    files = (path.name for path in Path("/dev/shm").iterdir() if path.is_file())
     return {name for name in files if "_segment." not in name}
 
 
 @dataclass
 class Trial:
-    """One run that a fault strikes, and what was found wrong with it."""
+    """A run with one fault, and the errors found in it."""
 
     device: str = "null:20us"
     options: tuple[str, ...] = POINTS
@@ -70,7 +70,7 @@ class Trial:
     code: int = 0
     said: str = ""
     ended_s: float = 0.0
-    """Seconds from the end of ``wait`` to that of the process."""
+    """Seconds from the call of ``end`` to the end of the process."""
 
     def __enter__(self) -> Trial:
         self.root = Path(tempfile.mkdtemp(prefix="isthmus-fault-", dir="/tmp"))
@@ -89,11 +89,11 @@ class Trial:
 
     @property
     def log(self) -> Path:
-        """The run's journal."""
+        """Path of the run's journal."""
         return journal.path_of(self.out)
 
     def start(self, *more: str) -> subprocess.Popen[bytes]:
-        """Starts the run; ``more``: arguments in place of devices and points."""
+        """Starts the run; ``more`` replaces the arguments for devices and points."""
         arguments = more or ("--device", self.device, *self.options)
         program = ["-c", _IMPATIENT] if self.impatient else ["-m", "isthmus"]
         lock = {"ISTHMUS_LOCK": str(self.root / "lock"), "TMPDIR": str(self.temporary)}
@@ -115,17 +115,17 @@ class Trial:
         )  # fmt: skip
 
     def processes(self) -> list[psutil.Process]:
-        """What the trial started and still runs."""
-        found = []
+        """Processes that the trial started and that still run."""
+        processes = []
         for process in psutil.process_iter():
             with contextlib.suppress(psutil.Error):
                 mine = process.environ().get("TMPDIR") == str(self.temporary)
                 if mine and process.status() != psutil.STATUS_ZOMBIE:
-                    found.append(process)
-        return found
+                    processes.append(process)
+        return processes
 
     def wait_for(self, entries: int, process: subprocess.Popen[bytes]) -> bool:
-        """Waits until the journal has so many results; False where the run ended before."""
+        """Waits until the journal has so many results; False if the run ends before that."""
         while process.poll() is None:
             with contextlib.suppress(OSError):
                 if self.log.read_bytes().count(b"\n") > entries:
@@ -152,22 +152,22 @@ class Trial:
         self.end(self.start(*more))
 
     def resume(self) -> None:
-        """Goes on with the run, without the fault."""
+        """Resumes the run, without the fault."""
         self.environment, self.limits, self.group = {}, {}, None
         self.run("--resume")
         if self.code:
             self.wrong.append(f"--resume ends with {self.code}: {self.said[-200:]}")
 
     def results(self) -> list[journal.Entry]:
-        """Whole results in the journal, else in the run file."""
+        """Complete results in the journal; without a journal, those in the run file."""
         with contextlib.suppress(IsthmusError):
-            return [one for one in journal.read(self.log)[1] if one.rerun]
+            return [entry for entry in journal.read(self.log)[1] if entry.rerun]
         with contextlib.suppress(IsthmusError):
             return journal.entries_of(run_file.load(self.out).points)
         return []
 
     def judge(self, before: list[journal.Entry], *, complete: bool = True) -> None:
-        """Compares the run file with the results of before, and looks for what is left."""
+        """Compares the run file with the earlier results, and looks for leftovers."""
         try:
             run = run_file.load(self.out)
         except IsthmusError as error:
@@ -192,11 +192,11 @@ class Trial:
         self.tidy({self.out.name})
 
     def tidy(self, files: set[str]) -> None:
-        """Looks for processes, files, sockets and shared memory that are left."""
+        """Looks for leftovers: processes, files, sockets and shared memory."""
         deadline = time.monotonic() + 10
         while self.processes() and time.monotonic() < deadline:
             time.sleep(0.05)
-        self.left += [f"process {one.pid}" for one in self.processes()]
+        self.left += [f"process {process.pid}" for process in self.processes()]
         here = {path.name for path in self.folder.iterdir()} if self.folder.is_dir() else set()
         self.left += sorted(here - files)
         self.left += [
@@ -212,7 +212,7 @@ FAULTS: dict[str, Fault] = {}
 
 
 def fault(title: str) -> Callable[[Fault], Fault]:
-    """Registers a fault: a generator of judged trials, fewer where its argument is true."""
+    """Registers a fault: a generator of judged trials; it yields fewer if its argument is true."""
 
     def register(function: Fault) -> Fault:
         FAULTS[title] = function

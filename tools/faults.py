@@ -1,13 +1,13 @@
-"""Provokes faults during real runs and counts what is lost, wrong or left over: ``make faults``.
+"""Provokes faults during real runs and counts their effects: ``make faults``.
 
-Each trial is ``isthmus run`` in a folder, a temporary folder and with a lock of its own. A fault
-strikes; where the run can go on, ``--resume`` ends it. Then the trial is judged:
+Each trial is an ``isthmus run`` with its own folder, temporary folder and lock. It has one fault.
+If the run can be resumed, ``--resume`` completes it. Then the trial is judged:
 
-- lost: a result that the journal had, or that was said to be kept, is not in the run file; or a
-  point has neither results nor a reason;
+- lost: the run file lacks a result that the journal had, or that was reported as kept; or a point
+  has neither results nor a reason;
 - wrong: a traceback, a message of more than one line, a file that cannot be read, corrupted data
   that were called verified, a run called complete with points missing;
-- left: processes, files, sockets or shared memory that stay behind.
+- left: processes, files, sockets or shared memory that remain after the run.
 
 ``.venv/bin/python tools/faults.py [--short] [NAME ...]`` prints the table that
 ``benchmarks/RESULTS.md`` keeps.
@@ -74,7 +74,7 @@ def _(short: bool) -> Iterator[Trial]:
             with Trial(device, ("--bytes", "64Ki", *POINTS[2:])) as trial:
                 trial.run()
                 run = run_file.load(trial.out)
-                # A repetition that the fault leaves out may be the one that is checked.
+                # With a larger step the check may see only repetitions without the fault.
                 if every == 1 and any(r.verified != "false" for p in run.points for r in p.reruns):
                     trial.wrong.append(f"{move} was called verified")
                 if every == 1 and trial.code != 1:
@@ -84,7 +84,7 @@ def _(short: bool) -> Iterator[Trial]:
 
 
 def _struck(strike: Callable[[Trial, subprocess.Popen[bytes]], None], entries: int) -> Trial:
-    """A trial whose run is struck once its journal has so many results, then resumed."""
+    """A trial whose run gets the fault once its journal has so many results, then is resumed."""
     with Trial() as trial:
         process = trial.start()
         if trial.wait_for(entries, process):
@@ -122,12 +122,12 @@ def _(short: bool) -> Iterator[Trial]:
 
 
 def _kill_leader(trial: Trial, _: subprocess.Popen[bytes]) -> None:
-    """Kills the process with the runner, which rank 0 started beside itself."""
-    for one in trial.processes():
+    """Kills the process of the runner, which rank 0 starts."""
+    for process in trial.processes():
         with contextlib.suppress(psutil.Error):
-            words = one.cmdline()
+            words = process.cmdline()
             if "run" in words and "isthmus" in words and words[0] == sys.executable:
-                one.kill()
+                process.kill()
 
 
 @fault("leader of two ranks of MPI killed (-9) after n results, resumed")
@@ -148,7 +148,7 @@ def _(short: bool) -> Iterator[Trial]:
             if "go on with --resume" not in trial.said:
                 trial.wrong.append(f"no way on: {trial.said[-200:]}")
             trial.resume()
-            trial.judge(before, complete=False)  # ranks have one process each
+            trial.judge(before, complete=False)  # a run with ranks has one process for each rank
             if run_file.load(trial.out).status != "complete":
                 trial.wrong.append("the resumed run is not complete")
             yield trial
@@ -157,11 +157,11 @@ def _(short: bool) -> Iterator[Trial]:
 def _stop(seconds: float, *, worker: bool) -> Callable[[Trial, subprocess.Popen[bytes]], None]:
     def strike(_: Trial, process: subprocess.Popen[bytes]) -> None:
         runner = psutil.Process(process.pid)
-        for one in runner.children() if worker else [runner]:
+        for stopped in runner.children() if worker else [runner]:
             with contextlib.suppress(psutil.Error):
-                one.suspend()
+                stopped.suspend()
                 time.sleep(seconds)
-                one.resume()
+                stopped.resume()
 
     return strike
 
@@ -199,7 +199,7 @@ def _(short: bool) -> Iterator[Trial]:
 
 
 def _judge_kept(trial: Trial, why: str) -> None:
-    """The run is in the temporary folder, whole, and the last line says where."""
+    """Checks that the temporary folder holds the whole run, and the last line names the file."""
     kept = [*trial.temporary.glob(f"isthmus-{os.getuid()}/kept/*.json")]
     last = trial.said.splitlines()[-1] if trial.said else ""
     if len(kept) != 1 or str(kept[0]) not in last or why not in last or trial.code != 1:
@@ -227,9 +227,9 @@ def _(short: bool) -> Iterator[Trial]:
                     trial.wrong.append(f"no way on: {trial.said[-200:]}")
                 trial.resume()
                 trial.judge(before)
-            elif not trial.code:  # there was room for all of it
+            elif not trial.code:  # the whole run fitted
                 trial.judge(before)
-            else:  # not even the head of the journal: nothing was measured
+            else:  # even the journal's first line did not fit: nothing was measured
                 trial.tidy(set())
             yield trial
 
@@ -241,7 +241,7 @@ def _(short: bool) -> Iterator[Trial]:
             folder = trial.folder
             mount = ["mount", "-t", "tmpfs", "-o", f"size={size}k", "tmpfs", str(folder)]
             if subprocess.run(mount, check=False, capture_output=True).returncode:
-                return  # a container may not mount
+                return  # for example, a container may not mount
             try:
                 trial.run()
                 if not trial.out.exists():
@@ -281,23 +281,23 @@ def _limited(limits: Mapping[int, int]) -> Trial:
 
 
 def campaign(names: list[str], *, short: bool) -> Iterator[tuple[str, list[Trial]]]:
-    """The trials of each fault, or of those whose title contains one of the names."""
+    """Yields each fault with its trials; with names, only faults whose title contains a name."""
     for title, function in FAULTS.items():
         if not names or any(name in title for name in names):
             yield title, list(function(short))
 
 
 def main() -> int:
-    """Prints the table; ends with 1 where anything was lost, wrong or left."""
+    """Prints the table; ends with 1 if anything was lost, wrong or left behind."""
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("--short", action="store_true", help="few trials of each fault")
     parser.add_argument("names", nargs="*", help="only faults whose title contains one of these")
-    given = parser.parse_args()
+    arguments = parser.parse_args()
     bad = 0
     print(
         "| fault | tried | lost | wrong | left over | longest end, s |\n|---|--:|--:|--:|--:|--:|"
     )
-    for title, trials in campaign(given.names, short=given.short):
+    for title, trials in campaign(arguments.names, short=arguments.short):
         lost, wrong, left = (
             [f"{n}: {text}" for n, trial in enumerate(trials) for text in getattr(trial, kind)]
             for kind in ("lost", "wrong", "left")

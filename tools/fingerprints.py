@@ -1,6 +1,7 @@
-"""Fingerprints of what Isthmus is built from: its files, the compiler, and what CMake finds.
+"""Fingerprints of a build's inputs: Isthmus' files, the compiler, and what CMake finds.
 
-They change when the build would come out differently, and take no process and little time.
+A fingerprint changes whenever the build could give another result. It reads no file but the
+sources, so it takes little time.
 """
 
 from __future__ import annotations
@@ -25,12 +26,13 @@ SOUGHT = (
     "include/CL/cl.h",
     "include/catch2/catch.hpp",
 )
-"""What CMake looks for below these prefixes, for the XRT backend and for tests; with Verilator the
-card has the RTL kernels."""
+"""Files that CMake looks for below these prefixes: for the XRT backend and tests, and Verilator,
+with which the emulated card gets the RTL kernels.
+"""
 
 
 def built_files(root: Path) -> Iterator[Path]:
-    """The files of a tree that the compiled parts are made of."""
+    """Yields the files of a tree from which the compiled parts are built."""
     for name in BUILT_FROM:
         path = root / name
         for file in sorted(path.rglob("*")) if path.is_dir() else [path]:
@@ -40,9 +42,10 @@ def built_files(root: Path) -> Iterator[Path]:
 
 
 def of_build(root: Path, *surroundings: str) -> str:
-    """Changes with the files that the compiled parts are made of, and with what surrounds them.
+    """Fingerprint of the built files and of the given surroundings, such as the compiler.
 
-    And with the names of Python packages: an editable install knows which modules are packages.
+    It includes the names of Python packages: an editable install records which modules are
+    packages.
     """
     digest = hashlib.sha256("\n".join(surroundings).encode())
     for file in built_files(root):
@@ -54,24 +57,24 @@ def of_build(root: Path, *surroundings: str) -> str:
 
 
 def of_compiler() -> str:
-    """Changes whenever another compiler is used."""
+    """Fingerprint of the compiler; changes with another compiler or version."""
     return of_tools(COMPILER)
 
 
 def of_found(prefixes: Iterable[str] = PREFIXES) -> str:
-    """Changes whenever something comes, goes or changes that CMake looks for."""
+    """Fingerprint of the files and tools that CMake looks for."""
     folders = [Path(prefix) for prefix in dict.fromkeys(prefixes) if prefix]
     files = (file for folder in folders for name in SOUGHT for file in sorted(folder.glob(name)))
     return f"{of_tools(*TOOLS)}; {stamp_of(files)}"
 
 
 def of_tools(*names: str) -> str:
-    """Changes whenever one of these commands comes, goes or is another version."""
+    """Fingerprint of these commands; changes if one is added, removed or updated."""
     return stamp_of(Path(path) for path in map(shutil.which, names) if path)
 
 
 def stamp_of(files: Iterable[Path]) -> str:
-    """Where these files lie, their sizes and times: what packages change, without reading them."""
+    """Paths, sizes and times of these files: they change with each package, and nothing is read."""
     real = [file.resolve() for file in files if file.exists()]
-    known = [(file, file.stat()) for file in real]
-    return "; ".join(f"{file} {its.st_size} {its.st_mtime_ns}" for file, its in known)
+    stats = [(file, file.stat()) for file in real]
+    return "; ".join(f"{file} {its.st_size} {its.st_mtime_ns}" for file, its in stats)

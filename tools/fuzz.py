@@ -1,9 +1,9 @@
 """Fuzzes all readers of foreign files and texts, each for some seconds of processor time.
 
 ``python tools/fuzz.py [SECONDS] [TARGET ...] [--jobs N]``. Targets in Python (``fuzz_targets.py``)
-need nothing but Isthmus; those in C++ (``emulation/fuzz``) need clang++ with libFuzzer, or their
-programs as built before in ``build/fuzz``. An input that raises anything but IsthmusError, hangs,
-crashes or takes over 2 GB is a finding: it is kept, and the tool ends with 1.
+need nothing but Isthmus. Targets in C++ (``emulation/fuzz``) need clang++ with libFuzzer, or their
+programs from an earlier build in ``build/fuzz``. An input that raises anything but IsthmusError,
+hangs, crashes or takes over 2 GB is a finding: the tool keeps the input, and ends with 1.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ class Result:
     coverage: int = 0
     megabytes: int = 0
     found: list[str] | None = None
-    """None: it did not run."""
+    """Files of the findings; None: the target did not run."""
     note: str = ""
 
     def __str__(self) -> str:
@@ -67,16 +67,16 @@ def _python(name: str, seconds: float, seed: int) -> Result:
         shutil.copy(folder / "input", kept)
         how = f"ended with {done.returncode}: {kept}"
         return Result(name, found=[how], note=f"seed {seed}, {how}")
-    told = json.loads(lines[-1])
-    found = [f"{what}: {file}" for what, file in told["found"].items()]
-    note = f"seed {seed}, {told['refused']} refused"
+    report = json.loads(lines[-1])
+    found = [f"{what}: {file}" for what, file in report["found"].items()]
+    note = f"seed {seed}, {report['refused']} refused"
     return Result(
-        name, told["seconds"], told["inputs"], told["arcs"], told["megabytes"], found, note
+        name, report["seconds"], report["inputs"], report["arcs"], report["megabytes"], found, note
     )
 
 
 def _build(names: list[str]) -> None:
-    """Builds programs of C++ targets, with all libraries but the C library's in them."""
+    """Builds the programs of C++ targets, linked statically except for the C library."""
     options = [
         "-DISTHMUS_FUZZ=ON", "-DISTHMUS_PYTHON=OFF", "-DCMAKE_CXX_COMPILER=clang++",
         "-DCMAKE_BUILD_TYPE=RelWithDebInfo",
@@ -94,13 +94,13 @@ def _native(name: str, seconds: float, seed: int) -> Result:
     program = next(FOLDER.rglob(f"isthmus_fuzz_{name}"), None)
     if program is None:
         return Result(name, note="no clang++: libFuzzer comes with it")
-    found = FOLDER / "corpus" / name
-    found.mkdir(parents=True, exist_ok=True)
-    # Where addresses are very random, older address sanitizers crash at their start.
+    corpus = FOLDER / "corpus" / name
+    corpus.mkdir(parents=True, exist_ok=True)
+    # Older address sanitizers crash at their start if addresses are very random.
     fixed = ["setarch", "-R"]
     works = shutil.which("setarch") and not subprocess.run([*fixed, "true"], check=False).returncode
     command: list[str | Path] = [
-        *(fixed if works else ()), program, found, NATIVE[name].parent / "corpus" / name,
+        *(fixed if works else ()), program, corpus, NATIVE[name].parent / "corpus" / name,
         f"-max_total_time={seconds:.0f}", "-timeout=10", "-rss_limit_mb=2048", f"-seed={seed}",
         f"-artifact_prefix={FOLDER}/{name}-", "-print_final_stats=1",
     ]  # fmt: skip
@@ -130,33 +130,33 @@ def _results(names: list[str], seconds: float, seed: int, jobs: int) -> Iterator
 
 
 def main() -> int:
-    """Prints a table; ends with 1 where anything was found, or what was named could not run."""
+    """Prints a table; ends with 1 if there is a finding, or if a named target could not run."""
     listed = subprocess.run(
         [sys.executable, "-c", "from fuzz_targets import TARGETS; print(*TARGETS)"], cwd=TOOLS,
         check=True, stdout=subprocess.PIPE, text=True,
     ).stdout.split()  # fmt: skip
-    known = [*listed, *NATIVE]
+    targets = [*listed, *NATIVE]
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("seconds", nargs="?", type=float, default=60.0, help="of each target")
-    parser.add_argument("targets", nargs="*", help=f"of {', '.join(known)} [all]")
+    parser.add_argument("targets", nargs="*", help=f"of {', '.join(targets)} [all]")
     parser.add_argument("--jobs", type=int, default=1, help="targets at a time [1]")
     parser.add_argument("--seed", type=int, help="of random numbers [another each time]")
-    given = parser.parse_args()
-    if unknown := set(given.targets) - set(known):
-        parser.error(f"unknown: {', '.join(sorted(unknown))}; known: {', '.join(known)}")
-    names = given.targets or known
+    arguments = parser.parse_args()
+    if unknown := set(arguments.targets) - set(targets):
+        parser.error(f"unknown: {', '.join(sorted(unknown))}; known: {', '.join(targets)}")
+    names = arguments.targets or targets
     if shutil.which("clang++") and (native := [name for name in names if name in NATIVE]):
         _build(native)
-    seed = random.SystemRandom().randrange(1, 1 << 31) if given.seed is None else given.seed
+    seed = random.SystemRandom().randrange(1, 1 << 31) if arguments.seed is None else arguments.seed
     print(
         "| target | CPU minutes | inputs | coverage | MB | found | |\n|---|--:|--:|--:|--:|--:|---|"
     )
     bad = False
-    for result in _results(names, given.seconds, seed, given.jobs):
+    for result in _results(names, arguments.seconds, seed, arguments.jobs):
         print(result, flush=True)
-        for one in result.found or ():
-            print(f"  {result.name}: {one}", file=sys.stderr, flush=True)
-        bad |= bool(result.found) or (result.found is None and result.name in given.targets)
+        for finding in result.found or ():
+            print(f"  {result.name}: {finding}", file=sys.stderr, flush=True)
+        bad |= bool(result.found) or (result.found is None and result.name in arguments.targets)
     return int(bad)
 
 

@@ -10,7 +10,7 @@ from collections.abc import Callable
 from typing import Any
 
 MOST_BYTES = 1 << 18
-"""Longer results are cut."""
+"""Longest input; longer ones are cut."""
 WORDS = (
     "0", "-0", "-1", "1", "255", "4096", "1e999", "-1e999", "5e-324", "1e308", "nan", "inf", "0x10",
     "9" * 19, "9" * 400, "4611686018427387904", "-9223372036854775808", "1e-300", "0.1", "null",
@@ -20,7 +20,7 @@ WORDS = (
     "\ufeff", "²", "٣", "é" * 100, "a" * 5000, "../../etc/passwd", "/dev/zero", "=cmd()", "#", ",",
     ";", ":", "=", "@", "|", "=== ", "[board]\n", "[[row]]\n", "= 3\n", " ",
 )  # fmt: skip
-"""What parsers may mistake."""
+"""Texts that parsers may misread."""
 _TOKEN = re.compile(r'"[^"\n]*"|[A-Za-z_][\w.-]*|[-+]?\d+(?:\.\d+)?(?:[eE][-+]?\d+)?|[^\w\s]')
 _NUMBERS = (0, -1, 1, 2, 2**31, 2**53, 2**62, -(2**62), 2**64, 10**30, 10**400, 0.0, -0.5, 1e-300,
             5e-324, 1e308, float("inf"), float("nan"))  # fmt: skip
@@ -30,13 +30,13 @@ _INTEGERS = (0, 1, 7, 8, 255, 0x7FFF, 0xFFFF, 1 << 20, (1 << 31) - 1, (1 << 32) 
 
 
 class Mutator:
-    """Makes new inputs of old ones; the same random numbers give the same inputs."""
+    """Makes new inputs from old ones; the same random numbers give the same inputs."""
 
     def __init__(self, source: random.Random) -> None:
         self._random = source
 
     def mutated(self, data: bytes, other: bytes) -> bytes:
-        """The input after some changes; ``other`` is one from which pieces may be taken."""
+        """Returns the input after some changes; pieces of ``other`` may be inserted."""
         for _ in range(1 + self._random.randrange(1 << self._random.randrange(4))):
             data = self._changed(data, other)[:MOST_BYTES]
         return data
@@ -109,7 +109,7 @@ class Mutator:
         return "".join(lines)
 
     def _value(self, tree: Any) -> Any:
-        """The tree with one of its values, at any depth, changed."""
+        """Returns the tree with one value changed, at any depth."""
         pick = self._random
         if not isinstance(tree, dict | list) or not tree or not pick.randrange(12):
             return self._leaf(tree)

@@ -1,7 +1,7 @@
 """Fuzzes one target of ``fuzz_targets`` for so many seconds of processor time, in this process.
 
-Inputs that reach new lines in a new order are kept and changed further. What was found is printed
-as one line of JSON. ``tools/fuzz.py`` starts it, a process for each target.
+It keeps inputs that reach new pairs of lines, and changes them further. It prints its report as one
+line of JSON. ``tools/fuzz.py`` starts a process for each target.
 """
 
 from __future__ import annotations
@@ -28,33 +28,33 @@ from isthmus.errors import IsthmusError
 
 MOST_MEMORY = 2 << 30
 SILENT_S = 120.0
-"""Wall time after which code that does not even see signals is ended."""
+"""Wall time in seconds after which the process is ended, even if it handles no signals."""
 _OURS = tuple(isthmus.__path__)
 
 
 class HungError(BaseException):
-    """An input took too long; no ``except Exception`` takes it."""
+    """An input took too long; no reader's ``except Exception`` catches it."""
 
 
 @dataclass
 class Report:
-    """What came of a target."""
+    """Results of one target."""
 
     name: str
     seed: int
     inputs: int = 0
     refused: int = 0
     arcs: int = 0
-    """Pairs of lines of Isthmus that followed each other."""
+    """Pairs of lines of Isthmus that ran one after the other."""
     seconds: float = 0.0
     megabytes: int = 0
     """Most memory of the process."""
     found: dict[str, str] = field(default_factory=dict)
-    """Exception and place: file of the input."""
+    """The file of an input, for each exception and its place."""
 
 
 class Coverage:
-    """Records which lines of Isthmus follow which."""
+    """Records which lines of Isthmus run directly after which."""
 
     def __init__(self) -> None:
         self.arcs: set[tuple[CodeType, int, int]] = set()
@@ -81,7 +81,7 @@ class Coverage:
 
 
 class Fuzzer:
-    """One target, its inputs and what was found."""
+    """One target, with its inputs and findings."""
 
     def __init__(self, target: Target, folder: Path, seed: int) -> None:
         self._target, self._folder = target, folder
@@ -94,17 +94,17 @@ class Fuzzer:
         self._ended = False
 
     def end(self) -> None:
-        """No further input is tried, as if the time were up."""
+        """Ends the loop of ``run`` after the current input."""
         self._ended = True
 
     def run(self, seconds: float) -> Report:
-        """Tries all known inputs, then changed ones until the time is up."""
+        """Tries all stored inputs, then changed ones until the time is up."""
         began = time.process_time()
         for data in self._inputs:
             self._try(data)
         mutator = Mutator(self._random)
         while not self._ended and time.process_time() - began < seconds:
-            # Late inputs reach what early ones do not.
+            # Newer inputs reach lines that older ones do not.
             late = self._inputs[len(self._inputs) // 2 :]
             base = self._random.choice(self._random.choice((self._inputs, late)))
             data = mutator.mutated(base, self._random.choice(self._inputs))
@@ -118,7 +118,7 @@ class Fuzzer:
         return self.report
 
     def _try(self, data: bytes) -> bool:
-        """Reads one input; whether it reached something new."""
+        """Reads one input; returns whether it reached a new pair of lines."""
         path = self._folder / "input"
         path.write_bytes(data)
         before = len(self._coverage.arcs)
@@ -148,14 +148,14 @@ class Fuzzer:
             if frame.name != ensure.__name__
         ]
         own = [frame for frame in frames if frame.filename.startswith(_OURS)] or frames
-        what = f"{type(error).__name__} at {Path(own[-1].filename).name}:{own[-1].lineno}"
-        if what in self.report.found:
+        finding = f"{type(error).__name__} at {Path(own[-1].filename).name}:{own[-1].lineno}"
+        if finding in self.report.found:
             return
         file = self._folder / f"found-{hashlib.sha256(data).hexdigest()[:16]}"
         file.write_bytes(data)
-        self.report.found[what] = str(file)
+        self.report.found[finding] = str(file)
         said = [line[:200] for line in "".join(traceback.format_exception(error)).splitlines()]
-        print("\n".join([f"{self._target.name}: {what}: {file}", *said[-16:]]), file=sys.stderr)
+        print("\n".join([f"{self._target.name}: {finding}: {file}", *said[-16:]]), file=sys.stderr)
 
 
 def _hung(_signal: int, _frame: FrameType | None) -> None:
@@ -168,7 +168,7 @@ def main(name: str, folder: Path, seconds: float, seed: int) -> None:
     resource.setrlimit(resource.RLIMIT_DATA, (MOST_MEMORY, MOST_MEMORY))
     signal.signal(signal.SIGPROF, _hung)
     fuzzer = Fuzzer(TARGETS[name], folder, seed)
-    signal.signal(signal.SIGTERM, lambda *_: fuzzer.end())  # what was done until then is told
+    signal.signal(signal.SIGTERM, lambda *_: fuzzer.end())  # still prints the report
     report = fuzzer.run(seconds)
     faulthandler.cancel_dump_traceback_later()
     print(json.dumps(asdict(report)))

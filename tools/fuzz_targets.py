@@ -1,8 +1,8 @@
 """Targets of ``tools/fuzz.py``: the readers of foreign files and texts.
 
 A target reads one input. It succeeds, or raises IsthmusError with a short message; any other
-exception is a finding. Inputs that once were findings lie in ``tests/data/fuzz/TARGET`` beside
-other seeds, and are tried again by ``tests/test_fuzz.py``.
+exception is a finding. Inputs that were findings before lie in ``tests/data/fuzz/TARGET`` beside
+other seeds. ``tests/test_fuzz.py`` tries them again.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ ROOT = Path(__file__).parents[1]
 CORPUS = ROOT / "tests" / "data" / "fuzz"
 RUNS = CORPUS / "run"
 MOST_SAID = 20_000
-"""Most characters of a message."""
+"""Longest allowed message, in characters."""
 _PUBLISHED = Path(source.__file__).parent
 _FILE = re.compile(r"^=== ([a-z_-]{1,30}\.(?:toml|csv))\n", re.MULTILINE)
 _ESCAPES = re.compile("[\x00-\x08\x0b-\x1f\x7f]")
@@ -45,33 +45,33 @@ _ESCAPES = re.compile("[\x00-\x08\x0b-\x1f\x7f]")
 
 @dataclass(frozen=True)
 class Target:
-    """One reader."""
+    """A reader to fuzz."""
 
     name: str
     read: Callable[[Path], None]
-    """Reads the file; what it leaves lies in the file's folder."""
+    """Reads the file; it may write into the file's folder."""
     seeds: Callable[[], Iterable[bytes]]
-    """Valid inputs, beside those of ``tests/data/fuzz``."""
+    """Valid inputs, in addition to those of ``tests/data/fuzz``."""
     limit_s: float = 10.0
-    """Processor time of one input, beyond which it hangs."""
+    """Seconds of processor time after which an input counts as hanging."""
 
     def inputs(self) -> list[bytes]:
-        """All inputs that the repository has for it."""
+        """Returns all inputs that the repository holds for this target."""
         own = sorted((CORPUS / self.name).glob("*"))
         return [*(path.read_bytes() for path in own), *self.seeds()]
 
 
-def ensure(holds: bool, what: str) -> None:
-    """Raises AssertionError, also under ``python -O``."""
+def ensure(holds: bool, error: str) -> None:
+    """Raises AssertionError unless ``holds``, also under ``python -O``."""
     if not holds:
-        raise AssertionError(what)
+        raise AssertionError(error)
 
 
 def _run_file(path: Path) -> None:
     loaded = LoadedRun(path)
     frame = loaded.frame()
     loaded.samples()
-    ensure(len(loaded.findings) >= 0 and len(loaded.answers) >= 0, "neither is a list")
+    ensure(len(loaded.findings) >= 0 and len(loaded.answers) >= 0, "findings or answers: no list")
     ensure(not (set(frame["verified"]) - {"true", "false", "na"}), "verified is a fourth value")
     text = run_file.encode(loaded.run)
     ensure(run_file.encode(msgspec.json.decode(text, type=run_file.Run)) == text, "not the same")
@@ -80,7 +80,7 @@ def _run_file(path: Path) -> None:
 
 
 def _commands(path: Path) -> None:
-    """One of the commands that read run files; the contents decide which."""
+    """Runs one of the commands that read run files; a checksum of the file chooses it."""
     base, out = str(RUNS / "transfer.json"), path.parent / "out"
     shutil.rmtree(out, ignore_errors=True)
     out.mkdir()
@@ -105,7 +105,7 @@ def _commands(path: Path) -> None:
     said = io.StringIO()
     with contextlib.redirect_stdout(said), contextlib.redirect_stderr(said):
         app(args=command, standalone_mode=False)
-    if "csv" not in command:  # which has texts as they are
+    if "csv" not in command:  # CSV keeps texts unchanged
         steering = _ESCAPES.search(said.getvalue())
         ensure(steering is None, f"{command[0]} prints {steering!r}")
 
@@ -130,7 +130,7 @@ def _journals() -> Iterator[bytes]:
     for path in sorted(RUNS.glob("*.json")):
         run = run_file.load(path)
         head = msgspec.structs.replace(run, points=[])
-        lines = [msgspec.json.encode(one) for one in (head, *journal.entries_of(run.points)[:8])]
+        lines = [msgspec.json.encode(line) for line in (head, *journal.entries_of(run.points)[:8])]
         yield b"\n".join(lines) + b"\n"
 
 
@@ -155,10 +155,10 @@ def _outputs(form: str | None) -> Iterator[bytes]:
 def _xclbin(path: Path) -> None:
     from isthmus.xclbin import listing, load, read  # noqa: PLC0415 - a build may leave it out
 
-    one = load(path)
-    listing.as_text(one)
-    listing.as_data(one)
-    ensure(read(one.encode()).sections == one.sections, "written and read, it has other sections")
+    file = load(path)
+    listing.as_text(file)
+    listing.as_data(file)
+    ensure(read(file.encode()).sections == file.sections, "written and read, it has other sections")
 
 
 def _xclbins() -> Iterator[bytes]:
@@ -203,14 +203,14 @@ def _published(path: Path) -> None:
 
 def _sources() -> Iterator[bytes]:
     for path in sorted(_PUBLISHED.glob("*/source.toml")):
-        others = sorted(path.parent.glob("*.csv"))
-        files = [f"=== {one.name}\n{one.read_text(encoding='utf-8')}" for one in (path, *others)]
+        tables = sorted(path.parent.glob("*.csv"))
+        files = [f"=== {file.name}\n{file.read_text(encoding='utf-8')}" for file in (path, *tables)]
         yield "\n".join(files).encode()
 
 
 @contextlib.contextmanager
 def refused() -> Iterator[None]:
-    """A context in which IsthmusError with a short message is right; other errors go on."""
+    """A context that accepts IsthmusError with a short message; other errors pass."""
     try:
         yield
     except IsthmusError as error:

@@ -1,4 +1,4 @@
-"""What git knows of this branch: the commit that it is compared with."""
+"""Commits of this branch and the commit that it is compared with."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ def git(*arguments: str) -> str:
 
 
 def base() -> str:
-    """Returns the commit that changes are counted from; empty if history is too short.
+    """Returns the commit from which changes count; empty if the history is too short.
 
-    The environment's BASE names it. Else it is where this branch left origin/main. On main itself
-    it is the last commit that is a day older than the newest.
+    The environment variable BASE names it. Without BASE it is the commit where this branch left
+    origin/main. On main itself it is the last commit that is a day older than the newest.
     """
     if named := os.environ.get("BASE"):
         return git("merge-base", "HEAD", named) or named

@@ -1,6 +1,6 @@
-"""Builds an sdist, and from it a wheel for this Python, tagged with the oldest glibc it runs on.
+"""Builds an sdist, and from it a wheel for this Python, tagged with the oldest glibc that it needs.
 
-The wheel brings no library of the machine that builds it, and links none but glibc's and libstdc++.
+The wheel contains no shared library of this machine, and links only glibc and libstdc++.
 """
 
 from __future__ import annotations
@@ -21,7 +21,12 @@ DIST = setup.ROOT / "dist"
 
 
 def run(*command: object, **environment: str) -> str:
-    """What a tool of the virtual environment prints; raises CalledProcessError where it fails."""
+    """Returns the output of a tool of the virtual environment.
+
+    Raises:
+        CalledProcessError: If the tool fails.
+
+    """
     surroundings = {**os.environ, "PATH": f"{BIN}:{os.environ['PATH']}", **environment}
     words = [sys.executable, "-m", *map(str, command)]
     return subprocess.run(
@@ -30,7 +35,7 @@ def run(*command: object, **environment: str) -> str:
 
 
 def build(folder: Path) -> tuple[Path, Path]:
-    """The sdist, and the wheel as the compiler made it from that."""
+    """Builds the sdist and from it a wheel, not yet repaired; returns both paths."""
     arguments = [*shlex.split(os.environ.get("CMAKE_ARGS", ""))]
     arguments.append(f"-DPython_INCLUDE_DIR={setup.python_headers()}")
     run("build", "--sdist", "--no-isolation", "--outdir", folder, setup.ROOT)
@@ -41,16 +46,21 @@ def build(folder: Path) -> tuple[Path, Path]:
 
 
 def platform_of(wheel: Path) -> str:
-    """Tag of the oldest systems that have all that a wheel links; raises SetupError without one."""
+    """Returns the tag of the oldest systems on which a wheel runs.
+
+    Raises:
+        SetupError: If no such tag fits.
+
+    """
     shown = " ".join(run("auditwheel", "show", wheel).split())
     platform = re.search(r'following platform tag: "(manylinux\w+)"', shown)
     if platform is None:
-        raise setup.SetupError(f"the wheel is for no other machine: {shown}")
+        raise setup.SetupError(f"no tag fits the wheel, so it runs on this machine only: {shown}")
     return platform[1]
 
 
 def main() -> int:
-    """Prints the files and their sizes."""
+    """Builds the files, and prints their names and sizes."""
     with tempfile.TemporaryDirectory() as folder:
         sdist, raw = build(Path(folder))
         repaired = Path(folder, "repaired")

@@ -1,4 +1,4 @@
-"""Writes what models and ``isthmus reproduce`` print into docs, and held-out errors into files.
+"""Writes output of models and ``isthmus reproduce`` into docs, and held-out errors into files.
 
 ``--check`` only compares the pages.
 """
@@ -21,7 +21,7 @@ END = "<!-- {}: end -->\n"
 
 
 def isthmus(*arguments: str) -> str:
-    """What the command prints."""
+    """Returns the output of an ``isthmus`` command."""
     programs = Path(sys.executable).parent
     path = f"{programs}{os.pathsep}{os.environ.get('PATH', '')}"
     command = ["isthmus", *arguments]
@@ -32,20 +32,20 @@ def isthmus(*arguments: str) -> str:
 
 
 def printed(*arguments: str) -> str:
-    """A command and what it prints, but for the files that it wrote."""
+    """Returns a command with its output, except the lines about files that it wrote."""
     with TemporaryDirectory() as folder:
         out = isthmus(*arguments, "--out", folder).partition("\n\nPage with the plots")[0].rstrip()
     return f"```\n$ isthmus {' '.join(arguments)}\n{out}\n```\n"
 
 
 def aims_and_series(tables: str) -> str:
-    """Returns the tables of aims and of series; ``isthmus model validate`` prints all."""
+    """Returns the tables of aims and of series from the output of ``isthmus model validate``."""
     kept = re.findall(r"### (?:Aims|Series)\n.*?(?=### |\Z)", tables, re.DOTALL)
     return f"\n{''.join(kept)}"
 
 
 def parts(validation: residuals.Validation) -> Mapping[str, Mapping[str, Callable[[], str]]]:
-    """Pages by name, each with its parts by name and what makes them."""
+    """Returns, for each page, its generated parts: name, and function that makes the text."""
     return {
         "models.md": {"residuals": lambda: aims_and_series(residuals.render(validation, "md"))},
         "reproduce.md": {"example": lambda: printed("reproduce", "mmio/read-latency")},
@@ -53,7 +53,7 @@ def parts(validation: residuals.Validation) -> Mapping[str, Mapping[str, Callabl
 
 
 def updated(text: str, parts: Mapping[str, Callable[[], str]]) -> str:
-    """A page with its parts as they are now."""
+    """Returns a page with its generated parts made again."""
     for name, made in parts.items():
         before, begin, rest = text.partition(BEGIN.format(name))
         _, end, after = rest.partition(END.format(name))

@@ -1,6 +1,6 @@
-"""Runs the cells of docs/python.ipynb and stores what they print; ``--check`` only compares.
+"""Runs the cells of docs/python.ipynb and stores their output; ``--check`` only compares.
 
-The cells run in one namespace, in a folder of their own, as Jupyter would run them.
+The cells run in one namespace, in a temporary folder, as Jupyter would run them.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ NOTEBOOK = Path(__file__).parents[1] / "docs" / "python.ipynb"
 
 
 def run(cells: list[dict[str, Any]]) -> None:
-    """Runs the code cells in order, and gives each its number and output."""
+    """Runs the code cells in order, and stores the number and output of each."""
     names: dict[str, Any] = {"__name__": "__main__"}
     code = (cell for cell in cells if cell["cell_type"] == "code")
     for number, cell in enumerate(code, 1):
@@ -33,7 +33,7 @@ def run(cells: list[dict[str, Any]]) -> None:
 
 
 def main() -> int:
-    """1 where ``--check`` finds another output than the stored one."""
+    """Returns 1 if ``--check`` finds output that differs from the stored one."""
     stored = NOTEBOOK.read_text(encoding="utf-8")
     notebook = json.loads(stored)
     programs = Path(sys.executable).parent

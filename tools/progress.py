@@ -1,4 +1,4 @@
-"""Runs commands so that a person sees how far they are, and why they failed."""
+"""Runs commands, shows their progress, and prints why they failed."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ HOW_FAR = re.compile(r"\[ *(\d+%|\d+/\d+)\]")  # as CMake's makefiles and Ninja 
 
 
 def run(title: str, command: Sequence[str], environment: Mapping[str, str] | None = None) -> bool:
-    """Runs a command below one line of progress; a failure shows the end of its output."""
+    """Runs a command with its progress on one line; prints the end of its output if it fails."""
     return not why_not(title, command, environment, keep_quiet=False)
 
 
@@ -31,16 +31,17 @@ def why_not(
     *,
     keep_quiet: bool = True,
 ) -> str:
-    """Runs a command below one line of progress; returns why it failed, nothing if it did not."""
+    """Runs a command with its progress on one line; returns why it failed, empty if it did not."""
     return follow(title, start(command, environment), keep_quiet=keep_quiet)
 
 
 def start(
     command: Sequence[str], environment: Mapping[str, str] | None = None
 ) -> subprocess.Popen[str]:
-    """Starts a command, to be followed later.
+    """Starts a command whose output ``follow`` reads later.
 
-    It pauses where its output fills a pipe before that: 1 MiB, or 64 KiB where no more is allowed.
+    The command pauses when its unread output fills a pipe: 1 MiB, or 64 KiB if the system allows no
+    more.
     """
     process = subprocess.Popen(
         list(command),
@@ -64,11 +65,17 @@ def follow(
     keep_quiet: bool = True,
     began: float | None = None,
 ) -> str:
-    """Waits for what ``start`` started, below one line of progress; returns as ``why_not`` does.
+    """Waits for a command that ``start`` started; returns its failure as ``why_not`` does.
 
-    ``began``: when that was, by ``time.monotonic()``; else now.
-    The line ends with what the command says last, of a build how far it is. Where there is no
-    terminal that is a line of its own now and then.
+    One line shows the progress: the command's last line, or for a build its percentage. Without a
+    terminal, a new line is printed now and then.
+
+    Args:
+        title: Begin of the line.
+        process: The started command.
+        keep_quiet: Do not print the output of a command that failed.
+        began: When the command started, by ``time.monotonic()``; None: now.
+
     """
     reported = first = time.monotonic()
     begin = first if began is None else began
@@ -82,7 +89,7 @@ def follow(
             last.append(line.rstrip())
             far = HOW_FAR.search(line)
             if HOW_FAR.match(at) and not far:
-                continue  # a compiler's remark
+                continue  # a message of the compiler
             at = line[far.start() :].strip() if far else line.strip()
             now = time.monotonic()
             if live and room > 0:

@@ -1,6 +1,6 @@
 """Checks words: lengths of lines and sentences, phrases to avoid, and subjects of commits.
 
-``prose.py`` names each violation, and exits with 1 if there is one. Tables, blocks of code,
+``prose.py`` prints each violation, and exits with 1 if there is one. Tables, blocks of code,
 headings and links may have any length. ruff checks the length of lines in Python.
 """
 
@@ -37,6 +37,10 @@ PHRASES = {
     "nobody says": "without, if none is given",
     "that which": "name the thing",
     "one's own": "your own, a user's",
+    "to be had": "available",
+    "nobody tells": "unknown",
+    "as it is now": "current",
+    "what there is": "name the thing",
     "device process": "no such process exists: our shim",
     "both shims": "only our shim exists",
 }
@@ -77,7 +81,7 @@ def paragraphs(text: str) -> Iterator[tuple[int, str]]:
 
 
 def long_sentences(text: str) -> Iterator[tuple[int, str]]:
-    """Yields where its paragraph begins, and the fault, for each sentence that is too long.
+    """Yields each sentence that is too long, with the first line of its paragraph.
 
     A piece of code counts as one word, a link as its text, a sign such as ``=`` not at all.
     """
@@ -130,7 +134,7 @@ def violations(path: Path) -> Iterator[str]:
 
 
 def main() -> int:
-    """Checks the files that git knows, and the commits of this branch."""
+    """Checks the files that git lists, and the commits of this branch."""
     listed = git("ls-files", "-co", "--exclude-standard").splitlines()
     named = [ROOT / name for name in listed if not name.startswith(LEFT_OUT)]
     checked = [p for p in named if p.suffix in (".md", *SOURCES) or p.name == "CMakeLists.txt"]

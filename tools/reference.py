@@ -1,6 +1,6 @@
-"""Reference pages in Markdown, made from the program's own registries.
+"""Reference pages in Markdown, made from the program's registries.
 
-``pages()`` gives all of them by name; ``docs_site.py`` adds them to the site of the documentation.
+``pages()`` returns all pages by name; ``docs_site.py`` adds them to the documentation's site.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ from isthmus.studies.base import Axis, Value
 from isthmus.units import format_size
 
 _MANY = 12
-"""The most values of an axis that are listed."""
+"""Largest number of an axis' values that are listed in full."""
 
 
 def table(head: Sequence[str], rows: Iterable[Sequence[object]]) -> str:
@@ -54,7 +54,7 @@ def first_line(thing: object) -> str:
 
 
 def _commands(command: Any, path: str, parent: Any) -> Iterator[tuple[str, Any, Any]]:
-    """The command and those below it, each with what it is typed as and its context."""
+    """Yields a command and its subcommands, each with its full name and its context."""
     context = type(command).context_class(command, info_name=path.rpartition(" ")[2], parent=parent)
     yield path, command, context
     for name, inner in getattr(command, "commands", {}).items():
@@ -67,12 +67,18 @@ def commands() -> str:
     for path, command, context in _commands(typer.main.get_command(cli.app), "isthmus", None):
         parts.append(f"## `{path}`\n\n{command.help or ''}\n")
         rows = []
-        for one in command.get_params(context):
-            if getattr(one, "hidden", False) or not (one.opts or one.secondary_opts):
+        for parameter in command.get_params(context):
+            if getattr(parameter, "hidden", False) or not (
+                parameter.opts or parameter.secondary_opts
+            ):
                 continue
-            named = one.opts + one.secondary_opts
-            name = code(named) if one.param_type_name == "option" else f"`{one.name.upper()}`"
-            rows.append((name, getattr(one, "help", "") or ""))
+            named = parameter.opts + parameter.secondary_opts
+            name = (
+                code(named)
+                if parameter.param_type_name == "option"
+                else f"`{parameter.name.upper()}`"
+            )
+            rows.append((name, getattr(parameter, "help", "") or ""))
         if rows:
             parts.append(table(("option", "meaning"), rows))
     return "\n".join(parts)
@@ -87,7 +93,7 @@ def _values(values: Sequence[Value] | None) -> str:
 
 
 def _all_and_first(axis: Axis) -> tuple[str, str]:
-    """The values that a run can measure, and those that it measures first, where they differ."""
+    """Values that a run can measure, and those that it measures first; empty if all."""
     every, first = _values(axis.default), _values(axis.first)
     return every, "" if first == every else first
 
@@ -169,9 +175,9 @@ def models_page() -> str:
 
 def checks_page() -> str:
     """Every check of ``isthmus doctor``."""
-    known = list(checks.registry().values())
-    known += [check for one in backends.registry().values() for check in one.checks]
-    rows = [(f"`{one.name}`", one.of, one.question, one.fault) for one in known]
+    every = list(checks.registry().values())
+    every += [check for backend in backends.registry().values() for check in backend.checks]
+    rows = [(f"`{check.name}`", check.of, check.question, check.fault) for check in every]
     head = ("check", "of", "question", "fault that makes large copies slow")
     return (
         f"# Checks\n\nWhat `isthmus doctor` asks, the likeliest cause first.\n\n{table(head, rows)}"
@@ -179,9 +185,9 @@ def checks_page() -> str:
 
 
 def formats() -> str:
-    """What writes runs, and what reads outputs of other programs."""
-    written = [(f"`{one.name}`", one.summary) for one in reporters.registry().values()]
-    read = [(f"`{one.name}`", one.reads) for one in importers.registry().values()]
+    """Every output format of runs, and every foreign format that can be imported."""
+    written = [(f"`{form.name}`", form.summary) for form in reporters.registry().values()]
+    read = [(f"`{form.name}`", form.reads) for form in importers.registry().values()]
     return "\n".join(
         [
             "# Formats\n",
@@ -194,12 +200,12 @@ def formats() -> str:
 
 
 def published_page() -> str:
-    """The page that lists the figures of each published source, and which ones are reproduced."""
+    """Figures of each published source, and which of them are reproduced."""
     parts = ["# Published figures\n\n`isthmus reproduce NAME` puts them beside ours.\n"]
     for source in published.sources().values():
         rows = [
-            (f"`{one.name}`", one.title, one.state, one.because or one.note)
-            for one in source.figures
+            (f"`{figure.name}`", figure.title, figure.state, figure.because or figure.note)
+            for figure in source.figures
         ]
         parts.append(f"## {source.name}\n\n{source.by}: {source.title}\n")
         parts.append(table(("figure", "what", "points", "note"), rows))
@@ -221,10 +227,10 @@ def flags_page() -> str:
 def exit_codes() -> str:
     """Every exit code."""
     kinds = (errors.IsthmusError, *errors.IsthmusError.__subclasses__())
-    rows = [(one.exit_code, first_line(one)) for one in kinds]
+    rows = [(error.exit_code, first_line(error)) for error in kinds]
     rows += [
         (0, "Done."),
-        (errors.GATE_FAILED, "A gate failed, or what was looked for was found."),
+        (errors.GATE_FAILED, "A gate failed, or a search found something."),
         (errors.GATE_UNDECIDED, "A gate is undecided."),
     ]
     return f"# Exit codes\n\n{table(('code', 'meaning'), sorted(set(rows)))}"
@@ -248,20 +254,20 @@ def _type(schema: Mapping[str, Any]) -> str:
 
 def run_file_page() -> str:
     """Every object of a run file."""
-    known = run_file.schema()
-    about = f"JSON Schema `{known['title']}`; a file is a [Run](#run)."
+    schema = run_file.schema()
+    about = f"JSON Schema `{schema['title']}`; a file is a [Run](#run)."
     parts = [f"# Run file\n\n{about} Times are seconds, sizes bytes.\n"]
-    for name, one in known["$defs"].items():
-        required = one.get("required", ())
+    for name, definition in schema["$defs"].items():
+        required = definition.get("required", ())
         rows = [
             (
                 f"`{key}`",
                 _type(inner),
                 "" if key in required else f"`{json.dumps(inner.get('default'))}`",
             )
-            for key, inner in one.get("properties", {}).items()
+            for key, inner in definition.get("properties", {}).items()
         ]
-        parts.append(f"## {name}\n\n{one.get('description', '')}\n")
+        parts.append(f"## {name}\n\n{definition.get('description', '')}\n")
         parts.append(table(("key", "type", "where absent"), rows))
     return "\n".join(parts)
 

@@ -1,9 +1,9 @@
-"""Sets up Isthmus: `.venv` with `isthmus` in it, and the system packages that its uses want.
+"""Sets up Isthmus: `.venv` with `isthmus` in it, and the system packages that its uses need.
 
-Nothing is done twice: each step leaves its fingerprint in `.venv/setup.json`. What the build found
-on this machine is part of its fingerprint, so that it is built again once more is there. Only the
-standard library is used. System packages are installed by root alone, through apt; anyone else is
-told what is missing, and goes without it wherever that is possible.
+No step is done twice: each one stores its fingerprint in `.venv/setup.json`. A build's fingerprint
+includes the libraries that CMake found, so a new library causes a new build. This script uses only
+the standard library. Only root installs system packages, through apt; other users get a list of the
+missing ones, and setup continues without them where possible.
 """
 
 from __future__ import annotations
@@ -38,12 +38,12 @@ BUILD_FOLDERS = ROOT / "build"
 
 
 class SetupError(Exception):
-    """Why setup cannot go on, in one line that says what to do."""
+    """Why setup cannot continue, in one line that says what to do."""
 
 
 @dataclass(frozen=True)
 class SystemPackage:
-    """A package of Debian and Ubuntu, what it is for, and how to see that it is there."""
+    """A package of Debian and Ubuntu, its purpose, and a check whether it is installed."""
 
     name: str
     purpose: str
@@ -51,32 +51,32 @@ class SystemPackage:
 
 
 def has_command(*names: str) -> Callable[[], bool]:
-    """Says whether one of these commands is there."""
+    """Returns a check: is one of these commands installed?"""
     return lambda: any(shutil.which(name) for name in names)
 
 
 def has_file(path: str) -> Callable[[], bool]:
-    """Says whether a file is there."""
+    """Returns a check: does a file exist?"""
     return lambda: Path(path).exists()
 
 
 def has_library(name: str) -> Callable[[], bool]:
-    """Says whether the loader finds a shared library."""
+    """Returns a check: does the loader find a shared library?"""
     return lambda: ctypes.util.find_library(name) is not None
 
 
 def has_module(name: str) -> Callable[[], bool]:
-    """Says whether this Python can import a module."""
+    """Returns a check: can this Python import a module?"""
 
-    def found() -> bool:
-        importlib.invalidate_caches()  # apt may just have brought it
+    def importable() -> bool:
+        importlib.invalidate_caches()  # apt may have installed it just now
         return importlib.util.find_spec(name) is not None
 
-    return found
+    return importable
 
 
 def succeeds(*command: str, text: str = "") -> bool:
-    """Says whether a command succeeds when it reads a text; shows nothing."""
+    """Whether a command that reads a text succeeds; its output is not shown."""
     try:
         done = subprocess.run(command, input=text, capture_output=True, text=True, check=False)
     except OSError:
@@ -128,21 +128,21 @@ MPICH = SystemPackage("mpich", "the tests of ranks over MPICH", has_command("mpi
 OPEN_MPI = SystemPackage(
     "openmpi-bin", "the tests of ranks over the system's Open MPI", has_command("mpirun.openmpi")
 )
-YOSYS = SystemPackage("yosys", "the table of what the kernels need", has_command("yosys"))
+YOSYS = SystemPackage("yosys", "the table of resources of kernels", has_command("yosys"))
 TCL = SystemPackage("tcl", "the tests of the scripts for Vivado", has_command("tclsh"))
 
 COMMANDS = ("report", "fit", "estimate")
 """Extras that commands of `isthmus` need."""
 WITHOUT_ISTHMUS = {"package"}
 """Uses that run no command of `isthmus`: a wheel is built from the sdist."""
-# What each use wants beyond `isthmus` itself: extras of pyproject.toml, and system packages.
+# Requirements of each use beyond `isthmus` itself: extras of pyproject.toml, and system packages.
 USES: dict[str, tuple[tuple[str, ...], tuple[SystemPackage, ...]]] = {
     "run": ((), ()),
     "test": (
         ("test",),
         (CATCH2, OPENCL_HEADERS, OPENCL_LOADER, POCL, VERILATOR, MPICH, OPEN_MPI, TCL, *XRT),
     ),
-    # What only tests with the marker ``slow`` need.
+    # Requirements of tests with the marker ``slow``.
     "slow": (
         ("rtl", "parquet", "reframe", "docs", "package", "slow"),
         (BROWSER, ICARUS, QEMU, YOSYS),
@@ -170,26 +170,26 @@ class Stamps:
             self._done = {}
 
     def has(self, step: str, fingerprint: str) -> bool:
-        """Says whether the step was done with this fingerprint."""
+        """Whether the step was done with this fingerprint."""
         return self._done.get(step) == fingerprint
 
     def has_other(self, step: str, fingerprint: str) -> bool:
-        """Says whether the step was done with another fingerprint."""
+        """Whether the step was done with another fingerprint."""
         return step in self._done and not self.has(step, fingerprint)
 
     def add(self, step: str, fingerprint: str) -> None:
-        """Notes that the step is done."""
+        """Stores that the step is done."""
         self._done[step] = fingerprint
         STAMPS.write_text(json.dumps(self._done, indent=1, sort_keys=True), encoding="utf-8")
 
 
 def is_root_with_apt() -> bool:
-    """Says whether system packages can be installed."""
+    """Whether system packages can be installed."""
     return os.geteuid() == 0 and shutil.which("apt-get") is not None
 
 
 def apt_install(packages: list[SystemPackage]) -> None:
-    """Installs what it can of these packages; the caller looks which are there afterwards."""
+    """Installs these packages, as far as apt can; the caller checks which are installed."""
     environment = {"DEBIAN_FRONTEND": "noninteractive"}
     update = ["apt-get", "update", "-q"]
     install = ["apt-get", "install", "-y", "-q", "--no-install-recommends"]
@@ -208,12 +208,12 @@ def apt_install(packages: list[SystemPackage]) -> None:
 
 
 def missing(packages: tuple[SystemPackage, ...]) -> list[SystemPackage]:
-    """Those of the packages that are not there."""
+    """Returns the packages that are not installed."""
     return [package for package in packages if not package.present()]
 
 
 def require_tools() -> None:
-    """Sees to it that what nothing works without is there."""
+    """Checks the tools without which nothing works, and installs them if possible."""
     if sys.version_info < (3, 10):  # noqa: UP036
         raise SetupError(
             f"Isthmus needs Python 3.10 or later, this is {sys.version.split()[0]}; "
@@ -228,12 +228,12 @@ def require_tools() -> None:
 
 
 def apt_command(packages: list[SystemPackage]) -> str:
-    """The command that would install these packages."""
+    """Returns the command that installs these packages."""
     return "apt-get install " + " ".join(package.name for package in packages)
 
 
 def offer_system_packages(uses: list[str], stamps: Stamps) -> None:
-    """Installs the system packages that these uses want, or says what is not tested without."""
+    """Installs the system packages that these uses need, or prints which tests run without them."""
     wanted = tuple(dict.fromkeys(package for use in uses for package in USES[use][1]))
     absent = missing(wanted)
     fingerprint = apt_command(absent)
@@ -249,14 +249,14 @@ def offer_system_packages(uses: list[str], stamps: Stamps) -> None:
 
 
 def venv_is_usable() -> bool:
-    """Says whether `.venv` runs and was made in this place."""
+    """Whether `.venv` works and was made for this folder."""
     activate = VENV / "bin" / "activate"
     made_here = activate.exists() and str(VENV) in activate.read_text(encoding="utf-8")
     return made_here and succeeds(str(PYTHON), "-c", "import pip")
 
 
 def make_venv() -> None:
-    """Makes `.venv`, anew if the one that is there cannot be used."""
+    """Makes `.venv`, again if the existing one does not work."""
     if not venv_is_usable() and not run(
         "Making .venv", [sys.executable, "-m", "venv", "--clear", str(VENV)]
     ):
@@ -264,7 +264,7 @@ def make_venv() -> None:
 
 
 def table(name: str) -> list[str]:
-    """A list of requirements from pyproject.toml (Python 3.10 has no TOML reader)."""
+    """Reads a list of requirements from pyproject.toml (Python 3.10 has no TOML reader)."""
     text = (ROOT / "pyproject.toml").read_text(encoding="utf-8")
     match = re.search(rf"^{name} = (\[.*?\])$", text, re.MULTILINE | re.DOTALL)
     if match is None:
@@ -273,7 +273,7 @@ def table(name: str) -> list[str]:
 
 
 def pip_install(*arguments: str) -> list[str]:
-    """The command that installs into `.venv`; what is imported is compiled to bytecode then."""
+    """Returns the command that installs into `.venv`; imports compile to bytecode later."""
     options = ("--disable-pip-version-check", "--no-compile")
     return [str(PYTHON), "-m", "pip", "install", *options, *arguments]
 
@@ -285,16 +285,16 @@ def install_requirements(names: list[str], stamps: Stamps) -> None:
     new = {name: some for name, some in wanted.items() if not stamps.has(name, " ".join(some))}
     if not new:
         return
-    what = ", ".join(titles.get(name, f"what {name} needs") for name in new)
+    purposes = ", ".join(titles.get(name, f"packages for {name}") for name in new)
     packages = [package for some in new.values() for package in some]
-    if not run(f"Installing {what} from PyPI", pip_install(*packages)):
+    if not run(f"Installing {purposes} from PyPI", pip_install(*packages)):
         raise SetupError("pip failed: see above; is the network there?")
     for name, some in new.items():
         stamps.add(name, " ".join(some))
 
 
 def install_if_possible(name: str, title: str, cure: str, stamps: Stamps) -> None:
-    """Installs an extra, or says what else would do; does not try twice by itself."""
+    """Installs an extra, or prints an alternative; does not try again after a failure."""
     wanted, failed = table(name), f"{name} failed"
     if any(stamps.has(step, " ".join(wanted)) for step in (name, failed)):
         return
@@ -302,14 +302,14 @@ def install_if_possible(name: str, title: str, cure: str, stamps: Stamps) -> Non
     reason = why_not(f"Installing {title} from PyPI", command)
     if reason:
         print(f"  going on without it: {reason}")
-        print(f"  to get one: {cure}")
+        print(f"  to install it: {cure}")
     stamps.add(failed if reason else name, " ".join(wanted))
 
 
-def forget_what_changed(stamps: Stamps, compiler: str, libraries: str) -> None:
-    """Drops what another compiler built, and CMake's memory of what it found before.
+def forget_old_builds(stamps: Stamps, compiler: str, libraries: str) -> None:
+    """Removes the build of another compiler, and CMake's cache if libraries changed.
 
-    CMake looks again for what it did not find, but believes for ever in what it found once.
+    CMake searches again for a library that it did not find, but keeps a found path for ever.
     """
     caches = list(BUILD_FOLDERS.glob("*/CMakeCache.txt"))
     if stamps.has_other("compiler", compiler):
@@ -323,7 +323,7 @@ def forget_what_changed(stamps: Stamps, compiler: str, libraries: str) -> None:
 
 
 def compiles_python_header(folder: Path) -> bool:
-    """Says whether a module of Python can be compiled with the headers in this folder."""
+    """Whether a module of Python can be compiled with the headers in this folder."""
     options = ("-fsyntax-only", f"-I{folder}", "-xc++", "-")
     return succeeds(COMPILER, *options, text="#include <Python.h>\n")
 
@@ -343,12 +343,12 @@ def unpack_headers(package: str, version: str) -> Path:
         why_not("Fetching apt's package lists", ["apt-get", *own, "update"])
         why_not(f"Downloading {package}", [*unpack, *own, "download", package])
     for configuration in HEADERS.glob(f"usr/include/*-linux-*/python{version}/pyconfig.h"):
-        shutil.copy(configuration, include)  # what is there only chooses it by architecture
+        shutil.copy(configuration, include)  # the package's own file only includes this one
     return include
 
 
 def python_headers() -> Path:
-    """The folder of Python.h: the interpreter's own, else from a package."""
+    """Returns the folder of Python.h: the interpreter's, or one from a package."""
     ask = "import sysconfig as s; print(s.get_python_version(), s.get_path('include'))"
     answer = subprocess.run([PYTHON, "-c", ask], check=True, stdout=subprocess.PIPE, text=True)
     version, path = answer.stdout.strip().split(" ", 1)
@@ -366,12 +366,12 @@ def python_headers() -> Path:
 
 @contextlib.contextmanager
 def isthmus_built(stamps: Stamps) -> Iterator[None]:
-    """Compiles what changed in the background, while the caller does something else.
+    """Compiles changed files in the background, while the body of the ``with`` statement runs.
 
-    The build also installs `isthmus`, so that its Python sources are live.
+    The build also installs `isthmus` in editable mode, so changes to Python sources need no build.
     """
     compiler, libraries = of_compiler(), of_found()
-    forget_what_changed(stamps, compiler, libraries)
+    forget_old_builds(stamps, compiler, libraries)
     options = os.environ.get("CMAKE_ARGS", "")
     fingerprint = of_build(ROOT, compiler, libraries, options)
     if stamps.has("isthmus", fingerprint):
@@ -395,19 +395,21 @@ def isthmus_built(stamps: Stamps) -> Iterator[None]:
         raise SetupError("the build failed: see above")
 
 
-def install_what_is_possible(uses: list[str], stamps: Stamps) -> None:
-    """Installs what is useful but not needed, and says so where that fails."""
+def install_optional(uses: list[str], stamps: Stamps) -> None:
+    """Installs packages that are useful but not required; prints a line if that fails."""
     instead = f"as root, {apt_command([POCL])}"
     install_if_possible("pocl", "PoCL (OpenCL on the CPU)", instead, stamps)
     if "test" in uses:
-        install_if_possible("mpi", "MPI", "make mpi, which says what is in the way", stamps)
+        install_if_possible("mpi", "MPI", "make mpi (prints why it fails)", stamps)
     if "slow" in uses:
         title = "Intel's FPGA emulator (its own licence)"
-        install_if_possible("fpga-emulator", title, "make fpga-emulator, which says why", stamps)
+        install_if_possible(
+            "fpga-emulator", title, "make fpga-emulator (prints why it fails)", stamps
+        )
 
 
 def set_up(uses: list[str]) -> None:
-    """Does what is not done yet for these uses."""
+    """Does the steps for these uses that are not done yet."""
     require_tools()
     make_venv()
     stamps = Stamps()
@@ -420,11 +422,11 @@ def set_up(uses: list[str]) -> None:
         return
     with isthmus_built(stamps):
         install_requirements(["dependencies", *extras], stamps)
-        install_what_is_possible(uses, stamps)
+        install_optional(uses, stamps)
 
 
 def main() -> int:
-    """Reads the command line; one setup at a time works on a tree."""
+    """Reads the command line; a lock allows one setup of a tree at a time."""
     parser = argparse.ArgumentParser(description="Sets up Isthmus in .venv")
     parser.add_argument("uses", nargs="*", metavar="USE", help=", ".join(USES))
     uses = parser.parse_args().uses or ["run"]

@@ -1,12 +1,12 @@
-"""Looks for what grows while Isthmus works for long: ``make soak``.
+"""Looks for quantities that grow during long work: ``make soak``.
 
-Of each kind of work, rounds follow each other until its time is up or its count is reached; samples
-are taken in between: memory, descriptors and threads of the process that does the work, processes
-started, names in the temporary folder and in ``/dev/shm``. A quantity grows where the line fitted
-to the second half of its samples rises by more than ``ALLOWED`` over that half.
+Each kind of work repeats rounds until its time or its count is reached. In between, samples are
+taken: memory, descriptors and threads of the working process, processes started, files in the
+temporary folder and in ``/dev/shm``. A quantity grows if the line fitted to the second half of its
+samples rises by more than ``ALLOWED`` over that half.
 
-``python tools/soak.py [MINUTES] [--only KIND ...] [--short] [--csv FILE]`` ends with 1 where
-anything grows or fails. MINUTES (60) is how long ``runs`` takes; the other kinds have counts.
+``python tools/soak.py [MINUTES] [--only KIND ...] [--short] [--csv FILE]`` ends with 1 if anything
+grows or fails. MINUTES (60) is the duration of ``runs``; the other kinds have counts.
 """
 
 from __future__ import annotations
@@ -39,14 +39,14 @@ ALLOWED = {
     "memory_kib": 4096.0, "descriptors": 0.5, "threads": 0.5, "processes": 0.5, "files": 0.5,
     "shared": 0.5,
 }  # fmt: skip
-"""Rise over the second half that is taken for none."""
+"""Largest rise over the second half that does not count as growth."""
 _SAMPLES = 400
-"""Samples of one kind, about; more make the table no better."""
+"""Approximate number of samples of each kind; more would not change the table."""
 
 
 @dataclass(frozen=True)
 class Sample:
-    """What is in use at one time."""
+    """Resources in use at one time."""
 
     seconds: float
     memory_kib: int
@@ -59,17 +59,17 @@ class Sample:
 
 @dataclass(frozen=True)
 class Round:
-    """One round of work has been done."""
+    """A round of work is done."""
 
     done: float
-    """In the unit of its kind, since its beginning."""
+    """Work done since the beginning, in the unit of its kind."""
     process: int
-    """That does the work."""
+    """Process that does the work."""
 
 
 @dataclass(frozen=True)
 class Extent:
-    """How much of each kind is done."""
+    """How much work each kind does."""
 
     run_s: float = 3600.0
     simulated_s: float = 86_400.0
@@ -84,9 +84,9 @@ def runs(extent: Extent, folder: Path) -> Iterator[Round]:
     """Wall-clock runs in this process, one after another; done: runs."""
     devices = ["null:20us", "host"]
     devices += [
-        one.address
-        for one in real_devices()
-        if any(operation.name == "write" for operation in one.description.operations)
+        device.address
+        for device in real_devices()
+        if any(operation.name == "write" for operation in device.description.operations)
     ]
     began, done = time.monotonic(), 0
     while time.monotonic() - began < extent.run_s:
@@ -125,7 +125,7 @@ def visits(extent: Extent, _: Path) -> Iterator[Round]:
 
 
 def workers(extent: Extent, _: Path) -> Iterator[Round]:
-    """Workers that are started, visit once and end, seen from the runner; done: workers."""
+    """Workers that start, visit once and end, measured in the runner; done: workers."""
     for number in range(extent.workers):
         with WorkerProcess({}) as worker:
             _open(worker, "null", {"cost": "1us"})
@@ -149,74 +149,74 @@ def _visit(worker: WorkerProcess, memory: str) -> protocol.Measured:
 
 
 def sample(began: float, process: int, temporary: Path) -> Sample:
-    """What the process, those started here and the shared places use now."""
-    one = psutil.Process(process)
+    """Resources that the process, its children and the shared folders use now."""
+    working = psutil.Process(process)
     return Sample(
         time.monotonic() - began,
-        one.memory_info().rss >> 10,
-        one.num_fds(),
-        one.num_threads(),
+        working.memory_info().rss >> 10,
+        working.num_fds(),
+        working.num_threads(),
         len(psutil.Process().children(recursive=True)),
         sum(1 for _ in temporary.rglob("*")),
-        sum(one.is_file() for one in Path("/dev/shm").iterdir()),
+        sum(path.is_file() for path in Path("/dev/shm").iterdir()),
     )
 
 
 def rise(samples: list[Sample], name: str) -> float:
-    """Rise of the line through the second half of the samples, over that half."""
+    """Rise of a line fitted to the second half of the samples, over that half."""
     half = samples[len(samples) // 2 :]
-    times = np.array([one.seconds for one in half])
+    times = np.array([point.seconds for point in half])
     if len(half) < 2 or times[-1] == times[0]:
         return math.nan
-    values = np.array([float(getattr(one, name)) for one in half])
+    values = np.array([float(getattr(point, name)) for point in half])
     slope = float(np.polyfit(times - times[0], values, 1)[0])
     return slope * float(times[-1] - times[0])
 
 
 def soaked(kind: Kind, extent: Extent, folder: Path) -> tuple[list[Sample], float]:
-    """Samples of one kind of work, and how much was done."""
+    """Returns the samples of one kind of work, and how much work was done."""
     began, samples, done, pause = time.monotonic(), [], 0.0, 0.001
-    for one in kind(extent, folder):
-        done = one.done
+    for finished in kind(extent, folder):
+        done = finished.done
         now = time.monotonic() - began
         if not samples or now - samples[-1].seconds >= pause:
-            samples.append(sample(began, one.process, folder / "tmp"))
+            samples.append(sample(began, finished.process, folder / "tmp"))
         if len(samples) > _SAMPLES:
             samples, pause = samples[::2], pause * 2
     return samples, done
 
 
 def main() -> int:
-    """Prints a table; ends with 1 where something grows or fails."""
+    """Prints a table; ends with 1 if something grows or fails."""
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("minutes", nargs="?", type=float, default=60.0, help="of runs [60]")
     parser.add_argument("--only", nargs="+", choices=list(KINDS), help="these kinds [all]")
     parser.add_argument("--short", action="store_true", help="a hundredth of the counts")
     parser.add_argument("--csv", type=Path, help="file for all samples")
-    given = parser.parse_args()
+    arguments = parser.parse_args()
     with tempfile.TemporaryDirectory(prefix="isthmus-soak-") as scratch:
-        return _table(given, Path(scratch))
+        return _table(arguments, Path(scratch))
 
 
-def _table(given: argparse.Namespace, scratch: Path) -> int:
-    extent = Extent(given.minutes * 60)
-    if given.short:
+def _table(arguments: argparse.Namespace, scratch: Path) -> int:
+    extent = Extent(arguments.minutes * 60)
+    if arguments.short:
         extent = Extent(
             extent.run_s, extent.simulated_s / 100, extent.visits // 100, extent.workers // 100
         )
     rows, bad = [], False
     print(f"| work | done | minutes | {' | '.join(ALLOWED)} | |\n|---|--:|--:|{'--:|' * 6}---|")
-    for name in given.only or KINDS:
+    for name in arguments.only or KINDS:
         folder = scratch / name
         (folder / "tmp").mkdir(parents=True)
         os.environ.update(TMPDIR=str(folder / "tmp"), ISTHMUS_LOCK=str(folder / "lock"))
-        tempfile.tempdir = None  # the next temporary file asks TMPDIR again
+        tempfile.tempdir = None  # makes tempfile read TMPDIR again
         samples, done = soaked(KINDS[name], extent, folder)
         if not samples:
             print(f"| {name} | 0 | no time for one round |", flush=True)
             bad = True
             continue
-        rows += [{"work": name, **asdict(one)} for one in samples]
+        rows += [{"work": name, **asdict(point)} for point in samples]
         rises = {quantity: rise(samples, quantity) for quantity in ALLOWED}
         grows = [quantity for quantity, by in rises.items() if not by <= ALLOWED[quantity]]
         cells = [
@@ -227,8 +227,8 @@ def _table(given: argparse.Namespace, scratch: Path) -> int:
         minutes = f"{samples[-1].seconds / 60:.1f}"
         print(f"| {name} | {done:.0f} | {minutes} | {' | '.join(cells)} | {verdict} |", flush=True)
         bad |= bool(grows)
-    if given.csv:
-        with given.csv.open("w", encoding="utf-8", newline="") as file:
+    if arguments.csv:
+        with arguments.csv.open("w", encoding="utf-8", newline="") as file:
             writer = csv.DictWriter(file, rows[0])
             writer.writeheader()
             writer.writerows(rows)

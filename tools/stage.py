@@ -1,7 +1,7 @@
-"""Notes how long each stage of the checks takes, and prints them all as a table.
+"""Records how long each stage of the checks takes, and prints all stages as a table.
 
-`stage.py NAME COMMAND...` runs a command; where ISTHMUS_STAGES names a file, a line of it says how
-long that took and what the command said last. `stage.py --table` prints those lines.
+`stage.py NAME COMMAND...` runs a command. If ISTHMUS_STAGES names a file, it appends a line with
+the duration and the command's last output. `stage.py --table` prints these lines.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ COLOURS = re.compile(r"\x1b\[[0-9;]*m")
 
 
 def note(name: str, seconds: float, passed: bool, closing: str) -> None:
-    """Adds a stage to the table, if one is kept."""
+    """Adds a stage to the table, if ISTHMUS_STAGES names a file."""
     if FILE:
         stage: dict[str, object] = {
             "name": name,
@@ -33,7 +33,7 @@ def note(name: str, seconds: float, passed: bool, closing: str) -> None:
 
 
 def run(name: str, command: list[str]) -> int:
-    """Runs a command with its output shown, and notes its last line."""
+    """Runs a command, shows its output, and records its last line."""
     if not FILE:
         return subprocess.run(command, check=False).returncode
     begin = time.monotonic()
@@ -49,7 +49,7 @@ def run(name: str, command: list[str]) -> int:
 
 
 def table() -> str:
-    """One line a stage: its name, seconds, and its own closing words."""
+    """Returns a line for each stage: its name, seconds, and last output."""
     lines = Path(FILE).read_text(encoding="utf-8").splitlines() if Path(FILE).is_file() else []
     stages = [json.loads(line) for line in lines]
     rows = [
@@ -57,7 +57,7 @@ def table() -> str:
         f"{'' if stage['passed'] else 'FAILED: '}{stage['closing']}"
         for stage in stages
     ]
-    # Stages of one `make` run beside each other.
+    # Stages of one `make` may run at the same time.
     begin = min((stage["ended"] - stage["seconds"] for stage in stages), default=0.0)
     all_s = max((stage["ended"] for stage in stages), default=0.0) - begin
     return "\n".join([*rows, f"{'all, from begin to end':<26} {all_s:>6.0f} s"])

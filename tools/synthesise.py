@@ -1,6 +1,6 @@
-"""Writes into docs/rtl.md what the RTL kernels need of an UltraScale+ device, as Yosys maps them.
+"""Writes into docs/rtl.md which resources of an UltraScale+ device the RTL kernels need.
 
-It takes about a minute. Only the standard library is used.
+Yosys maps the kernels; it takes about a minute. Only the standard library is used.
 """
 
 from __future__ import annotations
@@ -22,8 +22,8 @@ KERNELS = (
     "read_bandwidth", "write_bandwidth", "bandwidth", "vadd",
     "register_block", "sram_controller", "serial_send", "serial_receive",
 )  # fmt: skip
-# How much of a resource one cell takes. Memory and shift registers are made of LUTs; an inverter
-# counts as one, though a vendor's tool mostly finds it a place in the next LUT.
+# How much of a resource one cell takes. Memory and shift registers are made of LUTs. An inverter
+# counts as one LUT, though a vendor's tool mostly merges it into the next LUT.
 CELLS = {
     "LUT": {
         r"LUT[1-6]|INV|SRL16E|SRLC32E": 1, r"RAM(32|64)X1D": 2, r"RAM128X1D": 4,
@@ -38,7 +38,7 @@ NOT_COUNTED = r"CARRY[48]|MUXF[789]|BUFG|[IO]BUF"
 
 
 def cells_of(kernel: str) -> dict[str, int]:
-    """Cells by type, of the kernel with its default parameters."""
+    """Counts the cells of a kernel with its default parameters, by type."""
     with tempfile.TemporaryDirectory() as folder:
         report = Path(folder) / "cells.json"
         sources = " ".join(str(path) for path in sorted(RTL.glob("*.sv")))
@@ -53,10 +53,10 @@ def cells_of(kernel: str) -> dict[str, int]:
 
 def resources(cells: dict[str, int]) -> dict[str, float]:
     """How much of each resource these cells take; an unknown cell is an error."""
-    known = "|".join([NOT_COUNTED, *(pattern for each in CELLS.values() for pattern in each)])
+    known_cells = "|".join([NOT_COUNTED, *(pattern for each in CELLS.values() for pattern in each)])
     for name in cells:
-        if not re.fullmatch(known, name):
-            raise ValueError(f"what does a cell {name} count as? (CELLS in {Path(__file__).name})")
+        if not re.fullmatch(known_cells, name):
+            raise ValueError(f"unknown cell {name}: add it to CELLS in {Path(__file__).name}")
     return {
         resource: sum(
             weight * count
@@ -90,7 +90,7 @@ def table() -> str:
 
 
 def replaced(page: str, new: str) -> str:
-    """The page with the new table between the markers."""
+    """Returns the page with the new table between the markers."""
     before, begin, rest = page.partition(BEGIN)
     _, end, after = rest.partition(END)
     if not begin or not end:

@@ -13,7 +13,7 @@ TARGET = Path(__file__).parents[1] / "schemas" / "run-1.schema.json"
 
 
 def text() -> bytes:
-    """The schema as it should be in the repository."""
+    """Returns the schema as the repository must hold it."""
     return msgspec.json.format(msgspec.json.encode(run_file.schema()), indent=2) + b"\n"
 
 

@@ -63,7 +63,7 @@ void bind_backend(nb::module_& module) {
       .def("open", &Backend::open, "id"_a, "options"_a = Options{},
            nb::call_guard<nb::gil_scoped_release>());
   module.def("load_backend", &load_backend, "path"_a,
-             "Loads a backend's shared object. Raises BackendError when it cannot.");
+             "Loads a backend's shared object. Raises BackendError if it cannot.");
 }
 
 }  // namespace isthmus::bindings

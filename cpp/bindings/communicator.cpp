@@ -11,7 +11,7 @@ using namespace nanobind::literals;
 namespace isthmus::bindings {
 
 void bind_communicator(nb::module_& module) {
-  nb::enum_<Activity>(module, "Activity", "Where a rank's work is.")
+  nb::enum_<Activity>(module, "Activity", "Activity of a rank.")
       .value("working", Activity::working)
       .value("exchanging", Activity::exchanging)
       .value("waiting", Activity::waiting);
@@ -20,7 +20,7 @@ void bind_communicator(nb::module_& module) {
       .def_prop_ro("size", &Communicator::size)
       .def_prop_ro("activity", [](const Communicator& self) { return self.activity(); });
   module.def("single_process_communicator", &single_process_communicator,
-             "One rank that talks to itself only.");
+             "A communicator with one rank.");
   module.def("mpi_communicator", &mpi_communicator, "vendor"_a, "handle"_a,
              nb::call_guard<nb::gil_scoped_release>(),
              "A duplicate of a communicator of the MPI that this process has loaded and "

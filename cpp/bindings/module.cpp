@@ -7,22 +7,23 @@
 
 namespace {
 
-/// A vendor's exception whose message is no UTF-8: nanobind would raise UnicodeDecodeError.
+/// Translates a vendor's exception whose message is not UTF-8: nanobind would raise
+/// UnicodeDecodeError.
 void raise_undecodable(const std::exception_ptr& thrown, void* /*unused*/) {
   try {
     std::rethrow_exception(thrown);
   } catch (const std::exception& error) {
     if (PyObject* text = PyUnicode_FromString(error.what()); text != nullptr) {
       Py_DECREF(text);
-      throw;  // nanobind knows its type
+      throw;  // nanobind translates this type
     }
     PyErr_Clear();
     isthmus::bindings::raise(PyExc_RuntimeError, error.what());
   }
 }
 
-/// While it lives, SIGINT and SIGTERM wait: nanobind ends the process, with a trace, where Python's
-/// KeyboardInterrupt comes while it makes an enumeration.
+/// Defers SIGINT and SIGTERM during its lifetime. nanobind would end the process with a trace if
+/// Python's KeyboardInterrupt came while it creates an enumeration.
 class DeferredSignals {
  public:
   DeferredSignals() {
@@ -39,7 +40,7 @@ class DeferredSignals {
       sigaction(deferred[i], &before_[i], nullptr);
     }
     if (arrived != 0) {
-      nanobind::set_leak_warnings(false);  // of a module that Python drops half-imported
+      nanobind::set_leak_warnings(false);  // Python drops the half-imported module
       std::raise(arrived);
     }
   }
@@ -56,7 +57,7 @@ class DeferredSignals {
 NB_MODULE(_core, module) {
   const DeferredSignals until_made;
   module.doc() = "The timing engine of Isthmus and the backends it loads.";
-  nanobind::register_exception_translator(raise_undecodable);  // tried after those that follow
+  nanobind::register_exception_translator(raise_undecodable);  // tried after the translators below
   isthmus::bindings::bind_clock(module);
   isthmus::bindings::bind_stopping(module);
   isthmus::bindings::bind_buffer(module);

@@ -48,8 +48,8 @@ void bind_offload(nb::module_& module) {
       },
       "backend"_a, "id"_a, "options"_a, "bytes"_a, "placement"_a, "again"_a,
       "reference"_a = nb::none(), nb::call_guard<nb::gil_scoped_release>(),
-      "Phase by phase, once and `again` times more, in turn with the reference where there is one; "
-      "only the first call in a process is cold. A placement is a kind of memory and its axes.");
+      "Times each phase, once and `again` times more, in turn with the reference if it is given. "
+      "Only the first call in a process is cold. A placement is a kind of memory and its axes.");
 }
 
 }  // namespace isthmus::bindings

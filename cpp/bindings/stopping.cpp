@@ -28,7 +28,7 @@ void bind_stopping(nb::module_& module) {
   module.def(
       "step_of",
       [](const Samples& samples) { return step_of(std::span(samples.data(), samples.size())); },
-      "samples"_a, "Smallest difference between two samples; 0 where all are the same.");
+      "samples"_a, "Smallest difference between two samples; 0 if all are equal.");
 }
 
 }  // namespace isthmus::bindings

@@ -1,5 +1,5 @@
-// Text and messages from C++ for Python, in place of nanobind/stl/string.h. Names of devices and
-// platforms come from drivers, which may write bytes that are no UTF-8.
+// Text and messages from C++ for Python, instead of nanobind/stl/string.h: drivers may write names
+// of devices and platforms that are not UTF-8.
 #pragma once
 
 #include <nanobind/nanobind.h>
@@ -10,12 +10,12 @@
 
 namespace isthmus::bindings {
 
-/// New Python text; a byte that is no UTF-8 becomes U+FFFD.
+/// New Python text; an invalid UTF-8 byte becomes U+FFFD.
 inline PyObject* new_text(std::string_view bytes) noexcept {
   return PyUnicode_DecodeUTF8(bytes.data(), static_cast<Py_ssize_t>(bytes.size()), "replace");
 }
 
-/// Sets the Python exception; strict decoding would raise UnicodeDecodeError in its place.
+/// Sets the Python exception. Strict decoding would raise UnicodeDecodeError instead.
 inline void raise(PyObject* type, std::string_view message) noexcept {
   if (PyObject* text = new_text(message); text != nullptr) {
     PyErr_SetObject(type, text);
@@ -23,7 +23,7 @@ inline void raise(PyObject* type, std::string_view message) noexcept {
   }
 }
 
-/// Makes a Python exception of a C++ one; the module holds it.
+/// Creates a Python exception type for a C++ type; the module holds it.
 template <typename Error>
 nanobind::handle bind_error(nanobind::module_& module, const char* name, nanobind::handle base) {
   nanobind::exception<Error> type(module, name, base);

@@ -95,7 +95,7 @@ std::vector<Access> all_stores() {
 }
 
 std::uint64_t most_block(const Access& access, std::uint64_t block) {
-  constexpr unsigned narrowest = 8;  // narrower ones are for registers, not for blocks
+  constexpr unsigned narrowest = 8;  // narrower accesses are for registers
   return access.pipelined && access.width >= narrowest ? block : access.width;
 }
 
@@ -145,11 +145,12 @@ Permission permission_of(const Options& options, const std::string& name) {
     throw UsageError("a range alone permits nothing: add --allow-loads or --allow-writes");
   }
   if ((permission.loads || permission.stores) && !any) {
-    throw UsageError("name what may be touched: --registers " + name + ":OFFSET, --memory " + name +
+    throw UsageError("name the range to access: --registers " + name + ":OFFSET, --memory " + name +
                      ":OFFSET+BYTES");
   }
   if (permission.stores && !permission.memory) {
-    throw UsageError("stores go to memory only: name it, --memory " + name + ":OFFSET+BYTES");
+    throw UsageError("only memory may be stored to: name it with --memory " + name +
+                     ":OFFSET+BYTES");
   }
   return permission;
 }

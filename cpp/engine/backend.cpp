@@ -12,7 +12,8 @@
 namespace isthmus {
 namespace {
 
-/// Movements to verify; throws without any, because an empty verification would always pass.
+/// Returns the movements to verify. Throws if there are none, because an empty verification always
+/// passes.
 std::vector<Movement>& named(std::vector<Movement>& movements) {
   if (movements.empty()) {
     throw std::logic_error("this operation moves data but names no movements");
@@ -53,7 +54,7 @@ std::vector<Movement>& Operation::movements(std::size_t /*part*/) {
 }
 
 std::int64_t Operation::simulated_femtoseconds(std::size_t /*part*/) const {
-  throw std::logic_error("this operation's device has a simulated clock but tells no time");
+  throw std::logic_error("this operation's device has a simulated clock but reports no time");
 }
 
 AxisInfo queue_depth(unsigned usual) {
@@ -146,7 +147,7 @@ bool Operation::arrived(std::size_t part, std::uint64_t stamp) {
 }
 
 std::unique_ptr<Backend> load_backend(const std::string& path) {
-  // Local symbols: two runtimes may bring the same library in different versions.
+  // Local symbols: two runtimes may load the same library in different versions.
   void* object = dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL);
   if (object == nullptr) {
     throw BackendError(dlerror());

@@ -1,4 +1,4 @@
-// Functions on blocks that all series use.
+// Functions on blocks that all series share.
 #pragma once
 
 #include <memory>
@@ -22,7 +22,7 @@ void note(Block& block, const AnyOperation& operation, bool arrived, const char*
   }
 }
 
-/// The next longer batch after one that took `took`, towards a duration of `aim`.
+/// The next longer batch after a batch that took `took` seconds, to reach `aim` seconds.
 std::uint64_t longer_batch(std::uint64_t batch, double took, double aim);
 
 template <class AnyOperation>
@@ -49,7 +49,7 @@ Block VisitedSeries<AnyOperation>::measure(double most_seconds) {
     return block;
   } catch (...) {
     if (first) {
-      batch_ = 0;  // of a visit that nobody will see
+      batch_ = 0;  // calibrated by a visit that was discarded
     }
     progress_.drop_visit(seconds_since(begin));
     throw;

@@ -18,7 +18,7 @@ constexpr std::size_t huge_page_bytes = std::size_t{2} << 20U;
 
 std::size_t round_up(std::size_t bytes, std::size_t to) { return (bytes + to - 1) / to * to; }
 
-/// The number in a `kind` such as "offset64", below `limit`; nothing for other kinds.
+/// The number in a `kind` such as "offset64", if it is below `limit`; nothing for other kinds.
 std::optional<std::size_t> numbered(const std::string& kind, std::string_view prefix,
                                     std::size_t limit) {
   if (!kind.starts_with(prefix)) {
@@ -43,7 +43,7 @@ void* allocate_pages(std::size_t bytes) {
   return posix_memalign(&block, page_bytes, round_up(bytes, page_bytes)) == 0 ? block : nullptr;
 }
 
-/// A function that allocates memory of an alignment.
+/// A function that allocates aligned memory.
 struct Allocator {
   std::string_view name;
   void* (*allocate)(std::size_t bytes);
@@ -172,7 +172,7 @@ void HostBuffer::map(std::size_t bytes, int flags) {
   void* block =
       mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | flags, -1, 0);
   if (block == MAP_FAILED && flags == MAP_HUGETLB) {
-    constexpr std::size_t buffers = 4;  // an offload has three, and the host's result
+    constexpr std::size_t buffers = 4;  // an offload has three vectors, and the host a result
     const std::size_t pages = bytes / huge_page_bytes;
     throw MemoryLimitError("too few huge pages of 2 MiB are free (" + std::to_string(pages) +
                            " for each buffer): sysctl vm.nr_hugepages=" +

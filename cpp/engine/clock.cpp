@@ -13,10 +13,10 @@
 namespace isthmus {
 namespace {
 
-/// Of each of two calibrations. Their ends are known to some 20 ns each, so both together give the
-/// scale to some 5e-6; every worker pays this time.
+/// Seconds of each of two calibrations. Their ends are known to about 20 ns, so that both together
+/// give the scale to about 5e-6. Every worker spends this time.
 constexpr double calibration_s = 0.005;
-/// Largest relative difference between two calibrations of a steady clock, beyond what is not known
+/// Largest relative difference between two calibrations of a steady clock, beyond the uncertainty
 /// of their ends.
 constexpr double steady = 1e-4;
 
@@ -42,7 +42,7 @@ struct Instant {
   Ticks bracket = ~Ticks{0};
 };
 
-/// The reading with the smallest bracket of many: interruptions only enlarge brackets.
+/// The reading with the smallest bracket of many readings: interruptions only enlarge brackets.
 Instant read_both() {
   Instant best;
   for (int i = 0; i < 200; ++i) {
@@ -63,7 +63,7 @@ struct Scale {
   double uncertainty = 0;
 };
 
-/// Uncertainty: each end is known to half its bracket.
+/// Scale between two instants; each end is uncertain by half its bracket.
 Scale scale_between(const Instant& from, const Instant& to) {
   const auto ticks = static_cast<double>(to.tsc - from.tsc);
   const double seconds = static_cast<double>(to.raw_ns - from.raw_ns) * 1e-9;
@@ -133,7 +133,7 @@ HostClock::HostClock() {
     }
     step = std::min(step, next - begin);
   }
-  // Readings further apart than one step share its divisor: the step of the counter itself.
+  // Readings differ by multiples of the counter's step: their common divisor is the step.
   Ticks divisor = step;
   for (const Ticks pair : pairs) {
     Ticks a = pair;

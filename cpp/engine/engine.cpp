@@ -8,13 +8,14 @@
 namespace isthmus {
 namespace {
 
-/// A repetition that takes this long twice needs no batch; once could be an interruption.
+/// Seconds of a repetition that needs no batch, if two repetitions take this long; one could be
+/// interrupted.
 constexpr double surely_long_s = 1e-4;
 constexpr std::uint64_t most_batch = std::uint64_t{1} << 32U;
 /// Samples of the software above an emulated card: enough for an interval of the median.
 constexpr std::size_t most_software_samples = 25;
 
-/// One round of all parts: arms, runs and checks them in the order that the operation allows.
+/// Arms, runs and checks each part once, in an order that the operation allows.
 template <class Arm, class Run, class Check>
 void go_through(const Operation& operation, const Arm& arm, const Run& run, const Check& check) {
   const std::size_t parts = operation.parts();
@@ -57,7 +58,7 @@ std::unique_ptr<Operation> Series::open(Block& block) {
 }
 
 void Series::close(Operation& operation, Block& block) {
-  if (operation.parts() > 1 && batch() > 0) {  // timed one by one
+  if (operation.parts() > 1 && batch() > 0) {  // parts are timed separately
     block.intervals = batch();
   }
   block.remarks = operation.remarks();
@@ -81,7 +82,7 @@ void Series::sample_simulated(Operation& operation, Block& block) {
                                                repetitions);
     }
   }
-  if (!device().info().real_software) {  // whose samples are of one repetition
+  if (!device().info().real_software) {  // samples of real software are of one repetition
     block.batch = operation.least_batch();
   }
   std::vector<std::vector<double>> times;
@@ -95,7 +96,8 @@ void Series::sample_simulated(Operation& operation, Block& block) {
   }
 }
 
-/// Host time above an emulated card, which a board would not take: a few samples are enough.
+/// Samples the host time of software above an emulated card. A few samples are enough, because that
+/// time does not depend on the board.
 void Series::sample_software(Operation& operation, Block& block) {
   const std::uint64_t repetitions = operation.least_batch();
   const Ticks begin = HostClock::raw_nanoseconds();
@@ -164,7 +166,7 @@ std::uint64_t Series::calibrated(Operation& operation) {
     return shortest;
   };
   if (parts > 1) {
-    // Parts alternate, so each is timed by itself even within a batch: see Block::intervals.
+    // Parts alternate and are timed separately even within a batch: see Block::intervals.
     double typical = 1e300;
     for (int i = 0; i < 25; ++i) {
       typical = std::min(typical, timed(1) - clock().info().empty_pair_s);
@@ -179,7 +181,7 @@ std::uint64_t Series::calibrated(Operation& operation) {
     }
     return batch;
   }
-  // A few warm repetitions first: the first ones are not typical.
+  // The first warm repetitions are not typical.
   double once = 1e300;
   for (int i = 0; i < 5; ++i) {
     once = std::min(once, timed(batch) - clock().info().empty_pair_s);
@@ -191,7 +193,7 @@ std::uint64_t Series::calibrated(Operation& operation) {
     return batch;
   }
   while (batch < most_batch) {
-    // The shortest of a few: an interrupted batch would seem long enough.
+    // Use the shortest time: an interrupted batch would seem long enough.
     const double took = std::min({timed(batch), timed(batch), timed(batch)});
     if (took >= options().least_batch_s) {
       return batch;
@@ -205,14 +207,14 @@ void Series::sample_once(Operation& operation, Block& block) {
   const std::size_t parts = operation.parts();
   const bool moves = operation.moves_data();
   const bool together = operation.parts_arm_together();
-  // The parts of a pair alternate, so a batch of pairs is as many rounds.
+  // The parts of a pair alternate: a batch of pairs consists of that many rounds.
   const std::uint64_t rounds = parts == 1 ? 1 : batch();
   const std::uint64_t repetitions = batch() / rounds;
   const auto stamp_of = [stamp = fresh_stamps(parts)](std::size_t part) { return stamp + part; };
   std::vector<Ticks> ticks(parts, 0);
   std::vector<Ticks> empty(parts, 0);
   for (std::uint64_t round = 0; round < rounds; ++round) {
-    // Data armed before the first round are checked after the last; where a part can only be armed
+    // Data armed before the first round are checked after the last. If a part can only be armed
     // just before it runs, both rounds are armed and checked.
     const bool first = round == 0;
     const bool last = round + 1 == rounds;
@@ -249,7 +251,7 @@ void Series::sample_once(Operation& operation, Block& block) {
     }
     progress().add(part, per_repetition(ticks[part], empty_s));
     if (const auto device = operation.device_seconds(part)) {
-      // The device reports its last run only: one repetition where parts alternate.
+      // The device reports only its last run: one repetition if parts alternate.
       const double each = *device / static_cast<double>(repetitions);
       block.parts[part].device_seconds.push_back(each);
       progress().add_of_device(part, each);

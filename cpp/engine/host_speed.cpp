@@ -15,19 +15,19 @@
 namespace isthmus {
 namespace {
 
-/// Timed intervals in a reading. Copies take most of the time: the fewest with a median that a
+/// Timed intervals in a reading. Copies take most of the time: 3 is the least number whose median a
 /// single interruption does not change.
 constexpr std::size_t batches = 11;
 constexpr std::size_t copies = 3;
 constexpr std::size_t blocks = 21;
-/// Copies before those that are timed, which fill the caches: after 64 MiB of other work the second
-/// to fourth copy take 126 us, after a pause 105, any later copy 86 (medians; AMD EPYC, virtual).
+/// Untimed copies that fill the caches. After 64 MiB of other work the second to fourth copy take
+/// 126 us, after a pause 105, any later copy 86 (medians; AMD EPYC, virtual).
 constexpr int copies_before = 4;
-/// System calls in a batch: some virtual machines have clocks with steps of 10 ns, which is 6 % of
-/// a call and 0.6 % of a batch.
+/// System calls in a batch. Some virtual machines have clocks with steps of 10 ns: 6 % of a call,
+/// but 0.6 % of a batch.
 constexpr int batch = 10;
 
-/// Median seconds of `Repetitions` intervals, without the time of the clock's own reading.
+/// Median seconds of `Repetitions` intervals, less the empty interval of the clock.
 template <std::size_t Repetitions, class Work>
 double median_of(const Work& work) {
   const HostClock& clock = HostClock::instance();
@@ -39,7 +39,8 @@ double median_of(const Work& work) {
   }
   const auto middle = ticks.begin() + Repetitions / 2;
   std::ranges::nth_element(ticks, middle);
-  // The empty pair is of another time: work that lasts one step of the clock is not less than it.
+  // The empty interval was measured earlier: work that takes one step of the clock is not shorter
+  // than it.
   return std::max(clock.seconds(*middle) - clock.info().empty_pair_s, clock.info().resolution_s);
 }
 
@@ -63,7 +64,7 @@ HostReferences::HostReferences(int descriptor) {
   const std::span<std::byte> all(static_cast<std::byte*>(block), bytes);
   from_ = all.first(copy_bytes);
   to_ = all.last(copy_bytes);
-  if (from_.back() == std::byte{0}) {  // new: some processors treat zeros in a way of their own
+  if (from_.back() == std::byte{0}) {  // a new file: some processors treat zeros specially
     std::ranges::fill(from_, std::byte{1});
   }
 }
@@ -82,12 +83,12 @@ HostSpeed HostReferences::read() {
     std::uint32_t value = 1;
     for (unsigned step = 0; step < arithmetic_steps; ++step) {
       value = value * 1'664'525U + 1'013'904'223U;
-      asm volatile("" : "+r"(value));  // no closed form
+      asm volatile("" : "+r"(value));  // prevents a closed form
     }
   });
   const auto copy = [this] {
     std::memcpy(to_.data(), from_.data(), copy_bytes);
-    asm volatile("" : : "r"(to_.data()) : "memory");  // somebody reads it
+    asm volatile("" : : "r"(to_.data()) : "memory");  // prevents removal of the copy
   };
   for (int before = 0; before < copies_before; ++before) {
     copy();

@@ -10,12 +10,12 @@
 namespace isthmus {
 namespace {
 
-/// The duration of a loop is estimated by its fastest round, because the first ones are not typical
-/// and any may be interrupted: limits of the number of rounds, and of their time in loops.
+/// The duration of a loop is that of its fastest round, because first rounds are not typical and
+/// any round may be interrupted. Limits: the number of rounds, and their total time in loops.
 constexpr int most_rounds = 10;
 constexpr double most_rounds_loops = 20.0;
 
-/// Noise of all ranks; the machine's is that of the worst machine.
+/// Noise of all ranks; steal is that of the worst machine.
 Probe noise_of(const std::vector<Probe>& ranks) {
   Probe sum;
   for (const Probe& rank : ranks) {
@@ -44,7 +44,7 @@ JointSeries::JointSeries(Device& device, OperationSpec spec, const SeriesOptions
       seconds_per_tick_(communicator.agreed(clock().info().seconds_per_tick)),
       stamp_(communicator.agreed(fresh_stamp())) {}
 
-/// Distance between the stamps of two rounds, larger than the number of message labels.
+/// A stamp whose distance from the previous stamp exceeds the number of message labels.
 std::uint64_t JointSeries::next_stamp() {
   return stamp_ += distinct_distance(2 * communicator_->size() + 1);
 }
@@ -149,7 +149,7 @@ void JointSeries::sample_simulated(JointOperation& operation, Block& block) {
 
 std::uint64_t JointSeries::calibrated(JointOperation& operation) {
   const auto nothing = [] {};
-  // No longer fully armed: as in the timed loop.
+  // Armed by a stamp, as in the timed loop.
   const std::uint64_t stamp = next_stamp();
   if (moves_) {
     throw_on_all(*communicator_, trouble_of(*communicator_, [&] { operation.arm(stamp); }));

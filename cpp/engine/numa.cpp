@@ -19,10 +19,10 @@ namespace isthmus {
 namespace {
 
 constexpr std::size_t word_bits = sizeof(unsigned long) * CHAR_BIT;
-/// Number of pages in one call.
+/// Number of pages in one system call.
 constexpr std::size_t pages_at_once = 4096;
 
-/// Takes a number from the front of `text`.
+/// Removes a number from the front of `text` and returns it.
 std::optional<int> take_number(std::string_view& text) {
   int value = 0;
   const auto [rest, error] = std::from_chars(text.data(), text.data() + text.size(), value);

@@ -39,7 +39,7 @@ void judge(OffloadRecord& record, bool right, const std::string& what) {
   }
 }
 
-/// Throws MemoryLimitError where the system never gives huge pages by madvise.
+/// Throws MemoryLimitError if the system never gives huge pages by madvise.
 void check_huge_pages() {
   std::ifstream file("/sys/kernel/mm/transparent_hugepage/enabled");
   std::string text;
@@ -50,7 +50,7 @@ void check_huge_pages() {
   }
 }
 
-/// Message for lack of memory, of the machine or within this user's limits.
+/// Message for lack of memory, of the machine or within the user's limits.
 std::string too_little_memory() {
   rlimit limit{};
   if (getrlimit(RLIMIT_AS, &limit) == 0 && limit.rlim_cur != RLIM_INFINITY) {
@@ -61,7 +61,7 @@ std::string too_little_memory() {
   return "not enough host memory: free some, or ask for fewer --elements";
 }
 
-/// Checks that pages lie on the node of the kind of memory, as far as the system reports nodes.
+/// Checks that pages are on the node of this kind of memory, if the system reports nodes.
 void judge_places(OffloadRecord& record, const std::string& kind, const Vectors& vectors) {
   const std::optional<int> wanted = HostBuffer::node(kind);
   if (!wanted) {
@@ -78,7 +78,7 @@ void judge_places(OffloadRecord& record, const std::string& kind, const Vectors&
   }
 }
 
-/// The addition in software into untouched memory, as in a program without a device.
+/// Adds in software into untouched memory, like a program without a device.
 void add_on_host(const Offload& offload, Vectors vectors, std::uint64_t seed, Phases& phases,
                  OffloadRecord& record) {
   const auto add = [&](const char* name, void (*work)(const Vectors&)) {
@@ -91,7 +91,7 @@ void add_on_host(const Offload& offload, Vectors vectors, std::uint64_t seed, Ph
     }
     phases(name, [&] { work(vectors); });
     judge(record, adds_up(vectors, seed), name);
-    spoil(vectors, seed);  // the next addition may be given the same memory
+    spoil(vectors, seed);  // the next addition may get the same memory
   };
   add(adds[0], software_vadd);
   add(adds[1], software_vadd_simd);
@@ -105,12 +105,12 @@ class Measurement {
   void once_cold() { record_.first = once("the first offload", true); }
 
   void again(unsigned count, const std::optional<OperationSpec>& reference) {
-    adds_ = !reference;  // additions would separate the offloads that are compared
+    adds_ = !reference;  // additions would separate compared offloads
     if (reference && count > 0) {
-      reference_offload(*reference);  // the first one is not warm, and is not counted
+      reference_offload(*reference);  // warms up; not counted
     }
     for (unsigned i = 0; i < count; ++i) {
-      const bool before = i % 2 == 0;  // so that neither is always first
+      const bool before = i % 2 == 0;  // alternate, so that neither is always first
       if (reference && before) {
         record_.reference.push_back(reference_offload(*reference));
       }
@@ -205,7 +205,7 @@ PhaseSample& Phases::find(const char* name) {
   return known == samples_.end() ? samples_.emplace_back(PhaseSample{.name = name}) : *known;
 }
 
-/// Moves simulated time between two phases: in which of them a runtime's threads wait varies.
+/// Moves simulated time between two phases: it varies in which phase a runtime's threads wait.
 void Phases::gather(const char* from, const char* into) {
   const auto source = std::ranges::find(samples_, from, &PhaseSample::name);
   if (source != samples_.end() && source->simulated_fs != 0) {
@@ -241,7 +241,7 @@ Offload::Offload(const OperationSpec& spec) : spec_(spec), relative_offset_(offs
 
 void Offload::set_spec(const OperationSpec& spec) {
   if (spec.bytes != spec_.bytes) {
-    throw UsageError("an offload keeps its size");
+    throw UsageError("the size of an offload cannot change");
   }
   relative_offset_ = offset_in(spec);
   spec_ = spec;
@@ -251,7 +251,7 @@ OffloadRecord measure_offload(Offload& offload, unsigned again,
                               const std::optional<OperationSpec>& reference) {
   const Probe before = read_probe();
   const Ticks begin = HostClock::raw_nanoseconds();
-  static_cast<void>(HostClock::instance());  // calibrated before anything is timed
+  static_cast<void>(HostClock::instance());  // calibrate before anything is timed
   Measurement measurement(offload);
   try {
     if (offload.memory() == "hugepage") {
@@ -313,7 +313,8 @@ std::vector<std::string> device_phases(bool map) {
 }
 
 std::vector<std::string> user_memory_kinds() {
-  std::vector<std::string> kinds = HostBuffer::kinds();  // `aligned`: offsets are taken too
+  std::vector<std::string> kinds =
+      HostBuffer::kinds();  // among them `aligned`, to which an offset may be added
   const std::vector<std::string> others = HostBuffer::allocators();
   kinds.insert(kinds.end(), others.begin(), others.end());
   return kinds;

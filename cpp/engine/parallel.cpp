@@ -13,12 +13,12 @@
 namespace isthmus {
 namespace {
 
-/// Least bytes of a thread: filling them takes ten times the 50 us of its start and end.
+/// Least bytes of a thread: to fill them takes ten times the 50 us of its start and end.
 constexpr std::size_t least_part_bytes = std::size_t{4} << 20U;
-/// Most threads: further ones would not make memory faster.
+/// Most threads: more would not speed up memory.
 constexpr std::size_t most_threads = 16;
 
-/// Processors that the calling thread may use and that are on the node it runs on.
+/// Allowed processors of the calling thread on its present NUMA node.
 cpu_set_t processors_near() {
   cpu_set_t allowed;
   CPU_ZERO(&allowed);
@@ -65,7 +65,7 @@ void in_parts(std::size_t bytes, const std::function<void(std::size_t, std::size
   }
   const cpu_set_t near = processors_near();
   const std::size_t threads = threads_on(near, worth);
-  const std::size_t pages = least_part_bytes;  // parts end where large pages do
+  const std::size_t pages = least_part_bytes;  // parts end at boundaries of large pages
   const std::size_t each = (bytes / threads + pages - 1) / pages * pages;
   std::vector<std::jthread> others;
   for (std::size_t begin = each; begin < bytes; begin += each) {

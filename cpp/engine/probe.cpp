@@ -9,7 +9,8 @@
 namespace isthmus {
 namespace {
 
-/// Eighth figure of /proc/stat's first line, in clock ticks of all processors together (proc(5)).
+/// Steal in seconds: the eighth number of /proc/stat's first line, in clock ticks of all processors
+/// together (proc(5)).
 double steal_seconds() {
   std::ifstream file("/proc/stat");
   std::string label;

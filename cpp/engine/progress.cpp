@@ -6,8 +6,8 @@
 namespace isthmus {
 namespace {
 
-/// A block continues to the next look at the series, else its set-up would be wasted: at most this
-/// factor beyond its time.
+/// Factor by which a block may exceed its time to reach the next look at the series: otherwise its
+/// set-up would be wasted.
 constexpr double block_stretch = 4.0;
 
 }  // namespace
@@ -56,7 +56,7 @@ bool Progress::goes_on(const Visit& visit) {
     }
     return false;
   }
-  // At least as long as the set-up, which would take most of the time otherwise.
+  // At least as long as the set-up, which would otherwise take most of the time.
   const double aim = std::max(options_.least_block_s, visit.setup_s);
   if (visit.sampling_s < aim || !looked_) {
     return true;
@@ -98,7 +98,7 @@ void Progress::look(const Visit& visit) {
   bool open = false;
   for (std::size_t series = 0; series < criteria_.size(); ++series) {
     const std::vector<double>& samples = seconds_[series];
-    if (samples.size() != have) {  // the device has no clock, or did not report every time
+    if (samples.size() != have) {  // the device has no clock, or missed a report
       continue;
     }
     const bool on_host = series < criteria_.size() / 2;
@@ -112,7 +112,7 @@ void Progress::look(const Visit& visit) {
   } else if (!open) {
     state_ = State::precision;
   } else {
-    // One clock may be precise enough and another not: all are checked together at the next look.
+    // One clock may be precise enough and the other not: all are checked together at the next look.
     for (const StoppingCriterion& criterion : criteria_) {
       postpone(criterion.next_check());
     }

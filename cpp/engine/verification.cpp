@@ -17,16 +17,17 @@ namespace {
 static_assert(std::endian::native == std::endian::little, "patterns are defined little-endian");
 
 constexpr std::size_t word_bytes = sizeof(std::uint64_t);
-/// Pieces in which a device's memory is filled and checked: efficient to transfer, and fit a cache.
+/// Bytes of a piece in which device memory is filled and checked: efficient to transfer, and fits a
+/// cache.
 constexpr std::size_t cached_bytes = std::size_t{1} << 20U;
-/// Odd, so that consecutive words differ in every bit position's period; 2^64 / golden ratio.
+/// 2^64 / golden ratio: odd, so that consecutive words differ in the period of every bit.
 constexpr std::uint64_t pattern_step = 0x9E3779B97F4A7C15U;
 
 std::uint64_t stamp_word(std::uint64_t stamp, std::size_t page) {
   return seed_of(stamp) + page * 0xD1342543DE82EF95U;
 }
 
-/// Position of the stamp's word in its page; consecutive stamps visit all 512 positions.
+/// Position of the stamp's word in its page; consecutive stamps use all 512 positions.
 std::size_t stamp_place(std::uint64_t stamp) {
   return stamp * 37U % (page_bytes / word_bytes) * word_bytes;
 }
@@ -51,10 +52,12 @@ Grid grid_of(std::size_t bytes, std::size_t place) {
   return grid;
 }
 
-/// Eight words at a time: two vectors of four even without AVX, and no multiplication in the loop.
+/// Eight words at a time: two vectors of four even without AVX, without a multiplication in the
+/// loop.
 using Lanes = std::uint64_t __attribute__((vector_size(64)));
 
-/// Fills the whole words of `to` with `word` and what follows by `step`; returns the bytes filled.
+/// Fills the whole words of `to` with `word`, `word + step`, ...; returns the number of bytes
+/// filled.
 std::size_t fill_words(std::span<std::byte> to, std::uint64_t word, std::uint64_t step) {
   const std::size_t words = to.size() / word_bytes;
   Lanes lanes{};
@@ -73,7 +76,7 @@ std::size_t fill_words(std::span<std::byte> to, std::uint64_t word, std::uint64_
   return words * word_bytes;
 }
 
-/// Fills memory from the byte `offset` on of the words `first`, `first + step`, ...
+/// Fills memory with the words `first`, `first + step`, ..., from their byte `offset`.
 void fill(std::span<std::byte> to, std::uint64_t first, std::uint64_t step, std::size_t offset) {
   std::size_t at = 0;
   while (at < to.size()) {
@@ -90,8 +93,8 @@ void fill(std::span<std::byte> to, std::uint64_t first, std::uint64_t step, std:
   }
 }
 
-/// Size of scratch memory: for large buffers enough for several processors; small buffers, as in
-/// most visits, use one.
+/// Size of scratch memory: large buffers use several processors; small buffers, as in most visits,
+/// use one.
 std::size_t piece_of(std::size_t bytes) {
   if (bytes <= cached_bytes) {
     return bytes;
@@ -100,8 +103,8 @@ std::size_t piece_of(std::size_t bytes) {
   return bytes > busy ? busy : cached_bytes;
 }
 
-/// Calls `work(offset, piece)` with scratch memory for each piece of a device's memory, in their
-/// order, until it returns false.
+/// Calls `work(offset, piece)` with scratch memory for each piece of device memory in order, until
+/// it returns false.
 template <class Work>
 bool for_each_piece(std::size_t bytes, const Work& work) {
   std::vector<std::byte> scratch(piece_of(bytes));
@@ -116,8 +119,8 @@ bool for_each_piece(std::size_t bytes, const Work& work) {
 /// MADV_POPULATE_WRITE of Linux 5.14, which older headers lack.
 constexpr int populate_for_writing = 23;
 
-/// Populates all pages by one system call, which is faster than a fault for each. Where that fails
-/// (an older Linux, memory of a device) pages are populated when touched.
+/// Populates all pages by one system call, which is faster than a fault for each page. If it fails
+/// (an older Linux, device memory), pages are populated when touched.
 void prefault(std::span<std::byte> memory) {
   const auto begin = reinterpret_cast<std::uintptr_t>(memory.data());
   const std::uintptr_t skipped = (page_bytes - begin % page_bytes) % page_bytes;
@@ -125,8 +128,7 @@ void prefault(std::span<std::byte> memory) {
     return;
   }
   const auto pages = memory.subspan(skipped, (memory.size() - skipped) / page_bytes * page_bytes);
-  // Memory that was touched before was touched at its end, too; the first page may hold a heap's
-  // header.
+  // Earlier accesses also touched the last page; the first may contain a heap's header.
   std::byte* const last = &pages.back() - (page_bytes - 1);
   unsigned char is_there = 0;
   if (mincore(last, page_bytes, &is_there) == 0 && is_there == 0) {
@@ -245,7 +247,7 @@ bool holds_pattern(Memory& memory, std::size_t bytes, std::uint64_t seed) {
 
 std::uint64_t pattern_sum(std::size_t bytes, std::uint64_t seed) {
   const std::uint64_t words = bytes / word_bytes;
-  // n (n - 1) / 2 before the product wraps: one of the two factors is even.
+  // n (n - 1) / 2 without overflow of the product: one of the factors is even.
   const std::uint64_t pairs = words % 2 == 0 ? words / 2 * (words - 1) : words * ((words - 1) / 2);
   std::uint64_t tail = 0;
   fill_pattern(std::as_writable_bytes(std::span(&tail, 1)).first(bytes % word_bytes), seed,
@@ -295,7 +297,7 @@ std::uint64_t distinct_distance(std::uint64_t least) {
     for (std::uint64_t word = seed_of(distance), place = 0; place < word_bytes;
          ++place, word >>= 8U) {
       const std::uint64_t byte = word & 0xFFU;
-      if (byte == 0 || (byte == 0xFF && place > 0)) {  // with a carry from below it adds 0
+      if (byte == 0 || (byte == 0xFF && place > 0)) {  // with a carry it adds 0
         return false;
       }
     }

@@ -1,5 +1,5 @@
-// The MPI library that this process has loaded. Isthmus is built without MPI: functions are found
-// by name, and the differences between the two binary interfaces in use are described here.
+// The MPI library of this process. Isthmus is built without MPI: functions are found by name, and
+// this file describes the differences between the two binary interfaces in use.
 #include <dlfcn.h>
 #include <link.h>
 
@@ -16,7 +16,7 @@
 namespace isthmus {
 namespace {
 
-constexpr int success = 0;  // MPI_SUCCESS in both
+constexpr int success = 0;  // MPI_SUCCESS in both interfaces
 
 /// A shared object of this process; null: the program itself.
 using Library = void*;
@@ -35,14 +35,14 @@ Function need(Library library, const char* name) {
   return found;
 }
 
-/// What bit_cast of <bit> does, which GCC 10 lacks.
+/// Replaces std::bit_cast, which GCC 10 lacks.
 void* pointer_of(std::uintptr_t value) {
   void* pointer = nullptr;
   std::memcpy(&pointer, &value, sizeof pointer);
   return pointer;
 }
 
-/// Handles are addresses; constants are the addresses of objects that the library exports.
+/// Open MPI: handles are addresses; constants are addresses of objects that the library exports.
 struct OpenMpi {
   using Handle = void*;
   static constexpr std::uintptr_t status_ignore = 0;
@@ -55,8 +55,8 @@ struct OpenMpi {
   }
 };
 
-/// Handles are integers, and so are constants: MPICH's ABI, which Intel's, Cray's and MVAPICH's
-/// libraries share.
+/// MPICH: handles and constants are integers. The libraries of Intel, Cray and MVAPICH share this
+/// ABI.
 struct Mpich {
   using Handle = int;
   static constexpr std::uintptr_t status_ignore = 1;
@@ -197,7 +197,7 @@ class MpiCommunicator final : public Communicator {
     }
   }
 
-  /// Begun messages must not access memory that is freed after a failure.
+  /// Completes begun messages after a failure, because they must not access freed memory.
   template <class Action>
   void or_abandon(const Action& action) {
     try {
@@ -219,7 +219,7 @@ class MpiCommunicator final : public Communicator {
     if (code == success) {
       return;
     }
-    std::array<char, 4096> text{};  // more than the limit of either
+    std::array<char, 4096> text{};  // more than either library's limit
     int length = 0;
     mpi_.error_string(code, text.data(), &length);
     throw BackendError(vendor_ + ": " + function + ": " + text.data());
@@ -235,7 +235,7 @@ class MpiCommunicator final : public Communicator {
   std::vector<Handle> pending_;
 };
 
-/// Whether MPI_Init was called, and MPI_Finalize was not.
+/// Whether MPI_Init was called and MPI_Finalize was not.
 bool in_use(Library library) {
   const auto is_set = [library](const char* name) {
     int answer = 0;
@@ -245,7 +245,7 @@ bool in_use(Library library) {
   return is_set("MPI_Initialized") && !is_set("MPI_Finalized");
 }
 
-/// Python loads libraries of modules with local symbols, so each library is searched.
+/// Python loads modules' libraries with local symbols, so that each library is searched.
 std::vector<Library> mpi_libraries() {
   std::vector<std::string> names;
   dl_iterate_phdr(

@@ -7,7 +7,7 @@
 namespace isthmus {
 
 std::int64_t JointOperation::simulated_femtoseconds() const {
-  throw std::logic_error("this operation's device has a simulated clock but tells no time");
+  throw std::logic_error("this operation's device has a simulated clock but reports no time");
 }
 
 std::uint64_t MessageName::label(unsigned ranks) const {

@@ -47,7 +47,7 @@ void Communicator::receive(std::span<std::byte> data, unsigned from, int tag) {
 
 namespace {
 
-/// Messages of a rank to itself are copied when it waits.
+/// A communicator of one rank; messages to itself are copied by `wait_all`.
 class SingleProcess final : public Communicator {
  public:
   [[nodiscard]] unsigned rank() const noexcept override { return 0; }
@@ -64,7 +64,7 @@ class SingleProcess final : public Communicator {
       if (sent == sent_.end() || sent->data.size() != awaited.data.size()) {
         awaited_.clear();
         sent_.clear();
-        throw BackendError("a rank alone waits for a message that it never sent itself");
+        throw BackendError("a single rank waits for a message that it did not send");
       }
       std::memcpy(awaited.data.data(), sent->data.data(), sent->data.size());
       sent_.erase(sent);

@@ -11,7 +11,7 @@ namespace {
 
 constexpr const char* through_host = "staged";
 
-/// Every rank sends one message to and receives one from each of its neighbours at once.
+/// Each rank exchanges one message with each of its neighbours simultaneously.
 class StagedExchange final : public JointOperation {
  public:
   StagedExchange(Device& device, const OperationSpec& spec, Communicator& communicator)
@@ -40,7 +40,7 @@ class StagedExchange final : public JointOperation {
     return moves_data() ? lanes * bytes_ : 0;
   }
   [[nodiscard]] std::uint64_t armed_repetitions() const override { return buffers_.size(); }
-  /// The ends in host memory hold nothing of what is to pass through them.
+  /// The host memory on the way starts with contents that differ from the messages.
   void arm_fully(std::uint64_t seed) override {
     JointOperation::arm_fully(seed);
     for (std::size_t set = 0; set < buffers_.size(); ++set) {

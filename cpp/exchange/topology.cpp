@@ -12,7 +12,7 @@ Neighbours ring(unsigned place, unsigned ranks) {
   return {.next = (place + 1) % ranks, .previous = (place + ranks - 1) % ranks};
 }
 
-/// The ranks in random order: a shuffle with splitmix64, which is the same on every machine, unlike
+/// The ranks in random order, by splitmix64, which gives the same order on every machine, unlike
 /// the standard library's distributions.
 std::vector<unsigned> drawn_order(unsigned ranks) {
   std::vector<unsigned> order(ranks);

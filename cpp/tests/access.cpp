@@ -35,9 +35,10 @@ TEST_CASE("No two accesses of a memory can be mistaken for each other") {
   std::set<std::tuple<std::string, std::string, unsigned, std::string, bool>> seen;
   auto all = loads_of("bar_memory_load", true);
   std::ranges::copy(all_stores(), std::back_inserter(all));
-  for (const Access& one : all) {
-    REQUIRE(
-        seen.insert({one.operation, one.instruction, one.width, one.fence, one.pipelined}).second);
+  for (const Access& access : all) {
+    REQUIRE(seen.insert({access.operation, access.instruction, access.width, access.fence,
+                         access.pipelined})
+                .second);
   }
 }
 
@@ -47,7 +48,7 @@ TEST_CASE("Only pipelined accesses of 8 bytes or more make blocks") {
   CHECK(most_block({"store", "mov", 4, "none", true}, 4096) == 4);
 }
 
-TEST_CASE("What may be touched is named, with permission to do so") {
+TEST_CASE("A permission names the memory that may be accessed") {
   const Permission permission = permission_of({{"registers", "vadd:{vadd_1}:0x34"},
                                                {"memory", "2:0x1000+4Ki"},
                                                {"allow_loads", "yes"},

@@ -11,7 +11,7 @@ using isthmus::UsageError;
 
 namespace {
 
-/// Says that it moves data, and has nothing to show for it.
+/// Declares that it moves data, but has no movement to check.
 class Boaster final : public isthmus::Operation {
  public:
   void run(std::size_t /*part*/, std::uint64_t /*repetitions*/) override {}
@@ -34,7 +34,7 @@ TEST_CASE("backend: durations are read in every unit", "[backend]") {
   CHECK(parse_duration("1e3ns") == Approx(1e-6));
 }
 
-TEST_CASE("backend: what is no duration is refused with an example", "[backend]") {
+TEST_CASE("backend: an invalid duration is refused with an example", "[backend]") {
   for (const std::string text : {"", "20", "ns", "20 xs", "20nsx", "-1ns", "0ns", "+1ns", "nan s",
                                  "inf s", "1e999s", "1,5us", "0x10ns"}) {
     CAPTURE(text);
@@ -62,7 +62,7 @@ TEST_CASE("backend: a shared object that is no backend is refused", "[backend]")
   CHECK_THROWS_WITH(load_backend(NOT_A_BACKEND), Contains("is not an Isthmus backend"));
 }
 
-TEST_CASE("backend: one built for another interface is refused", "[backend]") {
+TEST_CASE("backend: a backend for another interface version is refused", "[backend]") {
   CHECK_THROWS_AS(load_backend(OTHER_ABI), BackendError);
   CHECK_THROWS_WITH(load_backend(OTHER_ABI), Contains("another version of Isthmus"));
 }
@@ -74,7 +74,7 @@ TEST_CASE("backend: can be loaded more than once", "[backend]") {
   CHECK(first->devices().front().name == second->devices().front().name);
 }
 
-TEST_CASE("backend: null refuses options that make no sense", "[backend]") {
+TEST_CASE("backend: null refuses invalid options", "[backend]") {
   const auto backend = load_backend(NULL_BACKEND);
   const isthmus::Options options = GENERATE(values<isthmus::Options>({{{"cost", "20"}},
                                                                       {{"cost", "inf s"}},

@@ -24,7 +24,7 @@ Bytes pattern(std::size_t size, std::uint64_t of = seed) {
   return data;
 }
 
-/// Sizes around every boundary that patterns and stamps know.
+/// Sizes around every boundary in the code of patterns and stamps.
 std::vector<std::size_t> sizes() {
   std::vector<std::size_t> all(20);
   std::iota(all.begin(), all.end(), 1);
@@ -32,7 +32,7 @@ std::vector<std::size_t> sizes() {
   return all;
 }
 
-/// Places worth spoiling: all of a small buffer; both ends, a page's edges and the middle else.
+/// Offsets to spoil: every byte of a small buffer; else both ends, a page's edges and the middle.
 std::vector<std::size_t> places(std::size_t size) {
   if (size <= 20) {
     std::vector<std::size_t> all(size);
@@ -42,7 +42,7 @@ std::vector<std::size_t> places(std::size_t size) {
   return {0, 1, 7, 8, 9, 4087, 4094, size / 2, size - 9, size - 8, size - 7, size - 2, size - 1};
 }
 
-/// Data with a fault must not pass; a fault that happens to leave the data as it was is none.
+/// Whether the check finds the fault; true also if the data happen to be right.
 bool found(const Bytes& spoilt, const Bytes& good) {
   return spoilt == good || !isthmus::has_pattern(spoilt, seed);
 }
@@ -53,7 +53,7 @@ void copy(Memory& from, Memory& to) {
   to.put(0, data);
 }
 
-/// Memory that has no strided copies of its own.
+/// Memory that uses the strided copies of its base class.
 class PlainMemory final : public Memory {
  public:
   explicit PlainMemory(std::size_t bytes) : data_(bytes) {}
@@ -86,7 +86,8 @@ TEST_CASE("buffer: a pattern is recognised, as a whole and in pieces", "[buffer]
   }
 }
 
-TEST_CASE("buffer: large memory that the host reaches holds what any other would", "[buffer]") {
+TEST_CASE("buffer: large host-accessible memory holds the same pattern as other memory",
+          "[buffer]") {
   const std::size_t size = GENERATE((4U << 20U) + 1, (8U << 20U) - 1, (29U << 20U) + 4099);
   HostBuffer host("pageable", size);
   PlainMemory plain(size);
@@ -148,7 +149,7 @@ TEST_CASE("buffer: every dropped, doubled or shifted piece is found", "[buffer]"
     for (const std::size_t place : places(size)) {
       CAPTURE(size, place);
       const auto at = static_cast<std::ptrdiff_t>(place);
-      Bytes dropped = good;  // the rest moves up, the last byte stays
+      Bytes dropped = good;  // the rest moves up, the last byte is kept
       std::copy(good.begin() + at + 1, good.end(), dropped.begin() + at);
       CHECK(found(dropped, good));
       Bytes doubled = good;  // the rest moves down, the last byte is lost
@@ -227,7 +228,7 @@ TEST_CASE("buffer: a whole movement is proved", "[buffer]") {
     CHECK_FALSE(movement.arrived_fully(seed));
     copy(from, to);
     CHECK(movement.arrived_fully(seed));
-    movement.arm_fully(seed);  // what lies there already is poisoned
+    movement.arm_fully(seed);  // poisons the data of the destination
     CHECK_FALSE(movement.arrived_fully(seed));
   }
 }
@@ -237,7 +238,7 @@ TEST_CASE("buffer: stamps pass when data moved, stale data never", "[buffer]") {
   for (std::size_t size = 4095; size <= 4104; ++size) {
     tried.push_back(size);
   }
-  constexpr int stamps = 600;  // more than the 512 places of a page
+  constexpr int stamps = 600;  // more than the 512 words of a page
   for (const std::size_t size : tried) {
     HostBuffer from("aligned", size);
     HostBuffer to("aligned", size);
@@ -259,8 +260,8 @@ TEST_CASE("buffer: stamps pass when data moved, stale data never", "[buffer]") {
   }
 }
 
-TEST_CASE("buffer: what arrived once does not pass for any later stamp", "[buffer]") {
-  // One byte has 256 values only; from two on, none of these stamps looks like the first.
+TEST_CASE("buffer: data of an earlier stamp never pass as a later one", "[buffer]") {
+  // One byte has only 256 values. From two bytes on, none of these stamps equals the first.
   const std::size_t size = GENERATE(2, 7, 8, 9, 4096, 4097, 10'000);
   HostBuffer from("aligned", size);
   HostBuffer to("aligned", size);
@@ -288,7 +289,7 @@ TEST_CASE("buffer: every page has a stamp of its own", "[buffer]") {
     to.get(page * page_bytes, before);
     copy(from, to);
     CHECK(movement.arrived(stamp));
-    to.put(page * page_bytes, before);  // as if this page alone had not been moved
+    to.put(page * page_bytes, before);  // as if only this page had not been moved
     CAPTURE(page);
     CHECK_FALSE(movement.arrived(stamp));
   }
@@ -321,7 +322,7 @@ TEST_CASE("buffer: stamps never return", "[buffer]") {
 
 namespace {
 
-/// How many of the first `size` bytes are equal in the words of two stamps.
+/// Number of equal bytes among the first `size` bytes of two stamps' words.
 std::size_t equal_bytes(std::uint64_t one, std::uint64_t other, std::size_t size = 8) {
   const std::uint64_t a = isthmus::seed_of(one);
   const std::uint64_t b = isthmus::seed_of(other);
@@ -367,7 +368,7 @@ TEST_CASE("buffer: data of the movements of a part differ in every byte", "[buff
   }
 }
 
-TEST_CASE("buffer: what lies between the ends of a movement is poisoned", "[buffer]") {
+TEST_CASE("buffer: memory between the ends of a movement is poisoned", "[buffer]") {
   const std::size_t size = GENERATE(1, 2, 3, 5, 7, 8, 4097);
   HostBuffer from("aligned", size);
   HostBuffer between("aligned", size);
@@ -377,11 +378,11 @@ TEST_CASE("buffer: what lies between the ends of a movement is poisoned", "[buff
   const Bytes good = pattern(size);
   CHECK(std::mismatch(good.begin(), good.end(), between.data(), std::not_equal_to<>()).first ==
         good.end());
-  copy(between, to);  // the first way moved nothing
+  copy(between, to);  // the first direction moved nothing
   CHECK_FALSE(movement.arrived_fully(seed));
 }
 
-TEST_CASE("buffer: each kind of host memory lies where it says", "[buffer]") {
+TEST_CASE("buffer: each kind of host memory has its alignment", "[buffer]") {
   const std::size_t size = GENERATE(1, 4096, 100'000);
   const auto misaligned = [size](const std::string& kind, std::size_t to) {
     HostBuffer buffer(kind, size);
@@ -413,8 +414,8 @@ TEST_CASE("buffer: known kinds can be made, others are refused", "[buffer]") {
   }
 }
 
-TEST_CASE("buffer: memory that cannot be had is refused", "[buffer]") {
-#ifndef SANITIZED  // whose allocators end the process instead
+TEST_CASE("buffer: memory that cannot be allocated is refused", "[buffer]") {
+#ifndef SANITIZED  // the sanitizers' allocators end the process instead
   const std::string kind = GENERATE("aligned", "pageable", "hugepage", "offset1");
   CHECK_THROWS_AS(HostBuffer(kind, std::size_t{1} << 60U), std::bad_alloc);
 #endif
@@ -435,7 +436,7 @@ TEST_CASE("buffer: words a page apart are the same by loop and by memory", "[buf
   std::vector<std::uint64_t> back(words.size());
   plain.get_words(offset, back);
   CHECK(back == words);
-  // Nothing else was touched.
+  // No other byte was touched.
   isthmus::fill_pattern(std::as_writable_bytes(std::span(back)).first(8), seed, offset);
   plain.put(offset, std::as_bytes(std::span(back)).first(8));
   Bytes page(page_bytes);

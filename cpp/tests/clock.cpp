@@ -11,14 +11,14 @@ using isthmus::Ticks;
 
 namespace {
 
-/// A reading of the clock, and what CLOCK_MONOTONIC_RAW said around it.
+/// A reading of the clock, and CLOCK_MONOTONIC_RAW around it.
 struct Instant {
   Ticks ticks = 0;
   double raw_s = 0;
-  double slack_s = 1e9;  ///< raw_s is known to this
+  double slack_s = 1e9;  ///< uncertainty of raw_s
 };
 
-/// The tightest of many: an interruption in between only widens the slack.
+/// Takes the reading with the smallest slack: an interruption in between only widens it.
 Instant read_both(const HostClock& clock) {
   Instant best;
   for (int i = 0; i < 500; ++i) {
@@ -55,7 +55,7 @@ void check_sanity(const HostClock& clock) {
 
 TEST_CASE("clock: agrees with CLOCK_MONOTONIC_RAW within its stated uncertainty", "[clock]") {
   const HostClock& clock = HostClock::instance();
-  // Ten times what is stated leaves room for a drifting crystal.
+  // Ten times the stated uncertainty allows for a drifting crystal.
   constexpr double stated_factor = 10.0;
   for (const double length : {0.05, 0.1}) {
     const Instant begin = read_both(clock);
@@ -96,7 +96,7 @@ TEST_CASE("clock: domains have names", "[clock]") {
   CHECK(to_string(ClockDomain::hybrid) == "hybrid");
 }
 
-// Hidden: run by itself, with ISTHMUS_CLOCK=monotonic_raw in the environment.
+// Hidden: runs alone, with ISTHMUS_CLOCK=monotonic_raw in the environment.
 TEST_CASE("clock: falls back to CLOCK_MONOTONIC_RAW", "[.][monotonic_raw]") {
   const char* wanted = std::getenv("ISTHMUS_CLOCK");
   REQUIRE(wanted != nullptr);

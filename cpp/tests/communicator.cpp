@@ -1,4 +1,4 @@
-// How ranks talk, below what they do together.
+// Messages between ranks, without an exchange.
 #include "isthmus/communicator.hpp"
 
 #include <array>
@@ -9,8 +9,8 @@
 
 using namespace isthmus;
 
-TEST_CASE("communicator: it tells what a rank is at", "[exchange]") {
-  /// Keeps what it was at when it met the others.
+TEST_CASE("communicator: it reports a rank's activity", "[exchange]") {
+  /// Stores its activity at each meeting of the ranks.
   class Watched final : public Communicator {
    public:
     [[nodiscard]] unsigned rank() const noexcept override { return 0; }
@@ -47,6 +47,6 @@ TEST_CASE("single process: waiting for a message that was never sent is an error
   CHECK_THROWS_AS(communicator->wait_all(), BackendError);
 }
 
-TEST_CASE("mpi: without one in use it is refused", "[exchange]") {
+TEST_CASE("mpi: without an initialised MPI it is refused", "[exchange]") {
   CHECK_THROWS_AS(mpi_communicator("Open MPI", 0), BackendError);
 }

@@ -1,13 +1,14 @@
-// What every backend must do: each device opens, each operation that it declares runs at every kind
-// of size, memory and depth, moves what it says and is verified; what does not exist is refused.
+// Requirements on every backend: each device opens; each operation that it declares runs at every
+// kind of size, memory and depth, moves the bytes that it reports, and is verified. Unknown names
+// are refused.
 //
 //   isthmus_conformance LIBRARY [KEY=VALUE ...]
 //
-// Each operation is also tried with a part that moves nothing: the run is left out. A part without
-// which the next one cannot be run, such as a map, is tried on the stand-in of a runtime alone,
-// which then moves nothing itself (`opencl_stand_in/`).
+// Each operation is also tried with a part that moves nothing: its run is left out. Some parts,
+// such as a map, cannot be left out, because the next part needs them. These are tried only with
+// the stand-in of a runtime (`opencl_stand_in/`), which then moves nothing.
 //
-// Ends with 0 (all is well), 1 (something is not) or 77 (no device here).
+// Ends with 0 (all tests passed), 1 (a test failed) or 77 (no device).
 #include <dlfcn.h>
 
 #include <algorithm>
@@ -30,8 +31,8 @@ using namespace isthmus;
 
 constexpr int skipped = 77;
 constexpr const char* nonsense = "no such thing";
-/// Of many pages and descriptors. Under sanitizers what is simulated takes long, and each further
-/// page does what those before did.
+/// Covers many pages and descriptors. Under sanitizers simulation is slow, and each further page
+/// runs the same code, so the size is smaller.
 #ifdef SANITIZED
 constexpr std::size_t largest = (std::size_t{128} << 10U) + 5;
 #else
@@ -83,15 +84,15 @@ std::vector<std::string> memory_kinds(const DeviceInfo& device, const OperationI
     return operation.memory_kinds;
   }
   std::vector<std::string> kinds = device.memory_kinds;
-  // A device that takes host buffers takes them at any offset.
+  // A device with host buffers must take them at any offset.
   if (std::ranges::any_of(kinds, &HostBuffer::knows)) {
     kinds.insert(kinds.end(), {"offset1", "offset64"});
   }
   return kinds;
 }
 
-/// Every value that an axis can take, one axis after another; of those that count, 3 and the usual
-/// one, which may be large.
+/// Every value of every axis, one axis at a time. Of an axis that counts: 3 and its usual value,
+/// which may be large.
 std::vector<std::map<std::string, std::string>> combinations(const OperationInfo& operation) {
   std::map<std::string, std::string> plain;
   for (const AxisInfo& axis : operation.axes) {
@@ -131,8 +132,8 @@ std::vector<OperationSpec> points(const DeviceInfo& device, const OperationInfo&
   return all;
 }
 
-/// How often a repetition can move the buffer: what its axes count, one or several multiplied, such
-/// as the depth of a queue, the iterations of a kernel, the ranks.
+/// How often a repetition may move the buffer: products of the counts of its axes, such as a
+/// queue's depth, a kernel's iterations or the number of ranks.
 std::set<std::uint64_t> times_moved(const OperationSpec& spec) {
   std::set<std::uint64_t> times = {1};
   for (const auto& [name, value] : spec.axes) {
@@ -146,9 +147,9 @@ std::set<std::uint64_t> times_moved(const OperationSpec& spec) {
   return times;
 }
 
-/// Whether `moved` can be what one repetition of a part moves: all of the buffer, as often as its
-/// axes say, twice where both directions go. Where nothing crosses it may be nothing, a latency, or
-/// a copy, which counts twice; of ranks each sends to two neighbours.
+/// Whether one repetition of a part can move `moved` bytes: the whole buffer, as often as its axes
+/// count; twice if both directions move. A part without a direction moves nothing (a latency) or
+/// counts twice (a copy). Each rank sends to two neighbours.
 bool plausible(std::uint64_t moved, const OperationSpec& spec, const PartInfo& part) {
   const bool nowhere = part.direction.empty();
   const std::set<std::uint64_t> times = times_moved(spec);
@@ -168,7 +169,7 @@ SeriesOptions quick() {
   return options;
 }
 
-/// One rank alone is its own neighbour.
+/// Runs a joint operation with one rank, which is its own neighbour.
 void check_joint_point(Report& report, Device& device, const OperationSpec& spec,
                        const std::string& where) {
   const auto communicator = single_process_communicator();
@@ -185,12 +186,12 @@ void check_joint_point(Report& report, Device& device, const OperationSpec& spec
   }
 }
 
-/// What is left out of the runs of a part, and since when: of all, or of all but the first.
+/// A fault of a part: which of its runs are left out: all, or all but the first.
 struct Fault {
   std::size_t part = 0;
   bool from_first = true;
   void (*idles)(const char* command) = nullptr;  ///< makes the runtime move nothing
-  std::string command = {};                      ///< of the runtime
+  std::string command = {};                      ///< command of the runtime that moves nothing
 };
 
 /// An operation with a fault.
@@ -283,7 +284,7 @@ class IdleDevice final : public Device {
   Fault fault_;
 };
 
-/// How the runtime below is told to move nothing; null where it is a real one.
+/// The function that makes the stand-in's commands move nothing; null for a real runtime.
 auto idling() -> void (*)(const char*) {
   const char* const loader = std::getenv("ISTHMUS_OPENCL_LOADER");
   void* const library = loader == nullptr ? nullptr : dlopen(loader, RTLD_NOW | RTLD_NOLOAD);
@@ -300,7 +301,7 @@ Block measured(Device& device, const OperationInfo& operation, const OperationSp
   return JointSeries(device, spec, quick(), *communicator).measure(0.01);
 }
 
-/// How an operation's parts are armed; none where it moves no data.
+/// How an operation's parts are armed; empty if it moves no data.
 struct Parts {
   std::size_t count = 0;
   bool together = true;
@@ -317,8 +318,8 @@ Parts parts_of(Device& device, const OperationInfo& operation, const OperationSp
   return {.count = parts, .together = made->parts_arm_together()};
 }
 
-/// A point one of whose parts moves nothing: from the start the full check must tell, later the
-/// stamps.
+/// Runs a point with one part that moves nothing. The full check must find a fault from the start,
+/// the stamps a later fault.
 void check_fault(Report& report, Device& device, const OperationInfo& operation,
                  const OperationSpec& spec, const Fault& fault) {
   IdleDevice idle(device, fault);
@@ -333,7 +334,7 @@ void check_fault(Report& report, Device& device, const OperationInfo& operation,
                    " check, which says '" + block.fault + "'");
 }
 
-/// A point with each of these faults in each of its parts.
+/// Runs a point with each fault in each of its parts.
 void check_idle_point(Report& report, Device& device, const OperationInfo& operation,
                       const OperationSpec& spec) {
   const Parts parts = parts_of(device, operation, spec);
@@ -347,7 +348,7 @@ void check_idle_point(Report& report, Device& device, const OperationInfo& opera
       fault.command = operation.parts[part].name;
     }
     check_fault(report, device, operation, spec, fault);
-    if (device.info().clock == ClockDomain::host) {  // a simulated point is one run
+    if (device.info().clock == ClockDomain::host) {  // a simulated point has only one run
       fault.from_first = false;
       check_fault(report, device, operation, spec, fault);
     }
@@ -394,7 +395,7 @@ void check_point(Report& report, Device& device, const OperationInfo& operation,
   report.check(block.verified == (moves ? Verified::yes : Verified::na), where,
                block.fault.empty() ? "not verified" : block.fault);
   if (block.parts.size() != operation.parts.size()) {
-    return;  // told above
+    return;  // reported above
   }
   for (std::size_t i = 0; i < block.parts.size(); ++i) {
     const PartSamples& part = block.parts[i];
@@ -448,7 +449,7 @@ void check_device(Report& report, Backend& backend, const DeviceInfo& listed,
                   const Options& options) {
   check_declaration(report, listed);
   const auto device = backend.open(listed.id, options);
-  const DeviceInfo& opened = device->info();  // which may know its bitstream only now
+  const DeviceInfo& opened = device->info();  // the bitstream may be known only after opening
   report.check(opened.id == listed.id && opened.name == listed.name, listed.name,
                "opens as another device");
   for (const OperationInfo& operation : opened.operations) {

@@ -1,5 +1,5 @@
-// Does the whole procedure keep its promise? Series are grown until the criterion ends them, and
-// the interval that it ended on must hold the true median in about 95 % of them.
+// Tests the whole procedure: series grow until the criterion ends them. The interval at that time
+// must hold the true median in about 95 % of them.
 #include <algorithm>
 #include <catch2/catch.hpp>
 #include <cmath>
@@ -32,7 +32,7 @@ struct Population {
   double median;
   double precision;
   std::function<double(Random&)> draw;
-  double step = 0;  ///< of the clock that reads it
+  double step = 0;  ///< step of the clock that reads it
 };
 
 double normal(Random& random, double mean, double deviation) {
@@ -41,7 +41,7 @@ double normal(Random& random, double mean, double deviation) {
 
 double rounded(double value, double step) { return std::round(value / step) * step; }
 
-/// Two normal modes at 1 and 1.5: `share` of the samples come from the first.
+/// A mixture of normal distributions around 1 and 1.5; `share` of the samples come from the first.
 Population bimodal(const std::string& name, double share, double precision) {
   constexpr double second = 1.5;
   constexpr double deviation = 0.05;
@@ -114,7 +114,8 @@ TEST_CASE("coverage: intervals that end a series hold the median in 93 to 97 %",
 }
 
 TEST_CASE("coverage: a coarse clock fakes no certainty", "[coverage]") {
-  // Steps in deviations, and where in a step the median lies: at its middle, near and at its edge.
+  // Steps in standard deviations, and the median's position within a step: middle, near an edge,
+  // edge.
   const double step = GENERATE(1.0, 2.0, 5.0, 10.0);
   const double place = GENERATE(0.0, 0.3, 0.45, 0.5);
   constexpr double deviation = 0.02;

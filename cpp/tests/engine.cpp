@@ -14,7 +14,7 @@ using isthmus::Ticks;
 namespace {
 
 constexpr double never = 1e-12;  ///< a precision that no series reaches
-constexpr double ages = 100.0;   ///< more seconds than any of these series takes
+constexpr double ages = 100.0;   ///< more seconds than any series here takes
 
 double median_s(std::vector<Ticks> ticks) {
   const auto middle = ticks.begin() + static_cast<std::ptrdiff_t>(ticks.size() / 2);
@@ -22,8 +22,8 @@ double median_s(std::vector<Ticks> ticks) {
   return HostClock::instance().seconds(*middle);
 }
 
-/// Visits until the series ends: an interruption can end a visit early. Nothing that is checked
-/// here may depend on how many visits it took.
+/// Visits until the series ends. An interruption can end a visit early, so no check here may depend
+/// on the number of visits.
 std::vector<Block> visits(Series& series) {
   std::vector<Block> blocks;
   while (series.state() == "open") {
@@ -63,7 +63,7 @@ TEST_CASE("engine: a series ends at its cap on samples", "[engine]") {
   const auto device = NullDevice::with({{"cost", "5us"}});
   SeriesOptions options = quick(never);
   options.most_samples = 60;
-  options.least_block_s = 1.0;  // the cap comes first
+  options.least_block_s = 1.0;  // reached only after the cap
   Series series = device.series("write", options);
   const std::vector<Block> blocks = visits(series);
   CHECK(blocks.back().state == "samples");
@@ -97,7 +97,7 @@ TEST_CASE("engine: a visit ends near the time it is given", "[engine]") {
   CHECK(block.block_s < 10.0);
 }
 
-TEST_CASE("engine: a visit lasts least_block_s at least, whatever is known before", "[engine]") {
+TEST_CASE("engine: a visit lasts at least least_block_s, after any earlier samples", "[engine]") {
   const auto device = NullDevice::with({{"cost", "5us"}});
   SeriesOptions options = quick(0.5);
   options.least_block_s = 0.06;
@@ -132,7 +132,7 @@ TEST_CASE("engine: short operations are timed in batches", "[engine]") {
   const Block block = device.series("write", quick(0.2)).measure(ages);
   CHECK(block.batch > 10);
   CHECK(block.intervals == 1);
-  // 10 us when calibrated; the processor may have become faster since.
+  // It took 10 us at calibration; the processor may have become faster since then.
   CHECK(median_s(block.parts.front().ticks) >= 2e-6);
 }
 
@@ -173,7 +173,7 @@ TEST_CASE("engine: a long pair needs no batch", "[engine]") {
   CHECK(block.parts.front().empty_ticks.empty());
 }
 
-TEST_CASE("engine: a block tells what was moved and what it took", "[engine]") {
+TEST_CASE("engine: a block reports moved bytes and times", "[engine]") {
   const auto device = NullDevice::with({{"cost", "5us"}, {"move", "correct"}});
   const Block block = device.series("rw", quick(0.5), 4097).measure(ages);
   for (const auto& part : block.parts) {
@@ -186,17 +186,17 @@ TEST_CASE("engine: a block tells what was moved and what it took", "[engine]") {
   CHECK(block.probe.minor_faults >= 0);
 }
 
-TEST_CASE("engine: a backend's failure comes through, wherever it strikes", "[engine]") {
-  // In the cold repetition, while the batch is calibrated, and among the samples.
+TEST_CASE("engine: a backend's failure is passed on at any repetition", "[engine]") {
+  // In the cold repetition, during calibration, and among the samples.
   const std::string call = GENERATE("1", "4", "30");
   const auto device = NullDevice::with({{"cost", "5us"}, {"fail", call}});
   SeriesOptions options = quick(never);
   options.most_samples = 60;
-  options.least_block_s = 1.0;  // the cap comes first
+  options.least_block_s = 1.0;  // reached only after the cap
   Series series = device.series("write", options);
   CHECK_THROWS_AS(series.measure(ages), isthmus::BackendError);
   CHECK(series.state() == "open");
-  // What was lost with the block does not count: the series is as if it had not been visited.
+  // The lost block does not count: the series continues as if it had not been visited.
   const std::vector<Block> blocks = visits(series);
   CHECK(blocks.back().state == "samples");
   CHECK(samples(blocks) == 60);
@@ -214,7 +214,7 @@ TEST_CASE("engine: an unknown operation is the user's mistake", "[engine]") {
   CHECK_THROWS_AS(device.series("teleport", {}).measure(ages), isthmus::UsageError);
 }
 
-TEST_CASE("engine: options that make no sense are refused", "[engine]") {
+TEST_CASE("engine: invalid options are refused", "[engine]") {
   const auto device = NullDevice::with({});
   SeriesOptions options;
   options.precision = 0;

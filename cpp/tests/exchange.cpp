@@ -1,5 +1,5 @@
-// Messages between ranks: every operation verifies each of its messages, at any size and number of
-// ranks, and sees the one that is lost, doubled, exchanged or sent astray.
+// Messages between ranks. Every operation verifies each message, at any size and number of ranks,
+// and finds lost, doubled, exchanged and wrongly addressed messages.
 #include <catch2/catch.hpp>
 #include <random>
 #include <set>
@@ -24,12 +24,12 @@ SeriesOptions quick() {
   return options;
 }
 
-/// More seconds than any of these series takes.
+/// More seconds than any series here takes.
 constexpr double ages = 100.0;
 
 using Axes = std::map<std::string, std::string>;
 
-/// A device whose memory is the host's and whose copies can be told to fail.
+/// A device with host memory whose copies can fail.
 class CopyingDevice final : public Device {
  public:
   static constexpr std::uint64_t never = 0;
@@ -80,7 +80,7 @@ class CopyingDevice final : public Device {
 
 std::unique_ptr<Device> host_device() { return load_backend(HOST_BACKEND)->open("plain", {}); }
 
-/// One visit by all ranks, each with a device that `open` makes; rank 0's block.
+/// One visit by all ranks, with devices from `open`; returns rank 0's block.
 Block measure(World& world, const std::function<std::unique_ptr<Device>(unsigned)>& open,
               const OperationSpec& spec, std::vector<Block>* all = nullptr) {
   std::vector<Block> blocks(world.ranks());
@@ -103,7 +103,7 @@ OperationSpec message(const std::string& name, std::size_t bytes, const Axes& ax
   return {.name = name, .bytes = bytes, .memory = "aligned", .axes = axes};
 }
 
-/// What `throw_on_all` throws after an action of this rank, with its kind in front.
+/// The kind and text of the error that `throw_on_all` throws after an action of this rank.
 std::string error_text(Communicator& communicator, const std::function<void()>& action) {
   try {
     throw_on_all(communicator, trouble_of(communicator, action));
@@ -128,7 +128,7 @@ void fail(bool here, const char* why) {
 
 }  // namespace
 
-TEST_CASE("topology: neighbours are each other's", "[exchange]") {
+TEST_CASE("topology: neighbours are mutual", "[exchange]") {
   const std::string topology = GENERATE("ring", "pairs", "random");
   for (unsigned ranks = 1; ranks <= 17; ++ranks) {
     std::set<unsigned> next;
@@ -158,7 +158,7 @@ TEST_CASE("topology: a ring goes round all ranks, also where its order is drawn"
   }
 }
 
-TEST_CASE("topology: a drawn ring is another, and always the same", "[exchange]") {
+TEST_CASE("topology: a drawn ring differs from rank order, and never changes", "[exchange]") {
   unsigned moved = 0;
   for (unsigned rank = 0; rank < 64; ++rank) {
     CHECK(neighbours_of("random", rank, 64).next == neighbours_of("random", rank, 64).next);
@@ -240,7 +240,7 @@ TEST_CASE("exchange: a series ends on all ranks together", "[exchange]") {
   });
 }
 
-TEST_CASE("exchange: a spoilt message is seen, and its receiver named", "[exchange]") {
+TEST_CASE("exchange: a spoilt message is found, and its receiver named", "[exchange]") {
   const std::string fault = GENERATE("lost", "doubled", "late", "flipped");
   const std::string operation = GENERATE("exchange", "pingpong", "window");
   const std::size_t bytes = GENERATE(1, 7, 8, 10'000);
@@ -250,7 +250,7 @@ TEST_CASE("exchange: a spoilt message is seen, and its receiver named", "[exchan
       return;
     }
     World::Bytes sent = post.data;
-    constexpr std::uint64_t struck = 2;  // among those that are fully verified first
+    constexpr std::uint64_t struck = 2;  // among the messages that are fully verified at first
     if (fault == "lost" && number == struck) {
       post.data.clear();
     } else if ((fault == "doubled" && number == struck) || (fault == "late" && number > 0)) {
@@ -266,10 +266,10 @@ TEST_CASE("exchange: a spoilt message is seen, and its receiver named", "[exchan
   CHECK_THAT(block.fault, Contains("first") && Contains("rank 1 ("));
 }
 
-TEST_CASE("exchange: messages that go astray are seen", "[exchange]") {
+TEST_CASE("exchange: wrongly addressed messages are found", "[exchange]") {
   const unsigned ranks = GENERATE(2U, 3U, 5U);
   const std::size_t bytes = GENERATE(1, 64);
-  // One rank confuses its neighbours: each gets what the other was to have.
+  // Rank 0 confuses its neighbours: each receives the other's message.
   World world(ranks, [&](std::uint64_t /*number*/, World::Post& post) {
     if (post.from == 0) {
       post.to = ranks - post.to;
@@ -281,9 +281,9 @@ TEST_CASE("exchange: messages that go astray are seen", "[exchange]") {
   CHECK_THAT(block.fault, Contains("first") && Contains("rank 1 ("));
 }
 
-TEST_CASE("exchange: a message that is spoilt later is seen by its stamp", "[exchange]") {
+TEST_CASE("exchange: a stamp finds a message that is spoilt later", "[exchange]") {
   const std::size_t bytes = GENERATE(1, 64, 10'000);
-  // After the full verification the same comes again and again.
+  // After the full verification it sends the same data again and again.
   World::Bytes first;
   World world(2, [&](std::uint64_t number, World::Post& post) {
     if (post.from == 0 && number >= lanes * exchange_buffer_sets) {
@@ -311,14 +311,14 @@ TEST_CASE("staged: every message goes through the host and arrives", "[exchange]
 }
 
 TEST_CASE("staged: a rank that fails is named on all ranks, and none waits for it", "[exchange]") {
-  // In the first full verification, and later among the samples.
+  // During the first full verification, and later among the samples.
   const std::uint64_t fail_at = GENERATE(3, 40);
   World world(3);
   on_all_ranks(world, [&](Communicator& communicator) {
     CopyingDevice device(communicator.rank() == 1 ? fail_at : CopyingDevice::never);
     JointSeries series(device, message("exchange", 64), quick(), communicator);
     std::string said;
-    // A slow machine may end a visit before so many copies; the series comes to them.
+    // A slow machine may end a visit before so many copies; a later visit reaches them.
     while (said.empty() && series.state() == "open") {
       try {
         series.measure(ages);
@@ -329,14 +329,14 @@ TEST_CASE("staged: a rank that fails is named on all ranks, and none waits for i
     if (!said.starts_with("rank 1 (") || said.find("the copy failed") == std::string::npos) {
       throw std::runtime_error("said: " + said);
     }
-    // The block is lost; the series goes on.
+    // The block is lost, but the series continues.
     if (series.measure(ages).verified != Verified::yes) {
       throw std::runtime_error("it did not go on");
     }
   });
 }
 
-TEST_CASE("collective errors: they keep their kind, and every rank throws them", "[exchange]") {
+TEST_CASE("collective errors: every rank throws the error, of the same kind", "[exchange]") {
   World world(3);
   on_all_ranks(world, [](Communicator& communicator) {
     const unsigned rank = communicator.rank();

@@ -1,1 +1,1 @@
-// Nothing: CMake wants a source for the headers that all tests have precompiled.
+// Empty: CMake needs a source file for the precompiled headers of all tests.

@@ -19,7 +19,7 @@ using isthmus::Ticks;
 
 }  // namespace
 
-TEST_CASE("host_speed: a reading takes at least the time of what it says", "[host_speed]") {
+TEST_CASE("host_speed: a reading takes at least the reported time", "[host_speed]") {
   HostReferences references;
   for (int reading = 0; reading < 3; ++reading) {
     const Ticks begin = HostClock::raw_nanoseconds();
@@ -28,16 +28,16 @@ TEST_CASE("host_speed: a reading takes at least the time of what it says", "[hos
     CHECK(speed.system_call_s > 0);
     CHECK(speed.copy_s > 0);
     CHECK(speed.arithmetic_s > 0);
-    // At least half of the repetitions of each take the median or longer.
+    // At least half of the repetitions take the median or longer.
     CHECK(50 * speed.system_call_s + 2 * speed.copy_s + 11 * speed.arithmetic_s < took_s);
   }
 }
 
-TEST_CASE("host_speed: nothing of the work is optimised away", "[host_speed]") {
+TEST_CASE("host_speed: the compiler removes none of the work", "[host_speed]") {
   HostReferences references;
   const HostSpeed speed = references.read();
-  // No processor does a dependent multiplication and addition at 20 GHz, nor copies at 10 TB/s, nor
-  // enters a kernel in a nanosecond.
+  // No processor does dependent multiply-adds at 20 GHz, copies at 10 TB/s, or enters a kernel in a
+  // nanosecond.
   CHECK(speed.arithmetic_s > HostReferences::arithmetic_steps * 2 / 20e9);
   CHECK(speed.copy_s > HostReferences::copy_bytes / 10e12);
   CHECK(speed.system_call_s > 1e-9);
@@ -50,7 +50,7 @@ TEST_CASE("host_speed: processes can map the same memory", "[host_speed]") {
   HostReferences second(file);
   CHECK(second.read().copy_s > 0);
   CHECK(first.read().copy_s > 0);
-  // Both buffers of both are in the file, and hold what was copied.
+  // The file holds both buffers of both processes, with the copied data.
   constexpr std::size_t bytes = 2 * HostReferences::copy_bytes;
   CHECK(lseek(file, 0, SEEK_END) == static_cast<off_t>(bytes));
   std::vector<char> all(bytes);
@@ -59,6 +59,6 @@ TEST_CASE("host_speed: processes can map the same memory", "[host_speed]") {
   close(file);
 }
 
-TEST_CASE("host_speed: what is no file gives no memory", "[host_speed]") {
+TEST_CASE("host_speed: an invalid file gives no memory", "[host_speed]") {
   CHECK_THROWS_AS(HostReferences(1 << 20), std::bad_alloc);
 }

@@ -1,4 +1,4 @@
-// The null backend's device, with a series on it: what the engine's tests run on.
+// The null backend's device with a series, for the engine's tests.
 #pragma once
 
 #include <memory>

@@ -32,7 +32,7 @@ TEST_CASE("numa: pages lie on the node that was asked for, or it is said why not
   }
   isthmus::put_pattern(plain, plain.bytes(), 1);
   const std::vector<int> found = isthmus::nodes_of(pages.subspan(1, 2 * page_bytes));
-  CHECK((found.empty() || found == std::vector<int>{last}));  // none where asking is forbidden
+  CHECK((found.empty() || found == std::vector<int>{last}));  // empty if the query is forbidden
   const std::string kind = "node" + std::to_string(last);
   if (nodes.size() == 1) {
     CHECK_THROWS_AS(HostBuffer(kind, 10), isthmus::MemoryLimitError);

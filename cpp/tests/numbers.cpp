@@ -6,7 +6,7 @@
 namespace isthmus {
 namespace {
 
-/// What is behind the number, or "none" where the text begins with none.
+/// The text after the number; "none" if the text does not begin with a number.
 template <class Number>
 std::string behind(const std::string& text, Number& value) {
   const char* end = text.data() + text.size();
@@ -14,7 +14,7 @@ std::string behind(const std::string& text, Number& value) {
   return error == std::errc{} ? std::string(rest, end) : "none";
 }
 
-TEST_CASE("a real is read up to what is none of it", "[numbers]") {
+TEST_CASE("a real number is read up to the first other character", "[numbers]") {
   const auto [text, number, rest] = GENERATE(table<std::string, double, std::string>({
       {"2.5", 2.5, ""},
       {"20ns", 20, "ns"},
@@ -29,14 +29,14 @@ TEST_CASE("a real is read up to what is none of it", "[numbers]") {
   CHECK(value == number);
 }
 
-TEST_CASE("what begins with no real leaves the value", "[numbers]") {
+TEST_CASE("text without a real number keeps the value", "[numbers]") {
   const std::string text = GENERATE("", " 1", "+1", "-", ".", "e5", "inf", "nan", "1e999", "x");
   double value = 7;
   CHECK(behind(text, value) == "none");
   CHECK(value == 7);
 }
 
-TEST_CASE("a whole number ends at its point", "[numbers]") {
+TEST_CASE("a whole number ends at a decimal point", "[numbers]") {
   int value = 0;
   CHECK(behind(std::string("12.5"), value) == ".5");
   CHECK(value == 12);

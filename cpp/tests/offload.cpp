@@ -7,7 +7,7 @@
 
 using namespace isthmus;
 
-TEST_CASE("phases and the remainder are the total, to the tick") {
+TEST_CASE("phases and remainder sum to the total, exactly") {
   Phases phases;
   std::vector<int> order;
   phases("one", [&] { order.push_back(1); });
@@ -39,14 +39,14 @@ std::uint64_t card_clock() { return card_fs; }
 
 }  // namespace
 
-TEST_CASE("a card below a real runtime has its time beside the host's, where its work belongs") {
-  card_fs = ~std::uint64_t{0};  // times wrap
+TEST_CASE("a card below a real runtime adds its time to the phase of its work") {
+  card_fs = ~std::uint64_t{0};  // times wrap around
   Phases phases(card_clock);
   phases("migrate_to_device", [] { card_fs += 3; });
   phases("migrate_to_device_wait", [] { card_fs += 4; });
-  phases("kernel_enqueue", [] { card_fs += 20; });  // a thread of the runtime was early
+  phases("kernel_enqueue", [] { card_fs += 20; });  // a thread of the runtime worked early
   phases("kernel_run", [] { card_fs += 30; });
-  card_fs += 1000;  // between phases: nobody's
+  card_fs += 1000;  // between phases: belongs to none
   phases.close();
   const auto fs = [&](std::size_t i) { return phases.samples().at(i).simulated_fs; };
   CHECK(std::vector{fs(0), fs(1), fs(2), fs(3), fs(4), fs(5)} ==
@@ -55,7 +55,7 @@ TEST_CASE("a card below a real runtime has its time beside the host's, where its
   CHECK(phases.samples().back().ticks > 0);
 }
 
-TEST_CASE("adds in software agree at every place in a page, and a wrong element is seen") {
+TEST_CASE("adds in software agree at every offset in a page, and a wrong element is found") {
   const std::size_t elements = 1031;
   for (const std::string kind : {"aligned", "offset1", "offset63", "pageable", "mmap", "new64"}) {
     for (const std::size_t relative : {0, 1, 64, 2048}) {
@@ -76,7 +76,7 @@ TEST_CASE("adds in software agree at every place in a page, and a wrong element 
   }
 }
 
-TEST_CASE("what is spoilt holds no byte of a sum") {
+TEST_CASE("spoilt memory holds no byte of a sum") {
   const HostVectors host("aligned", 1031, 0);
   const Vectors vectors = host.get();
   constexpr std::uint64_t seed = 0x1234567890ABCDEFU;
@@ -94,7 +94,7 @@ TEST_CASE("what is spoilt holds no byte of a sum") {
   CHECK(equal == 0);
 }
 
-TEST_CASE("the null backend's offload is cold once and found out where it adds wrongly") {
+TEST_CASE("the null backend's offload is cold once, and its wrong sums are found") {
   const auto backend = load_backend(NULL_BACKEND);
   const OperationSpec spec{.name = "offload", .bytes = 4096, .memory = "aligned", .axes = {}};
   const auto right = backend->offload("", {{"move", "correct"}}, spec);
@@ -124,7 +124,7 @@ TEST_CASE("a reference takes turns with an offload, and is as cold or warm") {
   CHECK_THROWS_AS(offload->set_spec(reference), UsageError);
 }
 
-TEST_CASE("an offload refuses what it cannot be") {
+TEST_CASE("an offload refuses impossible placements") {
   const auto backend = load_backend(NULL_BACKEND);
   const auto ask = [&](std::size_t bytes, const std::string& offset) {
     const OperationSpec spec{.name = "offload",

@@ -10,7 +10,7 @@ constexpr std::size_t looked_at = 25;
 constexpr Progress::Visit visit = {
     .most_seconds = 60, .setup_s = 0, .sampling_s = 1, .samples = looked_at, .resolution_s = 0};
 
-/// A series of 1 s each; what the device says of it is `apart` around 1 s.
+/// A series whose samples take 1 s by the host's clock; by the device's, `apart` less or more.
 Progress steady_series(double apart) {
   Progress progress({.precision = 0.05, .most_seconds = 60});
   progress.begin_visit(1);
@@ -24,13 +24,13 @@ Progress steady_series(double apart) {
 }  // namespace
 
 TEST_CASE("progress: a series ends when all its clocks are known well enough", "[progress]") {
-  Progress known = steady_series(0.01);
-  CHECK_FALSE(known.goes_on(visit));
-  CHECK(known.state() == Progress::State::precision);
+  Progress precise = steady_series(0.01);
+  CHECK_FALSE(precise.goes_on(visit));
+  CHECK(precise.state() == Progress::State::precision);
 
-  Progress unknown = steady_series(0.2);
-  unknown.goes_on(visit);
-  CHECK(unknown.state() == Progress::State::open);
+  Progress imprecise = steady_series(0.2);
+  imprecise.goes_on(visit);
+  CHECK(imprecise.state() == Progress::State::open);
 }
 
 TEST_CASE("progress: a device without a clock holds nothing up", "[progress]") {
@@ -72,14 +72,13 @@ TEST_CASE("progress: a coarse clock of a device fakes no certainty", "[progress]
   progress.begin_visit(1);
   for (std::size_t i = 0; i < looked_at; ++i) {
     progress.add(0, 1.0);
-    progress.add_of_device(0, i == 0 ? 2.0 : 1.0);  // one step of it is all that there is
+    progress.add_of_device(0, i == 0 ? 2.0 : 1.0);  // the difference is one step of the clock
   }
   progress.goes_on(visit);
   CHECK(progress.state() == Progress::State::open);
 }
 
-TEST_CASE("progress: a visit goes on to a look, and to the next only where that is near",
-          "[progress]") {
+TEST_CASE("progress: a visit continues to the next look only if it is near", "[progress]") {
   Progress progress({.precision = 1e-6, .most_seconds = 1000});
   double sampling_s = 0;
   const auto samples_of_a_visit = [&](double each_s) {
@@ -100,7 +99,8 @@ TEST_CASE("progress: a visit goes on to a look, and to the next only where that 
     progress.keep_visit(sampling_s);
     return samples;
   };
-  CHECK(samples_of_a_visit(1.0) == 25);     // the set-up is little beside it
-  CHECK(samples_of_a_visit(1.0) == 25);     // 50 in all
-  CHECK(samples_of_a_visit(0.001) == 350);  // 100, 200 and 400 in all; another 400 are far
+  CHECK(samples_of_a_visit(1.0) == 25);  // the set-up takes little in comparison
+  CHECK(samples_of_a_visit(1.0) == 25);  // 50 samples in all
+  // 100, 200 and 400 samples in all; another 400 would take too long
+  CHECK(samples_of_a_visit(0.001) == 350);
 }

@@ -17,7 +17,7 @@ namespace {
 constexpr double infinity = std::numeric_limits<double>::infinity();
 constexpr double not_a_number = std::numeric_limits<double>::quiet_NaN();
 
-/// 1, 2, ..., n in an order that is not theirs: a value is its own rank.
+/// 1, 2, ..., n in a mixed order: each value is its own rank.
 std::vector<double> ranks(std::size_t n) {
   std::vector<double> values(n);
   std::iota(values.begin(), values.end(), 1.0);
@@ -66,7 +66,7 @@ TEST_CASE("stopping: another confidence moves the ranks", "[stopping]") {
 }
 
 TEST_CASE("stopping: the interval of many samples does not underflow", "[stopping]") {
-  // The normal approximation, right to a rank or two.
+  // The normal approximation, which is right within two ranks.
   constexpr std::size_t n = 25'600;
   const Interval interval = median_interval(ranks(n));
   CHECK(interval.low == Approx(12'800 - 0.98 * 160).margin(2));
@@ -121,7 +121,7 @@ TEST_CASE("stopping: half-widths are relative to the median", "[stopping]") {
   CHECK(Interval{0, 0, 0}.relative_half_width() == infinity);
 }
 
-TEST_CASE("stopping: what makes no sense is refused", "[stopping]") {
+TEST_CASE("stopping: invalid options are refused", "[stopping]") {
   const std::vector<double> samples = ranks(10);
   CHECK_THROWS_AS(median_interval({}), std::invalid_argument);
   for (const double confidence : {0.0, 1.0, -1.0, 2.0, not_a_number}) {
@@ -139,7 +139,7 @@ TEST_CASE("stopping: what makes no sense is refused", "[stopping]") {
 
 TEST_CASE("stopping: looks at 25, 50, 100 ... samples only", "[stopping]") {
   StoppingCriterion criterion(0.001, 1'000);
-  // Known perfectly from the first sample on, but seen only when its time has come.
+  // The first sample already gives the exact median, but the series looks only at these counts.
   CHECK(criterion.look(std::vector<double>(24, 1.0)) == Verdict::go_on);
   CHECK(criterion.next_check() == 25);
   CHECK(criterion.look(ranks(25)) == Verdict::go_on);

@@ -1,5 +1,5 @@
-// Ranks that are threads of the test: a communicator with mailboxes, which can be told to spoil
-// messages, and a way to run the same action on all ranks.
+// Ranks that are threads of the test: a communicator with mailboxes, which can spoil messages on
+// demand, and a function that runs an action on all ranks.
 #pragma once
 
 #include <algorithm>
@@ -19,7 +19,7 @@
 #include "isthmus/backend.hpp"
 #include "isthmus/communicator.hpp"
 
-/// What all ranks share. Messages are kept until they are received, as eager ones are.
+/// State that all ranks share. A message is kept until it is received, as with eager messages.
 class World {
  public:
   using Bytes = std::vector<std::byte>;
@@ -29,7 +29,7 @@ class World {
     int tag;
     Bytes data;
   };
-  /// Sees every message on its way, numbered from 0 for each sender, and may change it.
+  /// Gets every message before delivery, numbered from 0 for each sender, and may change it.
   using Fault = std::function<void(std::uint64_t number, Post& post)>;
 
   explicit World(unsigned ranks, Fault fault = nullptr)
@@ -54,7 +54,7 @@ class World {
     return data;
   }
 
-  /// What every rank brought, once all have.
+  /// The data of every rank, once all ranks have called it.
   std::vector<Bytes> gathered(unsigned rank, std::span<const std::byte> own) {
     std::unique_lock lock(mutex_);
     boards_[rank].assign(own.begin(), own.end());
@@ -70,7 +70,7 @@ class World {
     return gathered_;
   }
 
-  /// A rank ended with an error: who waits for it waits in vain.
+  /// A rank ended with an error: ranks that wait for it must stop.
   void give_up() {
     const std::scoped_lock lock(mutex_);
     given_up_ = true;
@@ -116,7 +116,7 @@ class ThreadCommunicator final : public isthmus::Communicator {
       if (data.size() > awaited.data.size()) {
         throw isthmus::BackendError("a message is longer than its receive");
       }
-      // Not ranges::copy, which goes byte by byte in g++ 12 without optimisation.
+      // Not ranges::copy, which copies single bytes in g++ 12 without optimisation.
       std::copy_n(data.begin(), data.size(), awaited.data.begin());
     }
     awaited_.clear();
@@ -145,7 +145,7 @@ class ThreadCommunicator final : public isthmus::Communicator {
   std::vector<Awaited> awaited_;
 };
 
-/// Runs `action(communicator)` on every rank, and throws what the first rank in trouble threw.
+/// Runs `action(communicator)` on every rank, and throws the error of the first rank that failed.
 inline void on_all_ranks(World& world, const std::function<void(isthmus::Communicator&)>& action) {
   std::vector<std::exception_ptr> errors(world.ranks());
   std::vector<std::thread> threads;

@@ -1,4 +1,4 @@
-// Every fault that the null backend can make must be seen, by the check that is there for it.
+// Every fault of the null backend must be found by the check that is meant for it.
 #include <catch2/catch.hpp>
 
 #include "null_device.hpp"
@@ -10,7 +10,8 @@ using isthmus::Verified;
 
 namespace {
 
-/// Visits until a fault says `wanted` or the series ends: an interruption can end a visit early.
+/// Visits until the fault contains `wanted` or the series ends: an interruption can end a visit
+/// early.
 Block measure(const isthmus::Options& options, const std::string& operation, std::size_t bytes,
               const std::string& wanted = "did not arrive") {
   SeriesOptions quick;
@@ -36,7 +37,7 @@ TEST_CASE("verification: nothing to verify where nothing moves", "[verification]
 TEST_CASE("verification: correct transfers pass", "[verification]") {
   const std::size_t bytes = GENERATE(1, 2, 64, 4096, 4097, 100'000);
   const std::string operation = GENERATE("write", "rw");
-  const std::string cost = GENERATE("1ns", "5us");  // batched, and not
+  const std::string cost = GENERATE("1ns", "5us");  // with a batch, and without
   const Block block = measure({{"move", "correct"}, {"cost", cost}}, operation, bytes);
   CAPTURE(bytes, operation, cost, block.fault);
   CHECK(block.verified == Verified::yes);
@@ -59,15 +60,15 @@ TEST_CASE("verification: one byte that never arrives is seen", "[verification]")
   CHECK(measure({{"move", move}}, "write", 1).verified == Verified::no);
 }
 
-TEST_CASE("verification: the full check sees what is wrong from the start", "[verification]") {
+TEST_CASE("verification: the full check finds faults from the start", "[verification]") {
   const std::string move = GENERATE("drop", "duplicate", "reorder", "nothing", "early");
   const Block block = measure({{"move", move}, {"cost", "5us"}}, "write", 100'000);
   CAPTURE(move);
   CHECK_THAT(block.fault, Contains("first"));
 }
 
-TEST_CASE("verification: stamps see what goes wrong now and then", "[verification]") {
-  // The first repetition is right, so only a stamp among the samples can tell.
+TEST_CASE("verification: stamps find occasional faults", "[verification]") {
+  // The first repetition is right, so only a stamp among the samples can find the fault.
   const std::string move = GENERATE("nothing", "early");
   const std::size_t bytes = GENERATE(1, 2, 64, 4096, 100'000);
   const std::string operation = GENERATE("write", "rw");
@@ -82,8 +83,8 @@ TEST_CASE("verification: the last repetition is checked in full", "[verification
   SeriesOptions options;
   options.precision = 1e-12;
   options.most_samples = 25;
-  // Cold, 5 for the batch, 25 samples: repetition 32 is the last, unless an interruption made the
-  // calibration shorter.
+  // One cold repetition, 5 for the batch, 25 samples: repetition 32 is the last, unless an
+  // interruption made the calibration shorter.
   const isthmus::Options faulty = {{"move", "drop"}, {"every", "32"}, {"cost", "5us"}};
   bool seen = false;
   for (int attempt = 0; attempt < 20 && !seen; ++attempt) {

@@ -12,7 +12,7 @@ __version__ = "0.1.0"
 
 
 def load(path: "str | Path") -> "LoadedRun":
-    """Reads a run file; raises ``isthmus.errors.UsageError`` where it is none."""
+    """Reads a run file. Raises ``isthmus.errors.UsageError`` if it is not one."""
     from isthmus.analysis.loaded import LoadedRun  # noqa: PLC0415 - commands that need no analysis
 
     return LoadedRun(path)

@@ -1,6 +1,6 @@
 """The program ``isthmus``, and ``python -m isthmus``.
 
-Nothing is imported before the guard, not even ``__future__``: see ``module_path``.
+No import may precede the guard, not even of ``__future__``: see ``module_path``.
 """
 
 import sys

@@ -10,7 +10,7 @@ from isthmus.errors import UsageError
 
 @dataclass(frozen=True)
 class Address:
-    """A device as the user named it, taken apart."""
+    """The parts of a device's address."""
 
     text: str
     scheme: str
@@ -20,7 +20,7 @@ class Address:
 
     @classmethod
     def parse(cls, text: str) -> Address:
-        """Takes an address apart; raises UsageError where it does not follow the form."""
+        """Splits an address into its parts. Raises UsageError for a malformed address."""
         rest, at, mode = text.partition("@")
         if at and not mode:
             raise UsageError(f"device '{text}': nothing after '@'")

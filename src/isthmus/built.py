@@ -1,4 +1,4 @@
-"""Paths of the compiled parts and of files installed with them. Loads none of them."""
+"""Paths of the compiled parts and of files installed with them, without loading any."""
 
 from __future__ import annotations
 

@@ -9,7 +9,7 @@ from types import MappingProxyType
 
 @dataclass(frozen=True)
 class Candidate:
-    """One way to load a backend: the environment that its worker gets."""
+    """A way to load a backend, with the environment of its worker."""
 
     label: str
     environment: Mapping[str, str] = field(default_factory=lambda: MappingProxyType({}))
@@ -18,7 +18,7 @@ class Candidate:
     mode: str = ""
     """The part after ``@`` in addresses of this candidate."""
     hardware: bool = True
-    """False where an emulated card or software without a device is timed."""
+    """False for an emulated card, and for software that is timed without a device."""
     built_in: bool = False
     """Whether it loads no vendor's library, so that one worker can serve several backends."""
 

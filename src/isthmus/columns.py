@@ -1,4 +1,4 @@
-"""Text for terminals and pipes: rows of cells as lines, and paragraphs in 80 columns."""
+"""Lays out text for terminals and pipes: tables, and paragraphs of 80 columns."""
 
 from __future__ import annotations
 
@@ -13,17 +13,17 @@ from isthmus.program import Invocation
 _PARAGRAPH = 80
 _BETWEEN = "  "
 _LEAST = 24
-"""Characters of a line that the last column keeps, however narrow the terminal is."""
+"""Fewest characters of the last column, even on a narrow terminal."""
 
 
 def line_width() -> int:
-    """Characters of a line: 80, or fewer where stdout is a narrower terminal."""
+    """Characters of a line: 80, or fewer if stdout is a narrower terminal."""
     room = shutil.get_terminal_size().columns if sys.stdout.isatty() else _PARAGRAPH
     return max(min(room, _PARAGRAPH), _LEAST)
 
 
 def fitted(line: str) -> list[str]:
-    """A line of several columns, in as many lines as a narrow terminal needs."""
+    """Splits a line of several columns into as many lines as a narrow terminal needs."""
     if len(line) <= line_width():
         return [line]
     close = re.sub(" {3,}", "  ", line)
@@ -33,15 +33,14 @@ def fitted(line: str) -> list[str]:
 def columns(
     rows: Sequence[Sequence[str]], indent: str = "", right: Collection[int] = ()
 ) -> Iterator[str]:
-    """A line for each row, and more lines where the terminal is narrower than the row.
+    """Yields a line for each row, or more lines if the terminal is narrower than the row.
 
-    The last column continues below itself. A terminal without room for the last column gets each
-    row as a paragraph, and no columns.
+    The last column wraps below itself. If it does not fit at all, each row becomes a paragraph.
 
     Args:
         rows: Cells of each row.
-        indent: Characters in front of each line.
-        right: The columns that are aligned to the right.
+        indent: Text at the start of each line.
+        right: Indices of the columns that are aligned to the right.
 
     """
     widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
@@ -65,7 +64,7 @@ def columns(
 
 
 def wrapped(text: str, first: str = "", others: str = "  ") -> list[str]:
-    """A paragraph with these indents. Paths and addresses stay whole, whatever their length."""
+    """Wraps a paragraph with these indents; never splits a path or address."""
     return textwrap.wrap(
         text, line_width(), initial_indent=first, subsequent_indent=others,
         break_long_words=False, break_on_hyphens=False,
@@ -73,9 +72,9 @@ def wrapped(text: str, first: str = "", others: str = "  ") -> list[str]:
 
 
 def command_lines(command: Invocation | Sequence[str], label: str) -> Iterator[str]:
-    r"""A command in lines that can be pasted: where it is too long, continued behind ``\\``.
+    """Yields a command as lines to paste; a long command continues after a backslash.
 
-    ``command``: of Isthmus, or the words of another program's command, quoted for a shell.
+    ``command`` is a command of Isthmus, or another program's words, quoted for a shell.
     """
     pieces = command.pieces if isinstance(command, Invocation) else command
     line = label

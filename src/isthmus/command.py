@@ -1,4 +1,4 @@
-"""Commands that refuse an option that is given twice, unless it takes several values."""
+"""Commands that refuse a repeated option unless it takes several values."""
 
 from __future__ import annotations
 
@@ -14,23 +14,23 @@ from isthmus.errors import UsageError
 
 
 class Command(TyperCommand):
-    """A command; without this the last of several values would count, silently."""
+    """A command that reports repeated options, of which Typer would silently use the last."""
 
     runs: ClassVar[Sequence[str]] = ()
-    """Names of other commands that it runs."""
+    """Names of other commands that this command runs."""
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
-        """Parses arguments. Raises UsageError for an option with a value that is given twice."""
+        """Parses arguments. Raises UsageError if an option with a value is repeated."""
         _, _, order = self.make_parser(ctx).parse_args(args=list(args))
         single = [
-            one
-            for one in order
-            if one.param_type_name == "option"
-            and not (one.multiple or getattr(one, "is_flag", False))
+            parameter
+            for parameter in order
+            if parameter.param_type_name == "option"
+            and not (parameter.multiple or getattr(parameter, "is_flag", False))
         ]
-        for one in single:
-            if single.count(one) > 1:
-                raise UsageError(f"{one.opts[0]} is given twice")
+        for parameter in single:
+            if single.count(parameter) > 1:
+                raise UsageError(f"{parameter.opts[0]} is given twice")
         return super().parse_args(ctx, args)
 
 
@@ -42,13 +42,22 @@ class App(typer.Typer):
         return super().command(name, cls=cls, **options)
 
     def __call__(self, args: Sequence[str] | None = None, **options: Any) -> Any:
-        """Runs a command. Typer makes all of them first; only the one that is named is needed."""
+        """Runs a command. Builds only the named command, since building all takes time."""
         words = sys.argv[1:] if args is None else args
         name = next((word for word in words if not word.startswith("-")), "")
         needed = copy.copy(self)
-        named = [one for one in self.registered_commands if one.name == name]
-        wanted = {name, *(other for one in named for other in getattr(one.cls, "runs", ()))}
-        needed.registered_commands = [one for one in self.registered_commands if one.name in wanted]
-        needed.registered_groups = [one for one in self.registered_groups if one.name == name]
-        known = needed.registered_commands or needed.registered_groups
-        return typer.Typer.__call__(needed if known else self, args=args, **options)
+        named = [
+            command_info for command_info in self.registered_commands if command_info.name == name
+        ]
+        wanted = {
+            name,
+            *(other for command_info in named for other in getattr(command_info.cls, "runs", ())),
+        }
+        needed.registered_commands = [
+            command_info for command_info in self.registered_commands if command_info.name in wanted
+        ]
+        needed.registered_groups = [
+            command_info for command_info in self.registered_groups if command_info.name == name
+        ]
+        any_needed = needed.registered_commands or needed.registered_groups
+        return typer.Typer.__call__(needed if any_needed else self, args=args, **options)

@@ -11,7 +11,7 @@ import msgspec
 
 
 class PartDescription(msgspec.Struct, frozen=True):
-    """A separately timed part of an operation; points have its name."""
+    """A separately timed part of an operation, whose name is the points' operation."""
 
     name: str
     direction: str
@@ -21,7 +21,7 @@ class PartDescription(msgspec.Struct, frozen=True):
 
 
 class AxisDescription(msgspec.Struct, frozen=True):
-    """What an operation can vary besides size and kind of memory."""
+    """A parameter of an operation besides size and kind of memory."""
 
     name: str
     usual: str
@@ -45,29 +45,29 @@ class OperationDescription(msgspec.Struct, frozen=True):
     most_bytes: int
     unit_bytes: int = 1
     joint: bool = False
-    """Whether several ranks carry it out together."""
+    """Whether several ranks execute it together."""
     api: str = ""
-    """API of its points; empty: the device's."""
+    """API of its points; empty: the device's API."""
 
     def among(self, ranks: int) -> OperationDescription:
-        """A joint operation with further parts: each rank's own time, behind the common one."""
+        """A joint operation with a further part for each rank's own time, after the common part."""
         if not self.joint:
             return self
-        whole = self.parts[0]
+        common = self.parts[0]
         whole_axes = {"ranks": ranks}
         own = [
             msgspec.structs.replace(
-                whole, name=f"{whole.name}_rank", axes={**whole_axes, "rank": rank}
+                common, name=f"{common.name}_rank", axes={**whole_axes, "rank": rank}
             )
             for rank in range(ranks)
         ]
         return msgspec.structs.replace(
-            self, parts=[msgspec.structs.replace(whole, axes=whole_axes), *own]
+            self, parts=[msgspec.structs.replace(common, axes=whole_axes), *own]
         )
 
 
 class DeviceDescription(msgspec.Struct, frozen=True):
-    """A device, as its backend describes it."""
+    """A device as its backend describes it."""
 
     id: str
     name: str
@@ -79,15 +79,15 @@ class DeviceDescription(msgspec.Struct, frozen=True):
     operations: list[OperationDescription]
     properties: dict[str, str]
     offloads: list[OperationDescription] = []
-    """Offloads that it can do from a fresh process, timed phase by phase: see Offload."""
+    """Offloads that it supports, each in a fresh process and timed by phase: see ``Offload``."""
     lacks: dict[str, str] = {}
-    """Reason and remedy for values of axes that it cannot take: ``target=host``."""
+    """Reason and remedy for values of axes that it does not support, by e.g. ``target=host``."""
     simulated: bool = False
-    """Whether its times are those of an emulated card, the same on each host."""
+    """Whether its times are those of an emulated card and do not depend on the host."""
     host_bytes: int = 0
-    """Host memory that is left for it, where other processes than this know; 0: the machine's."""
+    """Available host memory if processes share it, as with ranks; 0: the whole machine's."""
 
 
 def place_of(properties: Mapping[str, str]) -> str:
-    """UUID of a device, else its PCI address; empty where its backend knows neither."""
+    """UUID of a device, else its PCI address; empty if its backend knows neither."""
     return properties.get("uuid") or properties.get("pci_address") or ""

@@ -1,4 +1,4 @@
-"""Errors that end a command with one line and a known exit code."""
+"""Errors that end a command with one line and a documented exit code."""
 
 from __future__ import annotations
 
@@ -6,9 +6,9 @@ import contextlib
 from collections.abc import Iterator
 
 GATE_FAILED = 3
-"""Exit code of a command that did its work and found what it was to guard against."""
+"""Exit code of a command that finished and found the fault it checks for."""
 GATE_UNDECIDED = 5
-"""Exit code of a gate that neither passes nor fails: its data do not decide."""
+"""Exit code of a gate that neither passes nor fails, because its data do not decide."""
 
 
 BUSY = 6
@@ -21,7 +21,7 @@ class IsthmusError(Exception):
     exit_code = 1
 
     def __init__(self, message: str = "", *, detail: str = "") -> None:
-        """``detail``: lines of another program, such as a compiler, that are shown as they are."""
+        """``detail``: lines of another program, e.g. a compiler, which are shown unchanged."""
         super().__init__(message)
         self.detail = detail
 
@@ -33,7 +33,7 @@ class UsageError(IsthmusError):
 
 
 class NoSuchDeviceError(UsageError):
-    """No device here has the name that the user gave; others of its kind are here."""
+    """No device here has the given name; other devices of its kind are here."""
 
 
 class NoDeviceError(IsthmusError):
@@ -43,22 +43,22 @@ class NoDeviceError(IsthmusError):
 
 
 class BusyError(IsthmusError):
-    """Another Isthmus measures on this machine, and the user does not want to wait for it."""
+    """Another Isthmus measures on this machine, and the user chose not to wait."""
 
     exit_code = BUSY
 
 
 @contextlib.contextmanager
-def analysing(what: object) -> Iterator[None]:
-    """A context that analyses run files: what it cannot compute is a UsageError that names them.
+def analysing(subject: object) -> Iterator[None]:
+    """A context that turns errors of the analysis of run files into a UsageError with their names.
 
-    The types of a file were checked when it was read; its values together can still be such that
-    no run has them, as where every size is 0.
+    Reading a file checks its types. Its values can still contradict each other, e.g. if every size
+    is 0.
     """
     try:
         yield
     except (ArithmeticError, LookupError, TypeError, ValueError) as error:
         raise UsageError(
-            f"{what}: cannot be analysed, as its values contradict each other "
+            f"{subject}: cannot be analysed, as its values contradict each other "
             f"({type(error).__name__}: {' '.join(str(error).split())[:200]}; --verbose shows where)"
         ) from error

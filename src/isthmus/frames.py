@@ -1,7 +1,7 @@
-"""Tables of columns on numpy, with those functions of pandas' data frames that analysis needs.
+"""Tables of columns on numpy, with the functions of pandas' data frames that analysis needs.
 
-Names and meanings are those of pandas, without alignment: operands have the same rows. A compute
-node can then show and compare runs without pandas, which ``Frame.to_pandas`` alone imports.
+Names and meanings are pandas', without alignment: operands must have the same rows. A compute node
+can thus show and compare runs without pandas, which only ``Frame.to_pandas`` imports.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ __all__ = ["Frame", "Groups", "Row", "Series", "concat", "missing"]
 
 
 class Row(dict[str, Any]):
-    """One row; its columns are attributes, too."""
+    """A row; its columns are also attributes."""
 
     def __getattr__(self, name: str) -> Any:
         """A column's value."""
@@ -53,18 +53,22 @@ class _Rows:
 
 
 class Frame:
-    """Columns of equal length by name. ``index`` has the rows' labels, which selections keep."""
+    """Columns of equal length by name. ``index`` holds labels of rows, which selections keep."""
 
     def __init__(
         self, data: Any = (), columns: Iterable[str] | None = None, index: Array | None = None
     ) -> None:
-        """From columns by name, or from rows: mappings, or tuples with the names beside."""
+        """Creates a frame from columns by name, or from rows: mappings or tuples."""
         if isinstance(data, Mapping):
-            known = {str(k): v for k, v in data.items()}
-            names = list(columns) if columns is not None else list(known)
-            rows = next((len(v) for v in known.values() if _is_column(v)), 0)
+            given_columns = {str(k): v for k, v in data.items()}
+            names = list(columns) if columns is not None else list(given_columns)
+            rows = next((len(v) for v in given_columns.values() if _is_column(v)), 0)
             self._columns: dict[str, Array] = {
-                name: array_of(known[name] if _is_column(known[name]) else [known[name]] * rows)
+                name: array_of(
+                    given_columns[name]
+                    if _is_column(given_columns[name])
+                    else [given_columns[name]] * rows
+                )
                 for name in names
             }
         else:
@@ -81,7 +85,7 @@ class Frame:
 
     @classmethod
     def _of(cls, columns: dict[str, Array], index: Array) -> Frame:
-        """A frame of arrays of one length, which nobody need look at again: analysis makes many."""
+        """A frame of arrays of equal length, without checks: analysis creates many frames."""
         frame = cls.__new__(cls)
         frame._columns, frame.index = columns, index
         return frame
@@ -110,31 +114,31 @@ class Frame:
         return iter(self._columns)
 
     def __contains__(self, name: object) -> bool:
-        """Whether there is such a column."""
+        """Whether the frame has this column."""
         return name in self._columns
 
     @overload
-    def __getitem__(self, what: str) -> Series: ...
+    def __getitem__(self, selection: str) -> Series: ...
 
     @overload
     def __getitem__(
-        self, what: list[str] | slice | Series | NDArray[np.bool_] | NDArray[np.int64]
+        self, selection: list[str] | slice | Series | NDArray[np.bool_] | NDArray[np.int64]
     ) -> Frame: ...
 
-    def __getitem__(self, what: Any) -> Series | Frame:
-        """A column by name, several by their names, or rows by a mask or a slice."""
-        if isinstance(what, str):
-            return Series(self._columns[what], self.index)
-        if isinstance(what, list) and all(isinstance(name, str) for name in what):
-            return Frame._of({name: self._columns[name] for name in what}, self.index)
-        return self.take(positions(what))
+    def __getitem__(self, selection: Any) -> Series | Frame:
+        """A column by name, several columns by names, or rows by a mask or slice."""
+        if isinstance(selection, str):
+            return Series(self._columns[selection], self.index)
+        if isinstance(selection, list) and all(isinstance(name, str) for name in selection):
+            return Frame._of({name: self._columns[name] for name in selection}, self.index)
+        return self.take(positions(selection))
 
     def __setitem__(self, name: str, values: Any) -> None:
         """Replaces or adds a column."""
         self._columns[name] = array_of(values if _is_column(values) else [values] * len(self))
 
     def get(self, name: str, default: Any = None) -> Any:
-        """A column, or what stands for one that is not there."""
+        """A column, or ``default`` if the frame lacks it."""
         return self[name] if name in self else default  # noqa: SIM401
 
     def take(self, rows: Any) -> Frame:
@@ -149,7 +153,7 @@ class Frame:
         return self.take(np.array([place[int(label)] for label in labels], int))
 
     def set(self, rows: Any, name: str, value: Any) -> None:
-        """Replaces the values of some rows, by a mask or by labels' positions, in a column."""
+        """Replaces the values of a column in some rows, which a mask or positions select."""
         column = self._columns[name].copy()
         fits = column.dtype.kind == "O" or isinstance(value, (int, float, np.ndarray))
         column = column if fits else column.astype(object)
@@ -157,28 +161,28 @@ class Frame:
         self._columns[name] = column
 
     def copy(self) -> Frame:
-        """The same columns, to be changed apart."""
+        """A shallow copy, whose columns can be replaced separately."""
         return Frame._of(dict(self._columns), self.index)
 
     def assign(self, **columns: Any) -> Frame:
-        """With further columns."""
+        """A copy with further columns."""
         frame = self.copy()
         for name, values in columns.items():
             frame[name] = values
         return frame
 
     def rename(self, columns: Mapping[str, str]) -> Frame:
-        """With other names."""
+        """A copy with other names of columns."""
         renamed = {columns.get(name, name): values for name, values in self._columns.items()}
         return Frame._of(renamed, self.index)
 
     def without(self, names: Iterable[str]) -> Frame:
-        """Without these columns."""
+        """A copy without these columns."""
         left_out = set(names)
         return self[[name for name in self if name not in left_out]]
 
     def dropna(self, subset: Sequence[str] = ()) -> Frame:
-        """Rows that have all of these values, by default every one."""
+        """Rows without a missing value in these columns, by default in all columns."""
         names = list(subset) or self.columns
         return self.take(np.array([not any(map(missing, row)) for row in self.rows(names)], bool))
 
@@ -189,13 +193,13 @@ class Frame:
         return list(zip(*lists, strict=True)) if lists else [()] * len(self)
 
     def keys(self, names: Sequence[str] | None = None) -> list[tuple[Any, ...]]:
-        """Rows as tuples that are equal where the rows are: missing values are one."""
+        """Rows as tuples to compare: equal rows give equal tuples, even with missing values."""
         chosen = self.columns if names is None else names
-        whole = [_without_gaps(self._columns[name]) for name in chosen]
+        complete = [_without_gaps(self._columns[name]) for name in chosen]
         lists = [
-            values if known else list(map(key_of, values))
-            for values, known in zip(
-                (self._columns[name].tolist() for name in chosen), whole, strict=True
+            values if is_complete else list(map(key_of, values))
+            for values, is_complete in zip(
+                (self._columns[name].tolist() for name in chosen), complete, strict=True
             )
         ]
         return list(zip(*lists, strict=True)) if lists else [()] * len(self)
@@ -205,7 +209,7 @@ class Frame:
         return map(_row_type(tuple(self._columns))._make, self.rows())
 
     def sort_values(self, by: str | Sequence[str], *, ascending: bool = True) -> Frame:
-        """Rows in order, missing values last; equal ones stay as they are."""
+        """Rows in order, missing values last; equal rows keep their order."""
         order = list(range(len(self)))
         for name in reversed([by] if isinstance(by, str) else by):
             values = self._columns[name].tolist()
@@ -216,7 +220,7 @@ class Frame:
     def drop_duplicates(
         self, names: str | Sequence[str] | None = None, *, last: bool = False
     ) -> Frame:
-        """The first row, or the last, of those that are equal in these columns."""
+        """The first or last of the rows that are equal in these columns."""
         chosen = [names] if isinstance(names, str) else names
         keys = self.keys(chosen)
         places = list(enumerate(keys)) if last else list(enumerate(keys))[::-1]
@@ -230,7 +234,7 @@ class Frame:
     def merge(
         self, other: Frame, on: str | Sequence[str], suffixes: tuple[str, str] = ("_x", "_y")
     ) -> Frame:
-        """Pairs of rows that are equal in these columns, in the order of this frame's."""
+        """Pairs of rows that are equal in these columns, in the order of this frame."""
         keys = [on] if isinstance(on, str) else list(on)
         places: dict[tuple[Any, ...], list[int]] = {}
         for i, key in enumerate(other.keys(keys)):
@@ -249,14 +253,14 @@ class Frame:
         return Frame(ours | theirs)
 
     def to_pandas(self) -> pd.DataFrame:
-        """The same for users of pandas."""
+        """The same data as a data frame of pandas."""
         import pandas as pd  # noqa: PLC0415 - see above
 
         return pd.DataFrame(dict(self._columns), index=self.index)
 
 
 def _without_gaps(column: Array) -> bool:
-    """Whether no value is missing; False where that takes as long as to look at each."""
+    """Whether no value is missing; False if a check takes as long as a look at each value."""
     if column.dtype.kind == "f":
         return not np.isnan(column).any()
     return column.dtype.kind != "O" or {type(value) for value in column} <= {str}
@@ -267,7 +271,7 @@ def _is_column(values: Any) -> bool:
 
 
 class Groups:
-    """Groups of rows; iterates over key and rows, keys of several columns being tuples."""
+    """Groups of rows. Iteration yields keys and rows; a key of several columns is a tuple."""
 
     def __init__(self, frame: Frame, by: str | Sequence[str], *, sort: bool, dropna: bool) -> None:
         names = [by] if isinstance(by, str) else by
@@ -275,28 +279,28 @@ class Groups:
         for i, key in enumerate(frame.keys(names)):
             places.setdefault(key, []).append(i)
         rows = frame.rows(names)
-        firsts = [(rows[found[0]], found) for found in places.values()]
-        found = [
+        firsts = [(rows[groups[0]], groups) for groups in places.values()]
+        groups = [
             (key[0] if isinstance(by, str) else key, of_key)
             for key, of_key in firsts
             if not (dropna and any(map(missing, key)))
         ]
         if sort:
-            with contextlib.suppress(TypeError):  # numbers beside texts have no order
-                found = sorted(found, key=lambda one: one[0])
+            with contextlib.suppress(TypeError):  # a mix of numbers and texts has no order
+                groups = sorted(groups, key=lambda group: group[0])
         self._frame = frame
-        self._places = [(key, np.array(rows, int)) for key, rows in found]
+        self._places = [(key, np.array(rows, int)) for key, rows in groups]
 
     def __iter__(self) -> Iterator[tuple[Any, Frame]]:
-        """Key and rows."""
+        """Yields key and rows of each group."""
         return ((key, self._frame.take(rows)) for key, rows in self._places)
 
     def column(self, name: str) -> dict[Any, Series]:
-        """One column of each group, by its key."""
+        """One column of each group, by the group's key."""
         return {key: self._frame[name][rows] for key, rows in self._places}
 
     def spread(self, name: str, function: Callable[[Series], Any]) -> Series:
-        """A figure of each group's column, in each of its rows."""
+        """The result of ``function`` for each group's column, repeated in each row of the group."""
         values: list[Any] = [math.nan] * len(self._frame)
         for rows in (rows for _, rows in self._places):
             figure = function(self._frame[name][rows])
@@ -306,7 +310,7 @@ class Groups:
 
 
 def concat(parts: Iterable[Frame]) -> Frame:
-    """The rows of several frames, with labels from 0 on; columns that one lacks are NaN there."""
+    """The rows of several frames, with labels from 0; missing columns are NaN."""
     frames = list(parts)
     names = dict.fromkeys(name for frame in frames for name in frame)
     return Frame(

@@ -1,7 +1,7 @@
 """What the host's state adds to each row of a run, from its results process by process.
 
-The runner adds results as they come, a summary adds those of a run file. So both judge a row by the
-same interval.
+The runner adds results as they arrive; a summary adds those of a run file. Both thus judge a row by
+the same interval.
 """
 
 from __future__ import annotations
@@ -20,9 +20,9 @@ if TYPE_CHECKING:
     from isthmus.statistics.host_state import Slow
 
 Key = TypeVar("Key", bound=Hashable)
-"""What names a row."""
+"""Identifies a row."""
 REFERENCES = ("system_call_s", "copy_s", "arithmetic_s")
-"""Names of the references, as fields of a reading."""
+"""Names of the references, which are fields of a reading."""
 
 
 @dataclass
@@ -31,14 +31,14 @@ class HostRows(Generic[Key]):
 
     confidence: float
     results: int = field(default=0, init=False)
-    """Number of results that were added."""
+    """Number of added results."""
     _kinds: dict[Key, Hashable] = field(default_factory=dict, init=False)
     _logs: dict[Key, dict[int, float]] = field(default_factory=dict, init=False)
     _readings: dict[int, list[list[float]]] = field(default_factory=dict, init=False)
     _at_s: dict[int, list[float]] = field(default_factory=dict, init=False)
 
     def add(self, row: Key, point: Point, rerun: Rerun) -> None:
-        """Adds what a process measured of a point, whose host time is the row."""
+        """Adds the result of a process for a point, whose host time is the row."""
         self.results += 1
         if rerun.at_s is not None:
             self._at_s.setdefault(rerun.rerun, []).append(rerun.at_s)
@@ -53,7 +53,7 @@ class HostRows(Generic[Key]):
 
     @property
     def readings(self) -> dict[int, tuple[float, ...]]:
-        """Logarithms of the references by process, each the mean over the process's readings."""
+        """Logarithms of the references, averaged over the readings of each process."""
         return {
             number: tuple(map(fmean, zip(*of, strict=True)))
             for number, of in self._readings.items()
@@ -61,13 +61,13 @@ class HostRows(Generic[Key]):
 
     @property
     def times(self) -> dict[int, float]:
-        """When each process ran, in seconds since the run began."""
+        """Seconds from the start of the run to each process."""
         return {number: fmean(of) for number, of in self._at_s.items()}
 
     def logs(self, row: Key) -> Mapping[int, float]:
         """Logarithms of a row's medians by process.
 
-        Empty where a process's clock saw nothing, or fewer than two processes measured the row.
+        Empty if a median is 0, or if fewer than two processes measured the row.
         """
         logs = self._logs.get(row, {})
         return logs if len(logs) > 1 and -math.inf not in logs.values() else {}
@@ -75,10 +75,10 @@ class HostRows(Generic[Key]):
     def slow(self) -> Mapping[Key, Slow]:
         """What the host's state adds to each row that has ``logs``.
 
-        Empty without references: nothing says how the host's speed varied. Not known where fewer
-        than ``FEWEST`` processes have readings.
+        Empty without references, which show how the host's speed varies. Unknown if fewer than
+        ``FEWEST`` processes have readings.
         """
-        # Imported here, because planning a run needs no numpy.
+        # Imported here, because planning a run does not need numpy.
         from isthmus.statistics.host_state import UNKNOWN, Row, slow_parts  # noqa: PLC0415
 
         readings = self.readings
@@ -92,13 +92,13 @@ class HostRows(Generic[Key]):
 
 
 def _logs(reading: HostReading) -> list[float]:
-    """Logarithms of the references; empty where the clock did not see one of them."""
+    """Logarithms of the references; empty if the clock did not resolve a reference."""
     seconds = [getattr(reading, name) for name in REFERENCES]
     return [math.log(s) for s in seconds] if min(seconds) > 0 else []
 
 
 def _kind(point: Point) -> Hashable:
-    """Kind of points that scatter alike: small copies, large ones by memory, else one point."""
+    """Key of points with similar scatter: small copies, large copies by memory, single points."""
     if not point.moved_bytes:
         return point.study, point.device, point.operation, point.memory, point.bytes
     large = point.bytes >= LARGE

@@ -1,4 +1,4 @@
-"""JUnit's XML, which continuous integration reads."""
+"""Reports in JUnit's XML, which continuous integration reads."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ class Case(NamedTuple):
     group: str
     name: str
     kind: str
-    """``failure``, ``error``, ``skipped``, or empty where it passed."""
+    """``failure``, ``error``, ``skipped``, or empty for a passed test."""
     message: str
 
 
 def junit(suite: str, cases: Sequence[Case], seconds: float | None = None) -> str:
-    """A file with one suite, which took so many seconds."""
+    """The text of a report with one suite; ``seconds`` is its duration."""
     kinds = [case.kind for case in cases]
     root = ElementTree.Element(
         "testsuite",

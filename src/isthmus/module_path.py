@@ -1,8 +1,8 @@
-"""Takes folders of strangers off the module path, before anything is imported from there.
+"""Removes strangers' folders from the module path, before any import from them.
 
 ``python -m`` puts the working folder first on ``sys.path``, and ``PYTHONPATH`` comes before the
-standard library: a file ``msgspec.py`` there would run in place of the installed package. This
-module imports only what every Python has loaded when it starts, and not even ``__future__``.
+standard library: a file ``msgspec.py`` there would run instead of the installed package. This
+module therefore imports only modules that Python has loaded at its start, not even ``__future__``.
 """
 
 import os
@@ -12,10 +12,10 @@ import sys
 def guard() -> list[str]:
     """Removes the working folder and the folders of ``PYTHONPATH`` from ``sys.path``.
 
-    A folder stays that holds Isthmus, the standard library or installed packages, and a folder that
-    an installed package added (an editable installation). ``PYTHONPATH`` stays where Isthmus itself
-    comes from it. What Python has imported from a removed folder by now is forgotten, so that the
-    next import finds the real module; it has run already. Returns the removed folders.
+    Folders with Isthmus, the standard library or installed packages stay, as do folders that an
+    installed package added (an editable installation). ``PYTHONPATH`` stays if Isthmus itself comes
+    from it. Modules that Python already imported from a removed folder have run; they are
+    forgotten, so that the next import finds the real module. Returns the removed folders.
     """
     removed = []
     for entry in _before_the_library():
@@ -28,7 +28,7 @@ def guard() -> list[str]:
 
 
 def kept_of_python_path() -> list[str]:
-    """Folders of ``PYTHONPATH`` that are searched: none where Isthmus comes from elsewhere."""
+    """Searched folders of ``PYTHONPATH``; empty if Isthmus is not in one."""
     if not _comes_from_python_path():
         return []
     left_out = _doubtful() - _trusted()
@@ -40,7 +40,7 @@ def _comes_from_python_path() -> bool:
 
 
 def _before_the_library() -> list[str]:
-    """Entries that a start or ``PYTHONPATH`` has put on ``sys.path``: installed ones follow."""
+    """Entries of ``sys.path`` from Python's start or ``PYTHONPATH``, before the library."""
     library = _library()
     before = []
     for entry in sys.path:
@@ -59,18 +59,18 @@ def _doubtful() -> set[str]:
     folders = set() if _comes_from_python_path() else set(_python_path())
     try:
         return {*folders, os.path.realpath(os.getcwd())}
-    except FileNotFoundError:  # the working folder is gone
+    except FileNotFoundError:  # the working folder was deleted
         return folders
 
 
 def _python_path() -> list[str]:
-    # An empty name stands for the working folder, which is doubtful in any case.
+    # An empty name denotes the working folder, which is doubtful in any case.
     names = os.environ.get("PYTHONPATH", "").split(os.pathsep)
     return [os.path.realpath(name) for name in names if name]
 
 
 def _trusted() -> set[str]:
-    site = sys.modules.get("site")  # none with -S
+    site = sys.modules.get("site")  # python -S does not load it
     installed: list[str] = getattr(site, "getsitepackages", list)()
     if getattr(site, "ENABLE_USER_SITE", False):
         installed += [getattr(site, "USER_SITE", None) or ""]

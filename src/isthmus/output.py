@@ -1,7 +1,7 @@
-"""All that Isthmus prints. Only here text reaches stdout and stderr, so that none of it is obeyed.
+"""Prints all text of Isthmus: no other module writes to stdout or stderr.
 
-Names in run files, of devices and of files come from others. A terminal obeys escape characters in
-them, and bidirectional characters let text look like another: both are shown as escapes.
+Names in run files, of devices and of files come from strangers. A terminal would execute escape
+sequences in them, and bidirectional characters would disguise text: both are shown as escapes.
 """
 
 from __future__ import annotations
@@ -17,13 +17,13 @@ if TYPE_CHECKING:
 
 
 class Styled(str):
-    """Text with colours of our own: whoever made it has cleaned what others wrote in it."""
+    """Text with our own colours, whose foreign parts are already cleaned."""
 
     __slots__ = ()
 
 
 def cleaned(text: object) -> str:
-    r"""Lines of text with other control characters as escapes (``\x1b``); tabs stay."""
+    r"""Lines of text with control characters as escapes (``\x1b``), except tabs."""
     if isinstance(text, Styled):
         return text
     return "\n".join(
@@ -33,24 +33,22 @@ def cleaned(text: object) -> str:
 
 
 def put(text: object, end: str = "\n") -> None:
-    """Prints what a command is asked for, to stdout."""
+    """Prints the result of a command to stdout."""
     _write(sys.stdout, text, end)
 
 
 def put_bytes(content: bytes) -> None:
-    """Prints a whole file to stdout: text as ``put`` does, else only where no terminal reads it."""
+    """Prints a whole file to stdout. Binary data are refused if stdout is a terminal."""
     try:
         put(content.decode(), end="")
     except UnicodeDecodeError:
         if sys.stdout.isatty():
-            raise UsageError(
-                "these are no characters for a terminal: write them to a file"
-            ) from None
+            raise UsageError("a terminal cannot show binary data: write them to a file") from None
         sys.stdout.buffer.write(content)
 
 
-def tell(text: object) -> None:
-    """Prints what a command has to say beside that, to stderr."""
+def inform(text: object) -> None:
+    """Prints further information beside a command's result to stderr."""
     _write(sys.stderr, text, "\n")
 
 
@@ -60,7 +58,7 @@ def warn(message: object) -> None:
 
 
 def line(console: Console, text: object) -> None:
-    """Prints one line to a console, above progress that it shows."""
+    """Prints one line to a console, above the progress bar."""
     console.print(printable(text), markup=False, highlight=False, soft_wrap=True)
 
 

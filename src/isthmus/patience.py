@@ -1,4 +1,4 @@
-"""A limit for the time in which a text of a stranger is read."""
+"""Limits the time for reading a stranger's text."""
 
 from __future__ import annotations
 
@@ -11,23 +11,25 @@ from types import FrameType
 from isthmus.errors import UsageError
 
 READING_S = 30.0
-"""Processor time for one text: outputs of 15 MiB take less than 8 s. To search a line for a pattern
-can take the square of its length."""
+"""Processor time for one text: outputs of 15 MiB take less than 8 s. A search for a pattern can
+take time in the square of a line's length."""
 
 
 @contextlib.contextmanager
-def limited(what: str) -> Iterator[None]:
-    """A context that ends with UsageError when it has taken ``READING_S`` of processor time.
+def limited(name: str) -> Iterator[None]:
+    """A context that raises UsageError after ``READING_S`` of processor time.
 
-    Searches for patterns end, too: they look for signals. Outside the main thread, which alone gets
-    signals, there is no limit.
+    Pattern searches end, too, because they check for signals. Only the main thread gets signals: in
+    other threads there is no limit.
     """
     if threading.current_thread() is not threading.main_thread():
         yield
         return
 
     def give_up(_number: int, _frame: FrameType | None) -> None:
-        raise UsageError(f"{what}: not read within {READING_S:.0f} s, so no output of a benchmark")
+        raise UsageError(
+            f"{name}: not read within {READING_S:.0f} s, so it is not a benchmark's output"
+        )
 
     before = signal.signal(signal.SIGVTALRM, give_up)
     signal.setitimer(signal.ITIMER_VIRTUAL, READING_S)

@@ -1,4 +1,4 @@
-"""Commands of Isthmus that messages show, ready to paste: words, which are quoted as text."""
+"""Commands of Isthmus in messages, ready to paste: lists of words, quoted when shown."""
 
 from __future__ import annotations
 
@@ -14,15 +14,17 @@ import msgspec
 
 
 def program() -> str:
-    """How Isthmus was called: ``isthmus``, ``.venv/bin/isthmus``, ``python -m isthmus``.
+    """How the user called Isthmus: ``isthmus``, ``.venv/bin/isthmus``, ``python -m isthmus``.
 
-    ``isthmus`` where another program uses this package.
+    ``isthmus`` if another program imports this package.
     """
     called = Path(sys.argv[0])
     if called.name == "__main__.py" and called.parent.name == "isthmus":
         return f"{quoted(shorter(Path(sys.executable)))} -m isthmus"
-    known = shutil.which(called.name)
-    if called.name != "isthmus" or (known and called.exists() and Path(known).samefile(called)):
+    installed = shutil.which(called.name)
+    if called.name != "isthmus" or (
+        installed and called.exists() and Path(installed).samefile(called)
+    ):
         return "isthmus"
     return quoted(shorter(called))
 
@@ -30,7 +32,7 @@ def program() -> str:
 def shorter(path: Path) -> str:
     """The path as given or relative to the working folder, whichever is shorter.
 
-    Never begins with a hyphen, as an option does.
+    Never begins with a hyphen like an option.
     """
     names = [str(path)]
     if path.is_absolute():
@@ -42,7 +44,7 @@ def shorter(path: Path) -> str:
 
 
 def quoted(word: str) -> str:
-    r"""A word for a shell. One with control characters or bytes that are no text: ``$'\x1b'``."""
+    r"""A word quoted for a shell; with control characters or invalid UTF-8 as ``$'\x1b'``."""
     if word.isprintable():
         return shlex.quote(word)
     escaped = re.sub(rb"[^ -&(-[\]-~]", lambda b: b"\\x%02x" % ord(b[0]), os.fsencode(word))
@@ -50,16 +52,16 @@ def quoted(word: str) -> str:
 
 
 class Invocation(msgspec.Struct, frozen=True):
-    """A command of Isthmus; as text every word is quoted, and the program is as it was called."""
+    """A command of Isthmus; its text begins as the user called the program, with words quoted."""
 
     words: tuple[str, ...]
     """Arguments of ``isthmus``."""
     before: tuple[str, ...] = ()
-    """What starts it: ``mpirun -n 2``."""
+    """Words before the program: ``mpirun -n 2``."""
 
     @property
     def pieces(self) -> list[str]:
-        """The quoted words, the program's name among them."""
+        """The quoted words, including the program."""
         return [*map(quoted, self.before), program(), *map(quoted, self.words)]
 
     def __str__(self) -> str:
@@ -67,10 +69,10 @@ class Invocation(msgspec.Struct, frozen=True):
 
 
 def invocation(*words: object, before: Iterable[str] = ()) -> Invocation:
-    """A command of these words. Those that come from a run file: see ``analysis.commands``."""
+    """A command of these words. ``analysis.commands`` checks words that come from a run file."""
     return Invocation(tuple(map(str, words)), tuple(before))
 
 
 def option_words(flag: str, value: object) -> list[str]:
-    """Words of an option; a value that looks like an option itself stays a value."""
+    """Words of an option; a value with a leading hyphen remains a value."""
     return [f"{flag}={value}"] if str(value).startswith("-") else [flag, str(value)]

@@ -12,10 +12,10 @@ from isthmus.errors import IsthmusError
 
 
 class Registry(Mapping[str, Any]):
-    """Objects by name: this package's, then those of other packages, which load when asked for.
+    """Objects by name: those of this package, then those of other packages, loaded at first use.
 
-    Names are known without loading anything of another package. A name of this package is not
-    replaced. Getting an object raises IsthmusError where its package cannot be loaded.
+    Listing the names loads no other package. Another package cannot replace a name of this package.
+    Raises IsthmusError for an object whose package cannot be loaded.
     """
 
     def __init__(self, own: Mapping[str, Any], group: str) -> None:
@@ -27,12 +27,12 @@ class Registry(Mapping[str, Any]):
         self._names = [*own, *(name for name in reversed(self._entries) if name not in own)]
 
     def own(self) -> Mapping[str, Any]:
-        """Those of this package, which are loaded."""
+        """The loaded objects of this package."""
         return self._own
 
     def __getitem__(self, name: str) -> Any:
         if name not in self._objects:
-            self._objects[name] = loaded(self._entries[name])
+            self._objects[name] = load_entry_point(self._entries[name])
         return self._objects[name]
 
     def __iter__(self) -> Iterator[str]:
@@ -46,20 +46,22 @@ class Registry(Mapping[str, Any]):
 
 
 def registered(package: str, path: Iterable[str], attribute: str) -> Registry:
-    """``attribute`` of the package's modules, and entry points of the package's name.
+    """Registry of the ``attribute`` of a package's modules, and of the package's entry points.
 
     ``path`` is the package's ``__path__``. Modules without the attribute register nothing.
     """
     objects: dict[str, Any] = {}
     for module in pkgutil.iter_modules(path):
-        one = getattr(importlib.import_module(f"{package}.{module.name}"), attribute, None)
-        if one is not None:
-            objects[one.name] = one
+        registered_object = getattr(
+            importlib.import_module(f"{package}.{module.name}"), attribute, None
+        )
+        if registered_object is not None:
+            objects[registered_object.name] = registered_object
     return Registry(objects, package)
 
 
-def loaded(entry: importlib.metadata.EntryPoint) -> Any:
-    """The object of another package's entry point; raises IsthmusError that names the package."""
+def load_entry_point(entry: importlib.metadata.EntryPoint) -> Any:
+    """The object of another package's entry point. Raises IsthmusError with the package's name."""
     try:
         return entry.load()
     except Exception as error:

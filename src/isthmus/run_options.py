@@ -1,4 +1,4 @@
-"""Options of ``isthmus run`` that backends declare, and those that several of them share."""
+"""Options of ``isthmus run`` that backends declare, and options that several backends share."""
 
 from __future__ import annotations
 
@@ -7,35 +7,35 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class RunOption:
-    """One option of the command line, handed to the backend's library for its devices."""
+    """An option of the command line, which the backend's library receives for its devices."""
 
     name: str
-    """Name for the library; ``allow_program`` is written ``--allow-program``."""
+    """Name in the library; ``allow_program`` becomes ``--allow-program``."""
     help: str
     """Description for ``isthmus run --help``."""
     permission: bool = False
-    """Whether the option is a switch that allows a harmful action. It holds for one command only: a
-    run file, which may come from somebody else, cannot set it."""
+    """Whether the option is a switch that allows a harmful action. It applies to one command only:
+    a run file, which may come from another person, cannot set it."""
     form: str = ""
-    """Regular expression of its values, for an option that has the name of a study's axis: a value
-    of another form is the axis's."""
+    """Regular expression of its values, if a study's axis has the same name: other values belong to
+    the axis."""
 
     @property
     def flag(self) -> str:
-        """As it is written on the command line."""
+        """The option on the command line."""
         return flag(self.name)
 
 
 def flag(name: str) -> str:
-    """An option or axis of this name as it is written on the command line."""
+    """The form of an option or axis on the command line."""
     return f"--{name.replace('_', '-')}"
 
 
 BITSTREAM = (
-    RunOption("xclbin", "bitstream for FPGA cards: a file, or loaded for the one that is there"),
+    RunOption("xclbin", "bitstream for FPGA cards: a file, or 'loaded' for the loaded bitstream"),
     RunOption("allow_program", "allow the card to be programmed with it", permission=True),
 )
-"""Options of backends whose devices are programmed with a file."""
+"""Options of backends whose devices load a bitstream."""
 
 REGISTERS = (
     RunOption(
@@ -48,4 +48,4 @@ REGISTERS = (
     ),
     RunOption("allow_writes", "allow --memory to be overwritten", permission=True),
 )
-"""Options of backends that access registers or memory of a device, which may have side effects."""
+"""Options of backends that access registers or memory of a device, with possible side effects."""

@@ -1,6 +1,6 @@
-"""Files that commands write: each is written whole under another name, then gets its name.
+"""Saves files of commands: each is written under a temporary name and then renamed.
 
-A full disk or a kill leaves no part of a file under the name that was asked for.
+A full disk or a kill thus leaves no incomplete file under the final name.
 """
 
 from __future__ import annotations
@@ -16,24 +16,24 @@ import psutil
 from isthmus.errors import IsthmusError, UsageError
 
 _NAME_KEPT = 40
-"""Characters of the name that stay in the other name: a file system takes 255 bytes in all."""
+"""Characters of the name in the temporary name: a file system allows 255 bytes in all."""
 
 
 STDOUT = Path("-")
-"""Name that stands for stdout in ``--out -``."""
+"""Name for stdout in ``--out -``."""
 
 
 def refuse_stdout(path: Path) -> None:
-    """Raises UsageError for the name ``-``: users mean stdout by it, not a file."""
+    """Raises UsageError for the name ``-``, by which users mean stdout."""
     if path == STDOUT:
         raise UsageError("--out - would write a file named '-': name another file")
 
 
 def save(content: bytes, path: Path, *, replace: bool = False) -> None:
-    """Writes a file whole or not at all.
+    """Writes a file completely or not at all.
 
-    Raises UsageError where there is one already, unless told to replace it, and IsthmusError where
-    the file cannot be written.
+    Raises UsageError if the file exists and ``replace`` is false, IsthmusError if it cannot be
+    written.
     """
     refuse_stdout(path)
     if not replace and os.path.lexists(path):
@@ -64,23 +64,23 @@ def _exists(path: Path) -> UsageError:
 
 
 def _rename_to_new(partial: Path, path: Path) -> None:
-    """Gives a file its name, unless something has it."""
+    """Renames a file, unless the new name exists."""
     try:
         os.link(partial, path)  # fails where rename would overwrite
     except FileExistsError:
         raise
-    except OSError:  # no hard links here: the name is taken first, then filled
+    except OSError:  # no hard links here: create the file, then replace it
         path.touch(exist_ok=False)
         partial.replace(path)
 
 
 def _partial(path: Path, process: str) -> Path:
-    """The file that a process of this machine writes before it gets its name."""
+    """The temporary name of a file that a process of this machine writes."""
     return path.with_name(f".{path.name[:_NAME_KEPT]}.{platform.node()}.{process}.tmp")
 
 
 def _remove_partial(path: Path) -> None:
-    """Removes what processes of this machine that were killed while they saved have left."""
+    """Removes temporary files of killed processes of this machine."""
     pattern = _partial(Path(glob.escape(path.name[:_NAME_KEPT])), "*").name
     for left in path.parent.glob(pattern):
         number = left.suffixes[-2][1:]

@@ -1,4 +1,4 @@
-"""Columns of tables (``isthmus.frames``): values on numpy with the labels of their rows."""
+"""Columns of tables (``isthmus.frames``): values on numpy with labels of rows."""
 
 from __future__ import annotations
 
@@ -15,37 +15,37 @@ Array = NDArray[Any]
 
 
 def missing(value: Any) -> bool:
-    """Whether a value stands for none: None or NaN."""
+    """Whether a value is None or NaN."""
     return value is None or (isinstance(value, (float, np.floating)) and math.isnan(value))
 
 
 def array_of(values: Iterable[Any]) -> Array:
-    """Numbers as such, None among them as NaN; anything else as objects."""
+    """An array of numbers with None as NaN; other values become objects."""
     if isinstance(values, Series):
         return values.values
     if isinstance(values, np.ndarray):
         return values
-    known = list(values)
-    kinds = {type(value) for value in known}
+    items = list(values)
+    kinds = {type(value) for value in items}
     if kinds and all(issubclass(kind, (bool, np.bool_)) for kind in kinds):
-        return np.array(known, bool)
+        return np.array(items, bool)
     numbers = kinds - {type(None)}
     if numbers and all(
         issubclass(kind, (int, float, np.number)) and kind is not bool for kind in numbers
     ):
         if numbers == kinds and all(issubclass(kind, (int, np.integer)) for kind in kinds):
-            if all(-(1 << 63) <= value < 1 << 63 for value in known):
-                return np.array(known, np.int64)
+            if all(-(1 << 63) <= value < 1 << 63 for value in items):
+                return np.array(items, np.int64)
         else:
-            return np.array(known, np.float64)
-    objects = np.empty(len(known), object)
-    for i, value in enumerate(known):  # lists stay what they are
+            return np.array(items, np.float64)
+    objects = np.empty(len(items), object)
+    for i, value in enumerate(items):  # numpy would nest lists
         objects[i] = value
     return objects
 
 
 class _Text:
-    """Functions of a column of texts."""
+    """Functions for each text of a column."""
 
     def __init__(self, column: Series) -> None:
         self._column = column
@@ -53,11 +53,11 @@ class _Text:
     def _each(self, function: Callable[[str], Any], kind: type | None = None) -> Series:
         texts = [str(text) for text in self._column.values]
         of_text = {text: function(text) for text in dict.fromkeys(texts)}
-        found = [of_text[text] for text in texts]
-        return Series(np.array(found, kind) if kind else array_of(found), self._column.index)
+        results = [of_text[text] for text in texts]
+        return Series(np.array(results, kind) if kind else array_of(results), self._column.index)
 
     def contains(self, pattern: str) -> Series:
-        """Whether a regular expression is found in each."""
+        """For each text, whether a regular expression is found."""
         return self._each(lambda text: re.search(pattern, text) is not None, bool)
 
     def replace(self, old: str, new: str) -> Series:
@@ -72,7 +72,7 @@ class Series(NDArrayOperatorsMixin):  # noqa: PLW1641 - comparison gives a colum
         self.values = array_of(values)
         self.index = np.arange(len(self.values)) if index is None else index
 
-    if TYPE_CHECKING:  # of the mixin
+    if TYPE_CHECKING:  # methods of the mixin
 
         def __eq__(self, other: object) -> Series: ...  # type: ignore[override]
         def __ne__(self, other: object) -> Series: ...  # type: ignore[override]
@@ -100,16 +100,16 @@ class Series(NDArrayOperatorsMixin):  # noqa: PLW1641 - comparison gives a colum
         return np.asarray(self.values, dtype)
 
     def __array_ufunc__(self, function: Any, method: str, *inputs: Any, **options: Any) -> Any:
-        """A numpy function of each value; anything can be compared for equality."""
+        """Applies a numpy function to each value; values of any type compare for equality."""
         if method != "__call__":
             return NotImplemented
-        plain = [one.values if isinstance(one, Series) else one for one in inputs]
+        plain = [value.values if isinstance(value, Series) else value for value in inputs]
         if function in {np.equal, np.not_equal}:
-            kinds = {np.asarray(one).dtype.kind in "biuf" for one in plain}
+            kinds = {np.asarray(value).dtype.kind in "biuf" for value in plain}
             if kinds != {True}:
-                plain = [np.asarray(one, object) for one in plain]
+                plain = [np.asarray(value, object) for value in plain]
                 return Series(np.asarray(function(*plain), bool), self.index)
-        options.pop("out", None)  # of += and its like, which make a new column here
+        options.pop("out", None)  # operators like += create a new column here
         with np.errstate(all="ignore"):
             return Series(function(*plain, **options), self.index)
 
@@ -141,7 +141,7 @@ class Series(NDArrayOperatorsMixin):  # noqa: PLW1641 - comparison gives a colum
 
     @property
     def str(self) -> _Text:
-        """Functions of texts."""
+        """Functions for each text."""
         return _Text(self)
 
     def tolist(self) -> list[Any]:
@@ -158,60 +158,60 @@ class Series(NDArrayOperatorsMixin):  # noqa: PLW1641 - comparison gives a colum
 
     def eq(self, other: Any) -> Series:
         """Equal to."""
-        found: Series = self == other
-        return found
+        result: Series = self == other
+        return result
 
     def ne(self, other: Any) -> Series:
         """Different from."""
-        found: Series = self != other
-        return found
+        result: Series = self != other
+        return result
 
     def gt(self, other: Any) -> Series:
         """Greater than."""
-        found: Series = self > other
-        return found
+        result: Series = self > other
+        return result
 
     def between(self, low: Any, high: Any) -> Series:
         """From low to high, both included."""
-        found: Series = (self >= low) & (self <= high)
-        return found
+        result: Series = (self >= low) & (self <= high)
+        return result
 
     def isin(self, wanted: Iterable[Any]) -> Series:
-        """Whether each value is one of these."""
-        known = set(wanted)
-        return self._of(np.array([value in known for value in self], bool))
+        """For each value, whether it is in ``wanted``."""
+        choices = set(wanted)
+        return self._of(np.array([value in choices for value in self], bool))
 
     def isna(self) -> Series:
-        """Whether each value is missing."""
+        """For each value, whether it is missing."""
         return self._of(np.array([missing(value) for value in self], bool))
 
     def notna(self) -> Series:
-        """Whether each value is there."""
-        found: Series = ~self.isna()
-        return found
+        """For each value, whether it is present."""
+        result: Series = ~self.isna()
+        return result
 
     def dropna(self) -> Series:
-        """Values that are there."""
+        """The values that are present."""
         return self[self.notna()]
 
     def fillna(self, value: Any) -> Series:
-        """Values, and this one where there is none."""
-        return self._of(array_of([value if missing(one) else one for one in self]))
+        """Values, with ``value`` in place of missing ones."""
+        return self._of(array_of([value if missing(item) else item for item in self]))
 
     def where(self, condition: Any, other: Any = math.nan) -> Series:
-        """Values where the condition holds, else others."""
-        others = other if isinstance(other, Series) else [other] * len(self)
-        chosen = zip(self, others, np.asarray(condition), strict=True)
-        return self._of(array_of([one if holds else rest for one, rest, holds in chosen]))
+        """Values where the condition holds, ``other`` elsewhere."""
+        replacements = other if isinstance(other, Series) else [other] * len(self)
+        chosen = zip(self, replacements, np.asarray(condition), strict=True)
+        return self._of(array_of([value if holds else rest for value, rest, holds in chosen]))
 
     def map(self, function: Callable[[Any], Any]) -> Series:
-        """A function of each value."""
+        """Applies a function to each value."""
         kind = None if len(self) else bool
-        found = [function(value) for value in self]
-        return self._of(np.array(found, kind) if kind else array_of(found))
+        results = [function(value) for value in self]
+        return self._of(np.array(results, kind) if kind else array_of(results))
 
     def unique(self) -> list[Any]:
-        """Values in order of appearance, each once."""
+        """Different values, in order of appearance."""
         return list(dict.fromkeys(self))
 
     def nunique(self, dropna: bool = True) -> int:
@@ -222,60 +222,60 @@ class Series(NDArrayOperatorsMixin):  # noqa: PLW1641 - comparison gives a colum
         """Absolute values."""
         return self._of(np.abs(self.values))
 
-    def _known(self) -> Array:
+    def _present(self) -> Array:
         return self.values if self.values.dtype.kind in "biu" else self.dropna().values
 
     def mean(self, skipna: bool = True) -> Any:
-        """Mean of the values that are there; with ``skipna`` False of all."""
-        known = self._known() if skipna else self.values
-        return known.mean() if len(known) else math.nan
+        """Mean of the present values; with ``skipna`` False of all values."""
+        present = self._present() if skipna else self.values
+        return present.mean() if len(present) else math.nan
 
     def median(self) -> Any:
-        """Median of the values that are there."""
-        known = self._known()
-        return np.median(known) if len(known) else math.nan
+        """Median of the present values."""
+        present = self._present()
+        return np.median(present) if len(present) else math.nan
 
     def sum(self) -> Any:
-        """Sum of the values that are there."""
-        return self._known().sum()
+        """Sum of the present values."""
+        return self._present().sum()
 
     def min(self) -> Any:
-        """The least value that is there."""
-        known = self._known().tolist()
-        return min(known) if known else math.nan
+        """The least present value."""
+        present = self._present().tolist()
+        return min(present) if present else math.nan
 
     def max(self) -> Any:
-        """The greatest value that is there."""
-        known = self._known().tolist()
-        return max(known) if known else math.nan
+        """The greatest present value."""
+        present = self._present().tolist()
+        return max(present) if present else math.nan
 
     def any(self) -> bool:
-        """Whether one holds."""
+        """Whether any value is true."""
         return bool(self.values.any())
 
     def all(self) -> bool:
-        """Whether all hold."""
+        """Whether all values are true."""
         return bool(self.values.all())
 
     def argmax(self) -> int:
-        """Position of the greatest value that is there."""
+        """Position of the greatest present value."""
         return int(np.nanargmax(self.values.astype(float)))
 
     def argmin(self) -> int:
-        """Position of the least value that is there."""
+        """Position of the least present value."""
         return int(np.nanargmin(self.values.astype(float)))
 
     def idxmax(self) -> int:
-        """Label of the greatest value that is there."""
+        """Label of the greatest present value."""
         return int(self.index[self.argmax()])
 
     def idxmin(self) -> int:
-        """Label of the least value that is there."""
+        """Label of the least present value."""
         return int(self.index[self.argmin()])
 
 
 def positions(rows: Any) -> Any:
-    """A mask, positions or a slice, as numpy takes them."""
+    """A mask, positions or a slice in numpy's form."""
     if isinstance(rows, slice):
         return rows
     return np.asarray(rows.values if isinstance(rows, Series) else rows)
@@ -285,5 +285,5 @@ _MISSING = object()
 
 
 def key_of(value: Any) -> Any:
-    """A value that equals itself: all that are missing are one."""
+    """A value to compare: all missing values are equal."""
     return _MISSING if missing(value) else value

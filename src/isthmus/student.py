@@ -1,4 +1,4 @@
-"""Quantiles of Student's t, without scipy: a compute node needs nothing else of it."""
+"""Quantiles of Student's t without scipy, which compute nodes would need for nothing else."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ from functools import lru_cache
 def student(free: float, share: float) -> float:
     """Quantile of Student's t with ``free`` degrees of freedom, for shares above a half.
 
-    Found by bisection: the upper tail beyond t is half the regularised incomplete beta function at
-    free / (free + t^2) (Abramowitz and Stegun, Handbook of Mathematical Functions, 26.7.1).
+    By bisection: the upper tail beyond t is half the regularised incomplete beta function at free /
+    (free + t^2) (Abramowitz and Stegun, Handbook of Mathematical Functions, 26.7.1).
     """
     tail = 2 * (1 - share)
 
@@ -31,10 +31,7 @@ _QUANTILE_STEP = 1e-13
 
 
 def both_tails(free: float, value: float) -> float:
-    """Probability that Student's t with ``free`` degrees of freedom lies beyond ``value`` > 0.
-
-    To either side: see ``student``.
-    """
+    """Probability that Student's t with ``free`` degrees of freedom lies beyond +- ``value``."""
     square = value * value
     return _incomplete_beta(free / 2, 0.5, free / (free + square), square / (free + square))
 
@@ -42,7 +39,7 @@ def both_tails(free: float, value: float) -> float:
 def _incomplete_beta(a: float, b: float, x: float, rest: float) -> float:
     """The regularised incomplete beta function at ``x``; ``rest`` is 1 - x.
 
-    Its continued fraction (Abramowitz and Stegun, 26.5.8), by Lentz's method.
+    Computes the continued fraction (Abramowitz and Stegun, 26.5.8) by Lentz's method.
     """
     if x > (a + 1) / (a + b + 2):
         return 1.0 - _incomplete_beta(b, a, rest, x)

@@ -1,4 +1,4 @@
-"""Pieces of messages: a suggestion for an unknown name, and lists cut short."""
+"""Parts of messages: suggestions for unknown names, and shortened lists."""
 
 from __future__ import annotations
 
@@ -8,44 +8,44 @@ from collections.abc import Iterable, Sequence
 from isthmus.errors import UsageError
 
 _SIMILAR = 0.6
-"""Least similarity of a suggestion, from 0 to 1."""
+"""Least similarity of a suggested name, from 0 to 1."""
 _MOST_LISTED = 8
 _MOST_SHOWN = 200
 
 
-def nearest(name: str, known: Iterable[str]) -> str:
-    """``"did you mean u250? "``, a prefix for a list of known names; empty if none is similar."""
-    names = {one.lower(): one for one in known}
+def did_you_mean(name: str, choices: Iterable[str]) -> str:
+    """The prefix ``"did you mean u250? "`` for a list of known names; empty if none is similar."""
+    names = {choice.lower(): choice for choice in choices}
     matches = difflib.get_close_matches(name.lower(), names, 1, _SIMILAR)
     return f"did you mean {names[matches[0]]}? " if matches else ""
 
 
-def known(what: str, name: str, among: Iterable[str]) -> str:
-    """The name, if it is one of these; else raises UsageError that lists them, nearest first."""
-    names = list(among)
+def require_known(kind: str, name: str, choices: Iterable[str]) -> str:
+    """Returns the name if it is known; otherwise raises UsageError with the known names."""
+    names = list(choices)
     if name not in names:
-        hint = f"{nearest(name, names)}known: {', '.join(names)}"
-        raise UsageError(f"unknown {what} '{name}'; {hint}")
+        hint = f"{did_you_mean(name, names)}known: {', '.join(names)}"
+        raise UsageError(f"unknown {kind} '{name}'; {hint}")
     return name
 
 
 def truncated(items: Sequence[object]) -> list[str]:
-    """The first items as text; where there are more, their number follows: ``"3 more"``."""
+    """The first items as text, followed by the number of further items: ``"3 more"``."""
     more = len(items) - _MOST_LISTED
     return [*map(str, items[:_MOST_LISTED]), *([f"{more} more"] if more > 0 else [])]
 
 
 def listed(items: Iterable[str]) -> str:
-    """``a, b and c``; ``nothing`` where there is none."""
+    """``a, b and c``; ``nothing`` for an empty list."""
     *first, last = [*items] or ["nothing"]
     return f"{', '.join(first)} and {last}" if first else last
 
 
-def counted(count: int, one: str, many: str) -> str:
+def counted(count: int, singular: str, plural: str) -> str:
     """``1 machine``, ``2 machines``."""
-    return f"{count} {one if count == 1 else many}"
+    return f"{count} {singular if count == 1 else plural}"
 
 
 def shortened(text: str) -> str:
-    """Text of at most 200 characters; of a longer one the end is left out."""
+    """The first 200 characters of a text, with dots after a longer text."""
     return text if len(text) <= _MOST_SHOWN else f"{text[:_MOST_SHOWN]} ..."

@@ -17,18 +17,18 @@ _MOST_DIGITS = 19
 
 
 def parse_size(text: str) -> int:
-    """Bytes of ``1``, ``4Ki`` or ``2Gi``; raises UsageError for anything else."""
+    """Bytes of ``1``, ``4Ki`` or ``2Gi``. Raises UsageError for any other text."""
     match = _SIZE.fullmatch(text)
     if not match:
         raise UsageError(f"'{text}' is no size; write 1, 4Ki, 256Mi or 2Gi")
     size = int(match[1]) << 10 * _BINARY.index(match[2] or "")
     if size > _LARGEST_SIZE:
-        raise UsageError(f"'{text}' is beyond any memory")
+        raise UsageError(f"'{text}' is larger than any memory")
     return size
 
 
 def parse_seconds(text: str) -> float:
-    """Seconds of ``5ms``, ``1.5s``, ``20us``; raises UsageError for anything else."""
+    """Seconds of ``5ms``, ``1.5s``, ``20us``. Raises UsageError for any other text."""
     match = _TIME.fullmatch(text)
     if not match or not float(match[1]):
         raise UsageError(f"'{text}' is no time above 0; write 20us, 5ms or 1.5s")
@@ -36,7 +36,7 @@ def parse_seconds(text: str) -> float:
 
 
 def parse_age(text: str) -> float:
-    """Seconds of ``90m``, ``36h`` or ``7d``; raises UsageError for anything else."""
+    """Seconds of ``90m``, ``36h`` or ``7d``. Raises UsageError for any other text."""
     match = _AGE.fullmatch(text)
     if not match or not float(match[1]):
         raise UsageError(f"'{text}' is no age above 0; write 90m, 36h or 7d")
@@ -50,7 +50,7 @@ def format_age(seconds: float) -> str:
 
 
 class Amount(NamedTuple):
-    """A number as it is shown, and its unit."""
+    """A formatted number and its unit."""
 
     number: str
     unit: str
@@ -59,12 +59,12 @@ class Amount(NamedTuple):
         return f"{self.number} {self.unit}".strip()
 
     def and_to(self, end: Amount, between: str = " to ") -> str:
-        """The amount and an end, with a common unit only once: ``11.6 to 12.1 GB/s``."""
+        """A range to ``end``; a common unit appears once: ``11.6 to 12.1 GB/s``."""
         return f"{self.number if self.unit == end.unit else self}{between}{end}"
 
 
 def size_amount(size: int) -> Amount:
-    """A size in the largest unit that divides it; the unit of bytes is empty."""
+    """A size in the largest unit that divides it; bytes have no unit."""
     power = 0
     while size and size % 1024 == 0 and power + 1 < len(_BINARY):
         size //= 1024
@@ -84,7 +84,7 @@ def format_bytes(size: int) -> str:
 
 
 def parse_sizes(text: str) -> list[int]:
-    """Sizes of a list ``1,4Ki`` or a range ``1:2Gi`` (first, its doubles, up to the last)."""
+    """Sizes of a list ``1,4Ki`` or a range ``1:2Gi``, which doubles from the first to the last."""
     sizes: list[int] = []
     for piece in text.split(","):
         first, colon, last = piece.partition(":")
@@ -117,7 +117,7 @@ def parse_counts(text: str) -> list[int]:
 
 
 def parse_share(text: str) -> float:
-    """``2%`` or ``0.02`` as a share of 0 or more; raises UsageError for anything else."""
+    """A share >= 0 from ``2%`` or ``0.02``. Raises UsageError for any other text."""
     number, percent, rest = text.replace(" ", "").partition("%")
     try:
         share = float(number) / (100 if percent else 1)
@@ -133,7 +133,7 @@ def _scaled(value: float, units: tuple[tuple[float, str], ...]) -> Amount:
         return Amount("", "")
     if not math.isfinite(value):
         return Amount(str(value), units[-1][1])
-    # As it is shown: 0.99999 s is 1.00 s, not 1000 ms.
+    # Rounded like the shown number: 0.99999 s is 1.00 s, not 1000 ms.
     scale, unit = next(((s, u) for s, u in units if _rounded(value) >= s), units[-1])
     number = value / scale
     digits = max(0, 2 - math.floor(math.log10(_rounded(number)))) if number else 0
@@ -141,7 +141,7 @@ def _scaled(value: float, units: tuple[tuple[float, str], ...]) -> Amount:
 
 
 def _rounded(value: float) -> float:
-    """The amount of a value, with three digits."""
+    """The absolute value with three digits."""
     return float(f"{abs(value):.3g}")
 
 
@@ -156,12 +156,12 @@ def format_seconds(seconds: float) -> str:
 
 
 def rate_amount(bytes_per_second: float) -> Amount:
-    """A rate with three digits, GB/s = 1e9 bytes a second; empty for NaN."""
+    """A rate with three digits, GB/s = 1e9 bytes per second; empty for NaN."""
     return _scaled(bytes_per_second, ((1e9, "GB/s"), (1e6, "MB/s"), (1e3, "kB/s"), (1.0, "B/s")))
 
 
 def format_rate(bytes_per_second: float) -> str:
-    """A rate with three digits, GB/s = 1e9 bytes a second; empty for NaN."""
+    """A rate with three digits, GB/s = 1e9 bytes per second; empty for NaN."""
     return str(rate_amount(bytes_per_second))
 
 

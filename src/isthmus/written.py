@@ -1,4 +1,4 @@
-"""Data for other programs: JSON, CSV."""
+"""Formats data as JSON or CSV for other programs."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ import msgspec
 from isthmus.units import printable
 
 _FORMULA = re.compile(r"(^|;)(\s*[=+\-@\t\r\uff1d\uff0b\uff0d\uff20])")
-"""Beginning of what spreadsheets take for a formula: also with wide characters, and behind a
-semicolon, which separates cells where the comma is the decimal point."""
+"""Beginning of a formula for spreadsheets: also with wide characters, and after a semicolon, which
+separates cells if the comma is the decimal point."""
 _NUMBER = re.compile(r"[+-]?[0-9.]+(e[+-]?[0-9]+)?", re.IGNORECASE)
 
 
@@ -24,7 +24,7 @@ def json_text(data: Any) -> str:
 
 
 def json_escaped(text: str) -> str:
-    r"""The same JSON with characters that a terminal obeys or hides as ``\\u202e``."""
+    r"""JSON text with escapes (``\\u202e``) for characters that a terminal executes or hides."""
     return "\n".join(
         line if line.isprintable() else "".join(c if c.isprintable() else _escape(c) for c in line)
         for line in text.split("\n")
@@ -32,7 +32,7 @@ def json_escaped(text: str) -> str:
 
 
 def _escape(character: str) -> str:
-    """A character as JSON escapes it: two units of UTF-16 where it needs them."""
+    """A character as JSON escapes it, in one or two units of UTF-16."""
     units = character.encode("utf-16-be", "surrogatepass")
     return "".join(f"\\u{units[i]:02x}{units[i + 1]:02x}" for i in range(0, len(units), 2))
 
@@ -40,9 +40,9 @@ def _escape(character: str) -> str:
 def csv_text(columns: Iterable[object], rows: Iterable[Iterable[object]]) -> str:
     r"""Comma-separated values with a heading; truth values as ``true`` and ``false``.
 
-    Names of devices come from run files of others: control characters are written as ``\x1b``, so
-    that each row is a line, and a text that a spreadsheet would take for a formula has an
-    apostrophe before it.
+    Names of devices come from strangers' run files. Control characters become ``\x1b``, so that
+    each row is a line. A text that a spreadsheet would take for a formula gets an apostrophe before
+    it.
     """
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\n")

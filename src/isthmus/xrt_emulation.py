@@ -1,6 +1,6 @@
-"""Interface to the emulation of XRT (folder ``emulation/``), which a build may leave out.
+"""Interface to the emulation of XRT (folder ``emulation/``), which a build may omit.
 
-This module is the only one outside that folder that imports it.
+No other module outside that folder imports it.
 """
 
 from __future__ import annotations
@@ -32,8 +32,8 @@ def is_built() -> bool:
 def candidate(address: Address, opencl: str = "") -> Candidate:
     """How to load a backend for ``xrt:0@card=BOARD``.
 
-    ``opencl`` names XRT's OpenCL library, for the backend that loads it. Raises NoDeviceError
-    where this build or the XRT here has no emulation, UsageError for a board that cannot be.
+    ``opencl`` names XRT's OpenCL library, for a backend that loads it. Raises NoDeviceError if this
+    build or the XRT here has no emulation, UsageError for an unknown board.
     """
     _require()
     from isthmus import emulation
@@ -42,7 +42,7 @@ def candidate(address: Address, opencl: str = "") -> Candidate:
 
 
 def default_xclbin() -> Path | None:
-    """An xclbin for XRT's noop mode: two banks, host memory, an empty kernel; None: not built."""
+    """An xclbin for XRT's noop mode: two banks, host memory, an empty kernel; None if not built."""
     if not is_built():
         return None
     from isthmus import emulation
@@ -53,7 +53,7 @@ def default_xclbin() -> Path | None:
 def add_commands(app: typer.Typer, card: typer.Typer) -> None:
     """Registers ``isthmus xclbin``, and ``exec``, ``xclbin`` and ``include`` of ``isthmus card``.
 
-    In a build without the emulation each of them raises NoDeviceError.
+    In a build without the emulation each command raises NoDeviceError.
     """
     if is_built():
         from isthmus import emulation

@@ -1,4 +1,4 @@
-# The conformance suite's board is that of the card's own tests; boards are card/boards/*.toml.
+# The conformance suite uses the board of the card's own tests; boards are card/boards/*.toml.
 set(card_board)
 file(STRINGS card/tests/u250.hpp card_board_lines REGEX "{\"(link|host|dma|memory|kernel|registers|sram|serial)\\.")
 foreach(line ${card_board_lines})
@@ -19,7 +19,7 @@ isthmus_add_backend(
   isthmus_card_model
   OPTIONS
   ${card_board})
-if(TARGET isthmus_card_rtl)  # Verilator is here
+if(TARGET isthmus_card_rtl)  # with Verilator
   target_link_libraries(isthmus_card PRIVATE isthmus_card_rtl)
   target_compile_definitions(isthmus_card PRIVATE ISTHMUS_CARD_RTL)
 endif()

@@ -20,7 +20,7 @@ namespace isthmus::card {
 namespace {
 
 constexpr std::uint64_t gibibyte = std::uint64_t{1} << 30U;
-/// Of a model with chance in it: the fixed count for which medians are shown.
+/// Fixed number of samples of a random model, whose median is shown.
 constexpr unsigned random_samples = 25;
 
 std::vector<OperationInfo> all_operations(const Board& board) {
@@ -34,7 +34,7 @@ std::vector<OperationInfo> all_operations(const Board& board) {
   return all;
 }
 
-/// What any card may do.
+/// Operations that any card supports.
 std::vector<OperationInfo> usual_operations() {
   Board board;
   board.host.page_bytes = 4096;
@@ -47,7 +47,7 @@ std::vector<OperationInfo> usual_operations() {
   return all_operations(board);
 }
 
-/// The device before its board is known.
+/// The description of the device before its board is known.
 DeviceInfo some_card() {
   return {.id = "",
           .name = "emulated card",
@@ -81,7 +81,7 @@ DeviceInfo described(const Board& board, const Options& options) {
   return info;
 }
 
-/// Options that are no parameters of the board.
+/// Options that are not parameters of the board.
 constexpr std::array own_options = {"fast_forward", "speculation"};
 
 bool choice(const Options& options, const std::string& name, bool usual) {

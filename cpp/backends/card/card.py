@@ -44,12 +44,12 @@ class Card(BackendDescription):
         return (Candidate("built in", hardware=False, built_in=True),)
 
     def options(self, address: Address) -> dict[str, str]:
-        """The board's parameters, and options of the backend itself, whose names have no dot."""
+        """The board's parameters and the backend's own options, whose names contain no dot."""
         if not address.selector:
             raise UsageError(f"name a board: card:{', card:'.join(boards.names())}")
-        given = super().options(address)
-        own = {key: value for key, value in given.items() if "." not in key}
-        changes = {key: value for key, value in given.items() if "." in key}
+        options = super().options(address)
+        own = {key: value for key, value in options.items() if "." not in key}
+        changes = {key: value for key, value in options.items() if "." in key}
         return {**boards.resolve(address.selector, changes), **own}
 
     def matches(

@@ -1,4 +1,4 @@
-// What all operations of the card backend have in common.
+// Common base of the card backend's operations.
 #pragma once
 
 #include <cstdint>
@@ -10,7 +10,7 @@
 
 namespace isthmus::card {
 
-/// Runs from a reset card, and keeps the time of each part.
+/// Runs from a reset card, and stores the time of each part.
 class CardOperation : public Operation {
  public:
   CardOperation(Card& card, std::size_t parts) : card_(&card), times_(parts), samples_(parts) {}
@@ -23,17 +23,17 @@ class CardOperation : public Operation {
     return fast_forwarded_ ? std::vector<std::string>{"fast_forward"} : std::vector<std::string>{};
   }
   [[nodiscard]] std::string fault() const override {
-    std::string told;
+    std::string text;
     for (const Fault& fault : card_->faults()) {
       const bool reads = fault.direction == Direction::h2d;
-      told += told.empty() ? "the card " : "; the card ";
-      told += reads ? "flipped a bit of a completion (h2d) at byte " : "dropped a write (d2h) of ";
-      told += reads ? "" : std::to_string(fault.piece.bytes) + " B at byte ";
-      told += std::to_string(fault.piece.offset);
+      text += text.empty() ? "the card " : "; the card ";
+      text += reads ? "flipped a bit of a completion (h2d) at byte " : "dropped a write (d2h) of ";
+      text += reads ? "" : std::to_string(fault.piece.bytes) + " B at byte ";
+      text += std::to_string(fault.piece.offset);
     }
-    return told;
+    return text;
   }
-  /// Each simulated sample is checked in full.
+  /// Every simulated sample is checked in full.
   void arm(std::size_t part, std::uint64_t stamp) override { arm_fully(part, seed_of(stamp)); }
   [[nodiscard]] bool arrived(std::size_t part, std::uint64_t stamp) override {
     return arrived_fully(part, seed_of(stamp));
@@ -45,7 +45,7 @@ class CardOperation : public Operation {
   }
 
  protected:
-  /// `repetitions` one after another on the card as it is; returns how long they took.
+  /// Runs `repetitions` in sequence on the card in its present state; returns their duration.
   virtual Time simulate(std::size_t part, std::uint64_t repetitions) = 0;
   [[nodiscard]] Card& card() const { return *card_; }
 

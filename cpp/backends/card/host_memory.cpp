@@ -15,7 +15,7 @@
 namespace isthmus::card {
 namespace {
 
-/// AXI lets no burst cross a multiple of it.
+/// Address multiple that an AXI burst must not cross, in bytes.
 constexpr std::int64_t most_burst_bytes = 4096;
 constexpr std::size_t word_bytes = sizeof(std::uint64_t);
 
@@ -30,7 +30,7 @@ std::uint64_t rtl_checksum(std::span<const std::byte> /*data*/, std::int64_t /*s
 }
 #endif
 
-/// Bursts that the RTL kernels can have in flight.
+/// Most bursts that the RTL kernels can have in flight.
 constexpr int rtl_outstanding = 16;
 
 bool rtl_fits(const Board& board) {
@@ -39,12 +39,12 @@ bool rtl_fits(const Board& board) {
          kernel.width_bytes * kernel.burst_beats == most_burst_bytes;
 }
 
-/// What can be varied on an emulated card beside what all bandwidth kernels vary.
+/// Axes of an emulated card beyond those of all bandwidth kernels.
 std::vector<AxisInfo> own_axes(const Board& board, bool near, const std::string& implementation) {
   const KernelParameters& kernel = board.kernel.value();
   const std::int64_t usual_burst = kernel.width_bytes * kernel.burst_beats;
   std::vector<std::string> bursts;
-  std::vector<std::string> outstanding;  // any number, of a model
+  std::vector<std::string> outstanding;  // any number, for a model
   if (implementation == "rtl") {
     bursts = {std::to_string(usual_burst)};
     for (int most = 1; most <= rtl_outstanding; ++most) {
@@ -83,7 +83,7 @@ Board changed(Board board, const OperationSpec& spec) {
   return board;
 }
 
-/// A card before all that uses it.
+/// The kernel's own card; a base, so that it is constructed before its users.
 struct OwnCard {
   OwnCard(const Card& like, const OperationSpec& spec)
       : own_card(changed(like.board(), spec), 1, make_rtl) {
@@ -92,8 +92,8 @@ struct OwnCard {
   Card own_card;
 };
 
-/// A launch of `iterations` sweeps. What is read is proved by its sum (RTL: checksum), what is
-/// written by each word of the last sweep, which tells the sweep; what is copied by itself.
+/// A launch of `iterations` sweeps. Reads are verified by their sum (RTL: checksum), writes by each
+/// word of the last sweep, which contains the sweep's number, copies by their data.
 class HostMemoryKernel final : private OwnCard, public CardOperation {
  public:
   HostMemoryKernel(const Card& like, const OperationSpec& spec)
@@ -162,7 +162,7 @@ class HostMemoryKernel final : private OwnCard, public CardOperation {
   std::vector<Movement>& movements(std::size_t /*part*/) override { return copy_; }
 
  private:
-  /// A buffer of the kernel's, in host memory or on the card.
+  /// A buffer of the kernel, in host memory or on the card.
   struct End {
     std::optional<Pages> far;
     std::unique_ptr<CardBuffer> near;
@@ -192,8 +192,8 @@ class HostMemoryKernel final : private OwnCard, public CardOperation {
                : pattern_sum(call_.bytes, seed);
   }
 
-  /// RTL's checksum cancels over an even number of sweeps of whole 4 KiB: one more sweep, which no
-  /// time is taken of, proves what is read.
+  /// RTL's checksum cancels over an even number of sweeps of whole 4 KiB: a further, untimed sweep
+  /// verifies the reads.
   bool single_sweep_is_right() {
     if (call_.implementation == Implementation::model) {
       return true;
@@ -242,7 +242,7 @@ std::string rtl_kernels_here() {
 
 namespace {
 
-/// The three kernels on one target, as one implementation.
+/// Adds the three kernels for one target in one implementation.
 void add_kernels(std::vector<OperationInfo>& table, const Board& board, bool near,
                  const std::string& implementation) {
   const std::string target = near ? "device" : "host";

@@ -14,21 +14,21 @@ namespace {
 
 constexpr std::int64_t line_bytes = 64;
 constexpr std::int64_t most_block_bytes = std::int64_t{1} << 20U;
-/// Through the driver so much is stored in all, in calls of the point's size each.
+/// Bytes stored through the driver in total, by calls of the point's size.
 constexpr std::int64_t stored_by_calls = std::int64_t{1} << 20U;
-/// An uncached load is of a general register; other loads of a write-combined mapping take what one
-/// of SSE does. Wider instructions are so many of them (McCalpin, TACC TR-14-10, section 3.2).
+/// Bytes of an uncached load (a general register) and of other loads of a write-combined mapping
+/// (SSE). Wider instructions are several such loads (McCalpin, TACC TR-14-10, section 3.2).
 constexpr std::int64_t uncached_load_bytes = 8;
 constexpr std::int64_t plain_load_bytes = 16;
-/// A load that hits the nearest cache or a fill buffer: waited for, and not.
+/// Time of a load that hits the nearest cache or a fill buffer: dependent, and pipelined.
 constexpr Time waited_hit = 3 * nanosecond / 2;
 constexpr Time pipelined_hit = nanosecond / 3;
-/// How often a block is loaded where the processor may keep it.
+/// Loads of each block that the processor may cache.
 constexpr std::int64_t kept_repetitions = 16;
-/// The device answers at so many evenly spread moments of a polling load.
+/// Number of evenly spread moments in a polling load at which the device answers.
 constexpr std::int64_t phases = 16;
 
-/// Memory types of a mapping. No driver grants the last two for a card: what if one did?
+/// Memory types of a mapping. No driver grants the last two for a card; they show their effect.
 constexpr std::array load_kinds = {"bar_uc", "bar_wc", "bar_wt", "bar_wp"};
 constexpr std::array store_kinds = {"bar_uc", "bar_wc"};
 
@@ -47,7 +47,7 @@ class MmioOperation : public Operation {
     return time_;
   }
   [[nodiscard]] std::uint64_t moved_bytes(std::size_t /*part*/) const override { return bytes_; }
-  [[nodiscard]] bool moves_data() const override { return false; }  // time alone is modelled
+  [[nodiscard]] bool moves_data() const override { return false; }  // models only the time
   [[nodiscard]] std::vector<std::string> remarks() const override { return remarks_; }
 
  protected:
@@ -64,7 +64,7 @@ class MmioOperation : public Operation {
   std::vector<std::string> remarks_;
 };
 
-/// Loads or stores of a block, one after another or pipelined, by a pointer or by system calls.
+/// Loads or stores of a block, dependent or pipelined, by a pointer or by system calls.
 class Block final : public MmioOperation {
  public:
   Block(Card& card, const OperationSpec& spec, const isthmus::Access& access)
@@ -86,7 +86,7 @@ class Block final : public MmioOperation {
       made_.in_flight = access.pipelined ? 0 : 1;
       if (made_.instruction == Instruction::streaming_load) {
         made_.width =
-            block() % line_bytes == 0 ? line_bytes : made_.width;  // a line serves several
+            block() % line_bytes == 0 ? line_bytes : made_.width;  // a line serves several loads
       } else if (!calls_) {
         made_.width = std::min(made_.width, uncached ? uncached_load_bytes : plain_load_bytes);
       }
@@ -110,7 +110,7 @@ class Block final : public MmioOperation {
   bool calls_;
 };
 
-/// Loads that fetch whole lines and find the rest of each where it was put.
+/// Loads that fetch whole lines and find the rest of each line in the cache or fill buffer.
 class CachedLoads final : public MmioOperation {
  public:
   CachedLoads(Card& card, const OperationSpec& spec, const isthmus::Access& access, bool stays)
@@ -145,8 +145,8 @@ class CachedLoads final : public MmioOperation {
   bool stays_;
 };
 
-/// A flag stored, registers polled until the device has answered, and the answer loaded: mean over
-/// the moments, within one polling load, at which the device may be done. Its work is not counted.
+/// Stores a flag, polls registers until the device answers, and loads the answer: the mean over the
+/// moments of the answer within one polling load. The device's work is not counted.
 class Poll final : public MmioOperation {
  public:
   Poll(Card& card, const OperationSpec& spec, bool driver)
@@ -154,19 +154,19 @@ class Poll final : public MmioOperation {
 
  protected:
   Time simulate(std::int64_t repetitions) override {
-    CpuAccess one;
-    one.width = 8;
-    one.instruction = Instruction::store;
-    const Time pushed = card().access(one);
-    one.instruction = Instruction::load;
-    const Time polled = card().access(one);
-    one.call_bytes = driver_ ? one.width : 0;
-    const Time fetched = card().access(one);
+    CpuAccess access;
+    access.width = 8;
+    access.instruction = Instruction::store;
+    const Time pushed = card().access(access);
+    access.instruction = Instruction::load;
+    const Time polled = card().access(access);
+    access.call_bytes = driver_ ? access.width : 0;
+    const Time fetched = card().access(access);
     Time sum = 0;
     for (std::int64_t phase = 0; phase < phases; ++phase) {
       const Time work = polled * (2 * phase + 1) / (2 * phases);
       const Time answered = pushed + work;
-      // The n-th load looks at the register half a load after it began.
+      // The n-th load reads the register half a load after its start.
       const Time late = std::max<Time>(answered - polled / 2, 0);
       const std::int64_t before = (late + polled - 1) / polled;
       sum += (before + 1) * polled + fetched - work;
@@ -178,9 +178,10 @@ class Poll final : public MmioOperation {
   bool driver_;
 };
 
-/// Streaming loads are ordinary ones unless write-combined. Fences take no time here, so one of a
-/// kind is enough: none, or where stores wait for each other sfence. Of write-combining memory
-/// loads may be speculative, which a fence between them prevents: those stand beside loads without.
+/// Whether an access differs from the others on an emulated card. Streaming loads are ordinary
+/// unless write-combined. Fences take no time here, so that one of each kind is enough: none, or
+/// sfence if stores wait for each other. Loads of write-combining memory may be speculative unless
+/// fenced, so that both occur.
 bool differs(const isthmus::Access& access, const std::string& memory) {
   const bool streams = access.instruction == "movntdqa" && memory != "bar_wc";
   const bool ordered = !access.stores() && memory == "bar_wc" && access.instruction == "mov" &&

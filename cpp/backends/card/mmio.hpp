@@ -9,11 +9,11 @@
 
 namespace isthmus::card {
 
-/// What the processor can do with registers, and with the SRAM behind them where there is any;
-/// `dma_read`, what the card's DMA does instead, where it has that.
+/// Operations on registers, and on the SRAM behind them if there is any; with `dma`, also
+/// `dma_read`, which the card's DMA executes instead.
 std::vector<OperationInfo> mmio_operations(std::int64_t sram_bytes, bool dma);
 bool is_mmio(const std::string& operation);
-/// With `speculation` loads of a write-combined mapping are served by lines fetched ahead.
+/// With `speculation`, prefetched lines serve loads of a write-combined mapping.
 std::unique_ptr<Operation> make_mmio(Card& card, const OperationSpec& spec, bool speculation);
 
 }  // namespace isthmus::card

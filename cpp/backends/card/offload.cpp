@@ -9,12 +9,12 @@
 namespace isthmus::card {
 namespace {
 
-/// Memory of the runtime's own, pinned when it is allocated.
+/// The runtime's memory, pinned at allocation.
 constexpr const char* pinned = "pinned";
 
-/// Host memory as the driver sees it.
+/// Placement of host memory, as the driver sees it.
 struct Placement {
-  bool operands_aligned;  ///< they begin at a page: pinned in place, and not copied
+  bool operands_aligned;  ///< operands begin at a page: pinned in place, not copied
   bool result_aligned;
 };
 
@@ -23,8 +23,8 @@ Placement placement_of(const Offload& offload) {
   return {aligned, aligned && offload.relative_offset() == 0};
 }
 
-/// Where operands do not begin at a page the driver works on copies of its own: made when the
-/// vectors are mapped, brought up to date when they go, and copied back from.
+/// If operands do not begin at a page, the driver works on copies: created when the vectors are
+/// mapped, updated at sends, and copied back.
 class CardOffload final : public Offload {
  public:
   CardOffload(const Board& board, const OperationSpec& spec)
@@ -55,7 +55,7 @@ class CardOffload final : public Offload {
     phases.simulated("migrate_to_device", send() + from_nanoseconds(copied));
     tell(phases, "kernel_enqueue", costs_.enqueue_ns);
     phases.simulated("kernel_run", kernel());
-    // The result's own pages are touched for the first time by the copy.
+    // The copy touches the result's own pages first.
     const double back =
         bounces(place_.result_aligned) ? copy_ns() + pages() * costs_.fault_ns : 0.0;
     phases.simulated("read_back", bring() + from_nanoseconds(back));
@@ -80,7 +80,7 @@ class CardOffload final : public Offload {
   static void tell(Phases& phases, const char* name, double nanoseconds) {
     phases.simulated(name, from_nanoseconds(nanoseconds));
   }
-  /// Of one vector.
+  /// Pages of one vector.
   [[nodiscard]] double pages() const {
     const std::size_t whole = (bytes() + page_bytes - 1) / page_bytes;
     return static_cast<double>(whole);
@@ -111,7 +111,7 @@ class CardOffload final : public Offload {
     }
   }
 
-  /// Both operands, one after the other, through the driver's copies where it made some.
+  /// Sends both operands in sequence, through the driver's copies if there are any.
   Time send() {
     Time time = 0;
     for (const std::size_t i : {0U, 1U}) {
@@ -163,7 +163,7 @@ class CardOffload final : public Offload {
   std::array<std::unique_ptr<CardBuffer>, 3> buffers_;
 };
 
-/// What goes is waited for at once.
+/// Without the phases of separate waits: sends block.
 OperationInfo emulated(OperationInfo info, std::vector<std::string> kinds, bool programs) {
   std::erase_if(info.parts, [programs](const PartInfo& part) {
     return (part.name == "program_device" && !programs) || part.name == "migrate_to_device_wait" ||
@@ -183,7 +183,7 @@ std::vector<OperationInfo> offloads(const OffloadParameters& costs) {
 
 std::unique_ptr<Offload> make_offload(const Board& board, const OperationSpec& spec) {
   if (!board.offload) {
-    throw UsageError("board '" + board.name + "' says nothing of an offload's software");
+    throw UsageError("board '" + board.name + "' has no times of an offload's software");
   }
   return std::make_unique<CardOffload>(board, spec);
 }

@@ -1,4 +1,5 @@
-// The vector add on the emulated card: the card's part by events, its host's software by the board.
+// The vector addition on the emulated card: the card's time by events, its host's software by the
+// board.
 #pragma once
 
 #include <memory>
@@ -10,7 +11,7 @@
 namespace isthmus::card {
 
 std::vector<OperationInfo> offloads(const OffloadParameters& costs);
-/// Throws UsageError where the board does not describe its host's software.
+/// Throws UsageError if the board does not describe its host's software.
 std::unique_ptr<Offload> make_offload(const Board& board, const OperationSpec& spec);
 
 }  // namespace isthmus::card

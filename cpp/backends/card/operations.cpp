@@ -12,12 +12,12 @@
 namespace isthmus::card {
 namespace {
 
-/// Only memory whose place in a page is chosen: it is part of the simulated time.
+/// Whether a kind of memory sets the offset in a page, which changes the simulated time.
 bool is_page_offset(const std::string& memory) {
   return memory.starts_with("offset") && HostBuffer::knows(memory);
 }
 
-/// A host's end of a transfer: memory that stays (`pinned`), or a HostBuffer of any kind.
+/// The host's end of a transfer: persistent memory (`pinned`), or a HostBuffer of any kind.
 struct HostEnd {
   HostEnd(Card& card, const OperationSpec& spec) {
     if (spec.memory == "pinned") {
@@ -36,7 +36,7 @@ struct HostEnd {
   std::byte* data = nullptr;
 };
 
-/// Card memory and the view by which it is verified.
+/// Card memory, and the view that verifies it.
 struct DeviceEnd {
   DeviceEnd(Card& card, const OperationSpec& spec)
       : buffer(card.allocate(spec.bank(), spec.bytes)), view(buffer->data(), spec.bytes) {}
@@ -45,7 +45,7 @@ struct DeviceEnd {
   HostView view;
 };
 
-/// A host buffer, card memory, and the way between them.
+/// A host buffer, card memory, and the direction between them.
 struct Lane {
   Lane(Card& card, const OperationSpec& spec, Direction way)
       : direction(way),
@@ -107,7 +107,7 @@ class Transfers final : public CardOperation {
   std::vector<std::vector<Movement>> movements_;
 };
 
-/// A kernel that does nothing.
+/// A kernel without work.
 class Launch final : public CardOperation {
  public:
   explicit Launch(Card& card) : CardOperation(card, 1) {}
@@ -124,8 +124,8 @@ class Launch final : public CardOperation {
   }
 };
 
-/// A kernel that reads or writes card memory once. What it reads is proved by its sum, what it
-/// writes word by word; both with a fresh seed.
+/// A kernel that reads or writes card memory once. Reads are verified by their sum, writes word by
+/// word, both with a fresh seed.
 class KernelSweep final : public CardOperation {
  public:
   KernelSweep(Card& card, const OperationSpec& spec, Kernel kernel)
@@ -176,7 +176,7 @@ class KernelSweep final : public CardOperation {
 };
 
 /// Chunks through a pipeline of `depth` buffers: in, copied by a kernel, out. One repetition is one
-/// chunk; filling and draining are part of it.
+/// chunk; filling and draining are included.
 class Stream final : public CardOperation {
  public:
   Stream(Card& card, const OperationSpec& spec) : CardOperation(card, 1), bytes_(spec.bytes) {
@@ -196,7 +196,7 @@ class Stream final : public CardOperation {
   [[nodiscard]] std::uint64_t moved_bytes(std::size_t /*part*/) const override {
     return 2 * bytes_;
   }
-  /// Twice round the buffers at least: less would show filling and draining only.
+  /// At least twice the number of buffers: fewer would show only filling and draining.
   [[nodiscard]] std::uint64_t least_batch() const override { return 2 * slots_.size(); }
 
  protected:
@@ -266,7 +266,7 @@ std::vector<OperationInfo> operations(const Board& board) {
   if (kernel) {
     table.push_back({.name = "launch", .parts = {{"launch", "", "kernel"}}, .sized = false});
   }
-  if (dma && kernel) {  // which has card memory
+  if (dma && kernel) {  // the kernel needs card memory
     table.push_back({.name = "kernel_read",
                      .parts = {{"kernel_read", "", "kernel"}},
                      .memory_kinds = {"device"}});

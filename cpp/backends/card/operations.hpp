@@ -1,4 +1,4 @@
-// What the card backend can be asked to do.
+// Operations of the card backend.
 #pragma once
 
 #include <memory>
@@ -9,13 +9,13 @@
 
 namespace isthmus::card {
 
-/// Host memory that the card backend takes, the first by default. Pinned memory begins at a page.
+/// Kinds of host memory of the card backend, the first by default. Pinned memory begins at a page.
 std::vector<std::string> memory_kinds();
 
-/// The operations for which a board has the parts.
+/// The operations that the board's parts support.
 std::vector<OperationInfo> operations(const Board& board);
 
-/// Throws UsageError for an operation that the card has not.
+/// Throws UsageError for an operation that the card lacks.
 std::unique_ptr<Operation> make_operation(Card& card, const OperationSpec& spec);
 
 }  // namespace isthmus::card

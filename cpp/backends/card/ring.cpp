@@ -9,12 +9,13 @@ namespace {
 
 constexpr const char* exchange = "exchange";
 constexpr std::uint64_t most_message_bytes = std::uint64_t{16} << 20U;
-/// Of cards in one process, and of steps in a loop.
+/// Largest number of cards in one process, and of steps in a loop.
 constexpr std::uint64_t most_cards = 65'536;
 constexpr std::uint64_t most_steps = std::uint64_t{1} << 30U;
 constexpr std::uint64_t most_depth = std::uint64_t{1} << 20U;
 
-/// One repetition is a step of the loop: each card sends to both neighbours, and takes from both.
+/// A ring of cards. One repetition is a step of the loop: each card sends to both neighbours and
+/// receives from both.
 class Exchange final : public Operation {
  public:
   Exchange(const Board& board, const OperationSpec& spec, bool fast_forward)

@@ -1,4 +1,4 @@
-// Cards of the same board in a ring, as a study asks for them.
+// A ring of cards of the same board.
 #pragma once
 
 #include <memory>
@@ -9,7 +9,7 @@
 
 namespace isthmus::card {
 
-/// What a board with serial channels can do with others of its kind.
+/// Operations of a board with serial channels in a ring of such boards.
 std::vector<OperationInfo> ring_operations(const Board& board);
 bool is_ring(const std::string& operation);
 std::unique_ptr<Operation> make_ring(const Board& board, const OperationSpec& spec,

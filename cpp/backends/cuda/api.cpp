@@ -16,14 +16,16 @@ struct Advice {
   const char* text;
 };
 
-/// What a user can do about an error; the driver's own sentence serves for all others.
+/// Advice on errors; other errors show only the driver's text.
 constexpr std::array advice = {
     Advice{2,
            "not enough memory on the device, or to be locked on the host: choose smaller sizes, or "
-           "end what else uses the GPU"},
+           "end other programs that use the GPU"},
     Advice{3, "the driver could not start: see dmesg; reload its kernel modules or restart"},
     Advice{34, "this library is the toolkit's stub: put the driver's own libcuda.so.1 before it"},
-    Advice{46, "the GPU is taken or closed to computing: see its compute mode in nvidia-smi"},
+    Advice{
+        46,
+        "the GPU is in exclusive use or closed to computing: see its compute mode in nvidia-smi"},
     Advice{100,
            "this driver has no GPU to offer: see nvidia-smi and CUDA_VISIBLE_DEVICES; a container "
            "must be given the GPU (docker run --gpus all)"},
@@ -36,16 +38,19 @@ constexpr std::array advice = {
     Advice{712, "this memory is page-locked already"},
     Advice{802, "the system is not ready yet: on machines with NVSwitch, start the fabric manager"},
     Advice{803, "kernel driver and libcuda.so.1 are of different versions: restart the machine"},
-    Advice{804, "a compatibility libcuda.so.1 is in front that this GPU does not take: remove it"},
+    Advice{
+        804,
+        "a compatibility libcuda.so.1 is found first, and this GPU does not support it: remove it"},
     Advice{999, "see dmesg; often /dev/nvidia-uvm is missing (nvidia-modprobe -u makes it)"},
 };
 
-/// After these, every further call of the process fails: the context is damaged, or the GPU gone.
+/// Errors after which every further call of the process fails: the context is damaged, or the GPU
+/// lost.
 constexpr std::array lost = {214, 220, 226, 700, 702, 709, 710, 714,
                              715, 716, 717, 718, 719, 806, 810, 911};
 
-/// Name, and the driver's sentence, of an error.
-std::string told(Result code, Result (*ask)(Result, const char**)) {
+/// Name of an error, or the driver's text for it.
+std::string error_text(Result code, Result (*ask)(Result, const char**)) {
   const char* text = nullptr;
   return ask(code, &text) == success && text != nullptr ? text : "unknown error";
 }
@@ -97,9 +102,9 @@ void fail(Result code, const char* call) {
   const Api& loaded = loaded_api();
   const auto* known = std::ranges::find(advice, code, &Advice::code);
   const std::string meaning =
-      known != advice.end() ? known->text : told(code, loaded.cuGetErrorString);
-  const std::string message = std::string(call) + ": " + told(code, loaded.cuGetErrorName) + " (" +
-                              std::to_string(code) + "): " + meaning;
+      known != advice.end() ? known->text : error_text(code, loaded.cuGetErrorString);
+  const std::string message = std::string(call) + ": " + error_text(code, loaded.cuGetErrorName) +
+                              " (" + std::to_string(code) + "): " + meaning;
   if (std::ranges::find(lost, code) != lost.end()) {
     throw DeviceLostError("device lost: " + message + "; see dmesg for an Xid of the driver");
   }

@@ -1,8 +1,8 @@
-// The part of the CUDA driver API that Isthmus uses, found in the driver's library at run time.
+// The part of the CUDA driver API that Isthmus uses, loaded from the driver's library at run time.
 //
-// Types and values are those of the driver's documented ABI, so that no CUDA toolkit is needed to
-// build; a test compares them with cuda.h where it is. Where a function has had several forms, the
-// symbol of the one that is declared here is named with it.
+// Types and values follow the driver's documented ABI, so that the build needs no CUDA toolkit; a
+// test compares them with cuda.h if it is installed. For a function with several versions, the
+// table names the symbol of the version declared here.
 #pragma once
 
 #include <array>
@@ -37,7 +37,7 @@ struct Uuid {
   std::array<unsigned char, 16> bytes;
 };
 
-/// What another process opens memory with.
+/// Handle by which another process opens memory.
 struct IpcHandle {
   std::array<char, 64> bytes;
 };
@@ -45,7 +45,7 @@ struct IpcHandle {
 inline constexpr Result success = 0;
 inline constexpr Result not_ready = 600;
 
-// What a device can be asked about itself.
+// Attributes of a device.
 inline constexpr int clock_kilohertz = 13;
 inline constexpr int multiprocessors = 16;
 inline constexpr int integrated = 18;
@@ -77,8 +77,8 @@ inline constexpr int capture_thread_local = 1;
 inline constexpr int jit_error_log = 5;
 inline constexpr int jit_error_log_bytes = 6;
 inline constexpr unsigned ipc_enable_peer_access = 1;
-inline constexpr unsigned wait_for_value_or_later = 0;  ///< by the sign of the difference
-inline constexpr unsigned write_value_in_order = 0;     ///< after all that the stream did before
+inline constexpr unsigned wait_for_value_or_later = 0;  ///< compares by the sign of the difference
+inline constexpr unsigned write_value_in_order = 0;     ///< after all earlier work of the stream
 inline constexpr int memory_on_host = 1;
 inline constexpr int memory_on_device = 2;
 
@@ -162,7 +162,7 @@ struct Copy2D {
   X(cuGraphExecDestroy, cuGraphExecDestroy, (GraphExec))                                      \
   X(cuGraphDestroy, cuGraphDestroy, (Graph))
 
-// Those that drivers before 515 (CUDA 11.7) lack: null there.
+// Functions that drivers before 515 (CUDA 11.7) lack: null there.
 #define ISTHMUS_CUDA_LATER_FUNCTIONS(X)                                                      \
   X(cuStreamWaitValue32, cuStreamWaitValue32_v2, (Stream, Address, std::uint32_t, unsigned)) \
   X(cuStreamWriteValue32, cuStreamWriteValue32_v2, (Stream, Address, std::uint32_t, unsigned))
@@ -176,12 +176,12 @@ struct Api {
   std::string library;  ///< as opened
 };
 
-/// The API of `$ISTHMUS_CUDA_DRIVER`, else of libcuda.so.1, after cuInit. Throws BackendError that
-/// says what is missing and how to get it.
+/// The API of `$ISTHMUS_CUDA_DRIVER`, else of libcuda.so.1, after cuInit. Throws BackendError with
+/// the missing part and the remedy.
 const Api& api();
 
-/// Throws BackendError "CALL: NAME (CODE): what it means and what to do", or DeviceLostError where
-/// nothing in this process can use the device any more.
+/// Throws BackendError "CALL: NAME (CODE): meaning and remedy", or DeviceLostError if this process
+/// can no longer use the device.
 [[noreturn]] void fail(Result code, const char* call);
 
 inline void check(Result code, const char* call) {

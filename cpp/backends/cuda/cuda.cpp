@@ -1,4 +1,4 @@
-// NVIDIA GPUs, through the driver found at run time.
+// NVIDIA GPUs, through the driver, which is loaded at run time.
 #include <algorithm>
 #include <array>
 #include <charconv>
@@ -39,7 +39,7 @@ std::string name_of(cuda::DeviceId device) {
   return name.data();
 }
 
-/// As nvidia-smi writes it.
+/// UUID in nvidia-smi's form.
 std::string uuid_of(cuda::DeviceId device) {
   cuda::Uuid uuid{};
   cuda::check(api().cuDeviceGetUuid(&uuid, device), "cuDeviceGetUuid");
@@ -55,7 +55,7 @@ std::string uuid_of(cuda::DeviceId device) {
   return text;
 }
 
-/// As sysfs writes it.
+/// PCI address in sysfs's form.
 std::string pci_address_of(cuda::DeviceId device) {
   std::array<char, 32> text{};
   std::snprintf(text.data(), text.size(), "%04x:%02x:%02x.0", attribute(device, cuda::pci_domain),
@@ -63,21 +63,21 @@ std::string pci_address_of(cuda::DeviceId device) {
   return text.data();
 }
 
-/// Version of the kernel driver, "" where it does not tell.
+/// Version of the kernel driver, "" if unknown.
 std::string kernel_driver() {
   std::string version;
   std::getline(std::ifstream("/sys/module/nvidia/version") >> std::ws, version);
   return version;
 }
 
-/// Version of CUDA that the driver speaks.
+/// Version of CUDA that the driver supports.
 std::string cuda_version() {
   int version = 0;
   cuda::check(api().cuDriverGetVersion(&version), "cuDriverGetVersion");
   return std::to_string(version / 1000) + "." + std::to_string(version % 1000 / 10);
 }
 
-/// An attribute for the record, which not every driver need know.
+/// An attribute for the record, which some drivers lack.
 std::string number(cuda::DeviceId device, int which) {
   int value = 0;
   const bool known = api().cuDeviceGetAttribute(&value, which, device) == cuda::success;
@@ -92,8 +92,7 @@ std::string yes_or_no(cuda::DeviceId device, int which) {
   return value == "1" ? "yes" : value;
 }
 
-/// The peer of a device when nobody names one: the next GPU that it reaches directly, else the
-/// next.
+/// The default peer of a device: the next GPU that it accesses directly, else the next.
 int usual_peer(int index, int count) {
   for (int step = 1; step < count; ++step) {
     const int other = (index + step) % count;
@@ -104,7 +103,8 @@ int usual_peer(int index, int count) {
   return (index + 1) % count;
 }
 
-/// What the driver's other libraries tell: ways from this GPU to others, and what slows it.
+/// Adds properties from the driver's other libraries: links to other GPUs, and reasons for a low
+/// clock.
 void describe_further(cuda::DeviceId device, DeviceInfo& info) {
   if (const auto links = cuda::nvlink_of(pci_address_of(device), api().library)) {
     info.properties.emplace_back("nvlink_links", std::to_string(links->links));
@@ -125,7 +125,7 @@ void describe_further(cuda::DeviceId device, DeviceInfo& info) {
 
 DeviceInfo describe(int index, int count) {
   const cuda::DeviceId device = device_at(index);
-  const auto told = [device](int which) { return number(device, which); };
+  const auto attribute_text = [device](int which) { return number(device, which); };
   const auto flag = [device](int which) { return yes_or_no(device, which); };
   constexpr std::array compute_modes = {"default", "exclusive thread", "prohibited",
                                         "exclusive process"};
@@ -145,16 +145,16 @@ DeviceInfo describe(int index, int count) {
           {"type", "gpu"},
           {"driver_version", kernel_driver()},
           {"cuda_version", cuda_version()},
-          {"compute_capability",
-           told(cuda::compute_capability_major) + "." + told(cuda::compute_capability_minor)},
+          {"compute_capability", attribute_text(cuda::compute_capability_major) + "." +
+                                     attribute_text(cuda::compute_capability_minor)},
           {"uuid", uuid_of(device)},
           {"pci_address", pci_address_of(device)},
-          {"multiprocessors", told(cuda::multiprocessors)},
-          {"clock_kHz", told(cuda::clock_kilohertz)},
-          {"memory_clock_kHz", told(cuda::memory_clock_kilohertz)},
-          {"memory_bus_bits", told(cuda::memory_bus_bits)},
-          {"l2_cache_bytes", told(cuda::l2_cache_bytes)},
-          {"copy_engines", told(cuda::copy_engines)},
+          {"multiprocessors", attribute_text(cuda::multiprocessors)},
+          {"clock_kHz", attribute_text(cuda::clock_kilohertz)},
+          {"memory_clock_kHz", attribute_text(cuda::memory_clock_kilohertz)},
+          {"memory_bus_bits", attribute_text(cuda::memory_bus_bits)},
+          {"l2_cache_bytes", attribute_text(cuda::l2_cache_bytes)},
+          {"copy_engines", attribute_text(cuda::copy_engines)},
           {"ecc", flag(cuda::ecc_enabled)},
           {"integrated", flag(cuda::integrated)},
           {"compute_mode", mode < compute_modes.size() ? compute_modes[mode] : "unknown"},
@@ -187,7 +187,7 @@ int index_of(const std::string& text, int count) {
   return error == std::errc{} && rest == end && index < count ? std::max(index, -1) : -1;
 }
 
-/// Lets a device reach another's memory without a detour through the host, where it can.
+/// Lets a device access another's memory directly, without the host, if it can.
 void enable_access(const cuda::Session& from, const cuda::Session& to) {
   if (can_reach(from.device(), to.device())) {
     from.make_current();
@@ -219,7 +219,7 @@ class CudaDevice final : public Device {
   }
 
  private:
-  /// At first use: a context on another GPU costs memory and time there.
+  /// Opens the peer at first use: its context costs memory and time on that GPU.
   void open_peer() {
     if (!peer_ && peer_index_ >= 0) {
       auto peer = std::make_unique<cuda::Session>(device_at(peer_index_));

@@ -1,4 +1,4 @@
-"""The CUDA backend: NVIDIA GPUs, through the driver's API only."""
+"""The CUDA backend: NVIDIA GPUs, only through the driver's API."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from isthmus.system.files import has_library, is_there
 
 _NAME = "libcuda.so.1"
 _UNUSUAL_PLACES = (Path("/usr/lib/wsl/lib"), Path("/usr/local/nvidia/lib64"))
-"""Where Windows and some containers put the driver's library."""
+"""Folders of the driver's library in Windows and in some containers."""
 
 
 def driver() -> str | None:
@@ -36,7 +36,7 @@ def nccl() -> str | None:
         return chosen
     try:
         wheel = importlib.util.find_spec("nvidia.nccl")
-    except (ImportError, ValueError):  # nothing of NVIDIA's, or something else of that name
+    except (ImportError, ValueError):  # no wheel of NVIDIA, or another package of that name
         return None
     folders = (wheel.submodule_search_locations or ()) if wheel else ()
     candidates = [Path(folder) / "lib" / "libnccl.so.2" for folder in folders]
@@ -49,7 +49,7 @@ def _of(facts: Facts) -> str:
 
 
 def _throttling(facts: Facts) -> Result | None:
-    """Bad where heat or power keep the GPU's clock down now, or did right after a run."""
+    """Bad if heat or power lower the GPU's clock now, or lowered it right after a run."""
     before, after = _before_and_after(facts, "slowed_by")
     reasons = after if facts.recorded else before
     command = f"nvidia-smi -q -d PERFORMANCE{_of(facts)}"
@@ -69,7 +69,7 @@ def _throttling(facts: Facts) -> Result | None:
 
 
 def _replays(facts: Facts) -> Result | None:
-    """Bad where more than a few packets were sent again during a run; else unknown: since reset."""
+    """Bad if several packets were sent again during a run; unknown if only the total is known."""
     count, after = _before_and_after(facts, "pcie_replays")
     if not count.isdecimal():
         return None
@@ -82,31 +82,32 @@ def _replays(facts: Facts) -> Result | None:
         return Result(
             state="bad",
             found=found,
-            cause="contacts, riser or cable: what arrives broken is sent again",
-            cure="seat the card anew, try another slot or riser",
+            cause="contacts, riser or cable: damaged packets are sent again",
+            cure="reseat the card, try another slot or riser",
             command=command,
         )
     if facts.recorded:
-        found = f"{count} before the run; how many came during it is not known"
+        found = f"{count} before the run; the number during it is unknown"
         return Result(state="unknown", found=found, command=command)
     if count == "0":
         return Result(state="good", found="none since the GPU's reset", command=command)
     return Result(
         state="unknown",
-        found=f"{count} since the GPU's reset; how many come now is not known",
+        found=f"{count} since the GPU's reset; the present rate is unknown",
         cure="look again after a run",
         command=command,
     )
 
 
 def _before_and_after(facts: Facts, name: str) -> tuple[str, str]:
-    """A property before and after a run; empty where it is not known."""
-    known = (facts.device.properties, facts.device.properties_after) if facts.device else ({}, {})
-    return known[0].get(name, ""), known[1].get(name, "")
+    """A property before and after a run; empty if unknown."""
+    device = facts.device
+    before, after = (device.properties, device.properties_after) if device else ({}, {})
+    return before.get(name, ""), after.get(name, "")
 
 
 class Cuda(BackendDescription):
-    """``cuda:0`` is numbered as by nvidia-smi; or PCI address, UUID, or part of the name."""
+    """``cuda:0`` has nvidia-smi's number; also PCI address, UUID, or part of the name."""
 
     name = "cuda"
     summary = "NVIDIA GPUs, through CUDA's driver API"
@@ -139,9 +140,9 @@ class Cuda(BackendDescription):
 
     @staticmethod
     def memory_Bps(properties: Mapping[str, str]) -> float:  # noqa: N802 - a unit
-        """Two transfers a clock, each as wide as the bus."""
-        known = (properties.get(name, "nan") for name in ("memory_clock_kHz", "memory_bus_bits"))
-        kilohertz, bits = map(float, known)
+        """Two transfers per clock, each as wide as the bus."""
+        texts = (properties.get(name, "nan") for name in ("memory_clock_kHz", "memory_bus_bits"))
+        kilohertz, bits = map(float, texts)
         return 2 * kilohertz * 1e3 * bits / 8
 
     def candidates(self, scheme: str) -> Sequence[Candidate]:
@@ -149,11 +150,11 @@ class Cuda(BackendDescription):
         if driver_path is None:
             return ()
         environment = {"ISTHMUS_CUDA_DRIVER": driver_path}
-        if "CUDA_DEVICE_ORDER" not in os.environ:  # else the fastest comes first
+        if "CUDA_DEVICE_ORDER" not in os.environ:  # otherwise the fastest GPU is first
             environment["CUDA_DEVICE_ORDER"] = "PCI_BUS_ID"
         if library := nccl():
             environment["ISTHMUS_NCCL"] = library
-        if "NCCL_NVLS_ENABLE" not in os.environ:  # messages between two never use multicast
+        if "NCCL_NVLS_ENABLE" not in os.environ:  # messages between two GPUs never use multicast
             environment["NCCL_NVLS_ENABLE"] = "0"
         return (Candidate(driver_path, environment=environment),)
 

@@ -10,7 +10,7 @@
 namespace isthmus::cuda {
 namespace {
 
-/// A way between GPUs: what it can do on one of them (nothing where it is not to be had), and how.
+/// A way between GPUs: its operations on a GPU (none if unavailable), and its implementation.
 struct Channel {
   const char* name;
   std::vector<OperationInfo> (*operations)(DeviceId device);

@@ -1,4 +1,4 @@
-// What GPUs do together with those of other ranks: one entry for each channel.
+// Joint operations of GPUs with those of other ranks: one entry for each channel.
 #pragma once
 
 #include <memory>
@@ -11,15 +11,15 @@
 
 namespace isthmus::cuda {
 
-/// Operations with other ranks, over every channel that this GPU has.
+/// Joint operations over every channel that this GPU has.
 std::vector<OperationInfo> joint_operations(DeviceId device);
 
-/// The operation over the channel that axis `channel` names; null for the one through the host,
+/// The operation over the channel that axis `channel` names; null for the channel through the host,
 /// which any device has.
 std::unique_ptr<JointOperation> make_joint(Session& session, const OperationSpec& spec,
                                            Communicator& communicator);
 
-/// What the channel through the host needs.
+/// Creates the buffers for the channel through the host.
 std::unique_ptr<Staging> make_staging(const Session& session, const std::string& memory,
                                       std::size_t bytes);
 

@@ -1,4 +1,5 @@
-// What the device's processors do: launches, and accesses to device and to mapped host memory.
+// Operations of the device's processors: launches, and accesses to device memory and mapped host
+// memory.
 #include <algorithm>
 #include <array>
 #include <bit>
@@ -9,10 +10,10 @@
 namespace isthmus::cuda {
 namespace {
 
-/// Memory that kernels reach: kind `device`, or host memory of kind `mapped`.
-class Reached {
+/// Memory that kernels access: kind `device`, or host memory of kind `mapped`.
+class KernelMemory {
  public:
-  Reached(const Session& session, const std::string& kind, std::size_t bytes) {
+  KernelMemory(const Session& session, const std::string& kind, std::size_t bytes) {
     if (kind == "device") {
       device_ = std::make_unique<DeviceMemory>(session, bytes);
       address_ = device_->address();
@@ -131,7 +132,7 @@ class GraphLaunch final : public Operation {
   Owned<GraphExec> graph_;
 };
 
-/// Sweeps over a buffer that one launch makes.
+/// Number of sweeps over a buffer in one launch.
 std::uint64_t sweeps_of(const OperationSpec& spec) { return spec.count("iterations"); }
 
 /// A kernel that reads all of a buffer and returns its keyed sum, over all sweeps.
@@ -168,12 +169,12 @@ class KernelRead final : public KernelOperation<5> {
  private:
   std::uint64_t bytes_;
   std::uint64_t sweeps_;
-  Reached data_;
+  KernelMemory data_;
   DeviceMemory partial_;
   KernelSum sum_;
 };
 
-/// A kernel that writes a whole buffer, with a new pattern every time.
+/// A kernel that writes a whole buffer, with a new pattern in each launch.
 class KernelWrite final : public KernelOperation<4> {
  public:
   KernelWrite(Session& session, const OperationSpec& spec)
@@ -204,11 +205,11 @@ class KernelWrite final : public KernelOperation<4> {
  private:
   std::uint64_t bytes_;
   std::uint64_t sweeps_;
-  Reached data_;
+  KernelMemory data_;
 };
 
-/// A kernel that reads one buffer and writes what it read to another, sweep after sweep. `counted`:
-/// how often a buffer's bytes count as moved in one sweep.
+/// A kernel that copies one buffer to another, sweep after sweep. `counted`: how often a buffer's
+/// bytes count as moved in one sweep.
 class KernelCopy final : public KernelOperation<4> {
  public:
   KernelCopy(Session& session, const OperationSpec& spec, const std::string& from,
@@ -231,14 +232,14 @@ class KernelCopy final : public KernelOperation<4> {
 
  private:
   std::uint64_t moved_;
-  Reached from_;
-  Reached to_;
+  KernelMemory from_;
+  KernelMemory to_;
   std::vector<Movement> movements_;
 };
 
-/// Dependent loads, one repetition each, along a ring through the whole buffer; every batch goes on
-/// where the last one ended, so that no cache holds what comes. The device times the walk itself,
-/// without the launch.
+/// Dependent loads along a ring through the whole buffer; each load is a repetition. Every batch
+/// continues at the end of the previous batch, so that no cache holds the next lines. The device
+/// times the loads without the launch.
 class PointerChase final : public Operation {
  public:
   PointerChase(Session& session, const OperationSpec& spec)
@@ -256,9 +257,9 @@ class PointerChase final : public Operation {
     synchronise(stream_);
   }
 
-  /// A latency: what its loads carry is no bandwidth.
+  /// It measures latency: loaded bytes are not a bandwidth.
   [[nodiscard]] std::uint64_t moved_bytes(std::size_t /*part*/) const override { return 0; }
-  /// Milliseconds, so that a launch of microseconds does not count.
+  /// Enough for milliseconds, so that a launch of microseconds is negligible.
   [[nodiscard]] std::uint64_t least_batch() const override { return 4096; }
 
   void run(std::size_t /*part*/, std::uint64_t repetitions) override {
@@ -276,7 +277,7 @@ class PointerChase final : public Operation {
   void arm_fully(std::size_t part, std::uint64_t seed) override { arm(part, seed); }
   bool arrived_fully(std::size_t part, std::uint64_t seed) override { return arrived(part, seed); }
   void arm(std::size_t /*part*/, std::uint64_t /*stamp*/) override { walk() = {}; }
-  /// Whether the walk ended where that many steps lead.
+  /// Whether the walk ended at the right line for its number of steps.
   bool arrived(std::size_t /*part*/, std::uint64_t /*stamp*/) override {
     std::uint64_t line = (from_ - ring_.address()) / line_bytes;
     for (std::uint64_t i = 0; i < loads_; ++i) {
@@ -299,7 +300,7 @@ class PointerChase final : public Operation {
   Stream stream_;
   Function chase_;
   std::uint64_t lines_;
-  Reached ring_;
+  KernelMemory ring_;
   HostEnd walk_;
   Address walk_address_;
   Address at_;
@@ -330,7 +331,7 @@ std::unique_ptr<Operation> make_kernel_bandwidth(const Opened& opened, const Ope
 }
 
 std::unique_ptr<Operation> make_copy_sm_write(const Opened& opened, const OperationSpec& spec) {
-  // In place of a copy engine.
+  // Replaces a copy engine.
   return std::make_unique<KernelCopy>(opened.session, spec, spec.memory, "device", 1);
 }
 

@@ -1,7 +1,7 @@
-// The part of NCCL that Isthmus uses, found at run time: NCCL is not needed to build, nor to run.
+// The part of NCCL that Isthmus uses, loaded at run time: neither build nor start needs NCCL.
 //
-// Types and values are those of the ABI that libnccl.so.2 keeps; a test compares them with nccl.h
-// where it is.
+// Types and values follow the stable ABI of libnccl.so.2; a test compares them with nccl.h if it is
+// installed.
 #pragma once
 
 #include <array>
@@ -17,7 +17,7 @@ using Status = int;
 struct CommTag;
 using Comm = CommTag*;
 
-/// What ranks need to find one another. It is passed by value.
+/// Data by which ranks find one another; passed by value.
 struct UniqueId {
   std::array<char, 128> bytes;
 };
@@ -47,16 +47,16 @@ struct Api {
   std::string library;  ///< as opened
 };
 
-/// The API of `$ISTHMUS_NCCL`, else of libnccl.so.2. Throws BackendError that says what is missing
-/// and how to get it.
+/// The API of `$ISTHMUS_NCCL`, else of libnccl.so.2. Throws BackendError with the missing part and
+/// the remedy.
 const Api& api();
 
-/// Why there is no NCCL here, with the cure; "" where there is.
+/// Why NCCL is missing here, with the remedy; "" if it is present.
 std::string missing();
-/// As "2.21.5", of a library that is there.
+/// Version of the loaded library, e.g. "2.21.5".
 std::string version();
 
-/// Throws BackendError "CALL: what NCCL says (CODE)".
+/// Throws BackendError "CALL: NCCL's message (CODE)".
 void check(Status status, const char* call);
 
 }  // namespace isthmus::cuda::nccl

@@ -16,19 +16,19 @@ namespace {
 
 using Time = std::chrono::steady_clock;
 
-/// Exchanges are queued in batches, two at a time: a queue without end would hold the caller in a
-/// launch that nothing can end, where a neighbour is gone.
+/// Limits of a batch of exchanges, of which at most two are queued: if a neighbour has died, an
+/// unlimited queue would hold the caller in a launch forever.
 constexpr std::uint64_t most_batch_steps = 128;
 constexpr std::uint64_t batch_bytes = std::uint64_t{16} << 20U;
-/// No batch takes that long, even over a slow network.
+/// Longer than any batch, even over a slow network.
 constexpr std::chrono::seconds patience{30};
-/// The clock and NCCL's errors are looked at between so many looks at the batch.
+/// Number of polls of the batch between two looks at the clock and at NCCL's errors.
 constexpr unsigned looks = 4096;
 
 /// A communicator of NCCL.
 ///
-/// It is never destroyed: ncclCommDestroy may wait for the other ranks, at a time that no rank
-/// chooses, and the process is about to end. One that fails is aborted, which waits for nobody.
+/// It is never destroyed: ncclCommDestroy may wait for the other ranks at any time, and the process
+/// ends soon. A failed communicator is aborted, which does not wait.
 class Group {
  public:
   Group(const nccl::UniqueId& id, unsigned rank, unsigned ranks) {
@@ -42,13 +42,13 @@ class Group {
 
   [[nodiscard]] nccl::Comm comm() const { return comm_; }
   [[nodiscard]] bool works() const { return comm_ != nullptr; }
-  /// Ends what is queued on it, here; the other ranks see an error, or lose patience.
+  /// Aborts its queued work on this rank; the other ranks see an error or time out.
   void abort() {
     if (nccl::Comm comm = std::exchange(comm_, nullptr); comm != nullptr) {
       nccl::api().ncclCommAbort(comm);
     }
   }
-  /// Throws what went wrong in the background, at a neighbour or on the way to it.
+  /// Throws errors that occurred in the background, at a neighbour or on the way.
   void check_background() const {
     nccl::Status status = nccl::ok;
     nccl::check(nccl::api().ncclCommGetAsyncError(comm_, &status), "ncclCommGetAsyncError");
@@ -61,7 +61,7 @@ class Group {
   nccl::Comm comm_ = nullptr;
 };
 
-/// Collective: NCCL takes each GPU once, and what it says otherwise is hard to read.
+/// Collective: checks that all GPUs differ, because NCCL's own error is hard to understand.
 void check_distinct(DeviceId device, Communicator& communicator) {
   Uuid mine{};
   throw_on_all(communicator, trouble_of(communicator, [&] {
@@ -71,7 +71,7 @@ void check_distinct(DeviceId device, Communicator& communicator) {
   for (std::size_t rank = 0; rank < all.size(); ++rank) {
     for (std::size_t other = 0; other < rank; ++other) {
       if (all[rank].bytes == all[other].bytes) {
-        throw UsageError("NCCL takes each GPU once: ranks " + std::to_string(other) + " and " +
+        throw UsageError("NCCL accepts each GPU once: ranks " + std::to_string(other) + " and " +
                          std::to_string(rank) +
                          " have the same; start no more ranks than there are GPUs, or name one "
                          "for each with --device");
@@ -80,8 +80,8 @@ void check_distinct(DeviceId device, Communicator& communicator) {
   }
 }
 
-/// Collective: this rank's group, made anew on all ranks where one of them has none that works.
-/// Making one takes a second, so it is kept.
+/// Collective: this rank's group, which is created again on all ranks if any rank has no working
+/// group. It is kept, because creation takes a second.
 std::shared_ptr<Group> group_of(Session& session, Communicator& communicator) {
   const unsigned rank = communicator.rank();
   const unsigned ranks = communicator.size();
@@ -98,7 +98,7 @@ std::shared_ptr<Group> group_of(Session& session, Communicator& communicator) {
     kept->abort();
   }
   nccl::UniqueId id{};
-  // Before anybody waits for the others inside of NCCL.
+  // Throw before any rank waits for the others inside NCCL.
   throw_on_all(communicator, trouble_of(communicator, [&] {
                  session.make_current();
                  if (const nccl::Api& library = nccl::api(); rank == 0) {
@@ -113,7 +113,7 @@ std::shared_ptr<Group> group_of(Session& session, Communicator& communicator) {
   return kept;
 }
 
-/// Every rank sends one message to each of its neighbours and gets one from each, at once.
+/// Each rank exchanges one message with each of its neighbours simultaneously.
 class NcclExchange final : public JointOperation {
  public:
   NcclExchange(Session& session, const OperationSpec& spec, Communicator& communicator)
@@ -144,7 +144,7 @@ class NcclExchange final : public JointOperation {
   [[nodiscard]] std::uint64_t moved_bytes() const override { return lanes * bytes_; }
   [[nodiscard]] std::uint64_t armed_repetitions() const override { return buffers_.size(); }
 
-  /// A rank that fails breaks its group: the others cannot get their messages, and find out.
+  /// A rank that fails aborts its group, so that the others notice.
   void run(std::uint64_t repetitions) override {
     session_->make_current();
     if (!group_->works()) {
@@ -177,13 +177,13 @@ class NcclExchange final : public JointOperation {
       }
       check(api().cuEventRecord(end, session_->stream()), "cuEventRecord");
     }
-    if (batches > 0) {  // the last of a stream comes behind all others
+    if (batches > 0) {  // the last batch of a stream is behind all others
       wait_for(batch_ends_.at((batches - 1) % batch_ends_.size()).get());
     }
   }
 
-  /// Messages between two ranks meet in the order of their calls, and a pair has both lanes between
-  /// the same two: what is sent in a lane has to meet the receive of that lane.
+  /// Queues one step. Messages between two ranks match in the order of the calls, and both lanes of
+  /// a pair connect the same ranks: a send in a lane must match the receive of that lane.
   void queue_step(const BufferSet& buffers) {
     const nccl::Api& library = nccl::api();
     nccl::check(library.ncclGroupStart(), "ncclGroupStart");
@@ -201,7 +201,7 @@ class NcclExchange final : public JointOperation {
                                   session_->stream());
       }
     }
-    const nccl::Status ended = library.ncclGroupEnd();  // also where there is nothing in it
+    const nccl::Status ended = library.ncclGroupEnd();  // also for an empty group
     nccl::check(status, call);
     nccl::check(ended, "ncclGroupEnd");
   }

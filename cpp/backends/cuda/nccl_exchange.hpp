@@ -1,4 +1,4 @@
-// The ring over NCCL: grouped sends and receives, as programs call them.
+// The ring over NCCL, with grouped sends and receives as in ordinary programs.
 #pragma once
 
 #include <memory>
@@ -12,7 +12,7 @@ namespace isthmus::cuda {
 
 inline constexpr const char* nccl_channel = "nccl";
 
-/// `exchange` over channel `nccl`; nothing where the library is missing.
+/// `exchange` over channel `nccl`; empty without the library.
 std::vector<OperationInfo> nccl_operations(DeviceId device);
 std::unique_ptr<JointOperation> make_nccl_exchange(Session& session, const OperationSpec& spec,
                                                    Communicator& communicator);

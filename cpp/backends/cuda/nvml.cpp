@@ -10,21 +10,22 @@
 namespace isthmus::cuda {
 namespace {
 
-// NVML as libnvidia-ml.so.1 has it, which comes with the driver: nvml.h gives types and values.
+// NVML of libnvidia-ml.so.1, which comes with the driver; types and values are those of nvml.h.
 struct DeviceTag;
 using Device = DeviceTag*;
 using Status = int;
 
 constexpr Status ok = 0;
 constexpr int active = 1;
-/// More than any GPU has had: 18 since Hopper.
+/// More links than any GPU has; 18 since Hopper.
 constexpr unsigned most_links = 64;
-/// Megabytes a second and direction: of the link that the scope names, and of every active link.
+/// Fields: megabytes per second in each direction, of the link in the scope and common to all
+/// active links.
 constexpr unsigned field_link_speed = 164;
 constexpr unsigned field_common_speed = 90;
 constexpr double megabyte = 1e6;
 
-/// nvmlFieldValue_t; speeds are 32-bit unsigned numbers of the union that is its end.
+/// nvmlFieldValue_t; speeds are 32-bit unsigned numbers of the union at its end.
 struct FieldValue {
   unsigned field;
   unsigned scope;
@@ -85,8 +86,8 @@ class Library {
   Status (*device_at)(const char*, Device*) = nullptr;
   Status (*link_state)(Device, unsigned, int*) = nullptr;
   Status (*values)(Device, int, FieldValue*) = nullptr;
-  Status (*reasons)(Device, unsigned long long*) = nullptr;  ///< not in every driver
-  Status (*replays)(Device, unsigned*) = nullptr;            ///< not in every driver
+  Status (*reasons)(Device, unsigned long long*) = nullptr;  ///< missing in some drivers
+  Status (*replays)(Device, unsigned*) = nullptr;            ///< missing in some drivers
 };
 
 const Library& library_beside(const std::string& driver) {
@@ -94,7 +95,7 @@ const Library& library_beside(const std::string& driver) {
   return library;
 }
 
-/// nvmlClocksEventReason..., without those that are no fault: idle, and clocks that somebody set.
+/// nvmlClocksEventReason..., without harmless reasons: idle, and clocks that a user set.
 constexpr std::array<std::pair<unsigned long long, const char*>, 5> slowdowns = {{
     {0x4, "power cap"},
     {0x8, "hardware slowdown"},
@@ -118,10 +119,10 @@ std::optional<Nvlink> nvlink_of(const std::string& pci_address, const std::strin
       continue;
     }
     std::optional<double> speed = library.speed(device, field_link_speed, link);
-    if (!speed) {  // older drivers know the common one alone
+    if (!speed) {  // older drivers have only the common speed
       speed = library.speed(device, field_common_speed, 0);
     }
-    if (!speed) {  // a limit that leaves links out would be none
+    if (!speed) {  // a limit without all links would be too low
       return std::nullopt;
     }
     ++found.links;

@@ -13,7 +13,7 @@
 namespace isthmus::cuda {
 namespace {
 
-/// Makes a device's context this thread's while it lives: memory of two devices can be in use.
+/// Makes a device's context this thread's during its lifetime: memory of two devices may be in use.
 class Current {
  public:
   explicit Current(const Session& session) {
@@ -49,14 +49,14 @@ void on_host(End& end, Pointer words) {
   end.pitch = sizeof(std::uint64_t);
 }
 
-/// A blocking copy to the device may return when it has taken the data: waits until they are there.
+/// Waits for the data: a blocking copy to the device may return after it has read its source.
 void settle() { check(api().cuStreamSynchronize(nullptr), "cuStreamSynchronize"); }
 
 #if defined(__x86_64__)
 constexpr std::size_t vector_bytes = sizeof(__m128i);
 
-/// Reads memory that is not cached, 16 bytes a load. The memory begins and ends on a page, so a
-/// whole vector around a wanted byte can be read.
+/// Reads uncached memory, 16 bytes per load. The memory begins and ends at a page, so that a whole
+/// vector around a byte can be read.
 __attribute__((target("sse4.1"))) void read_uncached(std::byte* from, std::span<std::byte> to) {
   _mm_mfence();
   for (std::size_t done = 0; done < to.size();) {
@@ -161,7 +161,7 @@ Owned<Event> Session::make_event(unsigned flags) {
 Owned<Module> load_module(const char* ptx) {
   std::array<char, 2048> log{};
   std::array<int, 2> options = {jit_error_log, jit_error_log_bytes};
-  // The driver takes small numbers in place of pointers.
+  // The driver expects small numbers in place of pointers.
   const std::uintptr_t size = log.size();
   std::array<void*, 2> values = {log.data(), reinterpret_cast<void*>(size)};  // NOLINT
   Module module = nullptr;
@@ -193,7 +193,7 @@ DeviceMemory::DeviceMemory(const Session& session, std::size_t bytes)
 }
 
 DeviceMemory::~DeviceMemory() {
-  // Nothing is checked: where the device is lost it all fails, and nothing may be thrown here.
+  // Results are not checked: if the device is lost all calls fail, and a destructor must not throw.
   const bool pushed = api().cuCtxPushCurrent(session_->context()) == success;
   api().cuMemFree(address_);
   if (Context before = nullptr; pushed) {

@@ -24,12 +24,12 @@ struct Release {
 template <class Handle>
 using Owned = std::unique_ptr<std::remove_pointer_t<Handle>, Release>;
 
-/// A module of this PTX, compiled by the driver. Throws BackendError with what it says.
+/// A module of this PTX, compiled by the driver. Throws BackendError with the driver's log.
 Owned<Module> load_module(const char* ptx);
 
 int attribute(DeviceId device, int which);
 
-/// One device in its primary context, which the runtime API of a user's program would use too.
+/// One device in its primary context, which the runtime API of a user's program also uses.
 class Session {
  public:
   explicit Session(DeviceId device);
@@ -37,19 +37,19 @@ class Session {
   Session(const Session&) = delete;
   Session& operator=(const Session&) = delete;
 
-  /// Makes this the device that the calls of this thread go to.
+  /// Makes this the device of this thread's calls.
   void make_current() const;
   [[nodiscard]] DeviceId device() const { return device_; }
   [[nodiscard]] Context context() const { return context_; }
-  /// For all that is queued; it does not wait for the blocking copies' own stream.
+  /// The stream of all queued work; it does not wait for the stream of blocking copies.
   [[nodiscard]] Stream stream() const { return stream_.get(); }
   [[nodiscard]] static Owned<Stream> make_stream();
   [[nodiscard]] static Owned<Event> make_event(unsigned flags);
-  /// A kernel of our own, compiled by the driver at first use: of the transfers' PTX, or of
-  /// another.
+  /// Our kernel, which the driver compiles at first use: from the transfers' PTX, or from other
+  /// PTX.
   [[nodiscard]] Function kernel(const char* name);
   [[nodiscard]] Function kernel(const char* name, const char* ptx);
-  /// What one operation leaves for those after it while the device is open, by its name.
+  /// Objects that operations keep for later operations while the device is open, by name.
   [[nodiscard]] std::shared_ptr<void>& kept(const std::string& name) { return kept_[name]; }
 
  private:
@@ -79,10 +79,10 @@ class DeviceMemory final : public Memory {
   Address address_ = 0;
 };
 
-/// Host memory of any kind: a HostBuffer's, or
-/// `registered` (page-aligned memory that the driver locks afterwards), `pinned` (the driver's own,
-/// locked), `write_combined` (pinned, not cached), `mapped` (pinned, and in the device's address
-/// space), `managed` (migrates between host and device).
+/// Host memory of any kind: a HostBuffer's, or `registered` (page-aligned memory that the driver
+/// locks later), `pinned` (locked memory of the driver), `write_combined` (pinned, not cached),
+/// `mapped` (pinned, and in the device's address space), `managed` (migrates between host and
+/// device).
 class HostEnd {
  public:
   HostEnd(const std::string& kind, std::size_t bytes);
@@ -90,15 +90,15 @@ class HostEnd {
   HostEnd(const HostEnd&) = delete;
   HostEnd& operator=(const HostEnd&) = delete;
 
-  /// The kinds that a device can have, the default first.
+  /// The kinds that a device supports, the default first.
   static std::vector<std::string> kinds(DeviceId device);
 
   [[nodiscard]] std::byte* data() const { return data_; }
   [[nodiscard]] Memory& memory() const { return *memory_; }
-  /// Where kernels find memory of kind `mapped`.
+  /// The address of memory of kind `mapped` for kernels.
   [[nodiscard]] Address device_address() const;
-  /// The whole of a device's memory, to there or from there, done when they return. The calls that
-  /// a program makes which wants one transfer done, and nothing else.
+  /// Copies the whole of a device's memory, to the device or from it, and blocks. These are the
+  /// calls of a program that makes a single transfer.
   void give(const DeviceMemory& to) const;
   void take(const DeviceMemory& from) const;
 
@@ -106,13 +106,13 @@ class HostEnd {
   std::unique_ptr<Memory> memory_;
   std::byte* data_ = nullptr;
   Result (*release_)(std::byte*) = nullptr;
-  /// Whether a blocking copy from here returns when the data are there, not only when they have
-  /// been taken.
+  /// Whether a blocking copy from here returns after the data have arrived, not only after they
+  /// have been read.
   bool locked_ = true;
 };
 
-/// Waits, when it ends, for all that a stream still does: a copy that was not waited for, because a
-/// later one was refused, must not outlive its memory. A member after all that the copies use.
+/// Waits in its destructor for all work of a stream: a pending copy, after a later copy was
+/// refused, must not outlive its memory. Declare it after all members that the copies use.
 class StreamEnd {
  public:
   explicit StreamEnd(Stream stream) : stream_(stream) {}

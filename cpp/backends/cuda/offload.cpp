@@ -12,13 +12,13 @@ namespace {
 constexpr unsigned add_threads = 256;
 constexpr const char* registered = "registered";
 
-/// Memory that kernels reach where it is: there is nothing to send and nothing to bring.
-bool reached(const std::string& kind) { return kind == "mapped" || kind == "managed"; }
+/// Memory that kernels access in place: there is no transfer.
+bool kernels_access(const std::string& kind) { return kind == "mapped" || kind == "managed"; }
 
 /// The host's ends of three vectors, and the device's.
 class Vectors3 {
  public:
-  /// `allocate`, `populate` and, where memory is locked afterwards, `map`.
+  /// Executes `allocate`, `populate` and, if memory is locked later, `map`.
   Vectors3(const Session& session, const Offload& offload, Phases& phases, std::uint64_t seed)
       : stream_(session.stream()), bytes_(offload.bytes()) {
     const std::string& kind = offload.memory();
@@ -55,7 +55,7 @@ class Vectors3 {
     }
   }
   ~Vectors3() {
-    api().cuStreamSynchronize(stream_);  // copies that were not waited for use this memory
+    api().cuStreamSynchronize(stream_);  // pending copies use this memory
     for (void* vector : locked_) {
       api().cuMemHostUnregister(vector);
     }
@@ -83,7 +83,7 @@ class Vectors3 {
   std::vector<void*> locked_;
 };
 
-/// What is read of it is thrown away; that it is read is not.
+/// Reads a byte of each page; `volatile` keeps the reads.
 void touch_pages(const Element* data, std::size_t bytes) {
   const auto* const at = reinterpret_cast<const volatile char*>(data);
   for (std::size_t offset = 0; offset < bytes; offset += page_bytes) {
@@ -112,7 +112,7 @@ class CudaOffload final : public Offload {
     const auto settle = [stream] {
       check(api().cuStreamSynchronize(stream), "cuStreamSynchronize");
     };
-    if (!reached(memory())) {
+    if (!kernels_access(memory())) {
       phases("migrate_to_device", [&] {
         check(api().cuMemcpyHtoDAsync(a, host.a, bytes(), stream), "cuMemcpyHtoDAsync");
         check(api().cuMemcpyHtoDAsync(b, host.b, bytes(), stream), "cuMemcpyHtoDAsync");
@@ -132,7 +132,7 @@ class CudaOffload final : public Offload {
             "cuLaunchKernel");
     });
     phases("kernel_run", settle);
-    if (!reached(memory())) {
+    if (!kernels_access(memory())) {
       phases("read_back", [&] {
         check(api().cuMemcpyDtoHAsync(host.c, c, bytes(), stream), "cuMemcpyDtoHAsync");
         settle();

@@ -1,4 +1,4 @@
-// The vector add in CUDA, phase by phase.
+// The vector addition in CUDA, phase by phase.
 #pragma once
 
 #include <functional>
@@ -11,7 +11,7 @@
 namespace isthmus::cuda {
 
 std::vector<OperationInfo> offloads(DeviceId device);
-/// `choose` starts the driver and looks the device up: the first that is done, and timed.
+/// `choose` starts the driver and finds the device; it is the first timed step.
 std::unique_ptr<Offload> make_offload(const OperationSpec& spec, std::function<DeviceId()> choose);
 
 }  // namespace isthmus::cuda

@@ -9,7 +9,7 @@
 namespace isthmus::cuda {
 namespace {
 
-/// The published example makes 1024, which takes seconds where buffers are large.
+/// The published example makes 1024 sweeps, which take seconds for large buffers.
 constexpr unsigned usual_sweeps = 16;
 
 struct Named {
@@ -40,7 +40,7 @@ constexpr std::array makers = {
 }  // namespace
 
 std::vector<OperationInfo> operations(DeviceId device, bool has_peer) {
-  std::vector<std::string> reached = {"device"};
+  std::vector<std::string> kernel_memory_kinds = {"device"};
   std::vector<OperationInfo> table = {
       {.name = "write", .parts = {{"write", "h2d", "dma"}}, .axes = {queue_depth()}},
       {.name = "read", .parts = {{"read", "d2h", "dma"}}, .axes = {queue_depth()}},
@@ -56,7 +56,7 @@ std::vector<OperationInfo> operations(DeviceId device, bool has_peer) {
        .most_bytes = std::uint64_t{64} << 20U},
       {.name = "graph_launch", .parts = {{"graph_launch", "", "kernel"}}, .sized = false}};
   if (attribute(device, can_map_host_memory) != 0) {
-    reached.emplace_back("mapped");
+    kernel_memory_kinds.emplace_back("mapped");
     table.push_back({.name = "copy_sm_write",
                      .parts = {{"copy_sm_write", "h2d", "kernel"}},
                      .memory_kinds = {"mapped"}});
@@ -68,11 +68,12 @@ std::vector<OperationInfo> operations(DeviceId device, bool has_peer) {
     std::ranges::move(more, std::back_inserter(table));
   };
   add(bandwidth_kernels("device", {"device"}, "board", usual_sweeps));
-  if (reached.size() > 1) {
+  if (kernel_memory_kinds.size() > 1) {
     add(bandwidth_kernels("host", {"mapped"}, "board", usual_sweeps));
   }
   for (const char* name : {"kernel_read", "kernel_write", "pointer_chase"}) {
-    table.push_back({.name = name, .parts = {{name, "", "kernel"}}, .memory_kinds = reached});
+    table.push_back(
+        {.name = name, .parts = {{name, "", "kernel"}}, .memory_kinds = kernel_memory_kinds});
   }
   if (has_peer) {
     for (const char* name : {"peer_write", "peer_read"}) {
@@ -96,7 +97,7 @@ std::unique_ptr<Operation> make_operation(const Opened& opened, const OperationS
 }
 
 unsigned blocks_for(DeviceId device, std::size_t bytes) {
-  constexpr std::size_t block_bytes = std::size_t{block_threads} * 16;  // one access each
+  constexpr std::size_t block_bytes = std::size_t{block_threads} * 16;  // one access of each thread
   const auto most = static_cast<std::size_t>(attribute(device, multiprocessors)) * 8;
   return static_cast<unsigned>(std::clamp<std::size_t>(bytes / block_bytes, 1, most));
 }

@@ -1,4 +1,4 @@
-// What the CUDA backend can be asked to do; one maker for each operation of its table.
+// Operations of the CUDA backend; one maker for each operation of its table.
 #pragma once
 
 #include <memory>
@@ -9,13 +9,13 @@
 
 namespace isthmus::cuda {
 
-/// The GPU that was opened, and the other one that its peer copies go to, if there is one.
+/// The opened GPU, and the other GPU of its peer copies, if there is one.
 struct Opened {
   Session& session;
   const Session* peer;
 };
 
-/// The operations of a device; those between two GPUs only where there is another.
+/// The operations of a device; those between two GPUs only if there is another GPU.
 std::vector<OperationInfo> operations(DeviceId device, bool has_peer);
 
 /// Throws UsageError for an operation that is not in the table.
@@ -23,7 +23,7 @@ std::unique_ptr<Operation> make_operation(const Opened& opened, const OperationS
 
 using Maker = std::unique_ptr<Operation>(const Opened& opened, const OperationSpec& spec);
 
-// transfers.cpp: what the copy engines do.
+// transfers.cpp: operations of the copy engines.
 Maker make_write;
 Maker make_read;
 Maker make_read_and_write;
@@ -32,7 +32,7 @@ Maker make_stream;
 Maker make_peer_write;
 Maker make_peer_read;
 
-// kernels.cpp: what the device's processors do.
+// kernels.cpp: operations of the device's processors.
 Maker make_launch;
 Maker make_graph_launch;
 Maker make_kernel_read;
@@ -44,8 +44,8 @@ Maker make_pointer_chase;
 
 inline constexpr unsigned block_threads = 256;  // as in kernels/cuda/transfer.cu
 
-/// How many blocks of threads a kernel gets: enough to keep the device busy, without asking more of
-/// small buffers than they hold.
+/// Number of thread blocks for a kernel: enough to keep the device busy, without more threads than
+/// a small buffer needs.
 unsigned blocks_for(DeviceId device, std::size_t bytes);
 void launch(Function kernel, unsigned blocks, Stream stream, void** arguments,
             unsigned threads = block_threads);

@@ -11,8 +11,8 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-/// Steps between two looks at how far the GPU is; so many are queued twice at most, since a stream
-/// that is full lets nobody look. Fewer of large messages: a batch is to take less than the
+/// Steps between two checks of the GPU's progress; at most twice this many are queued, because a
+/// full stream blocks the check. Fewer for large messages, so that a batch takes less than the
 /// patience.
 std::uint64_t batch_for(std::uint64_t bytes) {
   constexpr std::uint64_t batch_bytes = std::uint64_t{1} << 30U;
@@ -20,8 +20,8 @@ std::uint64_t batch_for(std::uint64_t bytes) {
   return std::clamp<std::uint64_t>(batch_bytes / bytes, 1, most_steps);
 }
 
-/// As in the kernels each lane goes on by itself. In each step all that a rank sends is queued
-/// before all that it waits for: streams that share a queue of the hardware still go on.
+/// Each lane proceeds independently, as in the kernels. In each step a rank queues all its sends
+/// before its waits, so that streams which share a hardware queue still proceed.
 class CopyWay final : public PeerWay {
  public:
   explicit CopyWay(const Conversations& conversations)
@@ -48,7 +48,7 @@ class CopyWay final : public PeerWay {
  private:
   struct Lane {
     Owned<Stream> stream;
-    std::array<Owned<Event>, 2> marks;  ///< at the ends of batches, in turn
+    std::array<Owned<Event>, 2> marks;  ///< events at the ends of batches, used alternately
   };
 
   void queue(const Steps& steps) {
@@ -113,13 +113,13 @@ class CopyWay final : public PeerWay {
     }
   }
 
-  /// What the streams wait for is written in the partners' place, so that they come to an end: what
-  /// they use is going to be freed.
+  /// Writes the awaited values in the partners' place, so that the streams end before their memory
+  /// is freed.
   void let_go(std::uint32_t last_tag) {
     set(0);
     const Clock::time_point end = Clock::now() + std::chrono::seconds(patience_s);
     while (!passed(0, 0) || !passed(1, 0)) {
-      // Again and again: a partner that is late may write an older tag over it.
+      // Repeatedly: a late partner may overwrite it with an older tag.
       for (const Edge& edge : conversations_.edges) {
         check(api().cuMemcpyHtoD(edge.signals_here, &last_tag, sizeof(last_tag)), "cuMemcpyHtoD");
       }

@@ -15,12 +15,12 @@
 namespace isthmus::cuda {
 namespace {
 
-/// Slots that take the messages of a timed loop in turn.
+/// Slots that the messages of a timed loop use alternately.
 constexpr std::uint32_t timed_slots = 2;
 static_assert(exchange_buffer_sets >= timed_slots &&
               (exchange_buffer_sets & (exchange_buffer_sets - 1)) == 0);
 
-/// Memory is shown to other processes in pieces of this: what lies beside it would be shown too.
+/// Size of the pieces in which memory is exported: neighbouring memory in a piece is exported, too.
 constexpr std::size_t shown_bytes = std::size_t{2} << 20U;
 
 constexpr std::size_t rounded(std::size_t bytes, std::size_t to) {
@@ -52,9 +52,9 @@ class Slot final : public Memory {
   std::size_t bytes_;
 };
 
-/// Every message is put: its sender writes it into the receiver's memory. What comes from others
-/// lies in one piece of memory, laid out alike on all ranks: for each lane the slots of its
-/// messages, then for each lane its signals.
+/// An exchange in which each sender writes into the receiver's memory. Memory for incoming data has
+/// the same layout on all ranks: for each lane the slots of its messages, then for each lane its
+/// signals.
 class PeerExchange final : public JointOperation {
  public:
   PeerExchange(Session& session, const OperationSpec& spec, const Communicator& communicator)
@@ -88,7 +88,7 @@ class PeerExchange final : public JointOperation {
         .edges = {}, .partners = partners, .bytes = bytes_, .slot_bytes = slot_bytes_};
     for (unsigned lane = 0; lane < lanes; ++lane) {
       const Address there = peers_->of(partners.at(lane));
-      const unsigned other = 1 - lane;  // that in which its partner sends
+      const unsigned other = 1 - lane;  // the lane in which its partner sends
       conversations.edges.at(lane) = {.out = out_.address() + slots_at(lane),
                                       .in = in_.address() + slots_at(other),
                                       .there = there + slots_at(lane),
@@ -102,7 +102,7 @@ class PeerExchange final : public JointOperation {
                  }));
   }
 
-  /// Exported memory may be freed when nobody has it open any more.
+  /// Frees exported memory after all ranks have closed it.
   void disconnect(Communicator& communicator) override {
     way_.reset();
     peers_.reset();
@@ -127,7 +127,7 @@ class PeerExchange final : public JointOperation {
     way_->run(steps);
   }
 
-  /// Every second message of a timed loop came to the second slot.
+  /// Every second message of a timed loop arrives in the second slot.
   [[nodiscard]] bool arrived(std::uint64_t stamp) override {
     return JointOperation::arrived(stamp) && (steps_ < timed_slots || second_arrived(stamp));
   }
@@ -170,7 +170,7 @@ class PeerExchange final : public JointOperation {
 
 std::vector<OperationInfo> peer_operations(DeviceId device) {
   if (attribute(device, can_map_host_memory) == 0) {
-    return {};  // where its kernels report a partner that is silent
+    return {};  // its kernels use it to report a silent partner
   }
   return {{.name = "exchange",
            .parts = {{"exchange", "", "kernel"}},

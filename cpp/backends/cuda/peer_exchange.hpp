@@ -1,4 +1,4 @@
-// Messages between the memories of GPUs of one host, over whatever connects them.
+// Messages between the memories of GPUs of one host, over any connection.
 #pragma once
 
 #include <memory>

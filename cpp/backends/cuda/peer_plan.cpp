@@ -9,8 +9,8 @@ constexpr std::uint64_t warp_threads = 32;
 constexpr std::uint64_t most_word_threads = 256;
 constexpr std::uint64_t most_part_threads = 512;
 constexpr std::uint64_t access_bytes = 16;
-constexpr std::uint64_t accesses_in_flight = 4;  ///< of a thread, as in kernels/cuda/device.cuh
-/// Parts are whole multiples of this, but for the last: two warps' accesses.
+constexpr std::uint64_t accesses_in_flight = 4;  ///< for each thread, as in kernels/cuda/device.cuh
+/// Bytes: parts are multiples of this, except the last: the accesses of two warps.
 constexpr std::uint64_t part_unit = 4096;
 
 std::uint64_t divided_up(std::uint64_t value, std::uint64_t by) { return (value + by - 1) / by; }

@@ -1,4 +1,4 @@
-// The ways on which GPUs do all the steps of a loop without the host between them.
+// Ways in which GPUs execute all steps of a loop without the host.
 #pragma once
 
 #include <array>
@@ -12,14 +12,14 @@
 
 namespace isthmus::cuda {
 
-/// One of a rank's two conversations, that in lane 0 or that in lane 1: what both partners send
-/// each other. As in kernels/cuda/exchange.cu, which says what they rely on.
+/// One of a rank's two conversations (lane 0 or 1): the messages that both partners send to each
+/// other. As in kernels/cuda/exchange.cu, which states its assumptions.
 struct Edge {
-  Address out = 0;            ///< this rank's messages, one slot after the other
-  Address in = 0;             ///< where the partner's belong
-  Address there = 0;          ///< where this rank's belong at the partner
-  Address signals_there = 0;  ///< what tells the partner that they came
-  Address signals_here = 0;   ///< what tells this rank
+  Address out = 0;            ///< this rank's messages, slot after slot
+  Address in = 0;             ///< destination of the partner's messages
+  Address there = 0;          ///< destination of this rank's messages at the partner
+  Address signals_there = 0;  ///< signals to the partner that messages arrived
+  Address signals_here = 0;   ///< signals to this rank
 };
 
 struct Conversations {
@@ -29,15 +29,15 @@ struct Conversations {
   std::uint64_t slot_bytes = 0;
 };
 
-/// Some steps of all conversations.
+/// A number of steps of all conversations.
 struct Steps {
   std::uint64_t count = 0;
   std::uint32_t first_tag = 0;  ///< tags count steps through all runs, and may wrap
-  std::uint32_t out_slots = 1;  ///< that messages are taken from in turn; a power of two
-  std::uint32_t in_slots = 2;   ///< that they go to in turn; a power of two
+  std::uint32_t out_slots = 1;  ///< number of slots that messages are sent from; a power of two
+  std::uint32_t in_slots = 2;   ///< number of slots that messages arrive in; a power of two
 };
 
-/// How long a partner may be silent before he is given up.
+/// Seconds of a partner's silence after which the exchange fails.
 inline constexpr unsigned patience_s = 20;
 
 class PeerWay {
@@ -47,18 +47,18 @@ class PeerWay {
   PeerWay& operator=(const PeerWay&) = delete;
   virtual ~PeerWay() = default;
 
-  /// Returns when the GPU has done all steps, or has given up: then it throws BackendError that
-  /// names the partner.
+  /// Returns when the GPU has executed all steps. Throws BackendError with the partner's name if
+  /// the GPU gave up.
   virtual void run(const Steps& steps) = 0;
 };
 
-/// One launch, whose threads store to the partners' memory and look at their own.
+/// One launch, whose threads store to the partners' memory and poll their own.
 std::unique_ptr<PeerWay> make_kernel_way(Session& session, const Conversations& conversations,
                                          const PeerPlan& plan);
-/// Copies on a stream for each lane, which write signals and wait for them.
+/// Copies on a stream for each lane; the streams write signals and wait for them.
 std::unique_ptr<PeerWay> make_copy_way(const Conversations& conversations);
 
-/// Throws BackendError: this one did not answer.
+/// Throws BackendError: this partner did not answer.
 [[noreturn]] void give_up(unsigned partner);
 
 }  // namespace isthmus::cuda

@@ -31,14 +31,14 @@ Name host_name() {
   return name;
 }
 
-/// Drawn by the kernel when it starts: hosts that share a name differ in it.
+/// Identity of the kernel's boot, which differs between hosts of the same name.
 Name boot_id() {
   std::string id;
   std::getline(std::ifstream("/proc/sys/kernel/random/boot_id"), id);
   return shortened(id);
 }
 
-/// Of this process alone; numbers of processes return in other containers of a host.
+/// Identity of this process: process ids may repeat in other containers of a host.
 std::uint64_t process_id() {
   static const std::uint64_t drawn = [] {
     std::random_device random;
@@ -53,7 +53,7 @@ Uuid uuid(DeviceId device) {
   return id;
 }
 
-/// Another GPU as this process counts them; nothing where it may not see it.
+/// Another GPU by this process's numbering; nothing if it is hidden.
 std::optional<DeviceId> seen_as(const Uuid& wanted) {
   int count = 0;
   check(api().cuDeviceGetCount(&count), "cuDeviceGetCount");
@@ -82,7 +82,7 @@ void allow_access(Context to) {
   }
 }
 
-/// What a rank tells the others.
+/// Data that a rank sends to the others.
 struct Peers::Place {
   Name host;
   Name boot;
@@ -90,7 +90,7 @@ struct Peers::Place {
   Uuid gpu;
   unsigned blocks;
   bool streams_wait;
-  Context context;  ///< of use in its own process only, as is the address
+  Context context;  ///< valid only in its own process, like the address
   Address address;
   IpcHandle handle;
 };
@@ -142,7 +142,7 @@ Peers::Peers(const Session& session, const DeviceMemory& mine, std::span<const u
 Peers::~Peers() { close(); }
 
 void Peers::close() noexcept {
-  // Nothing is checked: where the device is lost it all fails, and nothing may be thrown here.
+  // Results are not checked: if the device is lost all calls fail, and a destructor must not throw.
   api().cuCtxSetCurrent(context_);
   for (const Address address : opened_) {
     api().cuIpcCloseMemHandle(address);

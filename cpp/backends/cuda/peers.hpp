@@ -1,4 +1,4 @@
-// Memory of other ranks' GPUs, in this process' address space.
+// Memory of other ranks' GPUs, in this process's address space.
 #pragma once
 
 #include <map>
@@ -10,17 +10,17 @@
 
 namespace isthmus::cuda {
 
-/// Whether a device has a direct way to another's memory.
+/// Whether a device can access another's memory directly.
 bool can_reach(DeviceId from, DeviceId to);
-/// Lets the current context use another's memory in this process.
+/// Lets the current context access another's memory in this process.
 void allow_access(Context to);
 
-/// What ranks of one host show each other of their GPUs' memory: between processes through CUDA's
-/// handles, within one by its address.
+/// GPU memory that ranks of one host share: between processes by CUDA's handles, within a process
+/// by its address.
 class Peers {
  public:
-  /// Collective. `mine` becomes known to all; of those of `wanted` ranks the addresses are had.
-  /// Throws on all ranks: UsageError where a GPU is on another host or out of reach.
+  /// Collective. Exports `mine` to all ranks, and opens the memory of the `wanted` ranks. Throws on
+  /// all ranks: UsageError if a GPU is on another host or not directly accessible.
   Peers(const Session& session, const DeviceMemory& mine, std::span<const unsigned> wanted,
         Communicator& communicator);
   ~Peers();
@@ -28,10 +28,10 @@ class Peers {
   Peers& operator=(const Peers&) = delete;
 
   [[nodiscard]] Address of(unsigned rank) const { return addresses_.at(rank); }
-  /// Blocks of threads that each rank can have running at once, however many share its GPU: the
-  /// same on all ranks.
+  /// Thread blocks that each rank can run at the same time, even if ranks share its GPU: equal on
+  /// all ranks.
   [[nodiscard]] unsigned blocks() const { return blocks_; }
-  /// Whether the drivers of all ranks know streams that wait for a value in memory.
+  /// Whether the drivers of all ranks support streams that wait for a value in memory.
   [[nodiscard]] bool streams_wait() const { return streams_wait_; }
 
  private:

@@ -9,14 +9,14 @@ namespace {
 
 enum class Direction : std::uint8_t { h2d, d2h };
 
-/// A host buffer, a device buffer, and the way between them.
+/// A host buffer, a device buffer, and the direction between them.
 struct Lane {
   Lane(const Session& session, const OperationSpec& spec, Direction direction)
       : direction(direction),
         host(std::make_unique<HostEnd>(spec.memory, spec.bytes)),
         device(std::make_unique<DeviceMemory>(session, spec.bytes)) {}
 
-  /// The call that a program makes which wants one transfer done, and nothing else.
+  /// The call of a program that makes a single transfer.
   void copy() const {
     if (direction == Direction::d2h) {
       host->take(*device);
@@ -43,7 +43,7 @@ struct Lane {
   std::unique_ptr<DeviceMemory> device;
 };
 
-/// One blocking transfer, or `depth` queued together and completed together; a pair of parts for
+/// One blocking transfer, or `depth` transfers queued and completed together; a pair of parts for
 /// `rw`.
 class Transfer final : public Operation {
  public:
@@ -88,7 +88,7 @@ class Transfer final : public Operation {
   StreamEnd end_;
 };
 
-/// Both directions at once, each on a stream of its own.
+/// Both directions at once, each on a separate stream.
 class Bidirectional final : public Operation {
  public:
   Bidirectional(const Session& session, const OperationSpec& spec)
@@ -126,7 +126,7 @@ class Bidirectional final : public Operation {
 };
 
 /// Chunks through a pipeline of `depth` buffers: in, copied by a kernel, out, each stage on a
-/// stream of its own. One repetition is one chunk; filling and draining are part of a batch.
+/// separate stream. One repetition is one chunk; filling and draining are part of a batch.
 class Pipeline final : public Operation {
  public:
   Pipeline(Session& session, const OperationSpec& spec)
@@ -147,7 +147,7 @@ class Pipeline final : public Operation {
   [[nodiscard]] std::uint64_t moved_bytes(std::size_t /*part*/) const override {
     return 2 * bytes_;
   }
-  /// Twice round the buffers at least: less would show filling and draining only.
+  /// At least twice the number of buffers: fewer would show only filling and draining.
   [[nodiscard]] std::uint64_t least_batch() const override { return 2 * slots_.size(); }
 
   void run(std::size_t /*part*/, std::uint64_t repetitions) override {
@@ -174,7 +174,7 @@ class Pipeline final : public Operation {
     Lane out;
     Owned<Event> written;
     Owned<Event> computed;
-    Owned<Event> done;  ///< of the chunk that used this slot last
+    Owned<Event> done;  ///< of the last chunk that used this slot
   };
 
   static void record(const Owned<Event>& event, const Owned<Stream>& stream) {
@@ -210,7 +210,7 @@ class Pipeline final : public Operation {
   std::deque<StreamEnd> ends_;
 };
 
-/// `depth` copies from one GPU's memory to another's, on a stream of the GPU that was opened.
+/// `depth` copies from one GPU's memory to another's, on a stream of the opened GPU.
 class PeerCopy final : public Operation {
  public:
   PeerCopy(const Session& from, const Session& to, Stream stream, const OperationSpec& spec)

@@ -1,4 +1,4 @@
-// Two ways to copy host memory: the ceiling that any host-side transfer can reach.
+// Two ways to copy host memory: the limit of any host-side transfer.
 #pragma once
 
 #include <cstddef>

@@ -1,5 +1,4 @@
-// Host memory copied by the processor: what the memory allows, and so the ceiling beside every
-// transfer that ends in host memory.
+// Host memory copied by the processor: the limit of every transfer that ends in host memory.
 #include <unistd.h>
 
 #include <algorithm>
@@ -19,7 +18,7 @@
 namespace isthmus {
 namespace {
 
-/// A second thread that copies when told: for both directions at once.
+/// A second thread that copies on request: for both directions at once.
 class Helper {
  public:
   Helper() : thread_([this] { serve(); }) {}
@@ -78,7 +77,8 @@ class Helper {
   std::thread thread_;
 };
 
-/// Copies from buffer to buffer, one pair a part; with a helper, both pairs at once in one part.
+/// Copies from buffer to buffer, one pair for each part; with a helper, both pairs at once in one
+/// part.
 class CopyOperation final : public Operation {
  public:
   CopyOperation(Copy copy, const OperationSpec& spec)

@@ -11,15 +11,15 @@ namespace {
 
 using Message = Communicator::Message;
 
-/// As osu_bw has them: messages in flight, and the bytes that answer them.
+/// Defaults of osu_bw: messages in flight, and the bytes of the answer.
 constexpr unsigned usual_window = 64;
 constexpr std::size_t answer_bytes = 1;
 constexpr std::uint64_t most_window_bytes = std::uint64_t{4} << 20U;
 
-/// Messages in the order in which a run has them, again and again.
+/// Messages of a run in order, repeatedly.
 struct Way {
-  std::vector<Message> apart;    ///< each has a buffer of its own
-  std::vector<Message> through;  ///< all of a lane go through its first buffer
+  std::vector<Message> apart;    ///< each with a separate buffer
+  std::vector<Message> through;  ///< all of a lane use its first buffer
 };
 
 class HostMessages : public JointOperation {
@@ -36,12 +36,12 @@ class HostMessages : public JointOperation {
     receives(added(way, from, lane, bytes), bytes, {from, lane, turn}, communicator_->size());
   }
 
-  /// A way's messages, as they are armed now.
+  /// A way's messages, in their present armed form.
   [[nodiscard]] std::span<const Message> armed(const Way& way) const {
     return fully_armed() ? way.apart : way.through;
   }
   [[nodiscard]] Communicator& communicator() const { return *communicator_; }
-  /// A message to oneself: nobody else would take it while one waits.
+  /// A message to itself: it must be received while it is sent.
   void turn_over(const Message& out, const Message& in) {
     communicator_->begin_receives({&in, 1});
     communicator_->begin_sends({&out, 1});
@@ -70,7 +70,7 @@ class HostMessages : public JointOperation {
   std::vector<std::unique_ptr<HostBuffer>> buffers_;
 };
 
-/// A message to each neighbour and one from each, all at once: one step of b_eff.
+/// One step of b_eff: a message to each neighbour and one from each, simultaneously.
 class Exchange final : public HostMessages {
  public:
   Exchange(const OperationSpec& spec, Communicator& communicator)
@@ -103,8 +103,8 @@ class Exchange final : public HostMessages {
   Way in_;
 };
 
-/// There and back again between partners, by blocking calls, as osu_latency has it. A rank that is
-/// its own partner sends itself two messages.
+/// Ping-pong between partners by blocking calls, like osu_latency. A rank that is its own partner
+/// sends itself two messages.
 class PingPong final : public HostMessages {
  public:
   PingPong(const OperationSpec& spec, Communicator& communicator)
@@ -150,7 +150,7 @@ class PingPong final : public HostMessages {
   Way in_;
 };
 
-/// `depth` messages in flight to the partner, then its short answer, as osu_bw has it.
+/// `depth` messages in flight to the partner, then its short answer, like osu_bw.
 class Window final : public HostMessages {
  public:
   Window(const OperationSpec& spec, Communicator& communicator)
@@ -199,8 +199,8 @@ class Window final : public HostMessages {
 
  private:
   std::uint64_t depth_;
-  bool first_ = false;   ///< sends the window; who is its own partner does both
-  bool second_ = false;  ///< receives it, and answers
+  bool first_ = false;   ///< sends the window; both are true for its own partner
+  bool second_ = false;  ///< receives the window, and answers
   Way out_;
   Way in_;
   Way answer_;

@@ -1,4 +1,4 @@
-// Messages from host memory to host memory of other ranks: channel `mpi`, the reference.
+// Messages between host memories of ranks: channel `mpi`, the reference.
 #pragma once
 
 #include <memory>
@@ -9,7 +9,7 @@
 namespace isthmus {
 
 std::vector<OperationInfo> message_operations();
-/// Throws UsageError for an operation that is not among them.
+/// Throws UsageError for an operation that is not one of them.
 std::unique_ptr<JointOperation> make_message_operation(const OperationSpec& spec,
                                                        Communicator& communicator);
 

@@ -3,7 +3,7 @@
 namespace isthmus {
 namespace {
 
-/// What a program without a device does: allocates and populates; the adds in software follow.
+/// A program without a device: allocates and populates; the additions in software follow.
 class HostOffload final : public Offload {
  public:
   using Offload::Offload;
@@ -26,7 +26,8 @@ class HostOffload final : public Offload {
 OperationInfo host_offload() {
   OperationInfo info = user_offload({"allocate", "populate"});
   std::erase_if(info.parts, [](const PartInfo& part) {
-    return part.name == "total" || part.name == "remainder";  // of what is no offload
+    // without an offload these have no meaning
+    return part.name == "total" || part.name == "remainder";
   });
   return info;
 }

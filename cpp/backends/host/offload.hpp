@@ -1,4 +1,4 @@
-// The vector add without a device: what an offload has to beat.
+// The vector addition without a device: the time that an offload must beat.
 #pragma once
 
 #include <memory>

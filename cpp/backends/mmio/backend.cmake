@@ -1,8 +1,8 @@
 # Its loops are x86 assembly.
 if(CMAKE_SYSTEM_NAME STREQUAL "Linux" AND CMAKE_SYSTEM_PROCESSOR MATCHES "^(x86_64|amd64|AMD64)$")
   isthmus_add_backend(mmio SOURCES mmio.cpp operations.cpp baselines.cpp kernels.cpp pci.cpp vfio.cpp)
-  # It and the engine in one program that needs nothing else: the first one of a virtual machine's
-  # kernel (tests/test_mmio_guest.py).
+  # A single static program with the backend and the engine: the init of a virtual machine
+  # (tests/test_mmio_guest.py).
   add_executable(isthmus_guest EXCLUDE_FROM_ALL tests/guest/main.cpp $<TARGET_OBJECTS:isthmus>
                                                 $<TARGET_OBJECTS:isthmus_mmio>)
   target_include_directories(isthmus_guest PRIVATE cpp/include cpp/backends/mmio)

@@ -1,5 +1,5 @@
-// The host's own memory, for comparison: a load that misses all caches, loads that hit the nearest,
-// and a line that goes to another processor and back.
+// Accesses to the host's own memory, for comparison: a load that misses all caches, loads that hit
+// the nearest, and a line that goes to another processor and back.
 #include <atomic>
 #include <cstdint>
 #include <cstring>
@@ -17,14 +17,14 @@ constexpr std::size_t line_bytes = 64;
 constexpr std::uint64_t cached_block = std::uint64_t{16} << 10U;  // half of a first-level cache
 constexpr std::uint64_t large_block = std::uint64_t{256} << 20U;  // more than most caches hold
 
-/// Loads that each name the next one's line, in one cycle through all lines of the block.
+/// Loads of which each gives the next line, in one cycle through all lines of the block.
 class Chase final : public Operation {
  public:
   explicit Chase(const OperationSpec& spec) : buffer_(spec.memory, spec.bytes) {
     std::vector<std::uint32_t> order(spec.bytes / line_bytes);
     std::iota(order.begin(), order.end(), 0U);
     std::mt19937 random(1);
-    for (std::size_t i = order.size(); i-- > 1;) {  // Sattolo: a single cycle
+    for (std::size_t i = order.size(); i-- > 1;) {  // Sattolo's algorithm: a single cycle
       std::swap(order[i], order[random() % i]);
     }
     for (std::size_t i = 0; i < order.size(); ++i) {
@@ -70,7 +70,8 @@ class Stream final : public Operation {
   Loop loop_;
 };
 
-/// A line stored here, seen and stored there, and seen here again: two crossings between caches.
+/// A line stored here, seen and stored on the other processor, and seen here again: two crossings
+/// between caches.
 class Exchange final : public Operation {
  public:
   Exchange() : partner_([this] { answer(); }) {}
@@ -93,7 +94,7 @@ class Exchange final : public Operation {
   static constexpr unsigned ask = 1;
   static constexpr unsigned stop = 2;
 
-  /// Spins; lets others run where the partner has no processor of its own.
+  /// Spins; yields if the partner has no separate processor.
   template <class Condition>
   static void wait_until(const Condition& holds) {
     for (unsigned spins = 0; !holds(); ++spins) {
@@ -119,7 +120,7 @@ class Exchange final : public Operation {
 
 OperationInfo baseline(const Access& access, const char* memory, std::uint64_t bytes) {
   OperationInfo info = describe(access, memory, bytes);
-  info.parts.front().direction = "";  // nothing crosses to a device
+  info.parts.front().direction = "";  // no crossing to a device
   info.unit_bytes = bytes;
   return info;
 }
@@ -146,7 +147,7 @@ std::unique_ptr<Operation> make_baseline(const OperationSpec& spec) {
     return std::make_unique<Exchange>();
   }
   if (spec.bytes < line_bytes || spec.bytes % line_bytes != 0) {
-    throw UsageError(spec.name + " takes whole lines of 64 bytes");
+    throw UsageError(spec.name + " needs a multiple of 64 bytes");
   }
   if (spec.name == "host_stream") {
     return std::make_unique<Stream>(spec);

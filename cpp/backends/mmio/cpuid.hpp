@@ -1,11 +1,12 @@
-// What the processor says of itself. GCC 10's cpuid.h can be included once only, so it is here.
+// Properties of the processor. GCC 10's cpuid.h can be included only once, so that the include is
+// here.
 #pragma once
 
 #include <cpuid.h>
 
 namespace isthmus::mmio {
 
-/// A bit of ECX after CPUID; false where the processor does not know this leaf.
+/// A bit of ECX after CPUID; false if the processor lacks this leaf.
 inline bool cpuid_ecx(unsigned leaf, unsigned bit) {
   unsigned eax = 0;
   unsigned ebx = 0;

@@ -5,14 +5,14 @@
 
 #include "cpuid.hpp"
 
-// Symbols that a disassembler finds: isthmus_load_mov_8_lfence_dependent and so on.
+// Symbols for disassemblers: isthmus_load_mov_8_lfence_dependent and so on.
 #define ISTHMUS_SYMBOL extern "C" __attribute__((visibility("default"), noinline)) void
 
-// In a loop that depends, the next address is made from what was loaded: `and` with zero is no
-// idiom that processors know, so they wait for it.
+// In a dependent loop, the next address is computed from the loaded value: processors do not
+// recognise `and` with zero as an idiom, so that they wait for the load.
 #define ISTHMUS_DEPEND "andq $0, %%rax\n\taddq %%rax, %[at]\n\t"
 
-// Going back to the beginning keeps what the address depends on.
+// The jump back to the beginning keeps the address dependency.
 #define ISTHMUS_LOOP(name, width, setup, access, after_each, after_all)            \
   ISTHMUS_SYMBOL name(std::byte* at, std::size_t bytes, std::uint64_t repetitions, \
                       const std::byte* line) {                                     \
@@ -128,7 +128,7 @@ bool has(std::string_view instruction, unsigned width) {
   if (instruction == "movdir64b") {
     return cpuid_ecx(7, 28);  // Intel SDM vol. 2, MOVDIR64B
   }
-  const bool sse41 = __builtin_cpu_supports("sse4.1");  // GCC's gives a number
+  const bool sse41 = __builtin_cpu_supports("sse4.1");  // GCC's version returns a number
   const bool avx = __builtin_cpu_supports("avx");
   const bool avx2 = __builtin_cpu_supports("avx2");
   const bool avx512 = __builtin_cpu_supports("avx512f");
@@ -145,11 +145,11 @@ bool has(std::string_view instruction, unsigned width) {
 }  // namespace
 
 Loop loop_of(const Access& access) {
-  for (const Known& one : known) {
-    if (access.instruction == one.instruction && access.width == one.width &&
-        access.fence == one.fence && access.pipelined == one.pipelined &&
-        access.stores() == one.stores) {
-      return has(one.instruction, one.width) ? one.loop : nullptr;
+  for (const Known& entry : known) {
+    if (access.instruction == entry.instruction && access.width == entry.width &&
+        access.fence == entry.fence && access.pipelined == entry.pipelined &&
+        access.stores() == entry.stores) {
+      return has(entry.instruction, entry.width) ? entry.loop : nullptr;
     }
   }
   return nullptr;

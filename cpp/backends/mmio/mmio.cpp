@@ -1,4 +1,4 @@
-// Programmed IO: loads and stores of the processor to a PCI function, through what Linux offers.
+// Programmed IO: loads and stores of the processor to a PCI function, by Linux's interfaces.
 #include <fcntl.h>
 
 #include <utility>
@@ -9,7 +9,7 @@
 namespace isthmus::mmio {
 namespace {
 
-/// The largest that any operation takes; each has its own limit, none the device as a whole.
+/// Largest block of any operation; each has its own limit, the device as a whole has none.
 constexpr std::uint64_t largest_block = std::uint64_t{256} << 20U;
 constexpr std::uint64_t no_limit = std::uint64_t{1} << 50U;
 
@@ -60,14 +60,14 @@ class MmioDevice final : public Device {
                    .memory = checked(permission.memory, "--memory", claimed),
                    .loads = permission.loads,
                    .stores = permission.stores};
-    for (OperationInfo& one : bar_operations(function_, permission_)) {
-      info_.operations.push_back(std::move(one));
+    for (OperationInfo& operation : bar_operations(function_, permission_)) {
+      info_.operations.push_back(std::move(operation));
     }
-    if (permission_.registers) {  // tells now whether that can be had
+    if (permission_.registers) {  // fail now if they cannot be mapped
       const Mapping mapping(function_, *permission_.registers, false, false);
     }
     if (permission_.memory) {
-      tell_types(*permission_.memory);
+      record_types(*permission_.memory);
     }
   }
 
@@ -88,8 +88,8 @@ class MmioDevice final : public Device {
     return range;
   }
 
-  /// Maps the range in each way once, to see what the kernel makes of it.
-  void tell_types(const Range& range) {
+  /// Maps the range in each way once, to record the memory type that the kernel grants.
+  void record_types(const Range& range) {
     for (const bool combining : {false, true}) {
       if (combining && !function_.has_write_combining(range.bar)) {
         continue;

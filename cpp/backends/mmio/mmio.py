@@ -11,7 +11,7 @@ from isthmus.run_options import REGISTERS
 
 
 class Mmio(BackendDescription):
-    """``pci:0000:03:00.0``, ``pci:03:00.0``; BARs only as --registers and --memory name them."""
+    """``pci:0000:03:00.0``, ``pci:03:00.0``; accesses only BARs of --registers and --memory."""
 
     name = "mmio"
     summary = "loads and stores of the processor to PCI devices"

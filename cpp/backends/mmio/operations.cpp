@@ -20,7 +20,7 @@ namespace {
 constexpr std::uint64_t most_bytes_at_once = std::uint64_t{1} << 20U;
 constexpr std::uint64_t most_spins = 10'000'000;
 
-/// One line of what is stored: the same 64-bit word, from which narrower stores take the low bytes.
+/// A line to store: the same 64-bit word, of which narrower stores use the low bytes.
 class Line {
  public:
   void set(std::uint64_t word) { words_.fill(word); }
@@ -37,7 +37,7 @@ class MmioOperation : public Operation {
   [[nodiscard]] std::vector<std::string> remarks() const override { return machine_remarks(); }
 };
 
-/// Loads or stores of a block in a BAR. What was stored is looked for where loads are permitted.
+/// Loads or stores of a block in a BAR. Stores are verified if loads are permitted.
 class Block final : public MmioOperation {
  public:
   Block(const Function& function, const Range& range, const Access& access, bool combining,
@@ -62,7 +62,7 @@ class Block final : public MmioOperation {
   [[nodiscard]] bool moves_data() const override { return checked_; }
   void arm_fully(std::size_t part, std::uint64_t seed) override {
     line_.set(~seed);
-    run(part, 1);  // what the timed store must replace
+    run(part, 1);  // contents that the timed store must replace
     line_.set(seed);
   }
   [[nodiscard]] bool arrived_fully(std::size_t /*part*/, std::uint64_t seed) override {
@@ -85,7 +85,7 @@ class Block final : public MmioOperation {
   }
 
  private:
-  /// One load of exactly this width: devices may refuse others.
+  /// One load of exactly this width: devices may refuse other widths.
   [[nodiscard]] std::uint64_t load(std::size_t at, std::size_t width) const {
     const volatile std::byte* const from = mapping_.data() + at;
     switch (width) {
@@ -108,8 +108,8 @@ class Block final : public MmioOperation {
   Line line_;
 };
 
-/// A flag stored to memory of the device, loads until it is seen there, and a load of what it
-/// announces: the way there and back, as a program and a device would signal each other.
+/// Stores a flag to device memory, loads until it is visible there, and loads the announced data:
+/// the round trip of signals between a program and a device.
 class Poll final : public MmioOperation {
  public:
   Poll(const Function& function, const Range& range) : mapping_(function, range, false, true) {
@@ -127,7 +127,7 @@ class Poll final : public MmioOperation {
       std::uint64_t spins = 0;
       while (*flag != value) {
         if (++spins == most_spins) {
-          throw BackendError("the device never showed the flag that was stored");
+          throw BackendError("the stored flag never became visible in the device");
         }
       }
       answer_ = flag[1];
@@ -155,7 +155,7 @@ class Poll final : public MmioOperation {
 };
 
 /// System calls that read configuration space: one call for the whole block, which the kernel reads
-/// in pieces of at most 4 bytes. Proved by vendor and device, which never change.
+/// in pieces of at most 4 bytes. Verified by vendor and device, which never change.
 class ConfigRead final : public MmioOperation {
  public:
   ConfigRead(const Function& function, std::size_t bytes)
@@ -197,15 +197,15 @@ class ConfigRead final : public MmioOperation {
   Header found_{};
 };
 
-/// System calls that read or write a BAR through VFIO: the driver's path to what the loops reach by
-/// a pointer. What was written is read back where loads are permitted.
+/// System calls that read or write a BAR through VFIO: the driver's path to the memory that the
+/// loops access by a pointer. Writes are read back if loads are permitted.
 class VfioBlock final : public MmioOperation {
  public:
   VfioBlock(const Function& function, const Range& range, bool stores, std::size_t bytes,
             bool may_load)
       : region_(function, range.bar), at_(range.offset), stores_(stores), checked_(may_load) {
     if (bytes == 0 || bytes > range.bytes) {
-      throw UsageError(std::to_string(bytes) + " bytes are no part of the range");
+      throw UsageError(std::to_string(bytes) + " bytes do not fit into the range");
     }
     data_.resize(bytes);
     found_.resize(bytes);
@@ -246,19 +246,19 @@ class VfioBlock final : public MmioOperation {
 
 constexpr const char* uncached = "bar_uc";
 constexpr const char* combining = "bar_wc";
-/// Bytes of one load or store that VFIO makes (drivers/vfio/pci, vfio_pci_core_do_io_rw); kernels
-/// from 6.12 on may make it 8.
+/// Bytes of one load or store of VFIO (drivers/vfio/pci, vfio_pci_core_do_io_rw); 8 in some kernels
+/// from 6.12.
 constexpr unsigned vfio_width = 4;
 
-/// Those of these accesses that this processor has and that fit the range.
+/// Adds the accesses that this processor supports and that fit the range.
 void add(std::vector<OperationInfo>& table, const std::vector<Access>& all, const char* memory,
          const Function& function, const Range& range) {
   const std::uint64_t at = function.bar_address(range.bar) + range.offset;
   const std::uint64_t block = std::min(most_bytes_at_once, range.bytes);
   for (const Access& access : all) {
     if (loop_of(access) != nullptr && at % access.width == 0 && access.width <= range.bytes) {
-      const bool one = access.operation == "register_load";
-      table.push_back(describe(access, memory, one ? access.width : most_block(access, block)));
+      const bool single = access.operation == "register_load";
+      table.push_back(describe(access, memory, single ? access.width : most_block(access, block)));
     }
   }
 }
@@ -291,7 +291,7 @@ void add_memory(std::vector<OperationInfo>& table, const Function& function,
 }  // namespace
 
 std::vector<std::string> machine_remarks() {
-  // CPUID Fn1 ECX[31], reserved for hypervisors to set.
+  // CPUID Fn1 ECX[31], reserved for hypervisors.
   return cpuid_ecx(1, 31) ? std::vector<std::string>{"virtualised"} : std::vector<std::string>{};
 }
 
@@ -301,8 +301,8 @@ std::vector<OperationInfo> safe_operations() {
     table.push_back(
         describe({"syscall_load", "pread", width}, "config", width < 4 ? width : config_bytes));
   }
-  for (OperationInfo& one : baselines()) {
-    table.push_back(std::move(one));
+  for (OperationInfo& operation : baselines()) {
+    table.push_back(std::move(operation));
   }
   return table;
 }

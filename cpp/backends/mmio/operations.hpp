@@ -1,4 +1,4 @@
-// What the processor does with a PCI function, and with its own memory beside it.
+// Accesses of the processor to a PCI function and, for comparison, to its own memory.
 #pragma once
 
 #include <memory>
@@ -12,7 +12,7 @@
 
 namespace isthmus::mmio {
 
-/// What the user lets be done with a function's BARs.
+/// Accesses to a function's BARs that the user permits.
 struct BarPermission {
   std::optional<Range> registers;
   std::optional<Range> memory;  ///< plain memory: loads and stores have no side effects
@@ -23,13 +23,13 @@ struct BarPermission {
 /// Bytes of configuration space that every user may read.
 inline constexpr std::uint64_t config_bytes = 64;
 
-/// Configuration space, which anybody may read, and the host's own memory.
+/// Configuration space, which every user may read, and the host's own memory.
 std::vector<OperationInfo> safe_operations();
-/// Those on BARs that are permitted; a BAR that is prefetchable also write-combined.
+/// Permitted operations on BARs; a prefetchable BAR is also mapped write-combined.
 std::vector<OperationInfo> bar_operations(const Function& function,
                                           const BarPermission& permission);
 
-/// Throws UsageError for sizes that do not fit, BackendError where the kernel refuses.
+/// Throws UsageError for sizes that do not fit, BackendError if the kernel refuses.
 std::unique_ptr<Operation> make_operation(const Function& function, const BarPermission& permission,
                                           const OperationSpec& spec);
 
@@ -38,7 +38,7 @@ std::vector<OperationInfo> baselines();
 bool is_baseline(const std::string& operation);
 std::unique_ptr<Operation> make_baseline(const OperationSpec& spec);
 
-/// `virtualised` where the processor says that a hypervisor is present.
+/// `virtualised` if the processor reports a hypervisor.
 std::vector<std::string> machine_remarks();
 
 }  // namespace isthmus::mmio

@@ -28,7 +28,7 @@ constexpr std::uint64_t is_prefetchable = 0x2000;
 constexpr off_t command = 4;
 constexpr unsigned memory_space = 2;
 
-/// Drivers that hold a function for programs in user space, and touch nothing themselves.
+/// Drivers that reserve a function for programs in user space, without any access themselves.
 bool is_stub(const std::string& driver) {
   return driver == "vfio-pci" || driver == "pci-stub" || driver == "uio_pci_generic";
 }
@@ -43,7 +43,7 @@ std::string why_not(const std::string& path, int error) {
     case ENOENT:
       return what + "; this kernel maps no BARs for programs (CONFIG_PCI, HAVE_PCI_MMAP)";
     case EINVAL:
-      return what + "; somebody maps it with another memory type, or it cannot be mapped";
+      return what + "; another program maps it with another memory type, or it cannot be mapped";
     default:
       return what;
   }
@@ -176,7 +176,7 @@ std::string granted_type(std::uint64_t address) {
         return type;
       }
     } catch (const std::exception&) {
-      continue;  // the line above the list
+      continue;  // the heading of the list
     }
   }
   return {};

@@ -1,4 +1,4 @@
-// PCI functions as Linux shows them in sysfs. Nothing is touched that was not named.
+// PCI functions in sysfs. Only functions that the caller names are accessed.
 #pragma once
 
 #include <array>
@@ -19,13 +19,13 @@ struct Range {
   std::uint64_t bytes = 0;
 };
 
-/// Throws UsageError where the name is no number.
+/// Throws UsageError if the name is not a number.
 Range bar_range(const NamedRange& named);
 
 /// A file descriptor that closes itself.
 class File {
  public:
-  /// Throws BackendError that says what would be needed.
+  /// Throws BackendError with the required permission.
   File(const std::string& path, int flags);
   ~File();
   File(const File&) = delete;
@@ -41,24 +41,24 @@ class File {
 /// One PCI function.
 class Function {
  public:
-  /// Every function here, by address.
+  /// Addresses of all functions here.
   static std::vector<std::string> addresses();
   explicit Function(std::string address);
 
   [[nodiscard]] const std::string& address() const { return address_; }
   [[nodiscard]] std::string folder() const;
-  /// A line of a file in its folder; empty where there is none.
+  /// A line of a file in its folder; empty if the file does not exist.
   [[nodiscard]] std::string text(const std::string& file) const;
-  /// Name of the driver that has it; empty if none.
+  /// Name of its driver; empty without one.
   [[nodiscard]] std::string driver() const;
-  /// Bytes of a BAR, 0 where it is absent or no memory.
+  /// Bytes of a BAR, 0 if it is absent or not memory.
   [[nodiscard]] std::uint64_t bar_bytes(unsigned bar) const;
   [[nodiscard]] std::uint64_t bar_address(unsigned bar) const;
-  /// Whether Linux offers a write-combined mapping: the BAR is prefetchable.
+  /// Whether Linux offers a write-combined mapping, because the BAR is prefetchable.
   [[nodiscard]] bool has_write_combining(unsigned bar) const;
 
-  /// Throws UsageError where the range is not in a memory BAR, BackendError where a driver has the
-  /// function (unless `claimed`) or memory decoding is off: `what` names the range.
+  /// Throws UsageError if the range is not in a memory BAR, BackendError if a driver uses the
+  /// function (unless `claimed`) or memory decoding is off. `what` names the range.
   void check(const Range& range, const std::string& what, bool claimed) const;
 
  private:
@@ -90,8 +90,8 @@ class Mapping {
   std::size_t bytes_;
 };
 
-/// Memory type that the kernel keeps for a physical address that is mapped now, in its words
-/// (`write-combining`); empty where only root may know, or debugfs is not mounted.
+/// Memory type of a mapped physical address in the kernel's words (`write-combining`); empty if
+/// only root may read it, or debugfs is not mounted.
 std::string granted_type(std::uint64_t address);
 
 }  // namespace isthmus::mmio

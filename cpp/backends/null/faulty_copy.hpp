@@ -1,4 +1,4 @@
-// Copies that go wrong as they are told.
+// Copies with chosen faults.
 #pragma once
 
 #include <cstdint>
@@ -10,10 +10,10 @@ namespace isthmus {
 
 enum class Move : std::uint8_t { none, correct, drop, duplicate, reorder, nothing, early };
 
-/// Copies with a chosen fault: the ways in which a real transfer can go wrong unnoticed.
+/// Copies with a chosen fault: the unnoticed faults of real transfers.
 class FaultyCopy {
  public:
-  /// The fault strikes every so many copies.
+  /// The fault occurs at every `every`-th copy.
   FaultyCopy(Move move, std::uint64_t every, HostBuffer& source, HostBuffer& destination)
       : move_(move), every_(every), source_(&source), destination_(&destination) {}
 
@@ -40,11 +40,11 @@ class FaultyCopy {
         std::memcpy(to, from, half);
         std::memcpy(to + half, from, bytes - half);
         break;
-      case Move::reorder:  // the halves change places
+      case Move::reorder:  // the halves are exchanged
         std::memcpy(to, from + bytes - half, half);
         std::memcpy(to + half, from, bytes - half);
         break;
-      case Move::early:  // returns before it is done
+      case Move::early:  // returns before it is complete
         late_ = true;
         break;
       default:  // nothing moves

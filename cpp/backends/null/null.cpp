@@ -1,4 +1,4 @@
-// A backend that costs what it is told and fails as it is told: it tests the engine itself.
+// A backend with a chosen cost and chosen failures: it tests the engine.
 #include <algorithm>
 #include <array>
 #include <cmath>
@@ -20,7 +20,7 @@
 namespace isthmus {
 namespace {
 
-/// Names beside values, for options that choose.
+/// Returns the value of an option that chooses among names.
 template <class Value, std::size_t N>
 Value choose(const Options& options, const std::string& key, Value otherwise,
              const std::array<std::pair<const char*, Value>, N>& choices) {
@@ -38,7 +38,7 @@ Value choose(const Options& options, const std::string& key, Value otherwise,
   throw UsageError(key + "=" + given->second + ": choose one of " + names);
 }
 
-/// A whole number where Value is whole.
+/// Parses a number; a whole number if Value is an integer.
 template <class Value>
 Value number(const Options& options, const std::string& key, Value otherwise) {
   const auto given = options.find(key);
@@ -61,16 +61,16 @@ enum class Distribution : std::uint8_t { fixed, skewed, bimodal };
 
 struct Settings {
   double cost_s = 0;         ///< median cost of a call
-  double offset_cost_s = 0;  ///< what sending operands that begin within a page costs more
+  double offset_cost_s = 0;  ///< further cost of sending operands that begin within a page
   Distribution distribution = Distribution::fixed;
   double drift = 0;  ///< relative growth of the cost per second
   Move move = Move::none;
-  std::uint64_t every = 1;     ///< the fault strikes every n-th repetition
+  std::uint64_t every = 1;     ///< the fault occurs at every n-th repetition
   std::uint64_t fail_at = 0;   ///< repetition that throws; 0: none
   std::uint64_t crash_at = 0;  ///< repetition that kills the process by SIGSEGV
   std::uint64_t hang_at = 0;   ///< repetition that never returns
   std::uint64_t lose_at = 0;   ///< repetition that loses the device
-  /// Simulated: a call says that it cost what it was told, and takes no time.
+  /// If simulated, a call reports its cost and takes no time.
   ClockDomain clock = ClockDomain::host;
 };
 
@@ -111,7 +111,7 @@ Settings settings_from(const Options& options) {
   return settings;
 }
 
-/// Chain links a second, measured for about 20 ms.
+/// Chain links per second, measured for about 20 ms.
 double links_per_second() {
   const HostClock& clock = HostClock::instance();
   constexpr std::uint64_t links = 1'000'000;
@@ -125,7 +125,7 @@ double links_per_second() {
   return static_cast<double>(links) / shortest;
 }
 
-/// The cost, call by call.
+/// The cost of each call.
 class Cost {
  public:
   explicit Cost(const Settings& settings) : settings_(settings) {
@@ -203,8 +203,9 @@ class NullDevice final : public Device {
   NullDevice(DeviceInfo info, const Settings& settings)
       : settings(settings), cost(settings), info_(std::move(info)) {
     info_.clock = settings.clock;
-    if (info_.clock == ClockDomain::simulated) {  // messages take the host's time
-      std::erase_if(info_.operations, [](const OperationInfo& one) { return one.joint; });
+    if (info_.clock == ClockDomain::simulated) {  // messages take host time
+      std::erase_if(info_.operations,
+                    [](const OperationInfo& operation) { return operation.joint; });
     }
     info_.properties.emplace_back("links_per_call", std::to_string(cost.links()));
   }
@@ -218,7 +219,7 @@ class NullDevice final : public Device {
 
   std::unique_ptr<Staging> stage(const std::string& memory, std::size_t bytes) override;
 
-  /// Counts repetitions over the life of the device and strikes when told to.
+  /// Counts repetitions over the life of the device, and fails at the chosen repetition.
   void count() {
     ++calls_;
     if (calls_ == settings.fail_at) {
@@ -280,7 +281,7 @@ void NullOperation::run(std::size_t part, std::uint64_t repetitions) {
   }
 }
 
-/// Copies for messages between ranks, each a call.
+/// Copies for messages between ranks, each with the cost of a call.
 class NullStaging final : public Staging {
  public:
   NullStaging(NullDevice& device, const std::string& memory, std::size_t bytes)

@@ -1,4 +1,4 @@
-// An offload that costs what it is told in every phase, and adds as it is told.
+// An offload with a chosen cost in every phase and a chosen result of the addition.
 #pragma once
 
 #include <functional>
@@ -11,8 +11,8 @@ namespace isthmus {
 
 enum class Adds : std::uint8_t { nothing, wrongly, rightly };
 
-/// Without times of its own: each phase pays, and `pay_offset` sends operands that begin within a
-/// page. With them, it says that it took so long.
+/// Without simulated times, each phase calls `pay`, and `pay_offset` sends operands that begin
+/// within a page. With simulated times, it reports these.
 std::unique_ptr<Offload> make_null_offload(const OperationSpec& spec, Adds adds,
                                            std::function<void()> pay,
                                            std::function<void()> pay_offset,

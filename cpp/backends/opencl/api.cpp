@@ -56,7 +56,7 @@ Api load() {
   loaded.name = reinterpret_cast<Result(*) parameters>(dlsym(object, #name));
   ISTHMUS_OPENCL_2_FUNCTIONS(ISTHMUS_FIND)
 #undef ISTHMUS_FIND
-  // They came with this function, and are announced nowhere else.
+  // They were introduced with this function, and nothing else announces them.
   loaded.extended_pointers = dlsym(object, "xclGetMemObjDeviceAddress") != nullptr;
   return loaded;
 }

@@ -1,7 +1,7 @@
-// The part of the OpenCL C API that Isthmus uses, found in the ICD loader at run time.
+// The part of the OpenCL C API that Isthmus uses, loaded from the ICD loader at run time.
 //
-// Types and values are those of the OpenCL 1.2 specification (the ABI is fixed there), so that no
-// OpenCL header is needed to build; a test compares them with the Khronos header where it is.
+// Types and values follow the OpenCL 1.2 specification, which fixes the ABI, so that the build
+// needs no OpenCL header; a test compares them with the Khronos header if it is installed.
 #pragma once
 
 #include <cstddef>
@@ -136,7 +136,7 @@ inline constexpr Uint profiling_command_end = 0x1283;
   X(Int, clSetKernelArg, (Kernel, Uint, std::size_t, const void*))                               \
   X(Int, clReleaseKernel, (Kernel))
 
-// Of OpenCL 2.0: not every loader has them.
+// Functions of OpenCL 2.0, which some loaders lack.
 #define ISTHMUS_OPENCL_2_FUNCTIONS(X)                                                              \
   X(void*, clSVMAlloc, (Context, Bitfield, std::size_t, Uint))                                     \
   X(void, clSVMFree, (Context, void*))                                                             \
@@ -144,8 +144,8 @@ inline constexpr Uint profiling_command_end = 0x1283;
   X(Int, clEnqueueSVMMap, (Queue, Uint, Bitfield, void*, std::size_t, Uint, const Event*, Event*)) \
   X(Int, clEnqueueSVMUnmap, (Queue, void*, Uint, const Event*, Event*))
 
-/// What AMD's OpenCL takes for a host pointer where a flag says so: it places the buffer in a
-/// memory of the card, which it otherwise derives from kernel arguments.
+/// Replaces a host pointer in AMD's OpenCL if a flag says so: it places the buffer in a memory of
+/// the card, which the runtime otherwise derives from kernel arguments.
 struct ExtendedPointer {
   Uint memory;
   void* host;
@@ -159,10 +159,10 @@ inline constexpr Uint memory_of_host = 1U << 29U;  ///< the device works on host
 struct Api {
 #define ISTHMUS_DECLARE(Result, name, parameters) Result(*name) parameters = nullptr;
   ISTHMUS_OPENCL_FUNCTIONS(ISTHMUS_DECLARE)
-  ISTHMUS_OPENCL_2_FUNCTIONS(ISTHMUS_DECLARE)  ///< null where the loader is older
+  ISTHMUS_OPENCL_2_FUNCTIONS(ISTHMUS_DECLARE)  ///< null if the loader is older
 #undef ISTHMUS_DECLARE
   std::string loader;              ///< as opened
-  bool extended_pointers = false;  ///< whether it is a library that takes them
+  bool extended_pointers = false;  ///< whether the library accepts them
 };
 
 /// The API of `$ISTHMUS_OPENCL_LOADER`, else of libOpenCL.so.1. Throws BackendError.

@@ -1,4 +1,4 @@
-# Device code that the emulator of Intel's FPGAs compiles for itself; for a board it is built
+# Device code that the emulator of Intel's FPGAs compiles itself; for a board it is built
 # beforehand.
 set(ISTHMUS_CHANNEL_KERNELS ${CMAKE_CURRENT_SOURCE_DIR}/kernels/intel/exchange.cl)
 set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${ISTHMUS_CHANNEL_KERNELS})
@@ -8,7 +8,7 @@ configure_file(${CMAKE_CURRENT_LIST_DIR}/channel_source.hpp.in
 isthmus_add_backend(
   opencl
   VARIES
-  SOURCES opencl.cpp operations.cpp kernel_operations.cpp binary_kernels.cpp reached.cpp objects.cpp
+  SOURCES opencl.cpp operations.cpp kernel_operations.cpp binary_kernels.cpp kernel_memory.cpp objects.cpp
           offload.cpp api.cpp channels.cpp cables.cpp
   LIBRARIES isthmus_emulated_card)
 target_include_directories(isthmus_opencl PRIVATE ${CMAKE_CURRENT_BINARY_DIR}/opencl)

@@ -1,4 +1,4 @@
-// Kernels of a device's binary that sweep over buffers, in the card's memory or in the host's.
+// Kernels of a device's binary that sweep over buffers in card or host memory.
 #pragma once
 
 #include <memory>
@@ -11,14 +11,14 @@
 
 namespace isthmus::cl {
 
-/// What the binary's bandwidth kernels do, and on which memory, found out by trying.
-/// `implementation`: what these kernels are, `board` or `model`.
+/// Operations of the binary's bandwidth kernels, with their memories found by trial.
+/// `implementation` of the kernels: `board` or `model`.
 std::vector<OperationInfo> sweep_operations(Session& session, const std::string& implementation);
 
-/// The targets that none of these operations has, with the reason and the cure.
+/// The targets that none of these operations has, with reason and remedy.
 std::vector<std::pair<std::string, std::string>> unreached(const std::vector<OperationInfo>& known);
 
-/// Nothing for another operation, or where the device compiles its kernels itself.
+/// Returns null for another operation, or if the device compiles its kernels itself.
 std::unique_ptr<Operation> make_sweep(Session& session, const OperationSpec& spec);
 
 }  // namespace isthmus::cl

@@ -21,7 +21,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-/// Ports 0 and 1 go to the next card's 2 and 3.
+/// Ports 0 and 1 connect to the next card's 2 and 3.
 constexpr unsigned ports = 4;
 constexpr unsigned channels = ports / lanes;
 constexpr std::uint64_t packet_bytes = 32;
@@ -46,7 +46,7 @@ std::string machine() {
   return std::string(name.data()) + " " + first_line("/proc/sys/kernel/random/boot_id");
 }
 
-/// What leaves a card by lane 0 comes to the next one's ports 2 and 3, by lane 1 to the other's 0
+/// Connects a card: lane 0 leads to the next card's ports 2 and 3, lane 1 to the previous card's 0
 /// and 1.
 void plug(const fs::path& root, const std::string& topology, unsigned rank, unsigned ranks) {
   const Neighbours neighbours = neighbours_of(topology, rank, ranks);
@@ -59,7 +59,7 @@ void plug(const fs::path& root, const std::string& topology, unsigned rank, unsi
   }
 }
 
-/// All cards of all ranks; the folder of the whole.
+/// Creates all cards of all ranks; returns the common folder.
 fs::path make_cards(const std::string& topology, unsigned ranks) {
   std::string root = (fs::temp_directory_path() / "isthmus-cables-XXXXXX").string();
   if (mkdtemp(root.data()) == nullptr) {
@@ -113,8 +113,8 @@ Cables::~Cables() {
   }
 }
 
-/// For reading and writing, which never waits; and none of the others sees the end of a file, or a
-/// signal, when one rank dies.
+/// Opens for reading and writing, which never waits. When a rank dies, the others then see neither
+/// an end of file nor a signal.
 void Cables::open_ports(std::uint64_t packets) {
   for (unsigned port = 0; port < ports; ++port) {
     for (const fs::path& file : {folder_ / output(port), folder_ / input(port)}) {
@@ -129,8 +129,8 @@ void Cables::open_ports(std::uint64_t packets) {
   }
 }
 
-/// A FIFO goes with its reader, whose message proves that its writer has it open; a folder with
-/// whoever comes last.
+/// Deletes each FIFO by its reader, whose message proves that its writer has it open; the last rank
+/// deletes the folder.
 void Cables::hide() {
   if (std::exchange(hidden_, true)) {
     return;

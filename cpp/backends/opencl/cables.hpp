@@ -10,13 +10,14 @@
 
 namespace isthmus::cl {
 
-/// Intel's emulator takes a channel's io name for that of a file, so each rank's card has a folder
-/// with the ports of a 520N in it: its outputs are FIFOs, its inputs links to its neighbours'
-/// outputs. The files stay open here, lest the emulator waits for its neighbour when it opens one.
+/// Intel's emulator opens the file with a channel's io name, so that each rank's card has a folder
+/// with the ports of a 520N: its outputs are FIFOs, its inputs links to its neighbours' outputs.
+/// The files stay open here, because the emulator would otherwise wait for its neighbour when it
+/// opens one.
 class Cables {
  public:
-  /// Collective; what one rank throws all throw. A FIFO holds `packets` of 32 bytes, or what fills
-  /// a page. UsageError where the ranks are on different machines.
+  /// Collective; all ranks throw the exception of any rank. A FIFO holds `packets` of 32 bytes, or
+  /// at least a page. Throws UsageError if the ranks are on different machines.
   Cables(const std::string& topology, std::uint64_t packets, Communicator& communicator);
   ~Cables();
   Cables(const Cables&) = delete;
@@ -24,8 +25,8 @@ class Cables {
 
   /// This rank's ports.
   [[nodiscard]] const std::filesystem::path& folder() const { return folder_; }
-  /// Takes the names away once all is open: what all ranks leave behind is nothing, however they
-  /// end. To be called when this rank has got and sent a message through each of its ports.
+  /// Deletes the files' names after all are open, so that nothing remains however the ranks end.
+  /// Call it after this rank has received and sent a message through each of its ports.
   void hide();
 
  private:
@@ -36,8 +37,8 @@ class Cables {
   bool hidden_ = false;
 };
 
-/// Collective: UsageError on all ranks unless either none has an emulated card or all have, on one
-/// machine.
+/// Collective: throws UsageError on all ranks unless either none has an emulated card or all have
+/// one, on the same machine.
 void check_places(bool emulated, Communicator& communicator);
 
 }  // namespace isthmus::cl

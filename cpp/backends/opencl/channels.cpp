@@ -15,11 +15,11 @@ namespace isthmus::cl {
 namespace {
 
 constexpr const char* channel = "intel";
-/// Partners: the first talks to the next card's second.
+/// Partners: the first sends to the next card's second.
 constexpr std::array<const char*, lanes> kernel_names = {"isthmus_send", "isthmus_receive"};
-/// A topology without cables: each emulated card talks to itself over channels between its kernels.
+/// A topology without cables: each emulated card sends to itself over channels between its kernels.
 constexpr const char* internal = "internal";
-/// Of an emulated channel, in its words. What hardware has is in its binary.
+/// Depth of an emulated channel in words. Hardware's depth is in its binary.
 constexpr unsigned emulated_depth = 1024;
 
 constexpr std::uint64_t never_ended = ~std::uint64_t{0};
@@ -36,7 +36,7 @@ std::string source_for(const Cables* cables, std::uint64_t depth) {
   return source + channel_source;
 }
 
-/// One kernel with what it received last.
+/// One kernel with its last received message.
 class Half {
  public:
   Half(const Session& session, std::size_t bytes, Owned<Kernel> kernel)
@@ -55,7 +55,7 @@ class Half {
     set_value(kernel_.get(), index++, static_cast<Uint>(exchange_buffer_sets));
   }
 
-  /// Seeds of the first step's messages, and what is added to them with each step.
+  /// Sets seeds of the first step's messages, and their increment in each step.
   void set_seeds(std::uint64_t sent, std::uint64_t expected, std::uint64_t per_step) {
     expected_ = expected;
     per_step_ = per_step;
@@ -74,17 +74,17 @@ class Half {
   }
   void end() { finish(queue_.get()); }
 
-  /// Where the message of a step goes: nothing of what is to come there.
+  /// Overwrites the destination of a step's message with different contents.
   void spoil(std::uint64_t step) {
     fill_poison(host_, seed(step));
     received_.put(slot(step), host_);
   }
-  /// Whether the message of a step lies where it belongs.
+  /// Whether the message of a step has arrived in its place.
   [[nodiscard]] bool holds(std::uint64_t step) {
     received_.get(slot(step), host_);
     return has_pattern(host_, seed(step));
   }
-  /// Pairs of words that the kernel itself found to be others than were sent, in all messages.
+  /// Number of wrong pairs of words in all messages, which the kernel counted.
   [[nodiscard]] std::uint64_t wrong() {
     std::uint64_t count = 0;
     wrong_.get(0, std::as_writable_bytes(std::span(&count, 1)));
@@ -110,8 +110,7 @@ class Half {
   std::uint64_t per_step_ = 0;
 };
 
-/// Messages come from the kernels and are compared by them, all of them; the last ones are looked
-/// at here as well.
+/// The kernels generate all messages and compare them; the host also checks the last messages.
 class ChannelExchange final : public JointOperation {
  public:
   ChannelExchange(Session& session, CabledPrograms* programs, const OperationSpec& spec,
@@ -158,7 +157,7 @@ class ChannelExchange final : public JointOperation {
       }
     }
   }
-  /// Messages differ from those of the stamp before, so what is left of these cannot pass.
+  /// Messages differ from those of the previous stamp, so that old contents cannot pass.
   void arm(std::uint64_t stamp) override { set_seeds(seed_of(stamp)); }
   [[nodiscard]] bool arrived_fully(std::uint64_t /*seed*/) override {
     if (cables_ != nullptr) {
@@ -201,7 +200,7 @@ class ChannelExchange final : public JointOperation {
     return arrived;
   }
 
-  /// Collective. One that a rank has is used when all have it: cables have two ends.
+  /// Collective. A rank's program is used if all ranks have it: cables have two ends.
   CabledProgram& program(Communicator& communicator) {
     const std::string name = topology_ + " " + std::to_string(depth_) + " " +
                              std::to_string(rank_) + " of " + std::to_string(ranks_);

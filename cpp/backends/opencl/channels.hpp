@@ -1,4 +1,4 @@
-// The ring over Intel's external channels, as kernels/intel has it.
+// The ring over Intel's external channels, as in kernels/intel.
 #pragma once
 
 #include <map>
@@ -11,24 +11,24 @@
 
 namespace isthmus::cl {
 
-/// Whether a device compiles kernels with channels: an emulated card.
+/// Whether a device compiles kernels with channels, i.e. is an emulated card.
 bool emulates_channels(DeviceId device);
 /// Whether a device's binary has the kernels.
 bool has_channels(const Session& session);
 
-/// `exchange` over channel `intel`. A board's ring is as it is cabled.
+/// `exchange` over channel `intel`. A board's cables determine its ring.
 OperationInfo channel_exchange(bool emulated);
 bool is_channel_exchange(const OperationInfo& operation);
 
-/// An emulated card's program with the cables that it is compiled for.
+/// An emulated card's program with its cables.
 struct CabledProgram {
-  std::unique_ptr<Cables> cables;  ///< none within a card
+  std::unique_ptr<Cables> cables;  ///< null within a card
   Owned<Program> program;
 };
-/// Those of a device by their names. The emulator never closes a channel's file, so they are kept.
+/// Programs of a device by name. They are kept, because the emulator never closes a channel's file.
 using CabledPrograms = std::map<std::string, CabledProgram>;
 
-/// `programs`: of a device that compiles; null for one that has them in its binary.
+/// `programs`: of a device that compiles; null for a device with the kernels in its binary.
 std::unique_ptr<JointOperation> make_channel_exchange(Session& session, CabledPrograms* programs,
                                                       const OperationSpec& spec,
                                                       Communicator& communicator);

@@ -3,8 +3,8 @@
 #include <algorithm>
 
 #include "isthmus/sweep.hpp"
+#include "kernel_memory.hpp"
 #include "kernels.hpp"
-#include "reached.hpp"
 
 namespace isthmus::cl {
 std::size_t work_items(const Session& session, std::size_t bytes) {
@@ -30,7 +30,7 @@ class KernelOperation : public Operation {
         items_(items) {}
 
   void run(std::size_t /*part*/, std::uint64_t repetitions) override {
-    // Kernels made for one work item may insist on being told so.
+    // Kernels made for one work item may require an explicit group size.
     const std::size_t* group = items_ == 1 ? &items_ : nullptr;
     for (std::uint64_t i = 0; i < repetitions; ++i) {
       Event event = nullptr;
@@ -78,7 +78,7 @@ class Launch final : public KernelOperation {
   [[nodiscard]] bool moves_data() const override { return false; }
 };
 
-/// Sweeps over a buffer that one launch makes.
+/// Number of sweeps over a buffer in one launch.
 Ulong sweeps_of(const OperationSpec& spec) { return spec.count("iterations"); }
 
 /// A kernel that reads all of a buffer and returns its keyed sum, over all sweeps.
@@ -117,13 +117,13 @@ class KernelRead final : public KernelOperation {
  private:
   std::size_t bytes_;
   Ulong sweeps_;
-  Reached data_;
+  KernelMemory data_;
   DeviceMemory partial_;
   OpaqueZero zero_;
   KernelSum sum_;
 };
 
-/// A kernel that writes a whole buffer, with a new pattern every time.
+/// A kernel that writes a whole buffer, with a new pattern in each launch.
 class KernelWrite final : public KernelOperation {
  public:
   KernelWrite(Session& session, const OperationSpec& spec)
@@ -158,11 +158,11 @@ class KernelWrite final : public KernelOperation {
  private:
   std::size_t bytes_;
   Ulong sweeps_;
-  Reached data_;
+  KernelMemory data_;
   OpaqueZero zero_;
 };
 
-/// A kernel that reads one buffer and writes what it read to another.
+/// A kernel that copies one buffer to another.
 class KernelCopy final : public KernelOperation {
  public:
   KernelCopy(Session& session, const OperationSpec& spec)
@@ -186,8 +186,8 @@ class KernelCopy final : public KernelOperation {
 
  private:
   std::uint64_t moved_;
-  Reached from_;
-  Reached to_;
+  KernelMemory from_;
+  KernelMemory to_;
   OpaqueZero zero_;
   std::vector<Movement> movements_;
 };

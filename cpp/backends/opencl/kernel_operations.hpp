@@ -8,11 +8,11 @@
 
 namespace isthmus::cl {
 
-/// Work items that keep the device busy without asking more of small buffers than they hold.
+/// Number of work items: enough to keep the device busy, without more than a small buffer needs.
 std::size_t work_items(const Session& session, std::size_t bytes);
 
-/// `launch`, `kernel_read`, `kernel_write` or one of the kernels of the study hostmem; nothing for
-/// another operation.
+/// `launch`, `kernel_read`, `kernel_write` or a kernel of the study hostmem; null for another
+/// operation.
 std::unique_ptr<Operation> make_kernel_operation(Session& session, const OperationSpec& spec);
 
 }  // namespace isthmus::cl

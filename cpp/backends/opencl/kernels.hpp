@@ -1,4 +1,4 @@
-// Device code of the OpenCL backend, in OpenCL C 1.2; each runtime compiles it for itself.
+// Device code of the OpenCL backend in OpenCL C 1.2, which each runtime compiles.
 #pragma once
 
 namespace isthmus::cl {
@@ -8,15 +8,15 @@ inline constexpr const char* sum_kernel = "isthmus_sum";
 inline constexpr const char* fill_kernel = "isthmus_fill";
 inline constexpr const char* copy_kernel = "isthmus_copy";
 
-/// Word i of the pattern that `isthmus_fill` writes is seed + i * 2^64 / golden ratio, as
-/// `fill_pattern` does on the host. `isthmus_sum` adds up all sweeps, the last of an
-/// even number twice: a wrong bit of every sweep times an even number could vanish. It multiplies
-/// each partial sum, plus one lest it be 0, by a key that is new with every launch, so that an old
-/// result cannot pass.
+/// Word i of the pattern that `isthmus_fill` writes is seed + i * 2^64 / golden ratio, like
+/// `fill_pattern` on the host. `isthmus_sum` adds up all sweeps, the last of an even number twice,
+/// because a wrong bit in every sweep could cancel over an even number. It multiplies each partial
+/// sum plus one (so that it is not 0) by a key that is new in every launch, so that an old result
+/// cannot pass.
 ///
-/// EACH_WORD visits this work item's share: neighbouring items take neighbouring words where memory
-/// accesses of a group are merged (GPUs); with CONTIGUOUS each item takes a piece of its own, as
-/// processors and their caches like it.
+/// EACH_WORD visits this work item's share: neighbouring items take neighbouring words if a group's
+/// memory accesses are merged (GPUs); with CONTIGUOUS each item takes a separate piece, which suits
+/// processors' caches.
 inline constexpr const char* kernel_source = R"(
 #ifdef CONTIGUOUS
 #define EACH_WORD(i, words)                                                          \
@@ -29,8 +29,8 @@ inline constexpr const char* kernel_source = R"(
   for (ulong i = get_global_id(0); i < (words); i += get_global_size(0))
 #endif
 #define STEP 0x9E3779B97F4A7C15UL
-// Each sweep goes to memory anew. `zero` holds a 0 that no compiler knows, so that none can tell
-// that a sweep has the addresses of the one before: a fence does not keep them from merging loads.
+// Each sweep accesses memory again. `zero` holds a 0 that no compiler knows, so that the addresses
+// of two sweeps may differ: a fence alone does not prevent merged loads.
 #define EACH_SWEEP(sweeps) \
   for (ulong n = 0, shift = *zero; n < (sweeps); \
        ++n, mem_fence(CLK_GLOBAL_MEM_FENCE), shift = *zero)

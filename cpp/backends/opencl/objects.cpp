@@ -43,7 +43,7 @@ Owned<Program> program_of_binary(Context context, DeviceId device, const std::st
   Owned<Program> program(
       api().clCreateProgramWithBinary(context, 1, &device, &size, &data, &accepted, &code));
   if (code != success || accepted != success) {
-    throw BackendError("the device takes no " + binary + ": " +
+    throw BackendError("the device does not accept " + binary + ": " +
                        error_name(code != success ? code : accepted));
   }
   return program;
@@ -110,7 +110,7 @@ Session::Session(DeviceId device, const std::string& binary) : Session(device) {
   probe();
 }
 
-/// The first that takes a page: a bitstream need not use all memories of its card.
+/// Chooses the first memory that accepts a page: a bitstream need not use all memories of its card.
 void Session::choose_memory() {
   constexpr Uint most_memories = 64;
   for (Uint index = 0; index < most_memories; ++index) {
@@ -144,14 +144,14 @@ Owned<Mem> Session::create_in(Uint memory, std::size_t bytes, Bitfield flags, vo
   return buffer;
 }
 
-/// What runtimes that need binaries do not do as they should, found out by trying.
+/// Finds by trial how runtimes that need binaries deviate from the specification.
 void Session::probe() {
   keeps_data_ = comes_back();
   writes_rectangles_ = rectangle_arrives();
 }
 
-/// A page on memory of ours goes to the device and comes back after ours was overwritten. Where
-/// device and host share memory the answer would be no as well, which is wrong there.
+/// Whether a page goes to the device and comes back after the host overwrote its own. Not for
+/// devices that share memory with the host, for which the result would be wrong.
 bool Session::comes_back() const {
   HostBuffer host("aligned", page_bytes);
   const Owned<Mem> buffer = create(host.bytes(), mem_read_write | mem_use_host_ptr, host.data());
@@ -236,7 +236,7 @@ Owned<Kernel> Session::make_kernel(const char* name) {
 
 bool Session::has_kernel(const char* name) const {
   if (!program_) {
-    return true;  // of our source, once that is built
+    return true;  // our source has all kernels
   }
   const std::string names = text(
       [this](std::size_t size, void* to, std::size_t* needed) {
@@ -303,7 +303,7 @@ bool DeviceMemory::in_place(std::size_t bytes, Access access,
 }
 
 void DeviceMemory::put_words(std::size_t offset, std::span<const std::uint64_t> words) {
-  if (words.size() == 1) {  // one row needs no rectangle, and fits where a whole pitch would not
+  if (words.size() == 1) {  // a single row needs no rectangle, and may lack room for a whole pitch
     put(offset, std::as_bytes(words));
     return;
   }
@@ -345,7 +345,8 @@ void DeviceMemory::get_words(std::size_t offset, std::span<std::uint64_t> words)
                                       rows.host_origin.data(), rows.region.data(), page_bytes, 0,
                                       sizeof(std::uint64_t), 0, words.data(), 0, nullptr, nullptr),
         "clEnqueueReadBufferRect");
-  // AMD's maps the buffer meanwhile, gives it back behind our back, and does not keep it for that.
+  // AMD's runtime maps the buffer in between, returns it without notice, and does not keep it for
+  // that.
   finish(session_->queue());
 }
 

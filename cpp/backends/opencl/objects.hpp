@@ -1,4 +1,4 @@
-// OpenCL objects that release themselves, and device memory that the verification can reach.
+// OpenCL objects that release themselves, and device memory that the verification can access.
 #pragma once
 
 #include <memory>
@@ -24,11 +24,12 @@ struct Release {
 template <class Handle>
 using Owned = std::unique_ptr<std::remove_pointer_t<Handle>, Release>;
 
-/// Waits for everything that was put into a queue.
+/// Waits for all commands of a queue.
 inline void finish(Queue queue) { check(api().clFinish(queue), "clFinish"); }
 
-/// Waits, when it ends, for all commands of a queue: one that was not waited for, because a later
-/// one was refused, must not outlive its host memory. A member after all that the commands use.
+/// Waits in its destructor for all commands of a queue: a pending command, after a later command
+/// was refused, must not outlive its host memory. Declare it after all members that the commands
+/// use.
 class QueueEnd {
  public:
   explicit QueueEnd(Queue queue) : queue_(queue) {}
@@ -40,7 +41,7 @@ class QueueEnd {
   Queue queue_;
 };
 
-/// A string or a number that the runtime tells about a platform or device.
+/// A string or a number from the runtime about a platform or device.
 std::string text_info(DeviceId device, Uint what);
 std::string text_info(Platform platform, Uint what);
 
@@ -51,41 +52,43 @@ Value value_info(DeviceId device, Uint what) {
   return value;
 }
 
-/// A program of this source or, where one is named, of this binary. Throws BackendError with the
+/// A program of this source or, if a binary is named, of the binary. Throws BackendError with the
 /// build log.
 Owned<Program> built_program(Context context, DeviceId device, const char* source,
                              const std::string& binary, const char* options = "");
 
-/// One device, its context and queues: one in order for what is timed, one more for the other
-/// direction, a profiling one for kernels.
+/// One device, its context and queues: one in order for timed commands, one for the opposite
+/// direction, a profiling queue for kernels.
 class Session {
  public:
-  /// A device that compiles our source by itself.
+  /// Opens a device that compiles our source.
   explicit Session(DeviceId device);
-  /// A device that needs a binary, which this loads: it may program the device.
+  /// Opens a device that needs a binary and loads the binary: it may program the device.
   Session(DeviceId device, const std::string& binary);
 
   [[nodiscard]] Queue queue() const { return queue_.get(); }
   [[nodiscard]] Owned<Queue> make_queue(Bitfield properties = 0) const;
-  /// Resident on the device: some runtimes place a buffer there at its first use only, and until
-  /// then a write to it stays on the host.
+  /// Creates a buffer that is resident on the device: some runtimes place a buffer there only at
+  /// its first use, and until then a write stays on the host.
   [[nodiscard]] Owned<Mem> make_buffer(std::size_t bytes, Bitfield flags = mem_read_write) const;
-  /// In the card's memory of that index, where AMD's OpenCL has it. Throws BackendError.
+  /// Creates a buffer in the card's memory of that index, if AMD's OpenCL has it. Throws
+  /// BackendError.
   [[nodiscard]] Owned<Mem> make_buffer_in(Uint memory, std::size_t bytes) const;
-  /// Host memory that the device works on directly, where AMD's OpenCL has it. Throws BackendError.
+  /// Creates host memory on which the device works directly, if AMD's OpenCL has it. Throws
+  /// BackendError.
   [[nodiscard]] Owned<Mem> make_host_only(std::size_t bytes) const;
-  /// A kernel of the binary or of our own source, which is built at first use. Throws BackendError
-  /// with the build log.
+  /// A kernel of the binary or of our source, which is built at first use. Throws BackendError with
+  /// the build log.
   [[nodiscard]] Owned<Kernel> make_kernel(const char* name);
   /// Whether the binary, if the device needs one, has such a kernel.
   [[nodiscard]] bool has_kernel(const char* name) const;
-  /// Whether its kernels are those of a binary.
+  /// Whether its kernels come from a binary.
   [[nodiscard]] bool has_binary() const { return binary_; }
-  /// Whether what is written comes back: false where nothing is behind the API.
+  /// Whether written data can be read back; false if the API has no device.
   [[nodiscard]] bool keeps_data() const { return keeps_data_; }
   /// Whether written rectangles reach the device: AMD's stop at the host's copy of the buffer.
   [[nodiscard]] bool writes_rectangles() const { return writes_rectangles_; }
-  /// Whether shared virtual memory can be had: AMD's OpenCL promises it, and has none on a card.
+  /// Whether shared virtual memory works: AMD's OpenCL reports it, but no card has it.
   [[nodiscard]] bool shares() const;
   [[nodiscard]] DeviceId device() const { return device_; }
   [[nodiscard]] Context context() const { return context_.get(); }
@@ -105,7 +108,7 @@ class Session {
   bool binary_ = false;
   bool keeps_data_ = true;
   bool writes_rectangles_ = true;
-  std::optional<Uint> memory_;  ///< of the card, by index; nothing: the runtime chooses
+  std::optional<Uint> memory_;  ///< index of the card's memory; nothing: the runtime chooses
   Owned<Context> context_;
   Owned<Queue> queue_;
   Owned<Program> program_;
@@ -120,12 +123,12 @@ class DeviceMemory final : public Memory {
       : session_(&session), bytes_(bytes), buffer_(std::move(buffer)) {}
 
   [[nodiscard]] Mem handle() const { return buffer_.get(); }
-  /// The buffer itself; this object is of no more use.
+  /// Moves the buffer out; this object is then unusable.
   [[nodiscard]] Owned<Mem> take() { return std::move(buffer_); }
   [[nodiscard]] std::size_t bytes() const noexcept override { return bytes_; }
   void put(std::size_t offset, std::span<const std::byte> from) override;
   void get(std::size_t offset, std::span<std::byte> to) override;
-  /// Large memory of a CPU, which maps what it has and copies nothing.
+  /// Works in place on large memory of a CPU, which maps it without a copy.
   bool in_place(std::size_t bytes, Access access,
                 const std::function<void(std::byte*)>& work) override;
   void put_words(std::size_t offset, std::span<const std::uint64_t> words) override;
@@ -139,7 +142,7 @@ class DeviceMemory final : public Memory {
   Owned<Mem> buffer_;
 };
 
-/// A 0 in device memory, for kernels that must not know that it is one.
+/// A 0 in device memory whose value compilers do not know.
 class OpaqueZero {
  public:
   explicit OpaqueZero(const Session& session);
@@ -149,8 +152,8 @@ class OpaqueZero {
   DeviceMemory memory_;
 };
 
-/// The host's end of a transfer: a HostBuffer, or memory that the runtime allocates itself
-/// (`alloc_host`: CL_MEM_ALLOC_HOST_PTR, mapped while this object lives).
+/// The host's end of a transfer: a HostBuffer, or memory that the runtime allocates (`alloc_host`:
+/// CL_MEM_ALLOC_HOST_PTR, mapped during this object's lifetime).
 class HostEnd {
  public:
   HostEnd(const Session& session, const std::string& kind, std::size_t bytes);
@@ -160,7 +163,7 @@ class HostEnd {
 
   [[nodiscard]] std::byte* data() const { return data_; }
   [[nodiscard]] Memory& memory() const { return *memory_; }
-  /// The buffer that is mapped here; null where the memory is the host's own.
+  /// The buffer that is mapped here; null for the host's own memory.
   [[nodiscard]] Mem buffer() const { return mapped_.get(); }
 
  private:

@@ -13,7 +13,7 @@ kernel void vadd(global const int* in1, global const int* in2, global int* out, 
   if (i < size) out[i] = in1[i] + in2[i];
 }
 )";
-/// Work items are a multiple of this, so that a runtime finds groups of a good size.
+/// Work items are a multiple of this, so that a runtime can choose large groups.
 constexpr std::size_t group = 256;
 
 constexpr const char* user_pointer = "user_pointer";
@@ -21,7 +21,7 @@ constexpr const char* copy = "copy";
 
 constexpr const char* svm = "svm";
 
-/// Context, queue and kernel: what a process makes once.
+/// Context, queue and kernel, which a process creates once.
 class Prepared {
  public:
   Prepared(Phases& phases, const std::function<Target()>& choose, bool with_pointers) {
@@ -49,7 +49,7 @@ class Prepared {
   [[nodiscard]] Context context() const { return context_.get(); }
   [[nodiscard]] Queue queue() const { return queue_.get(); }
   [[nodiscard]] Kernel kernel() const { return kernel_.get(); }
-  /// One whose arguments are pointers: NVIDIA's driver refuses it once they have been buffers.
+  /// A kernel whose arguments are pointers: NVIDIA's driver refuses pointers after buffers.
   [[nodiscard]] Kernel on_pointers() const { return on_pointers_.get(); }
 
  private:
@@ -61,7 +61,7 @@ class Prepared {
   Owned<Kernel> on_pointers_;
 };
 
-/// One way to hand three vectors to the device and to get the third back.
+/// A way to give three vectors to the device and to get the third back.
 class Way {
  public:
   explicit Way(const Prepared& program) : program_(&program) {}
@@ -70,13 +70,13 @@ class Way {
   virtual ~Way() = default;
 
   [[nodiscard]] virtual Kernel kernel() const { return program_->kernel(); }
-  /// `allocate`, `populate` and, where there is something to map, `map`.
+  /// Executes `allocate`, `populate` and, if there is a mapping, `map`.
   virtual void begin(Phases& phases, std::uint64_t seed) = 0;
   virtual void set_arguments() = 0;
   /// Enqueues both operands.
   virtual void send() = 0;
   virtual void read_back() = 0;
-  /// All vectors for the host; not timed.
+  /// All vectors in host memory; not timed.
   virtual Vectors result() = 0;
 
  protected:
@@ -95,7 +95,7 @@ class Way {
   const Prepared* program_;
 };
 
-/// Vectors in buffers of the context: on memory of the user's, or of the runtime's own.
+/// Vectors in buffers of the context: on the user's memory, or on the runtime's.
 class Mapped final : public Way {
  public:
   Mapped(const Prepared& program, const Offload& offload)
@@ -184,7 +184,7 @@ class Mapped final : public Way {
   std::array<Vector, 3> vectors_;
 };
 
-/// Vectors of the user's that are copied to buffers of the device, and back.
+/// The user's vectors, copied to buffers of the device and back.
 class Copied final : public Way {
  public:
   Copied(const Prepared& program, const Offload& offload)
@@ -193,8 +193,8 @@ class Copied final : public Way {
   void begin(Phases& phases, std::uint64_t seed) override {
     phases("allocate", [&] {
       host_.emplace(offload_->memory(), offload_->elements(), offload_->relative_offset());
-      for (Owned<Mem>& one : buffers_) {
-        one = buffer(mem_read_write, offload_->bytes(), nullptr);
+      for (Owned<Mem>& vector : buffers_) {
+        vector = buffer(mem_read_write, offload_->bytes(), nullptr);
       }
     });
     phases("populate", [&] { populate(host_->get(), seed); });
@@ -304,7 +304,7 @@ class OpenclOffload final : public Offload {
   void run(Phases& phases, std::uint64_t seed) override {
     way_ = make_way();
     way_->begin(phases, seed);
-    // Before the operands go: an FPGA's runtime places a buffer where a kernel wants it.
+    // Before sending: an FPGA's runtime places a buffer according to its kernel.
     phases("set_arguments", [&] {
       way_->set_arguments();
       const auto size = static_cast<Uint>(elements());
@@ -358,7 +358,7 @@ class OpenclOffload final : public Offload {
 
 bool shares_pointers(DeviceId device) {
   Bitfield capabilities = 0;
-  // Devices before 2.0 do not know the question.
+  // Devices before 2.0 do not support the query.
   return api().clSVMAlloc != nullptr && api().clSVMFree != nullptr &&
          api().clEnqueueSVMMap != nullptr && api().clEnqueueSVMUnmap != nullptr &&
          api().clSetKernelArgSVMPointer != nullptr &&

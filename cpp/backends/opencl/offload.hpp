@@ -1,4 +1,4 @@
-// The vector add in OpenCL, phase by phase.
+// The vector addition in OpenCL, phase by phase.
 #pragma once
 
 #include <functional>
@@ -15,11 +15,11 @@ struct Target {
   std::string binary;  ///< empty: compiles source
 };
 
-/// What a device can be asked; `shares_pointers`: has coarse-grained shared virtual memory.
+/// Offloads of a device; `shares_pointers`: whether it has coarse-grained shared virtual memory.
 std::vector<OperationInfo> offloads(bool shares_pointers);
 bool shares_pointers(DeviceId device);
 
-/// `choose` looks the device up: the first that is done, and timed.
+/// `choose` finds the device; it is the first timed step.
 std::unique_ptr<Offload> make_offload(const OperationSpec& spec, std::function<Target()> choose);
 
 }  // namespace isthmus::cl

@@ -1,4 +1,4 @@
-// Any OpenCL device, through the ICD loader found at run time.
+// Any OpenCL device, through the ICD loader, which is loaded at run time.
 #include <algorithm>
 #include <array>
 #include <cstdio>
@@ -11,10 +11,10 @@
 #include "channels.hpp"
 #include "isthmus/emulated_card.hpp"
 #include "isthmus/sweep.hpp"
+#include "kernel_memory.hpp"
 #include "kernel_operations.hpp"
 #include "offload.hpp"
 #include "operations.hpp"
-#include "reached.hpp"
 
 namespace isthmus {
 namespace {
@@ -56,7 +56,7 @@ std::string type_name(cl::Bitfield type) {
   return (type & cl::device_type_cpu) != 0 ? "cpu" : "custom";
 }
 
-/// PCI address as sysfs writes it; empty where the runtime does not tell.
+/// PCI address in sysfs's form; empty if unknown.
 std::string pci_address(cl::DeviceId device) {
   cl::PciBusInfo bus{};
   const std::string extensions = cl::text_info(device, cl::device_extensions);
@@ -71,10 +71,10 @@ std::string pci_address(cl::DeviceId device) {
   return text.data();
 }
 
-/// The published example makes 1024, which takes seconds where buffers are large.
+/// The published example makes 1024 sweeps, which take seconds for large buffers.
 constexpr unsigned usual_sweeps = 16;
 
-/// Other platforms in the same process have no emulated card below.
+/// Whether a platform is above an emulated card; other platforms of the process are not.
 bool on_emulated_card(cl::Platform platform) {
   return emulated_card::present() && cl::text_info(platform, cl::platform_name) == "Xilinx";
 }
@@ -83,19 +83,19 @@ bool compiles(cl::DeviceId device) {
   return cl::value_info<cl::Uint>(device, cl::device_compiler_available) != 0;
 }
 
-/// Whether any binary may be loaded without asking: the description says so where there is no
+/// Whether any binary may be loaded without permission, which the description allows without
 /// hardware.
 bool may_program() {
   const char* word = std::getenv("ISTHMUS_MAY_PROGRAM");
   return word != nullptr && std::string_view(word) == "yes";
 }
-/// What a device that does not compile may be given without asking.
+/// The default binary for a device that does not compile.
 std::string default_binary() {
   const char* file = std::getenv("ISTHMUS_DEFAULT_BINARY");
   return file != nullptr && may_program() ? file : "";
 }
 
-/// The binary that a device is to be used with. Throws where none may be.
+/// The binary to load on a device. Throws if none is allowed.
 std::string chosen_binary(const Options& options) {
   const auto named = options.find("xclbin");
   if (named == options.end()) {
@@ -114,7 +114,7 @@ std::string chosen_binary(const Options& options) {
   return named->second;
 }
 
-/// What several ranks do with such devices.
+/// Joint operations of such devices.
 std::vector<OperationInfo> exchanges(cl::DeviceId device, cl::Session* session,
                                      const std::string& initiator) {
   std::vector<OperationInfo> known = {staged_exchange(initiator)};
@@ -124,8 +124,8 @@ std::vector<OperationInfo> exchanges(cl::DeviceId device, cl::Session* session,
   return known;
 }
 
-/// `session`: of a device that is open; without one a device that compiles has all kernels, and any
-/// other none.
+/// `session`: of an open device. Without it, a device that compiles has all kernels, and any other
+/// device none.
 DeviceInfo describe(cl::Platform platform, cl::DeviceId device, const std::string& id,
                     cl::Session* session) {
   const auto has_kernel = [&](const char* name) {
@@ -190,12 +190,12 @@ DeviceInfo describe(cl::Platform platform, cl::DeviceId device, const std::strin
   }
   if (on_emulated_card(platform)) {
     emulated_card::describe(info);
-    // Both transfers of a call reach the card one after the other: without the program's clock
-    // their overlap is not seen, and they would take twice as long.
+    // Both transfers of a call reach the card in sequence: without the program's clock their
+    // overlap is invisible, and they would take twice as long.
     std::erase_if(info.operations,
                   [](const OperationInfo& one) { return one.name == "bidirectional"; });
   } else {
-    // Messages above an emulated card do not read its clock: the host's alone would mislead.
+    // Messages above an emulated card do not read its clock: the host's time alone would mislead.
     std::ranges::move(exchanges(device, session, initiator), std::back_inserter(info.operations));
   }
   return info;
@@ -238,7 +238,7 @@ class OpenclBackend final : public Backend {
   std::vector<DeviceInfo> devices() override {
     std::vector<DeviceInfo> found;
     each_device([&found](cl::Platform platform, cl::DeviceId device, const std::string& id) {
-      // A runtime that needs binaries may call a device available only while a context has it.
+      // A runtime that needs binaries may report a device as unavailable unless a context has it.
       if (compiles(device) && cl::value_info<cl::Uint>(device, cl::device_available) == 0) {
         return;
       }
@@ -247,7 +247,7 @@ class OpenclBackend final : public Backend {
         try {
           session.emplace(device, default_binary());
         } catch (const BackendError&) {
-          session.reset();  // it is told when the device is opened; others are no worse for it
+          session.reset();  // reported when the device is opened; other devices are unaffected
         }
       }
       found.push_back(describe(platform, device, id, session ? &*session : nullptr));
@@ -288,7 +288,7 @@ class OpenclBackend final : public Backend {
   }
 
  private:
-  /// Ids are "platform:device" in the loader's order.
+  /// Calls `visit` for each device. Ids are "platform:device" in the loader's order.
   template <class Visit>
   static void each_device(const Visit& visit) {
     std::size_t platform_index = 0;

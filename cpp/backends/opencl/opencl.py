@@ -1,7 +1,7 @@
-"""The OpenCL backend: every platform that an ``.icd`` file names, each loaded by itself.
+"""The OpenCL backend: every platform that an ``.icd`` file names, each loaded alone.
 
-Two runtimes in one process can disturb each other (PoCL and another LLVM, two PoCLs), so each
-``.icd`` file is a candidate of its own and its worker sees no other.
+Two runtimes in one process can disturb each other (PoCL and another LLVM, two PoCLs): each ``.icd``
+file is a separate candidate, whose worker sees no other file.
 """
 
 from __future__ import annotations
@@ -25,14 +25,14 @@ from isthmus.system import private, xrt
 from isthmus.system.files import has_library, is_there
 
 XOCL = "xocl"
-"""Scheme of the OpenCL that comes with XRT."""
+"""Scheme of XRT's OpenCL."""
 _LOADER = "libOpenCL.so.1"
 FPGA_EMULATOR = "libintelocl_emu.so"
 GET_ONE = "apt-get install pocl-opencl-icd, or pip install 'isthmus[pocl]'"
 
 
 def vendor_folders() -> list[Path]:
-    """Where ``.icd`` files are looked for: the user's choice alone, else the usual places."""
+    """Folders of ``.icd`` files: the user's choice, else the usual folders."""
     chosen = os.environ.get("OCL_ICD_VENDORS")
     if chosen:
         return [Path(chosen)]
@@ -48,9 +48,9 @@ def icd_files() -> list[Path]:
 
 
 def library_of(icd: Path) -> str | None:
-    """Library that an ``.icd`` file names; None when it names none.
+    """Library that an ``.icd`` file names; None if it names none.
 
-    Raises IsthmusError where it cannot be read.
+    Raises IsthmusError if the file cannot be read.
     """
     try:
         lines = os.fsdecode(icd.read_bytes()).split()
@@ -63,17 +63,17 @@ def _of_package(library: Path) -> str:
     """Path of a library in its package: Intel's ``.icd`` files name a folder that never exists."""
     if not library.is_absolute() or library.exists():
         return str(library)
-    here = Path(sys.prefix) / "lib" / library.name
-    if library.name == FPGA_EMULATOR and not here.exists():
-        here = fpga_emulator(here.with_name("libintelocl.so"))
-    return str(here if here.exists() else library)
+    packaged_file = Path(sys.prefix) / "lib" / library.name
+    if library.name == FPGA_EMULATOR and not packaged_file.exists():
+        packaged_file = fpga_emulator(packaged_file.with_name("libintelocl.so"))
+    return str(packaged_file if packaged_file.exists() else library)
 
 
 def fpga_emulator(runtime: Path) -> Path:
     """Intel's runtime under the file name that makes it emulate an FPGA.
 
-    The library, its configuration and all that it loads must be in one folder. Versions from 2025
-    on cannot emulate FPGAs.
+    The library, its configuration and its dependencies must be in one folder. Versions from 2025
+    cannot emulate FPGAs.
     """
     emulator = runtime.with_name(FPGA_EMULATOR)
     if not (runtime.exists() and any(runtime.parent.glob(f"{runtime.name}.2024.*"))):
@@ -98,19 +98,19 @@ def fpga_emulator(runtime: Path) -> Path:
 
 
 def extra_libraries() -> list[str]:
-    """Libraries that the user gives the Khronos loader in addition to ``.icd`` files."""
+    """Libraries that the user gives to the Khronos loader in addition to ``.icd`` files."""
     return [name for name in os.environ.get("OCL_ICD_FILENAMES", "").split(":") if name]
 
 
 def packaged() -> Iterator[tuple[str, Path]]:
-    """OpenCL libraries that Python packages bring without an ``.icd`` file of their own."""
+    """Yields OpenCL libraries of Python packages without an ``.icd`` file."""
     for site in map(Path, sys.path):
         for library in sorted((site / "pyopencl" / ".libs").glob("libpocl-*.so")):
             yield "pocl-wheel", library
 
 
 def loader() -> str | None:
-    """The ICD loader: the system's, else one that a Python package brings."""
+    """The ICD loader: the system's, else a Python package's."""
     if has_library(_LOADER):
         return _LOADER
     own = Path(sys.prefix) / "lib" / _LOADER
@@ -124,7 +124,7 @@ def loader() -> str | None:
 
 
 def private_vendors(library: str) -> Path:
-    """Folder with one ``.icd`` file that names one library: what both common loaders accept."""
+    """Folder with a single ``.icd`` file that names one library; both common loaders accept it."""
     digest = hashlib.sha256(library.encode()).hexdigest()[:16]
     folder = private.folder("icd", digest)
     icd = folder / "vendor.icd"
@@ -134,7 +134,7 @@ def private_vendors(library: str) -> Path:
 
 
 def _library_path(library: str) -> dict[str, str]:
-    """``LD_LIBRARY_PATH`` for a library of a Python package that needs others of its folder."""
+    """``LD_LIBRARY_PATH`` for a Python package's library that needs others of its folder."""
     folder = Path(library).parent
     if folder.name == "" or not (folder / "cl.fpga_emu.cfg").exists():
         return {}
@@ -143,7 +143,7 @@ def _library_path(library: str) -> dict[str, str]:
 
 
 def _xocl_candidates() -> Sequence[Candidate]:
-    """AMD's OpenCL, loaded without a loader: it reads its mode from the environment."""
+    """AMD's OpenCL, loaded without an ICD loader: it reads its mode from the environment."""
     installation = xrt.find()
     library = installation.library(xrt.OPENCL) if installation else None
     if installation is None or library is None:
@@ -165,7 +165,7 @@ def _xocl_problems() -> Sequence[Problem]:
 class Opencl(BackendDescription):
     """``opencl:pocl``, ``opencl:nvidia`` or any part of a platform's or device's name.
 
-    ``xocl:0`` is AMD's own OpenCL on XRT's device 0, in the modes that XRT has.
+    ``xocl:0`` is AMD's OpenCL on XRT's device 0, in XRT's modes.
     """
 
     name = "opencl"
@@ -214,7 +214,7 @@ class Opencl(BackendDescription):
             return ()
         named: list[tuple[str, str | None]] = []
         for icd in icd_files():
-            with contextlib.suppress(IsthmusError):  # ``problems`` tells
+            with contextlib.suppress(IsthmusError):  # ``problems`` reports it
                 named.append((icd.stem, library_of(icd)))
         named += [(Path(library).stem, library) for library in extra_libraries()]
         if not os.environ.get("OCL_ICD_VENDORS"):
@@ -222,14 +222,15 @@ class Opencl(BackendDescription):
         candidates: dict[str, Candidate] = {}
         for name, library in named:
             if library is not None and xrt.OPENCL in library:
-                continue  # it has a scheme of its own, which knows what it needs
+                continue  # it has a separate scheme, which knows its needs
             if library is not None and library not in candidates:
                 candidates[library] = Candidate(
                     label=f"{name}: {library}",
                     environment={
                         "OCL_ICD_VENDORS": f"{private_vendors(library)}/",
                         "OCL_ICD_FILENAMES": "",
-                        # The loader of the pyopencl wheel reads it unchecked, and crashes without.
+                        # The loader of the pyopencl wheel reads it unchecked, and crashes if it is
+                        # missing.
                         "PYOPENCL_HOME": "",
                         "ISTHMUS_OPENCL_LOADER": loader_path,
                         **_library_path(library),
@@ -271,7 +272,7 @@ class Opencl(BackendDescription):
         return any(word in named for word in ("emulat", "simulator"))
 
     def run_options_of(self, device: Described) -> tuple[RunOption, ...]:
-        # What compiles our source needs no binary.
+        # A device that compiles our source needs no binary.
         return () if device.properties.get("compiler") == "yes" else self.run_options
 
     def id_in(self, scheme: str, device: DeviceDescription) -> str:

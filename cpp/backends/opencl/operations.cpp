@@ -25,7 +25,7 @@ void enqueue(Queue queue, Direction direction, Mem device, std::byte* host, std:
 
 void flush(Queue queue) { check(api().clFlush(queue), "clFlush"); }
 
-/// A host buffer, a device buffer, and the way between them.
+/// A host buffer, a device buffer, and the direction between them.
 struct Lane {
   Lane(const Session& session, const OperationSpec& spec, Direction direction)
       : direction(direction),
@@ -45,7 +45,7 @@ struct Lane {
   std::unique_ptr<DeviceMemory> device;
 };
 
-/// `depth` transfers one way, queued together and completed together; a pair of parts for `rw`.
+/// `depth` transfers in one direction, queued and completed together; a pair of parts for `rw`.
 class Transfer final : public Operation {
  public:
   Transfer(const Session& session, const OperationSpec& spec, std::vector<Direction> parts)
@@ -85,7 +85,7 @@ class Transfer final : public Operation {
   QueueEnd end_;
 };
 
-/// Both directions at once, each on a queue of its own.
+/// Both directions at once, each on a separate queue.
 class Bidirectional final : public Operation {
  public:
   Bidirectional(const Session& session, const OperationSpec& spec)
@@ -124,7 +124,7 @@ class Bidirectional final : public Operation {
   QueueEnd down_end_;
 };
 
-/// Mapping a buffer for reading and writing, and giving it back: each half timed by itself.
+/// Mapping a buffer for reading and writing, and unmapping it: each half is timed separately.
 class MapUnmap final : public Operation {
  public:
   MapUnmap(const Session& session, const OperationSpec& spec)
@@ -162,8 +162,8 @@ class MapUnmap final : public Operation {
     }
   }
 
-  // Before the map there is no host end to poison, and while it lasts the device's end is not to be
-  // touched: both hold an earlier part's data, which differ in every byte.
+  // Before the map there is no host end to poison, and during it the device's end must not be
+  // accessed: both hold an earlier part's data, which differ in every byte.
   void arm_fully(std::size_t part, std::uint64_t seed) override {
     put_pattern(part == 0 ? static_cast<Memory&>(device_) : view_, view_.bytes(), seed);
   }
@@ -179,8 +179,8 @@ class MapUnmap final : public Operation {
   std::vector<Movement> up_;
 };
 
-/// Chunks through a pipeline of `depth` buffers: in, copied by a kernel, out, each stage on a queue
-/// of its own. One repetition is one chunk; filling and draining are part of a batch.
+/// Chunks through a pipeline of `depth` buffers: in, copied by a kernel, out, each stage on a
+/// separate queue. One repetition is one chunk; filling and draining are part of a batch.
 class Stream final : public Operation {
  public:
   Stream(Session& session, const OperationSpec& spec)
@@ -208,7 +208,7 @@ class Stream final : public Operation {
   [[nodiscard]] std::uint64_t moved_bytes(std::size_t /*part*/) const override {
     return 2 * bytes_;
   }
-  /// Twice round the buffers at least: less would show filling and draining only.
+  /// At least twice the number of buffers: fewer would show only filling and draining.
   [[nodiscard]] std::uint64_t least_batch() const override { return 2 * slots_.size(); }
 
   void run(std::size_t /*part*/, std::uint64_t repetitions) override {
@@ -235,7 +235,7 @@ class Stream final : public Operation {
     Lane in;
     Lane out;
     Owned<Kernel> kernel;
-    Owned<Event> done;  ///< of the chunk that used this slot last
+    Owned<Event> done;  ///< of the last chunk that used this slot
   };
 
   void submit(Slot& slot) {
@@ -270,7 +270,7 @@ class Stream final : public Operation {
   std::deque<QueueEnd> ends_;
 };
 
-/// Device memory, and copies between it and the host's end that wait together.
+/// Device memory, and copies between it and the host's end that complete together.
 class BufferStaging final : public Staging {
  public:
   BufferStaging(const Session& session, const std::string& memory, std::size_t bytes)
@@ -301,7 +301,7 @@ class BufferStaging final : public Staging {
   QueueEnd end_;
 };
 
-/// On a device that keeps no data: its calls alone are timed, and nothing is there to verify.
+/// An operation on a device that keeps no data: only its calls are timed, without verification.
 class CallsOnly final : public Operation {
  public:
   explicit CallsOnly(std::unique_ptr<Operation> calls) : calls_(std::move(calls)) {}

@@ -8,13 +8,13 @@ namespace isthmus::xrt_native {
 namespace {
 
 constexpr std::size_t word_bytes = sizeof(std::uint64_t);
-/// Pages that are looked at together: a few MiB.
+/// Pages that are accessed together: a few MiB.
 constexpr std::size_t pages_at_once = 1024;
 
 constexpr const char* own_memory = "alloc_host";
 constexpr const char* user_memory = "use_host_ptr";
 
-/// Calls `action(offset, words)` for pieces of words that lie a page apart.
+/// Calls `action(offset, words)` for pieces of words that are a page apart.
 template <class Word, class Action>
 void in_pieces(std::size_t offset, std::span<Word> words, const Action& action) {
   while (!words.empty()) {
@@ -45,8 +45,8 @@ xrt::bo make(const Session& session, const OperationSpec& spec, HostBuffer* own)
 
 }  // namespace
 
-/// Brings whole pages of what the device holds to the host's side, shows `visitor` the host's side,
-/// takes them back to the device where they were changed, and leaves the host's side as it was.
+/// Copies whole pages from the device to the host's side, passes them to `visitor`, copies changed
+/// pages back to the device, and restores the host's side.
 template <class Visit>
 void DeviceSide::visit(std::size_t offset, std::size_t bytes, Access access, const Visit& visitor) {
   const std::size_t begin = offset / page_bytes * page_bytes;
@@ -54,7 +54,7 @@ void DeviceSide::visit(std::size_t offset, std::size_t bytes, Access access, con
   const std::size_t size = std::min(pages * page_bytes, bytes_ - begin);
   const std::span host(host_ + begin, size);
   const std::vector<std::byte> before(host.begin(), host.end());
-  // Lest the host's own data pass for the device's when nothing comes.
+  // So that the host's data do not count as the device's if nothing arrives.
   std::ranges::transform(host, host.begin(), [](std::byte value) { return ~value; });
   buffer_.sync(XCL_BO_SYNC_BO_FROM_DEVICE, size, begin);
   visitor(host_ + offset);

@@ -1,4 +1,4 @@
-// Buffer objects as the verification sees them: the host's side, and what the device holds.
+// Buffer objects for the verification: the host's side, and the device's data.
 #pragma once
 
 #include <memory>
@@ -9,11 +9,11 @@
 
 namespace isthmus::xrt_native {
 
-/// A kind of memory that is the host's, and that the device reaches.
+/// A kind of host memory that the device accesses.
 inline constexpr const char* reachable_memory = "host_only";
 
-/// What the device holds of a buffer object. It is reached through the buffer's own host side,
-/// which is put back as it was, so that checking one side never helps the other to look right.
+/// The device's data of a buffer object. They are accessed through the buffer's host side, which is
+/// then restored, so that a check of one side never affects the other.
 class DeviceSide final : public Memory {
  public:
   DeviceSide(xrt::bo buffer, std::size_t bytes)
@@ -35,16 +35,16 @@ class DeviceSide final : public Memory {
   std::size_t bytes_;
 };
 
-/// Where the host's data is, by kind of memory:
+/// Location of the host's data, by kind of memory:
 ///   alloc_host    in the buffer object's own host side
-///   use_host_ptr  in page-aligned memory that the buffer object is made on
-///   host_only     in host memory that the device reaches; nothing is transferred
-///   any of HostBuffer's kinds: in memory of the program, copied by it to and from the host side
+///   use_host_ptr  in page-aligned memory on which the buffer object is created
+///   host_only     in host memory that the device accesses; nothing is transferred
+///   any of HostBuffer's kinds: in memory of the program, which copies it to and from the host side
 class Lane {
  public:
   Lane(const Session& session, const OperationSpec& spec, xclBOSyncDirection direction);
 
-  /// The program's memory beside the buffer object; null where there is none to be copied.
+  /// The program's memory beside the buffer object; null if there is no copy.
   [[nodiscard]] std::byte* staged() const { return staged_; }
   [[nodiscard]] xrt::bo& buffer() { return buffer_; }
   [[nodiscard]] Movement movement();
@@ -64,7 +64,7 @@ class Lane {
   std::size_t bytes_;
 };
 
-/// Kinds of memory that a device takes, the default first.
+/// Kinds of memory that a device supports, the default first.
 std::vector<std::string> memory_kinds(const Contents& contents);
 
 }  // namespace isthmus::xrt_native

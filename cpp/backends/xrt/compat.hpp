@@ -1,4 +1,4 @@
-// XRT's headers. What differs between 2.13 and newer versions is in this file only.
+// XRT's headers. Only this file contains the differences between 2.13 and newer versions.
 #pragma once
 
 #include <xrt/xrt_bo.h>
@@ -35,7 +35,7 @@ void transfer_together(std::span<Bo> buffers, xclBOSyncDirection direction) {
   }
 }
 
-/// Whether this buffer's device starts transfers, found out by starting one.
+/// Whether this buffer's device starts transfers without waiting, found by trial.
 template <class Bo>
 bool can_start(Bo& buffer) {
   if constexpr (StartsTransfers<Bo>) {
@@ -50,10 +50,10 @@ bool can_start(Bo& buffer) {
 }
 
 #pragma GCC diagnostic push
-// Newer versions prefer contexts, which 2.13 does not have.
+// Newer versions prefer contexts, which 2.13 lacks.
 #pragma GCC diagnostic ignored "-Wdeprecated-declarations"
 
-/// Programs the device, or makes its bitstream known to this process where it is loaded already.
+/// Programs the device, or attaches this process to its bitstream if that is already loaded.
 inline xrt::uuid load(xrt::device& device, const xrt::xclbin& image) {
   return device.load_xclbin(image);
 }

@@ -27,7 +27,7 @@ xrt::bo host_buffer(const Session& session, const Bank& bank, std::size_t bytes)
   return kept ? *kept : session.make_buffer(bytes, bank, xrt::bo::flags::host_only);
 }
 
-/// A buffer that a kernel works on, and what is in it.
+/// A buffer of a kernel, and its contents.
 class Worked {
  public:
   Worked(const Session& session, const Bank& bank, bool on_host, std::size_t bytes)
@@ -86,7 +86,7 @@ class Sweep final : public SweepOperation {
   }
 
  private:
-  std::deque<Worked> worked_;  // where they stay
+  std::deque<Worked> worked_;  // a deque, so that addresses stay
   xrt::run run_;
 };
 
@@ -110,10 +110,10 @@ std::vector<std::pair<std::string, std::string>> unreached(const Contents& conte
   const std::string build = "build kernels/vitis and name the file with --xclbin";
   std::vector<std::pair<std::string, std::string>> lacks;
   for (const bool on_host : {true, false}) {
-    const bool reached = std::ranges::any_of(
+    const bool accessed = std::ranges::any_of(
         contents.sweep_kernels,
         [on_host](const BufferKernel& kernel) { return !memories_of(kernel, on_host).empty(); });
-    if (reached) {
+    if (accessed) {
       continue;
     }
     std::string why =

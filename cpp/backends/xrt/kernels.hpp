@@ -1,4 +1,4 @@
-// Kernels of the bitstream that sweep over buffers, in the card's memory or in the host's.
+// Kernels of the bitstream that sweep over buffers in card or host memory.
 #pragma once
 
 #include <memory>
@@ -10,13 +10,13 @@
 
 namespace isthmus::xrt_native {
 
-/// What the bitstream's bandwidth kernels can be asked to do. On an emulated card they are models.
+/// Operations of the bitstream's bandwidth kernels. On an emulated card they are models.
 std::vector<OperationInfo> sweep_operations(const Contents& contents, bool emulated);
 
-/// Targets that they do not reach, with the reason and the cure.
+/// Targets that these kernels do not access, with reason and remedy.
 std::vector<std::pair<std::string, std::string>> unreached(const Contents& contents);
 
-/// Nothing for an operation that is none of theirs.
+/// Returns null for another operation.
 std::unique_ptr<Operation> make_sweep(const Session& session, const OperationSpec& spec);
 
 }  // namespace isthmus::xrt_native

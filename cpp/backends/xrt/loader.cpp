@@ -1,5 +1,5 @@
 // The backend's shared object: opens the installed XRT by name, then the object that calls it.
-// Neither names XRT as a dependency, so that both can be installed where there is no XRT.
+// Neither depends on XRT, so that both can be installed without it.
 #include <dlfcn.h>
 
 #include <filesystem>
@@ -18,8 +18,8 @@ std::filesystem::path place_of(const void* symbol) {
   return dladdr(symbol, &found) == 0 ? "" : found.dli_fname;
 }
 
-/// The object that calls XRT, bound to the installed one; BackendError where that is missing or has
-/// other functions.
+/// The object that calls XRT, bound to the installed XRT. Throws BackendError if that is missing or
+/// has other functions.
 Backend* bound() {
   void* xrt = dlopen(runtime, RTLD_NOW | RTLD_GLOBAL);
   if (xrt == nullptr) {

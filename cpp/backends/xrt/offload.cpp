@@ -17,7 +17,7 @@ constexpr const char* reachable_memory = "host_only";
 constexpr auto to_device = XCL_BO_SYNC_BO_TO_DEVICE;
 constexpr auto from_device = XCL_BO_SYNC_BO_FROM_DEVICE;
 
-/// One way to hand three vectors to the device and to get the third back.
+/// A way to give three vectors to the device and to get the third back.
 class Way {
  public:
   Way(const Session& session, const Offload& offload) : session_(&session), offload_(&offload) {}
@@ -25,7 +25,7 @@ class Way {
   Way& operator=(const Way&) = delete;
   virtual ~Way() = default;
 
-  /// `allocate`, `populate` and, where there is something to map, `map`.
+  /// Executes `allocate`, `populate` and, if there is a mapping, `map`.
   virtual void begin(Phases& phases, std::uint64_t seed) = 0;
   virtual void send() {
     buffers_[0].sync(to_device);
@@ -38,7 +38,7 @@ class Way {
 
  protected:
   [[nodiscard]] const Offload& offload() const { return *offload_; }
-  /// A buffer for vector `index`, where the kernel takes it from.
+  /// Creates the buffer for vector `index` in the memory that the kernel accesses.
   template <class Make>
   void make(bool on_host, const Make& make_one) {
     const BufferKernel& kernel = session_->contents().vadd.value();
@@ -57,13 +57,13 @@ class Way {
 
 std::array<void*, 3> each(const Vectors& vectors) { return {vectors.a, vectors.b, vectors.c}; }
 
-/// Buffer objects on memory of the program's.
+/// Buffer objects on the program's memory.
 class Handed final : public Way {
  public:
   using Way::Way;
   ~Handed() override {
     for (std::size_t i = 0; i < buffers().size(); ++i) {
-      buffer(i) = {};  // before the memory that they are on
+      buffer(i) = {};  // a buffer must not outlive its memory
     }
   }
   Handed(const Handed&) = delete;
@@ -90,7 +90,7 @@ class Handed final : public Way {
       if (reinterpret_cast<std::uintptr_t>(vector) % page_bytes == 0) {
         throw;
       }
-      throw UnavailableError(std::string("XRT takes no memory that begins within a page (") +
+      throw UnavailableError(std::string("XRT does not accept memory that begins within a page (") +
                              error.what() + "): such vectors go with --handover copy only");
     }
   }
@@ -125,7 +125,7 @@ class Own final : public Way {
   Vectors vectors_;
 };
 
-/// Vectors of the program's, which it copies to the buffer objects' own memory and back.
+/// The program's vectors, which it copies to the buffer objects' own memory and back.
 class Copied final : public Way {
  public:
   using Way::Way;
@@ -232,7 +232,7 @@ class XrtOffload final : public Offload {
   std::unique_ptr<Way> way_;
 };
 
-/// `sync` returns when the data are there.
+/// Phases without a separate wait: `sync` returns after the data have arrived.
 std::vector<std::string> waiting_phases(bool map) {
   std::vector<std::string> phases = device_phases(map);
   std::erase(phases, "migrate_to_device_wait");
@@ -247,7 +247,7 @@ std::vector<OperationInfo> offloads(const Contents& contents) {
   }
   OperationInfo handed = user_offload(waiting_phases(true));
   handed.axes.push_back({.name = "handover", .usual = user_pointer, .values = {user_pointer}});
-  // Programs do either, and memory that begins within a page can go in this way alone.
+  // Programs use both ways, and memory that begins within a page works only in this way.
   OperationInfo copied = user_offload(waiting_phases(false));
   copied.axes.push_back({.name = "handover", .usual = copy, .values = {copy}});
   OperationInfo own = offload_of(waiting_phases(true));

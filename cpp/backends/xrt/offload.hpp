@@ -1,4 +1,4 @@
-// The vector add through XRT's native API, phase by phase.
+// The vector addition through XRT's native API, phase by phase.
 #pragma once
 
 #include <memory>
@@ -11,12 +11,12 @@
 
 namespace isthmus::xrt_native {
 
-/// What the bitstream's vector add can be asked to do; nothing where it has none.
+/// Offloads of the bitstream's vector addition; empty if it has none.
 std::vector<OperationInfo> offloads(const Contents& contents);
-/// Kinds of memory that it is not offered from, with the reason.
+/// Kinds of memory that it does not support, with the reason.
 std::vector<std::pair<std::string, std::string>> offload_lacks(const Contents& contents);
 
-/// On that board, opened and programmed as the first that is done, and timed.
+/// Creates the offload on that board, which it opens and programs as its first timed step.
 std::unique_ptr<Offload> make_offload(const OperationSpec& spec, const BoardId& board,
                                       const Options& options);
 

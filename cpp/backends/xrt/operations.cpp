@@ -11,7 +11,7 @@ namespace {
 constexpr xclBOSyncDirection to_device = XCL_BO_SYNC_BO_TO_DEVICE;
 constexpr xclBOSyncDirection from_device = XCL_BO_SYNC_BO_FROM_DEVICE;
 
-/// `depth` buffers one way, one after the other or, where the device can, all at once; a pair of
+/// `depth` buffers in one direction, in sequence or, if the device can, all at once; a pair of
 /// parts for `rw`.
 class Transfer final : public Operation {
  public:
@@ -62,7 +62,7 @@ class Transfer final : public Operation {
   struct Part {
     xclBOSyncDirection direction{};
     std::vector<std::unique_ptr<Lane>> lanes;
-    std::vector<xrt::bo> buffers;  ///< the lanes' own, side by side for the timed loop
+    std::vector<xrt::bo> buffers;  ///< the lanes' buffers, side by side for the timed loop
     std::vector<Movement> movements;
   };
 
@@ -85,7 +85,7 @@ class Transfer final : public Operation {
   std::vector<Part> parts_;
 };
 
-/// The buffer object of a lane, whichever way it goes.
+/// The buffer object of a lane, in either direction.
 class LaneStaging final : public Staging {
  public:
   LaneStaging(const Session& session, const OperationSpec& spec)
@@ -105,7 +105,7 @@ class LaneStaging final : public Staging {
   Lane lane_;
 };
 
-/// A kernel that does nothing: start it, wait for it.
+/// Starts a kernel without work and waits for it.
 class Launch final : public Operation {
  public:
   explicit Launch(const Session& session) : run_(session.make_run(empty_kernel)) {}
@@ -152,7 +152,7 @@ std::unique_ptr<Staging> make_staging(const Session& session, const std::string&
 OperationInfo exchange_through_host(const Contents& contents) {
   OperationInfo info = staged_exchange("dma");
   info.memory_kinds = memory_kinds(contents);
-  // Nothing is copied to and from memory that is the host's already.
+  // Host memory that the device accesses needs no copy.
   std::erase(info.memory_kinds, reachable_memory);
   return info;
 }

@@ -1,4 +1,4 @@
-// What the native XRT backend can be asked to do; one maker for each operation of its table.
+// Operations of the native XRT backend; one maker for each operation of its table.
 #pragma once
 
 #include <memory>
@@ -14,7 +14,7 @@ std::vector<OperationInfo> operations(const Contents& contents);
 /// Throws UsageError for an operation that is not in the table.
 std::unique_ptr<Operation> make_operation(const Session& session, const OperationSpec& spec);
 
-/// The exchange through the host, and what it copies.
+/// The exchange through the host, and its buffers.
 OperationInfo exchange_through_host(const Contents& contents);
 std::unique_ptr<Staging> make_staging(const Session& session, const std::string& memory,
                                       std::size_t bytes);

@@ -1,4 +1,4 @@
-// Registers of the bitstream's kernels, through xrt::ip, as far as the user lets them be touched.
+// Registers of the bitstream's kernels through xrt::ip, if the user permits access.
 #pragma once
 
 #include <memory>
@@ -9,15 +9,15 @@
 
 namespace isthmus::xrt_native {
 
-/// What may be done. `--registers KERNEL:OFFSET` and `--memory KERNEL:OFFSET+BYTES` name registers;
-/// the latter says that they can be stored to, as arguments of a kernel that does not run.
+/// Permitted operations. `--registers KERNEL:OFFSET` and `--memory KERNEL:OFFSET+BYTES` name
+/// registers; the latter may be stored to, as arguments of a kernel that does not run.
 std::vector<OperationInfo> register_operations(const Permission& permission);
 
-/// Throws UsageError for a range that XRT does not take, BackendError where it refuses the kernel:
-/// it must be in use by nobody, and a shim without a card has no registers.
+/// Throws UsageError for a range that XRT does not accept, BackendError if it refuses the kernel,
+/// which must not be in use; a shim without a card has no registers.
 void check_registers(const Session& session, const Permission& permission);
 
-/// Nothing for an operation that is none of these.
+/// Returns null for another operation.
 std::unique_ptr<Operation> make_register_operation(const Session& session,
                                                    const Permission& permission,
                                                    const OperationSpec& spec);

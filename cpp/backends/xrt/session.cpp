@@ -27,10 +27,11 @@ std::string environment(const char* name) {
   return value != nullptr ? value : "";
 }
 
-/// Whether any bitstream may be loaded without asking: nothing can be hurt.
+/// Whether any bitstream may be loaded without permission, because there is no hardware to damage.
 bool without_hardware() { return environment("ISTHMUS_MAY_PROGRAM") == "yes"; }
 
-/// Real platforms give the host's memory the type of the card's: drivers go by its name, too.
+/// Whether a memory is host memory. Real platforms give it the type of card memory: drivers use its
+/// name, too.
 bool is_host_memory(const xrt::xclbin::mem& memory) {
   return memory.get_used() && (memory.get_type() == xrt::xclbin::mem::memory_type::host ||
                                memory.get_tag().starts_with("HOST["));
@@ -47,14 +48,14 @@ Bank bank_of(const xrt::xclbin::mem& memory) {
   return {static_cast<unsigned>(memory.get_index()), memory.get_tag(), memory.get_size_kb() * 1024};
 }
 
-/// The first memory of that kind which each of a kernel's buffers reaches; empty where one has
-/// none.
-std::vector<Bank> reached(const xrt::xclbin::kernel& kernel, bool (*is)(const xrt::xclbin::mem&)) {
+/// For each of a kernel's buffers the first memory of that kind that it accesses; empty if a buffer
+/// has none.
+std::vector<Bank> banks_of(const xrt::xclbin::kernel& kernel, bool (*is)(const xrt::xclbin::mem&)) {
   std::vector<Bank> banks;
   for (const xrt::xclbin::arg& argument : kernel.get_args()) {
     const std::vector<xrt::xclbin::mem> memories = argument.get_mems();
     if (memories.empty()) {
-      continue;  // a number
+      continue;  // a scalar argument
     }
     const auto found = std::ranges::find_if(memories, is);
     if (found == memories.end()) {
@@ -65,7 +66,7 @@ std::vector<Bank> reached(const xrt::xclbin::kernel& kernel, bool (*is)(const xr
   return banks;
 }
 
-/// The file, read; a file that is none is told apart from one that is not there.
+/// Reads the file; different errors for a missing file and for one that is not an xclbin.
 xrt::xclbin read(const std::string& file) {
   if (!std::filesystem::exists(file)) {
     throw UsageError("no file " + file + "; " + how_to_name_one);
@@ -77,7 +78,7 @@ xrt::xclbin read(const std::string& file) {
   }
 }
 
-/// Validation bitstreams that came with platforms, as the description of this backend found them.
+/// The platform's validation bitstream among those that this backend's description found.
 std::string validation_file(const std::string& platform) {
   std::istringstream files(environment("ISTHMUS_VALIDATION_BINARIES"));
   for (std::string file; std::getline(files, file, ':');) {
@@ -86,7 +87,7 @@ std::string validation_file(const std::string& platform) {
         return file;
       }
     } catch (const std::exception&) {
-      continue;  // unreadable or not ours: somebody else's to mend
+      continue;  // unreadable, or not ours to repair
     }
   }
   return {};
@@ -121,8 +122,8 @@ void Session::prepare(const Options& options) {
 }
 
 void Session::program(const Options& options) {
-  // A board that fails leaves the list, and the boards after it get other numbers.
-  const std::string place = told<xrt::info::device::bdf>(device_);
+  // A failed board leaves the list, which renumbers the boards after it.
+  const std::string place = property_of<xrt::info::device::bdf>(device_);
   if (!board_.pci_address.empty() && place != board_.pci_address) {
     throw BackendError("XRT's device " + std::to_string(board_.index) + " is the board at " +
                        (place.empty() ? "an unknown address" : place) + " now, and was at " +
@@ -160,7 +161,7 @@ void Session::look() {
     use(standard, true);
     probe();
   } else {
-    // A board may be somebody's: no buffer is made and no byte moved before it is opened.
+    // Another user may use the board: no buffer is created and no byte moved before it is opened.
     contents_.uuid = device_.get_xclbin_uuid();
   }
 }
@@ -196,7 +197,7 @@ void Session::use(const std::string& file, bool may_program) {
     if (!is_bandwidth_kernel(name) && name != vadd_kernel) {
       continue;
     }
-    BufferKernel found{name, reached(kernel, is_host_memory), reached(kernel, is_card_memory)};
+    BufferKernel found{name, banks_of(kernel, is_host_memory), banks_of(kernel, is_card_memory)};
     if (name != vadd_kernel) {
       contents_.sweep_kernels.push_back(found);
     } else if (!found.card.empty()) {
@@ -207,8 +208,8 @@ void Session::use(const std::string& file, bool may_program) {
       kernels, [](const xrt::xclbin::kernel& kernel) { return kernel.get_name() == empty_kernel; });
 }
 
-/// Without the file nobody tells which memories there are: those that give a buffer, and as large
-/// as the largest that they give. Buffers without a host side cost nothing to try.
+/// Without the file the memories are unknown: takes those that give a buffer, with the largest size
+/// that they give. Trying buffers without a host side costs nothing.
 void Session::use_loaded() {
   contents_.uuid = device_.get_xclbin_uuid();
   for (unsigned group = 0; group < most_groups; ++group) {
@@ -229,7 +230,7 @@ void Session::use_loaded() {
   }
 }
 
-/// A page goes to the device and comes back after its host's side was overwritten.
+/// Checks whether a page goes to the device and comes back after its host side was overwritten.
 void Session::probe() {
   xrt::bo buffer = make_buffer(page_bytes, contents_.banks.front());
   const std::span host(buffer.map<std::byte*>(), page_bytes);
@@ -240,7 +241,7 @@ void Session::probe() {
   buffer.sync(XCL_BO_SYNC_BO_FROM_DEVICE);
   const bool untouched = std::ranges::all_of(host, [](std::byte b) { return b == std::byte{0}; });
   if (!untouched && !has_pattern(host, seed)) {
-    throw BackendError("the device gave back other data than it got: it needs a reset");
+    throw BackendError("the device returned other data than were written: it needs a reset");
   }
   keeps_data_ = !untouched;
   starts_transfers_ = can_start(buffer);

@@ -1,5 +1,5 @@
-// One open device: its bitstream, the memories and kernels in that, and what its transfers really
-// do.
+// One open device: its bitstream, the memories and kernels in it, and the real behaviour of its
+// transfers.
 #pragma once
 
 #include <cstddef>
@@ -15,37 +15,37 @@
 
 namespace isthmus::xrt_native {
 
-/// A memory that buffers can be placed in.
+/// A memory for buffers.
 struct Bank {
   unsigned group = 0;
   std::string tag;
   std::uint64_t bytes = 0;
 };
 
-/// A kernel that works on buffers, and where each of them can lie; empty where one cannot.
+/// A kernel with buffers, and the memory of each buffer; empty if a buffer has none.
 struct BufferKernel {
   std::string name;
   std::vector<Bank> host;
   std::vector<Bank> card;
 };
 
-/// What is known of a device's contents.
+/// Known contents of a device.
 struct Contents {
   xrt::uuid uuid;
-  std::string file;  ///< empty where only the device knows its bitstream
+  std::string file;  ///< empty if only the device knows its bitstream
   std::vector<Bank> banks;
-  std::optional<Bank> host_memory;  ///< the host's, as the device reaches it
+  std::optional<Bank> host_memory;  ///< host memory that the device accesses
   bool has_empty_kernel = false;
   std::vector<BufferKernel> sweep_kernels;
-  std::optional<BufferKernel> vadd;  ///< where all its buffers can lie on the card
+  std::optional<BufferKernel> vadd;  ///< if all its buffers can be on the card
 };
 
-/// Our kernel that does nothing: any other would run with arguments that nobody set.
+/// Our kernel without work: any other kernel would run with unset arguments.
 inline constexpr const char* empty_kernel = "isthmus_empty";
 
 /// Returns a property of the device; shims without hardware answer few queries.
 template <xrt::info::device what>
-std::string told(const xrt::device& device) {
+std::string property_of(const xrt::device& device) {
   try {
     return device.get_info<what>();
   } catch (const std::exception&) {
@@ -53,10 +53,10 @@ std::string told(const xrt::device& device) {
   }
 }
 
-/// A board by XRT's number and by its PCI address, as they belonged together when it was found.
+/// A board by XRT's number and by its PCI address, as found together.
 struct BoardId {
   unsigned index = 0;
-  std::string pci_address;  ///< empty where XRT does not tell
+  std::string pci_address;  ///< empty if XRT does not tell
 
   /// `INDEX` or `INDEX@PCI-ADDRESS`; throws UsageError for any other text.
   static BoardId parse(const std::string& text);
@@ -65,31 +65,32 @@ struct BoardId {
 
 class Session {
  public:
-  /// Opens a device and looks at what it holds; programs nothing.
+  /// Opens a device and reads its contents; programs nothing.
   explicit Session(BoardId board);
 
-  /// Makes the device ready, with the bitstream that the options name, else the first of: the
-  /// default of a mode without hardware, what is loaded, the platform's own validation bitstream.
-  /// Throws UsageError or BackendError, saying what to do; BackendError, too, where XRT has given
-  /// the board's number to another board since it was found.
+  /// Prepares the device with the bitstream that the options name, else the first of: the default
+  /// of a mode without hardware, the loaded bitstream, the platform's validation bitstream. Throws
+  /// UsageError or BackendError with the remedy; also BackendError if XRT has renumbered the board
+  /// since it was found.
   void prepare(const Options& options);
-  /// The same, but moves no byte.
+  /// Prepares the device without moving a byte.
   void program(const Options& options);
-  /// The same as far as it goes without touching hardware; never throws for lack of a bitstream.
+  /// Prepares the device as far as possible without hardware access; never throws for lack of a
+  /// bitstream.
   void look();
 
   [[nodiscard]] xrt::bo make_buffer(std::size_t bytes, const Bank& bank,
                                     xrt::bo::flags flags = xrt::bo::flags::normal) const;
-  /// On host memory that somebody else owns, aligned to pages.
+  /// Creates a buffer on page-aligned host memory of another owner.
   [[nodiscard]] xrt::bo make_buffer(void* host, std::size_t bytes, const Bank& bank) const;
   [[nodiscard]] xrt::kernel make_kernel(const char* name) const;
   [[nodiscard]] xrt::run make_run(const char* kernel) const;
-  /// Of one kernel that nobody else uses; touches none.
+  /// Opens the registers of one kernel that is not in use; accesses none.
   [[nodiscard]] xrt::ip open_registers(const std::string& kernel) const;
 
   [[nodiscard]] const xrt::device& device() const { return device_; }
   [[nodiscard]] const Contents& contents() const { return contents_; }
-  /// Whether what is written comes back: false where nothing is behind the API.
+  /// Whether written data can be read back; false if the API has no device.
   [[nodiscard]] bool keeps_data() const { return keeps_data_; }
   /// Whether a transfer can be begun without waiting for it.
   [[nodiscard]] bool starts_transfers() const { return starts_transfers_; }
@@ -106,7 +107,7 @@ class Session {
   bool starts_transfers_ = false;
 };
 
-/// What XRT throws becomes what the interface promises.
+/// Converts XRT's exceptions to those of the interface.
 template <class Action>
 auto through_xrt(const Action& action) {
   try {

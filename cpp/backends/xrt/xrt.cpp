@@ -19,11 +19,11 @@ namespace {
 using xrt_native::Bank;
 using xrt_native::BoardId;
 using xrt_native::Contents;
+using xrt_native::property_of;
 using xrt_native::Session;
 using xrt_native::through_xrt;
-using xrt_native::told;
 
-/// The runtime that this process really loaded, its links followed.
+/// The runtime that this process really loaded, with its links followed.
 std::filesystem::path runtime() {
   Dl_info found{};
   auto* function = reinterpret_cast<void*>(&xrt::system::enumerate_devices);
@@ -34,7 +34,7 @@ std::filesystem::path runtime() {
   return std::filesystem::canonical(found.dli_fname, failed);
 }
 
-/// Versions are in the library's name: libxrt_coreutil.so.2.13.0.
+/// Version from the library's name: libxrt_coreutil.so.2.13.0.
 std::string version_of(const std::filesystem::path& library) {
   const std::string name = library.filename().string();
   const std::size_t at = name.find(".so.");
@@ -53,8 +53,8 @@ DeviceInfo describe(const Session& session, unsigned index) {
   const std::filesystem::path library = runtime();
   const std::string mode = xrt_native::emulation_mode();
   const Contents& contents = session.contents();
-  const std::string name = told<xrt::info::device::name>(session.device());
-  const std::string place = told<xrt::info::device::bdf>(session.device());
+  const std::string name = property_of<xrt::info::device::name>(session.device());
+  const std::string place = property_of<xrt::info::device::bdf>(session.device());
   DeviceInfo info{.id = BoardId{index, place}.text(),
                   .name = name.empty() ? "device " + std::to_string(index) : name,
                   .platform = "XRT " + version_of(library) + (mode.empty() ? "" : " " + mode),
@@ -75,7 +75,7 @@ DeviceInfo describe(const Session& session, unsigned index) {
   info.lacks = xrt_native::unreached(contents);
   std::ranges::move(xrt_native::offload_lacks(contents), std::back_inserter(info.lacks));
   info.offloads = xrt_native::offloads(contents);
-  // Sizes and depths are planned for any bank, so the smallest counts.
+  // Sizes and depths are planned for any bank, so that the smallest counts.
   for (const Bank& bank : contents.banks) {
     info.max_buffer_bytes =
         std::min(info.max_buffer_bytes == 0 ? bank.bytes : info.max_buffer_bytes, bank.bytes);
@@ -90,7 +90,7 @@ DeviceInfo describe(const Session& session, unsigned index) {
   return info;
 }
 
-/// How many devices can be opened. Shims without hardware open one, though some count none.
+/// Number of devices that can be opened. Shims without hardware open one, although some count none.
 unsigned count() {
   const unsigned counted = xrt::system::enumerate_devices();
   return counted == 0 && !xrt_native::emulation_mode().empty() ? 1 : counted;

@@ -64,12 +64,12 @@ class Xrt(BackendDescription):
         if installation is None:
             return (Problem(*xrt.absent()),)
         if not self.library.exists():
-            what = f"{installation.name}, but Isthmus was built without its headers"
-            return (Problem(what, "apt-get install libxrt-dev uuid-dev, and set Isthmus up again"),)
+            text = f"{installation.name}, but Isthmus was built without its headers"
+            return (Problem(text, "apt-get install libxrt-dev uuid-dev, and set Isthmus up again"),)
         return xrt.problems(installation)
 
     def id_in(self, scheme: str, device: DeviceDescription) -> str:
-        # Its PCI address, which follows, lets the worker notice that boards are numbered anew.
+        # Its PCI address follows the number, so that the worker notices a renumbering of boards.
         return device.id.partition("@")[0]
 
     def software_alone(self, address: Address) -> str:

@@ -17,8 +17,8 @@ struct Access {
   std::string instruction;  ///< mov, movdqa, movntdqa, movnti, movntdq, movdir64b, pread, pwrite
   unsigned width = 8;       ///< bytes of one instruction
   std::string fence = "none";
-  /// Whether accesses overlap, with a fence after all of them; else each waits for the previous
-  /// one, by an address dependency or by the fence.
+  /// Whether accesses overlap, with a fence after all of them. Otherwise each waits for the
+  /// previous access, by an address dependency or by the fence.
   bool pipelined = false;
 
   [[nodiscard]] bool stores() const { return operation.ends_with("store"); }
@@ -28,14 +28,15 @@ struct Access {
 /// The access of a specification; values that it does not set are the defaults of `Access`.
 Access access_of(const OperationSpec& spec);
 
-/// The access as an operation on one kind of memory, in blocks of the width to `most_bytes`.
+/// The access as an operation on one kind of memory, for blocks from the width to `most_bytes`.
 OperationInfo describe(const Access& access, const std::string& memory, std::uint64_t most_bytes);
 
 /// Loads of `operation`: to general registers up to 8 bytes; with `vectors` also to vector
-/// registers (`movdqa`) and streaming (`movntdqa`) up to 64 bytes. Each one dependent (by address,
-/// lfence, mfence) and pipelined.
+/// registers (`movdqa`) and streaming (`movntdqa`) up to 64 bytes. Each occurs dependent (by
+/// address, lfence, mfence) and pipelined.
 std::vector<Access> loads_of(const std::string& operation, bool vectors);
-/// All stores: pipelined without a fence or with one after the block, and with a fence after each.
+/// All stores: pipelined without a fence or with a fence after the block, and with a fence after
+/// each store.
 std::vector<Access> all_stores();
 
 /// Largest block in bytes: `block` for pipelined accesses, else a single access.

@@ -30,7 +30,7 @@ class BackendError : public std::runtime_error {
   using std::runtime_error::runtime_error;
 };
 
-/// The device cannot be used any more in this process: its worker has to end.
+/// The device is unusable in this process from now on: its worker must end.
 class DeviceLostError : public BackendError {
  public:
   using BackendError::BackendError;
@@ -41,7 +41,7 @@ using Options = std::map<std::string, std::string>;
 /// A separately timed part of an operation; points have its name.
 struct PartInfo {
   std::string name;
-  std::string direction;  ///< "h2d", "d2h", "both", or "" where nothing crosses
+  std::string direction;  ///< "h2d", "d2h", "both", or "" without a crossing
   std::string initiator;  ///< "cpu", "dma" or "kernel"
 };
 
@@ -49,9 +49,9 @@ struct PartInfo {
 struct AxisInfo {
   std::string name;
   std::string usual = "1";
-  std::vector<std::string> values = {};  ///< those it can take; empty: any whole number from 1
-  bool buffers = false;  ///< each unit of it needs as many buffers on the device again
-  std::uint64_t most = ~std::uint64_t{0};  ///< of one that takes any number
+  std::vector<std::string> values = {};  ///< possible values; empty: any whole number from 1
+  bool buffers = false;  ///< the number of buffers on the device is proportional to the value
+  std::uint64_t most = ~std::uint64_t{0};  ///< largest value, if any number is possible
 };
 
 /// Axis `depth`: transfers queued together, or buffers of a stream.
@@ -64,14 +64,14 @@ AxisInfo memory_bank(unsigned banks);
 struct OperationInfo {
   std::string name;
   std::vector<PartInfo> parts;
-  bool sized = true;  ///< takes bytes and a memory kind
+  bool sized = true;  ///< has a size and a kind of memory
   std::vector<AxisInfo> axes = {};
   std::vector<std::string> memory_kinds = {};  ///< first is the default; empty: the device's
-  /// Buffers on the device of the operation's size; multiplied by axes with `buffers`.
+  /// Buffers of the operation's size on the device; axes with `buffers` multiply it.
   unsigned device_buffers = 1;
-  std::uint64_t most_bytes = ~std::uint64_t{0};  ///< larger sizes make no sense for it
-  std::uint64_t unit_bytes = 1;                  ///< sizes are whole multiples of it
-  /// Whether several ranks carry it out together: `Device::join` makes it, not `Device::make`.
+  std::uint64_t most_bytes = ~std::uint64_t{0};  ///< largest useful size
+  std::uint64_t unit_bytes = 1;                  ///< sizes are multiples of it
+  /// Whether several ranks execute it together: `Device::join` creates it, not `Device::make`.
   bool joint = false;
   std::string api = {};  ///< the run file's `api`; empty: the device's
 
@@ -80,8 +80,8 @@ struct OperationInfo {
 };
 
 struct DeviceInfo {
-  std::string id;        ///< what `Backend::open` takes
-  std::string name;      ///< as the vendor writes it
+  std::string id;        ///< argument of `Backend::open`
+  std::string name;      ///< the vendor's name
   std::string platform;  ///< runtime or driver that offers it
   std::string api;       ///< the run file's `api`
   std::uint64_t max_buffer_bytes = 0;
@@ -94,9 +94,9 @@ struct DeviceInfo {
   ClockDomain clock = ClockDomain::host;
   /// Samples of a simulated point: one, unless the model is random.
   unsigned simulated_samples = 1;
-  /// Whether real software runs above a simulated device, so that host time is measured as well.
+  /// Whether real software runs above a simulated device, so that host time is also measured.
   bool real_software = false;
-  /// Offloads that `Backend::offload` makes; their parts are phases.
+  /// Offloads that `Backend::offload` creates; their parts are phases.
   std::vector<OperationInfo> offloads = {};
 };
 
@@ -106,7 +106,7 @@ struct OperationSpec {
   std::string memory;
   std::map<std::string, std::string> axes = {};
 
-  /// Value of an axis that counts something, from 1. Throws UsageError for anything else.
+  /// Value of an axis that is a whole number from 1. Throws UsageError for other values.
   [[nodiscard]] std::uint64_t count(const std::string& axis, std::uint64_t usual = 1) const;
   [[nodiscard]] std::string word(const std::string& axis, const std::string& usual) const;
   [[nodiscard]] unsigned depth() const { return static_cast<unsigned>(count("depth")); }
@@ -121,11 +121,11 @@ class Operation {
   Operation& operator=(const Operation&) = delete;
   virtual ~Operation() = default;
 
-  /// Carries out part `part` `repetitions` times and waits for completion. Only this is timed.
+  /// Executes part `part` `repetitions` times and waits for completion. Only this is timed.
   ///
-  /// An operation of one part does a whole batch in one call. The parts of one that has several
-  /// alternate one by one also within a batch: run(0, 1), run(1, 1), run(0, 1), ... Only in the
-  /// fully verified rounds, and in all on a simulated clock, a part does `least_batch` at once.
+  /// A single-part operation executes a whole batch in one call. Several parts alternate singly
+  /// even within a batch: run(0, 1), run(1, 1), run(0, 1), ... Only in fully verified rounds, and
+  /// always on a simulated clock, a call executes `least_batch` repetitions of a part.
   virtual void run(std::size_t part, std::uint64_t repetitions) = 0;
 
   [[nodiscard]] virtual std::size_t parts() const { return 1; }
@@ -135,8 +135,8 @@ class Operation {
   [[nodiscard]] virtual std::optional<double> device_seconds(std::size_t /*part*/) {
     return std::nullopt;
   }
-  /// Femtoseconds of the last `run` on the clock of an emulated card, which was reset before: equal
-  /// on every host and in every run. Only called for devices with a simulated clock.
+  /// Femtoseconds of the last `run` on the clock of an emulated card, which starts from reset:
+  /// equal on every host and in every run. Called only for devices with a simulated clock.
   [[nodiscard]] virtual std::int64_t simulated_femtoseconds(std::size_t part) const;
   /// Flags of the last `run` for the run file, e.g. `fast_forward`.
   [[nodiscard]] virtual std::vector<std::string> remarks() const { return {}; }
@@ -151,10 +151,10 @@ class Operation {
   /// Verification, outside the timed region: `arm` writes fresh data to the source, `arrived`
   /// checks the destination. Operations that move no data need neither.
   ///
-  /// A batch is armed before its first repetition and checked after its last; repetitions between
-  /// move the same data again, so `run` must work without a preceding `arm`. Of a batch of
-  /// alternating parts that cannot be armed together, the first and the last round are armed and
-  /// checked.
+  /// A batch is armed before its first repetition and checked after its last. Repetitions in
+  /// between move the same data again, so that `run` must work without a preceding `arm`. In a
+  /// batch of alternating parts that cannot be armed together, the first and the last round are
+  /// armed and checked.
   [[nodiscard]] virtual bool moves_data() const { return true; }
   virtual void arm_fully(std::size_t part, std::uint64_t seed);
   [[nodiscard]] virtual bool arrived_fully(std::size_t part, std::uint64_t seed);
@@ -178,14 +178,14 @@ class Device {
   virtual ~Device() = default;
 
   [[nodiscard]] virtual const DeviceInfo& info() const = 0;
-  /// Makes an operation with its buffers. Throws BackendError where the device refuses.
+  /// Creates an operation with its buffers. Throws BackendError if the device refuses.
   virtual std::unique_ptr<Operation> make(const OperationSpec& spec) = 0;
-  /// This rank's part of a joint operation, which all ranks join. Throws as `make` does; must not
-  /// wait for other ranks, unless it does so even if they throw.
+  /// Creates this rank's part of a joint operation, which all ranks join. Throws like `make`. Must
+  /// not wait for other ranks, unless it also does so when they throw.
   virtual std::unique_ptr<JointOperation> join(const OperationSpec& spec,
                                                Communicator& communicator);
-  /// Device memory with staging buffers in host memory, for the channel through the host. Throws as
-  /// `make` does.
+  /// Device memory with staging buffers in host memory, for the channel through the host. Throws
+  /// like `make`.
   virtual std::unique_ptr<Staging> stage(const std::string& memory, std::size_t bytes);
 };
 
@@ -201,14 +201,14 @@ class Backend {
   virtual std::vector<DeviceInfo> devices() = 0;
   /// Throws UsageError for an unknown id or option.
   virtual std::unique_ptr<Device> open(const std::string& id, const Options& options) = 0;
-  /// One of the device's offloads, before anything of the device or its runtime is touched.
-  /// Throws UsageError.
+  /// Creates one of the device's offloads, without any access to the device or its runtime. Throws
+  /// UsageError.
   virtual std::unique_ptr<Offload> offload(const std::string& id, const Options& options,
                                            const OperationSpec& spec);
 };
 
-/// Loads the shared object of a backend; it stays loaded for the life of the process.
-/// Throws BackendError when it cannot be loaded or was built for another `backend_abi`.
+/// Loads the shared object of a backend; it stays loaded until the process ends. Throws
+/// BackendError if it cannot be loaded or was built for another `backend_abi`.
 std::unique_ptr<Backend> load_backend(const std::string& path);
 
 /// The first operation with the name of `spec` whose axes support its values; joint operations only
@@ -220,7 +220,7 @@ const OperationInfo& find_operation(const std::vector<OperationInfo>& known,
 /// Throws UsageError naming the first option that is not in `known`.
 void check_options(const Options& options, const std::vector<std::string>& known);
 
-/// "20ns", "1.5us", "2 ms" or "1s" in seconds. Throws UsageError.
+/// Seconds of "20ns", "1.5us", "2 ms" or "1s". Throws UsageError.
 double parse_duration(const std::string& text);
 
 }  // namespace isthmus

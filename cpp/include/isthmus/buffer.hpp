@@ -1,4 +1,4 @@
-// Memory of hosts and devices, and verification that data arrived.
+// Memory of hosts and devices, and verification of moved data.
 #pragma once
 
 #include <cstddef>
@@ -31,18 +31,18 @@ class Memory {
 
   /// Access to memory in place: reading, or replacing all of it.
   enum class Access : std::uint8_t { read, replace };
-  /// Calls `work` on the first `bytes` in place, in several threads. False, without a call, where
-  /// the host cannot access them: then put and get are used.
+  /// Calls `work` on the first `bytes` in place, in several threads. Returns false without a call
+  /// if the host cannot access them; then put and get are used.
   virtual bool in_place(std::size_t bytes, Access access,
                         const std::function<void(std::byte*)>& work);
 
-  /// One 8-byte word in each of `words.size()` consecutive pages, the first at `offset`. By default
-  /// a loop of put/get; a backend with strided copies needs a single one.
+  /// Accesses one 8-byte word in each of `words.size()` consecutive pages, the first at `offset`.
+  /// By default a loop of put/get; a backend with strided copies needs a single copy.
   virtual void put_words(std::size_t offset, std::span<const std::uint64_t> words);
   virtual void get_words(std::size_t offset, std::span<std::uint64_t> words);
 };
 
-/// Memory of this process, which another object owns.
+/// Memory of this process; another object owns it.
 class HostMemory : public Memory {
  public:
   [[nodiscard]] std::byte* data() noexcept { return data_; }
@@ -61,26 +61,27 @@ class HostMemory : public Memory {
   std::size_t bytes_;
 };
 
-/// The machine or the user's limits do not allow this kind of memory; the message has the remedy.
+/// The machine or the user's limits do not allow this kind of memory; the message contains the
+/// remedy.
 class MemoryLimitError : public std::runtime_error {
  public:
   using std::runtime_error::runtime_error;
 };
 
-/// Host memory of one kind: `pageable` (as malloc gives it), `aligned` (page), `offset<N>` (N bytes
+/// Host memory of one kind: `pageable` (from malloc), `aligned` (to a page), `offset<N>` (N bytes
 /// into a page), `hugepage` (2 MiB aligned, with madvise for huge pages), `node<N>` (pages on NUMA
-/// node N of a machine that has several), or by one of the `allocators`: `mmap`, `hugetlb`
-/// (reserved huge pages), `mlock` (locked pages), or the function and alignment in its name.
+/// node N of a machine with several), or of one of the `allocators`: `mmap`, `hugetlb` (reserved
+/// huge pages), `mlock` (locked pages), or the function and alignment in its name.
 class HostBuffer final : public HostMemory {
  public:
-  /// Throws std::invalid_argument for an unknown kind, std::bad_alloc when there is no memory,
+  /// Throws std::invalid_argument for an unknown kind, std::bad_alloc without memory,
   /// MemoryLimitError.
   HostBuffer(const std::string& kind, std::size_t bytes);
   ~HostBuffer() override;
 
   /// Kinds for any backend with buffers in host memory, without `offset<N>`.
   static std::vector<std::string> kinds();
-  /// Further kinds, which differ in the function that allocates them.
+  /// Further kinds, which differ in the allocating function.
   static std::vector<std::string> allocators();
   static bool knows(const std::string& kind);
   /// The node N of `node<N>`; nothing for other kinds.
@@ -101,22 +102,22 @@ std::vector<int> numbers_in(std::string_view ranges);
 inline constexpr std::size_t most_nodes = 1024;
 /// NUMA nodes of this machine that have memory: at least one.
 std::vector<int> memory_nodes();
-/// Binds pages that are not touched yet to one node. Throws MemoryLimitError.
+/// Binds untouched pages to one node. Throws MemoryLimitError.
 void place_on_node(std::span<std::byte> pages, int node);
-/// The nodes of the pages of `data`, each once; below 0 for untouched pages, empty where the system
-/// does not report them.
+/// The nodes of the pages of `data`, without repetition; negative for untouched pages, empty if the
+/// system does not report nodes.
 std::vector<int> nodes_of(std::span<const std::byte> data);
 
-/// Host memory with another owner: a mapped buffer, or an allocation of a runtime.
+/// Host memory with another owner: a mapped buffer, or memory that a runtime allocated.
 class HostView final : public HostMemory {
  public:
   HostView(std::byte* data, std::size_t bytes) noexcept : HostMemory(data, bytes) {}
   void move_to(std::byte* data) noexcept { place(data); }
 };
 
-/// Reproducible contents: 64-bit word i is seed + i * an odd constant, so that no word repeats
-/// within a buffer and a dropped, doubled or moved piece is detected. `offset` is the position of
-/// `to` in the buffer.
+/// Reproducible contents: 64-bit word i is seed + i * an odd constant. No word repeats within a
+/// buffer, so that a dropped, doubled or moved piece is detected. `offset` is the position of `to`
+/// in the buffer.
 void fill_pattern(std::span<std::byte> to, std::uint64_t seed, std::size_t offset = 0);
 bool has_pattern(std::span<const std::byte> data, std::uint64_t seed, std::size_t offset = 0);
 
@@ -131,31 +132,31 @@ std::uint64_t pattern_sum(std::size_t bytes, std::uint64_t seed);
 void fill_poison(std::span<std::byte> to, std::uint64_t seed, std::size_t offset = 0);
 void poison(Memory& memory, std::size_t bytes, std::uint64_t seed);
 
-/// What consecutive stamps add to the data made of them. Found by search: no product with 1 to
-/// `distinct_stamps` has a byte 0x00 or, above the lowest byte, 0xFF. So whatever is added to both
-/// data, they differ in every byte, and what lay there before cannot pass at any size.
+/// Difference between the words of consecutive stamps, found by search: no product with 1 to
+/// `distinct_stamps` has a byte 0x00 or, above the lowest byte, 0xFF. Data of different stamps
+/// therefore differ in every byte, and old data never pass a check, at any size.
 inline constexpr std::uint64_t stamp_step = 0x91231B5372CB60FDU;
 inline constexpr std::uint64_t distinct_stamps = 120;
-/// Distance between the stamps of movements of a part: the data of the first 17 movements differ in
-/// every byte, also from those of 4 stamps before and after. Found by search.
+/// Distance between the stamps of a part's movements, found by search: the data of the first 17
+/// movements differ in every byte, also from those of 4 stamps before and after.
 inline constexpr std::uint64_t next_movement = 5001;
 
-/// The word that a stamp stands for; also the seed of a pattern.
+/// The word of a stamp; also the seed of a pattern.
 constexpr std::uint64_t seed_of(std::uint64_t stamp) { return stamp * stamp_step; }
-/// The least distance from `least` on of stamps whose data differ in every byte.
+/// The least distance >= `least` of stamps whose data differ in every byte.
 std::uint64_t distinct_distance(std::uint64_t least);
 
-/// Writes a word derived from `stamp` to every page of the first `bytes`, at an offset derived from
-/// it.
+/// Writes a word derived from `stamp` to every page of the first `bytes`, at an offset also derived
+/// from it.
 void put_stamp(Memory& memory, std::size_t bytes, std::uint64_t stamp);
 bool holds_stamp(Memory& memory, std::size_t bytes, std::uint64_t stamp);
 
-/// The first of `count` new sequence numbers in this process: they make the data of every
-/// repetition, and of each of its parts, different.
+/// The first of `count` new sequence numbers in this process, by which the data of every repetition
+/// and part differ.
 std::uint64_t fresh_stamps(std::uint64_t count) noexcept;
 inline std::uint64_t fresh_stamp() noexcept { return fresh_stamps(1); }
 
-/// One transfer to verify: the contents of `source` must arrive in `destination`, through each of
+/// A transfer to verify: the contents of `source` must arrive in `destination`, through each of
 /// `between`. All must outlive the movement.
 class Movement {
  public:
@@ -163,11 +164,11 @@ class Movement {
            std::vector<Memory*> between = {})
       : source_(&source), destination_(&destination), bytes_(bytes), between_(std::move(between)) {}
 
-  /// Fresh pattern in the whole source, poison in the whole destination and between.
+  /// Writes a fresh pattern to the whole source, poison to the whole destination and to `between`.
   void arm_fully(std::uint64_t seed);
   [[nodiscard]] bool arrived_fully(std::uint64_t seed);
 
-  /// The stamp in the whole source.
+  /// Writes the stamp to the whole source.
   void arm(std::uint64_t stamp);
   [[nodiscard]] bool arrived(std::uint64_t stamp);
 

@@ -1,4 +1,4 @@
-// Host time: the TSC calibrated against CLOCK_MONOTONIC_RAW, or that clock itself.
+// Host time: the TSC calibrated against CLOCK_MONOTONIC_RAW, or CLOCK_MONOTONIC_RAW itself.
 #pragma once
 
 #include <cstdint>
@@ -17,21 +17,21 @@ std::string to_string(ClockDomain domain);
 
 using Ticks = std::uint64_t;
 
-/// Properties of the clock that timed a run; kept with its results.
+/// Properties of the clock of a run; stored with its results.
 struct ClockInfo {
   std::string source;           ///< "tsc" or "monotonic_raw"
   std::string reason;           ///< why this source was chosen
   double seconds_per_tick = 0;  ///< scale of raw ticks
   double uncertainty = 0;       ///< relative, of seconds_per_tick
-  double resolution_s = 0;      ///< smallest step seen between two different readings
-  double empty_pair_s = 0;      ///< median of a timed interval with nothing in it
+  double resolution_s = 0;      ///< smallest difference between two different readings
+  double empty_pair_s = 0;      ///< median of an empty timed interval
 };
 
 /// The clock of this process, calibrated at first use (about 10 ms).
 ///
-/// `start` and `stop` fence so that nothing of the timed region leaves it: earlier work is done
-/// before `start` reads (LFENCE; RDTSC; LFENCE), the region is done before `stop` reads (RDTSCP;
-/// LFENCE). Intel SDM vol. 2, RDTSC and RDTSCP; AMD APM vol. 3 says the same of LFENCE.
+/// Fences in `start` and `stop` keep the timed region between them: earlier work is done before
+/// `start` reads (LFENCE; RDTSC; LFENCE), the region is done before `stop` reads (RDTSCP; LFENCE).
+/// Intel SDM vol. 2, RDTSC and RDTSCP; AMD APM vol. 3 says the same of LFENCE.
 class HostClock {
  public:
   /// The calibrated clock. `ISTHMUS_CLOCK=monotonic_raw` in the environment forbids the TSC.

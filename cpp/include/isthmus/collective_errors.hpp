@@ -1,4 +1,5 @@
-// Errors of ranks: all ranks throw the errors of each, so that none waits in a collective for ever.
+// Errors of ranks: all ranks throw the errors of each rank, so that no rank waits in a collective
+// forever.
 #pragma once
 
 #include <cstdint>
@@ -10,7 +11,7 @@
 
 namespace isthmus {
 
-/// The text of every rank, in their order. Collective.
+/// The text of every rank, in the order of ranks. Collective.
 std::vector<std::string> gathered_texts(Communicator& communicator, const std::string& own);
 /// Name of the calling rank in messages, with its host; empty for a single rank.
 std::string rank_and_host(const Communicator& communicator);
@@ -24,7 +25,7 @@ struct Trouble {
   explicit operator bool() const noexcept { return kind != Kind::none; }
 };
 
-/// Carries out an action without collectives, and catches what it throws.
+/// Executes an action without collectives and catches its exception.
 Trouble trouble_of(const Communicator& communicator, const std::function<void()>& action);
 
 /// Collective: if any rank has trouble, throws on all ranks, with a line for each trouble.

@@ -12,7 +12,8 @@
 
 namespace isthmus {
 
-/// What a rank does now. Of hanging ranks, those with the first of these values block the others.
+/// Present activity of a rank. If ranks hang, those with the first of these values block the
+/// others.
 enum class Activity : std::uint8_t {
   working,     ///< with its own device or memory, or checking data
   exchanging,  ///< sending and receiving in a timed loop
@@ -31,14 +32,14 @@ class Communicator {
   [[nodiscard]] virtual unsigned rank() const noexcept = 0;
   [[nodiscard]] virtual unsigned size() const noexcept = 0;
 
-  /// Collective. `all` has room for `own` of every rank, in their order.
+  /// Collective. `all` has room for `own` of every rank, in the order of ranks.
   void barrier();
   void all_gather(std::span<const std::byte> own, std::span<std::byte> all);
   void broadcast(std::span<std::byte> data, unsigned root);
 
-  /// Messages between two ranks with one tag arrive in the order in which they were begun, each in
-  /// a receive of its own size. All begun messages are complete, and their memory may be reused,
-  /// when `wait_all` returns, or when any of these functions throws.
+  /// Messages between two ranks with the same tag arrive in the order in which they were begun,
+  /// each in a receive of the same size. All begun messages are complete, and their memory may be
+  /// reused, when `wait_all` returns, or when any of these functions throws.
   virtual void begin_send(std::span<const std::byte> data, unsigned to, int tag) = 0;
   virtual void begin_receive(std::span<std::byte> data, unsigned from, int tag) = 0;
   virtual void wait_all() = 0;
@@ -49,15 +50,16 @@ class Communicator {
     unsigned peer = 0;
     int tag = 0;
   };
-  /// Begins many messages, in their order, with little time for each.
+  /// Begins many messages in order, with little overhead for each.
   virtual void begin_sends(std::span<const Message> messages);
   virtual void begin_receives(std::span<const Message> messages);
 
-  /// One blocking message; not to the same rank, and not while others are begun.
+  /// Sends or receives one message and blocks; not to the same rank, and not while other messages
+  /// are begun.
   virtual void send(std::span<const std::byte> data, unsigned to, int tag);
   virtual void receive(std::span<std::byte> data, unsigned from, int tag);
 
-  /// What this rank does now; may be called from another thread.
+  /// Present activity of this rank; may be called from another thread.
   [[nodiscard]] Activity activity() const noexcept {
     return activity_.load(std::memory_order_relaxed);
   }
@@ -77,7 +79,7 @@ class Communicator {
     Activity before_;
   };
 
-  /// The value of every rank, in their order. Collective.
+  /// The value of every rank, in the order of ranks. Collective.
   template <class Value>
   [[nodiscard]] std::vector<Value> gathered(const Value& own) {
     static_assert(std::is_trivially_copyable_v<Value>);
@@ -103,13 +105,13 @@ class Communicator {
   std::atomic<Activity> activity_ = Activity::working;
 };
 
-/// A communicator of a single rank, which sends to itself only.
+/// A communicator of a single rank, which sends only to itself.
 std::unique_ptr<Communicator> single_process_communicator();
 
-/// A duplicate of a communicator of the MPI that this process has loaded and initialised.
-/// Collective. `vendor` is for messages; the library itself shows whether it has handles of Open
-/// MPI or of MPICH and its derivatives. `handle` is the value of the handle, an address for Open
-/// MPI and an integer for the others. Throws BackendError without such an MPI.
+/// A duplicate of a communicator of this process's initialised MPI. Collective. `vendor` is for
+/// messages; the library itself shows whether it uses handles of Open MPI or of MPICH. `handle` is
+/// the value of the handle: an address for Open MPI, otherwise an integer. Throws BackendError
+/// without such an MPI.
 std::unique_ptr<Communicator> mpi_communicator(const std::string& vendor, std::uintptr_t handle);
 
 }  // namespace isthmus

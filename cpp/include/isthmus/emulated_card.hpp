@@ -1,5 +1,5 @@
 // Simulated time for backends whose runtime can run above an emulated card. The folder emulation/
-// implements it; in a build without that folder no card is emulated.
+// implements it; a build without that folder emulates no card.
 #pragma once
 
 #include <cstddef>
@@ -14,15 +14,15 @@
 namespace isthmus::emulated_card {
 
 #ifdef ISTHMUS_XRT_EMULATION
-/// Whether this process's runtime has emulated cards, by the environment of the process.
+/// Whether this process's runtime has emulated cards, according to its environment.
 bool present();
 
 /// Marks a device as emulated: its clock is simulated, and the software above it is real. Offloads
 /// lose the addition in software, because this machine's processor is not that of the board's host.
 void describe(DeviceInfo& info);
 
-/// The operation with the simulated time of the card; unchanged where no card is emulated. Throws
-/// BackendError where the card reports no time.
+/// The operation with the simulated time of the card; unchanged if no card is emulated. Throws
+/// BackendError if the card reports no time.
 std::unique_ptr<Operation> timed(std::unique_ptr<Operation> operation);
 /// The offload with the card's time in each phase, in addition to the host's.
 std::unique_ptr<Offload> timed(std::unique_ptr<Offload> offload);
@@ -33,12 +33,12 @@ inline std::unique_ptr<Operation> timed(std::unique_ptr<Operation> operation) { 
 inline std::unique_ptr<Offload> timed(std::unique_ptr<Offload> offload) { return offload; }
 #endif
 
-/// Free host-only buffers by size. XRT's emulation (seen in 2.13) confuses a freed buffer with a
-/// new one at the same address, so above an emulated card buffers are kept and reused.
+/// Unused host-only buffers by size. XRT's emulation (seen in 2.13) confuses a freed buffer with a
+/// new buffer at the same address, so that buffers above an emulated card are kept and reused.
 template <class Buffer>
 class KeptBuffers {
  public:
-  /// A free buffer of that size, if there is one.
+  /// An unused buffer of that size, if there is one.
   std::optional<Buffer> take(std::size_t bytes) {
     const auto found = free_.find(bytes);
     if (found == free_.end()) {
@@ -46,7 +46,7 @@ class KeptBuffers {
     }
     return std::move(free_.extract(found).mapped());
   }
-  /// Keeps a host-only buffer that is not used any more.
+  /// Keeps a host-only buffer for reuse.
   void keep(std::size_t bytes, Buffer buffer) {
     if (present()) {
       free_.emplace(bytes, std::move(buffer));
@@ -57,7 +57,7 @@ class KeptBuffers {
   std::multimap<std::size_t, Buffer> free_;
 };
 
-/// The free buffers of this process. Never destroyed, because the runtime may end before.
+/// The unused buffers of this process. Never destroyed, because the runtime may end before.
 template <class Buffer>
 KeptBuffers<Buffer>& kept_buffers() {
   static auto& buffers = *new KeptBuffers<Buffer>();

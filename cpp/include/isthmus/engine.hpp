@@ -27,13 +27,12 @@ enum class Verified : std::uint8_t { yes, no, na };
 /// Samples of one part from one block.
 struct PartSamples {
   std::vector<Ticks> ticks;  ///< raw, of the host clock; each covers `batch` repetitions
-  /// Where the parts of a pair are timed singly in a batch: sum of empty intervals, one next to
-  /// each interval in the sample. The clock's calibrated ones may be of another processor
-  /// frequency.
+  /// If the parts of a pair are timed singly in a batch: sum of empty intervals, one next to each
+  /// interval in the sample: the processor's frequency may have changed since calibration.
   std::vector<Ticks> empty_ticks;
   std::vector<double> device_seconds;      ///< per repetition; empty without a device clock
   std::vector<std::int64_t> simulated_fs;  ///< per repetition, of an emulated card
-  std::optional<Ticks> cold;               ///< first repetition of all, in the first block only
+  std::optional<Ticks> cold;               ///< first repetition, in the first block only
   std::uint64_t moved_bytes = 0;
 };
 
@@ -41,12 +40,12 @@ struct PartSamples {
 struct Block {
   std::vector<PartSamples> parts;
   std::uint64_t batch = 1;
-  /// Timed intervals within one sample: 1, or `batch` where the parts of a pair had to be timed
-  /// singly. The empty interval is to be subtracted as often.
+  /// Timed intervals in one sample: 1, or `batch` if the parts of a pair are timed singly. That
+  /// many empty intervals are subtracted.
   std::uint64_t intervals = 1;
   Verified verified = Verified::na;
   std::vector<std::string> remarks;  ///< flags for the run file
-  std::string fault;                 ///< what the verification missed, "" when nothing
+  std::string fault;                 ///< failed verification, "" if none failed
   Probe probe;
   double setup_s = 0;
   double block_s = 0;
@@ -55,21 +54,21 @@ struct Block {
 
 /// A series of samples of one point, measured in blocks: base of `Series` and `JointSeries`.
 ///
-/// Every block makes a new operation, whose buffers exist only in the block, runs it once with full
-/// verification (in the first block the cold sample), then takes samples, each with a fresh stamp,
-/// and ends with another full verification.
+/// Every block creates a new operation, whose buffers exist only in the block. It runs it once with
+/// full verification (in the first block the cold sample), then takes samples, each with a fresh
+/// stamp, and ends with another full verification.
 ///
 /// An emulated card reports the duration of each repetition. A block is then a fixed number of
-/// fully verified repetitions and ends the series; host time is taken only if real software runs
-/// above.
+/// fully verified repetitions and ends the series; host time is measured only if real software runs
+/// above the card.
 template <class AnyOperation>
 class VisitedSeries {
  public:
   VisitedSeries(const VisitedSeries&) = delete;
   VisitedSeries& operator=(const VisitedSeries&) = delete;
 
-  /// One visit of about `most_seconds` at most. Throws what the backend throws: that block is lost,
-  /// and the series can continue.
+  /// Makes one visit of at most about `most_seconds`. Throws the backend's exceptions: that block
+  /// is lost, and the series can continue.
   Block measure(double most_seconds);
 
   [[nodiscard]] const std::string& state() const noexcept { return progress_.state_name(); }
@@ -92,8 +91,8 @@ class VisitedSeries {
   /// Makes the operation and the parts of the block.
   virtual std::unique_ptr<AnyOperation> open(Block& block) = 0;
   virtual void sample_simulated(AnyOperation& operation, Block& block) = 0;
-  /// A round with full verification; the cold sample if `keep_cold`. `when` is part of fault
-  /// messages.
+  /// Runs one round with full verification; it is the cold sample if `keep_cold`. `when` is part of
+  /// fault messages.
   virtual void verify(AnyOperation& operation, Block& block, const char* when, bool keep_cold) = 0;
   /// Calibrates the number of repetitions in a sample.
   [[nodiscard]] virtual std::uint64_t calibrated(AnyOperation& operation) = 0;
@@ -113,7 +112,7 @@ class VisitedSeries {
   bool cold_taken_ = false;
 };
 
-/// One operation of one device in this process.
+/// A series of one operation of one device in this process.
 class Series final : public VisitedSeries<Operation> {
  public:
   Series(Device& device, OperationSpec spec, const SeriesOptions& options = {});

@@ -1,4 +1,4 @@
-// How fast the host is at this time: fixed work that no device takes part in, timed.
+// Present speed of the host: times of fixed work without any device.
 #pragma once
 
 #include <cstddef>
@@ -13,18 +13,18 @@ struct HostSpeed {
   double arithmetic_s = 0;   ///< `HostReferences::arithmetic_steps` dependent steps
 };
 
-/// The references in a process. Their memory is a file, which further processes can map: that takes
-/// half a millisecond, where new pages take one to twenty, and all processes copy between the same
-/// pages.
+/// The references in a process. Their memory is a file that further processes can map: that takes
+/// half a millisecond instead of one to twenty for new pages, and all processes copy between the
+/// same pages.
 class HostReferences {
  public:
   static constexpr std::size_t copy_bytes = std::size_t{4} << 20U;
-  /// A multiplication and an addition each, which wait for the step before: about 5 us.
+  /// Dependent steps, each a multiplication and an addition: about 5 us.
   static constexpr unsigned arithmetic_steps = 5'000;
 
-  /// Maps the file `descriptor`, which is empty or of other references; a new file if it is
-  /// negative. Who maps it first takes its pages, by the memory policy of the thread. Throws
-  /// std::bad_alloc.
+  /// Maps the file `descriptor`, which is empty or belongs to other references; a new file if
+  /// negative. The first process that maps it allocates its pages, by the memory policy of the
+  /// thread. Throws std::bad_alloc.
   explicit HostReferences(int descriptor = -1);
   HostReferences(const HostReferences&) = delete;
   HostReferences& operator=(const HostReferences&) = delete;

@@ -17,17 +17,17 @@ namespace isthmus {
 /// Identity of a message, equal for sender and receiver.
 struct MessageName {
   unsigned sender = 0;
-  unsigned lane = 0;     ///< of those that this sender has at once, 0 or 1
-  std::size_t turn = 0;  ///< which of those in this lane that are armed together
+  unsigned lane = 0;     ///< 0 or 1 among the sender's simultaneous messages
+  std::size_t turn = 0;  ///< index among the messages of this lane that are armed together
 
-  /// Number added to a stamp, and `seed_of` it to a seed: labels count from 0 without gaps, so that
-  /// one byte distinguishes 256 messages.
+  /// Number to add to a stamp, and `seed_of` it to a seed. Labels count from 0 without gaps, so
+  /// that one byte distinguishes 256 messages.
   [[nodiscard]] std::uint64_t label(unsigned ranks) const;
 };
 
 /// One rank's part of an operation that all ranks repeat together. It owns its buffers. A rank that
-/// fails in `run` continues to communicate until all ranks have finished it, and throws then, so
-/// that no rank waits for ever.
+/// fails in `run` continues to communicate until all ranks have finished, and only then throws, so
+/// that no rank waits forever.
 class JointOperation {
  public:
   JointOperation() = default;
@@ -35,13 +35,14 @@ class JointOperation {
   JointOperation& operator=(const JointOperation&) = delete;
   virtual ~JointOperation() = default;
 
-  /// Exchanges information between ranks, once, first, after all ranks have joined. Collective; an
-  /// exception of one rank is thrown by all.
+  /// Exchanges information between ranks once, after all ranks have joined. Collective; all ranks
+  /// throw the exception of any rank.
   virtual void connect(Communicator& /*communicator*/) {}
   /// Releases resources in an order that ranks must keep, once, at the end. Collective; not called
   /// after an exception.
   virtual void disconnect(Communicator& /*communicator*/) {}
-  /// This rank's part, `repetitions` times, a number equal on all ranks. Only this is timed.
+  /// Executes this rank's part `repetitions` times; the number is equal on all ranks. Only this is
+  /// timed.
   virtual void run(std::uint64_t repetitions) = 0;
   /// Bytes that this rank sends in one repetition.
   [[nodiscard]] virtual std::uint64_t moved_bytes() const = 0;
@@ -53,7 +54,7 @@ class JointOperation {
   [[nodiscard]] virtual bool moves_data() const { return true; }
 
   /// Verification, outside the timed region. Fully armed, each message of the next
-  /// `armed_repetitions` has its own buffer and different contents; armed with a stamp, all
+  /// `armed_repetitions` has a separate buffer and different contents; armed with a stamp, all
   /// messages of a lane use its first buffer. `seed` and `stamp` are equal on all ranks.
   virtual void arm_fully(std::uint64_t seed);
   [[nodiscard]] virtual bool arrived_fully(std::uint64_t seed);
@@ -65,7 +66,7 @@ class JointOperation {
   /// Registers this rank's messages for the verification above; `ranks` is the number of all ranks.
   void sends(Memory& from, std::size_t bytes, const MessageName& name, unsigned ranks);
   void receives(Memory& to, std::size_t bytes, const MessageName& name, unsigned ranks);
-  /// Whether every repetition has a buffer of its own now.
+  /// Whether every repetition now has a separate buffer.
   [[nodiscard]] bool fully_armed() const { return fully_armed_; }
 
  private:
@@ -83,14 +84,14 @@ class JointOperation {
   bool fully_armed_ = false;
 };
 
-/// One joint operation, visited by all ranks together.
+/// A series of one joint operation, which all ranks measure together.
 ///
 /// A sample is a loop of `Block::batch` repetitions after a barrier. Its time is that of the
-/// slowest rank: part 0 of the block; part 1 + r is rank r's own. Bytes are those that a rank
+/// slowest rank (part 0 of the block); part 1 + r belongs to rank r. Bytes are those that a rank
 /// sends; part 0 has the sum. Rank 0 decides the length of the loop and the end of the series.
 ///
 /// `measure` is collective, and takes about rank 0's `most_seconds`. All ranks get the same block.
-/// An exception of one rank is thrown by all, with the rank's name.
+/// All ranks throw the exception of any rank, with that rank's name.
 class JointSeries final : public VisitedSeries<JointOperation> {
  public:
   JointSeries(Device& device, OperationSpec spec, const SeriesOptions& options,
@@ -100,7 +101,7 @@ class JointSeries final : public VisitedSeries<JointOperation> {
   /// One rank's part of a sample.
   struct Share {
     double seconds = 0;
-    double device_seconds = -1;  ///< negative: it has no clock
+    double device_seconds = -1;  ///< negative without a device clock
     std::int64_t simulated_fs = 0;
     bool failed = false;
   };
@@ -121,9 +122,9 @@ class JointSeries final : public VisitedSeries<JointOperation> {
   [[nodiscard]] std::uint64_t next_stamp();
 
   Communicator* communicator_;
-  double seconds_per_tick_;  // rank 0's: ticks of a block are those of its clock
+  double seconds_per_tick_;  // rank 0's: a block's ticks are of its clock
   std::uint64_t stamp_;      // the same on all ranks
-  bool moves_ = true;        // on all ranks: one that keeps no data leaves nothing to verify
+  bool moves_ = true;        // on all ranks: a rank that keeps no data prevents verification
 };
 
 }  // namespace isthmus

@@ -1,5 +1,5 @@
-// Numbers in text, read alike with every C++ library: that of GCC 10 has std::from_chars for whole
-// numbers only.
+// Numbers in text, read in the same way by every C++ library: GCC 10's has std::from_chars only for
+// whole numbers.
 #pragma once
 
 #include <charconv>

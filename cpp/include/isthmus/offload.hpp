@@ -18,7 +18,7 @@ inline constexpr const char* vadd_kernel = "vadd";
 /// An element of a vector, at any alignment.
 using Element = std::int32_t __attribute__((aligned(1), may_alias));
 
-/// The machine or the user's limits do not allow an offload; the message has the remedy.
+/// The machine or the user's limits do not allow an offload; the message contains the remedy.
 class UnavailableError : public BackendError {
  public:
   using BackendError::BackendError;
@@ -32,9 +32,9 @@ struct Vectors {
   std::size_t elements = 0;
 };
 
-/// Writes operands derived from `seed`; the result is not touched.
+/// Writes operands derived from `seed`; does not touch the result.
 void populate(const Vectors& vectors, std::uint64_t seed);
-/// Writes to c what differs from each sum in every bit.
+/// Writes to c values that differ from the sums in every bit.
 void spoil(const Vectors& vectors, std::uint64_t seed);
 /// Whether each element of c is the sum of the operands that `populate` wrote.
 [[nodiscard]] bool adds_up(const Vectors& vectors, std::uint64_t seed);
@@ -63,7 +63,7 @@ using CardClock = std::uint64_t (*)();
 /// One phase of one offload.
 struct PhaseSample {
   std::string name;
-  Ticks ticks = 0;                ///< of the host clock; none where all is simulated
+  Ticks ticks = 0;                ///< of the host clock; 0 if all is simulated
   std::int64_t simulated_fs = 0;  ///< on an emulated card
   Probe probe = {};               ///< of the whole process; without steal
 };
@@ -71,10 +71,10 @@ struct PhaseSample {
 /// Times consecutive phases, which do not overlap. Time between two phases is the remainder.
 class Phases {
  public:
-  /// `card`: the clock of a card that is emulated below a real runtime; both are timed.
+  /// `card`: the clock of a card that is emulated below a real runtime; both clocks are read.
   explicit Phases(CardClock card = nullptr);
 
-  /// Carries out `work`, and adds its time to the phase of this name.
+  /// Executes `work`, and adds its time to the phase of this name.
   template <class Work>
   void operator()(const char* name, const Work& work) {
     const Probe before = usage();
@@ -113,8 +113,8 @@ class Phases {
   Ticks last_;
 };
 
-/// A vector addition on one device in this process. Does not use the device or its runtime before
-/// `prepare`.
+/// A vector addition on one device in this process. Does not access the device or its runtime
+/// before `prepare`.
 class Offload {
  public:
   explicit Offload(const OperationSpec& spec);
@@ -122,17 +122,18 @@ class Offload {
   Offload& operator=(const Offload&) = delete;
   virtual ~Offload() = default;
 
-  /// Phases that a process does once: `initialise`, `program_device`.
+  /// Phases that a process executes once: `initialise`, `program_device`.
   virtual void prepare(Phases& phases) = 0;
-  /// One offload, `allocate` to `read_back`, with operands that `populate` derives from `seed`.
+  /// One offload, from `allocate` to `read_back`, with operands that `populate` derives from
+  /// `seed`.
   virtual void run(Phases& phases, std::uint64_t seed) = 0;
   /// Whether `run` leaves the sums in the result.
   [[nodiscard]] virtual bool computes() const { return true; }
-  /// Whether wrong sums are a fault; false where the API has no device. Called after wrong sums.
+  /// Whether wrong sums are a fault; false if the API has no device. Called after wrong sums.
   [[nodiscard]] virtual bool verifiable() const { return true; }
-  /// All three vectors, for access by the host after `run`; nothing where no data are moved.
+  /// All three vectors, for access by the host after `run`; nothing if no data are moved.
   virtual std::optional<Vectors> result() = 0;
-  /// Simulates the addition on an emulated host; true if it did so in place of a real one.
+  /// Simulates the addition on an emulated host; returns whether it replaces a real addition.
   virtual bool simulate_adds(Phases& /*phases*/) { return false; }
   /// Frees the memory that `run` allocated.
   virtual void release() = 0;
@@ -141,14 +142,14 @@ class Offload {
   void set_card_clock(CardClock clock) { card_clock_ = clock; }
   [[nodiscard]] CardClock card_clock() const { return card_clock_; }
 
-  /// Sets kind of memory and hand-over of the next runs; the size must be equal.
+  /// Sets kind of memory and hand-over of the next runs; the size must not change.
   void set_spec(const OperationSpec& spec);
 
   [[nodiscard]] const OperationSpec& spec() const { return spec_; }
   [[nodiscard]] const std::string& memory() const { return spec_.memory; }
   [[nodiscard]] std::size_t elements() const { return spec_.bytes / sizeof(Element); }
   [[nodiscard]] std::size_t bytes() const { return elements() * sizeof(Element); }
-  /// Axis `relative_offset`; 0 where the memory has none.
+  /// Axis `relative_offset`; 0 if the memory has none.
   [[nodiscard]] std::size_t relative_offset() const { return relative_offset_; }
 
  private:
@@ -169,10 +170,10 @@ struct OffloadRecord {
   double wall_s = 0;
 };
 
-/// Runs an offload once and `again` times more, checks every element, and carries out the addition
-/// on the host, too, where the data are in its memory and time is not simulated. To be called once
-/// in a process. `reference` is another kind of memory: its offloads alternate with the repeated
-/// ones, so that differences between processes affect both equally. The host then adds only once.
+/// Runs an offload once and `again` further times, and checks every element. The host also adds if
+/// the data are in its memory and time is not simulated. Call it once in a process. `reference` is
+/// another kind of memory, whose offloads alternate with the repeated offloads, so that differences
+/// between processes affect both equally; the host then adds only once.
 OffloadRecord measure_offload(Offload& offload, unsigned again,
                               const std::optional<OperationSpec>& reference = std::nullopt);
 

@@ -14,12 +14,12 @@ struct SeriesOptions {
   double precision = 0.02;  ///< relative half-width of the interval to reach
   double confidence = 0.95;
   double least_block_s = 0.05;  ///< shortest visit to a point
-  double most_seconds = 10.0;   ///< cap on the time of the series, set-up included
+  double most_seconds = 10.0;   ///< cap on the time of the series, including set-up
   std::size_t most_samples = 25'600;
   double batch_below_s = 1e-6;   ///< shorter operations are timed in batches ...
-  double least_batch_s = 10e-6;  ///< ... of at least this
-  double loop_s = 2.5e-3;        ///< joint operations are timed in loops of at least this ...
-  std::uint64_t most_loop = std::uint64_t{1} << 20U;  ///< ... and at most so many repetitions
+  double least_batch_s = 10e-6;  ///< ... of at least this duration
+  double loop_s = 2.5e-3;  ///< joint operations are timed in loops of at least this duration ...
+  std::uint64_t most_loop = std::uint64_t{1} << 20U;  ///< ... and at most this many repetitions
 };
 
 class Progress {
@@ -48,10 +48,10 @@ class Progress {
     double setup_s = 0;
     double sampling_s = 0;
     std::size_t samples = 0;
-    double resolution_s = 0;  ///< of the clock, as one repetition sees it
+    double resolution_s = 0;  ///< of the clock, for one repetition
   };
-  /// Whether the visit takes another sample. Ends the series where its interval is narrow enough or
-  /// a limit is reached.
+  /// Whether the visit takes another sample. Ends the series if its interval is narrow enough or a
+  /// limit is reached.
   bool goes_on(const Visit& visit);
   /// Ends a series of simulated times, per part, in this visit.
   void end_simulated(const std::vector<std::vector<double>>& parts);
@@ -66,7 +66,7 @@ class Progress {
   void postpone(std::size_t samples);
 
   SeriesOptions options_;
-  // Per repetition: of all parts on the host's clock, then of all on the device's.
+  // Per repetition: first all parts by the host's clock, then all by the device's.
   std::vector<std::vector<double>> seconds_;
   std::vector<StoppingCriterion> criteria_;
   double spent_s_ = 0;

@@ -1,4 +1,5 @@
-// The channel `staged`: device, host, ranks, host, device; for any device with copies.
+// The channel `staged`: from device to host, to the other rank's host, to its device; for any
+// device with copies.
 #pragma once
 
 #include <cstddef>
@@ -12,7 +13,7 @@
 namespace isthmus {
 
 /// A buffer on a device with a staging buffer of equal size in host memory, and copies between
-/// them. By default copies block; others are begun, so that several can be in flight.
+/// them. By default copies block; an override may only begin them, so that several are in flight.
 class Staging {
  public:
   Staging() = default;
@@ -26,7 +27,7 @@ class Staging {
   virtual void to_device() { device().put(0, host()); }
   /// Returns when all begun copies are complete.
   virtual void complete() {}
-  /// Whether written data can be read back: false where the API has no device.
+  /// Whether written data can be read back; false if the API has no device.
   [[nodiscard]] virtual bool keeps_data() const { return true; }
 };
 

@@ -20,12 +20,12 @@ struct Interval {
 
 /// Distribution-free interval of the median: from the k-th smallest to the k-th largest sample,
 /// with the largest k whose exact binomial coverage is at least `confidence` (David and Nagaraja,
-/// "Order Statistics", 3rd ed., section 7.1). The excess coverage of up to 2 % makes up for several
+/// "Order Statistics", 3rd ed., section 7.1). The excess coverage of up to 2 % compensates several
 /// looks at a growing series. Equal samples are first spread evenly over `resolution` (the step of
 /// the clock), and the interval is at least that step wide.
 ///
-/// Below 6 samples no two order statistics cover 95 %: the interval is then the whole range.
-/// Throws std::invalid_argument without samples, with one that is not a number, or with
+/// For fewer than 6 samples no two order statistics cover 95 %: the interval is then the whole
+/// range. Throws std::invalid_argument without samples, for a sample that is NaN, or for a
 /// confidence outside (0, 1).
 Interval median_interval(std::span<const double> samples, double confidence = 0.95,
                          double resolution = 0.0);
@@ -34,14 +34,14 @@ Interval median_interval(std::span<const double> samples, double confidence = 0.
 /// equal.
 double step_of(std::span<const double> samples);
 
-/// Samples at which a series is first looked at.
+/// Number of samples at the first look at a series.
 inline constexpr std::size_t first_look = 25;
 
 /// Ends a series when its median is known to `precision`, or at a cap.
 ///
-/// The interval is looked at on a doubling schedule only (`first_look` samples, or the later count
-/// to which the first look was put off, then twice as many each time): looking after every sample
-/// and stopping at the first lucky one makes a 95 % interval cover about 90 %.
+/// Looks at the interval only on a doubling schedule: at `first_look` samples, or at the postponed
+/// first look, then at twice as many each time. To look after every sample and stop at the first
+/// narrow interval would make a 95 % interval cover about 90 %.
 class StoppingCriterion {
  public:
   enum class Verdict : std::uint8_t { go_on, converged, capped };
@@ -49,7 +49,7 @@ class StoppingCriterion {
   StoppingCriterion(double precision, std::size_t max_samples, double confidence = 0.95,
                     std::size_t first_check = first_look);
 
-  /// Samples that the series must have before it is looked at next.
+  /// Number of samples at the next look.
   [[nodiscard]] std::size_t next_check() const noexcept { return next_check_; }
 
   /// Checks the series if it has reached `next_check`, else returns `go_on`.

@@ -1,4 +1,4 @@
-// AMD's published bandwidth kernels as operations; a launch of them by any runtime.
+// AMD's published bandwidth kernels as operations, for any runtime.
 #pragma once
 
 #include <array>
@@ -19,25 +19,27 @@ inline constexpr std::array<std::string_view, 3> bandwidth_kernel_names = {
 [[nodiscard]] bool is_bandwidth_kernel(std::string_view name);
 
 /// Kernels `read_bandwidth`, `write_bandwidth` and `bandwidth` (both at once), which sweep over
-/// memory of the target `host` or `device` as often as axis `iterations` says: usually as often as
-/// AMD's published example does.
+/// memory of the target `host` or `device`. Axis `iterations` is the number of sweeps, by default
+/// that of AMD's published example.
 std::vector<OperationInfo> bandwidth_kernels(const std::string& target,
                                              const std::vector<std::string>& memory_kinds,
                                              const std::string& implementation,
                                              unsigned usual_iterations = published_sweeps);
 
-/// Expected results of a kernel that sums a buffer's words in every sweep, the last of an even
-/// number of sweeps twice: each worker (block or work item) returns its sum plus one, times a key.
+/// Expected results of a kernel that sums a buffer's words in every sweep, and in the last of an
+/// even number of sweeps twice. Each worker (block or work item) returns its sum plus one, times a
+/// key.
 class KernelSum {
  public:
   /// Sets the contents of the buffer to the pattern of `seed`.
   void expect(std::size_t bytes, std::uint64_t seed, std::uint64_t sweeps) {
     sum_ = pattern_sum(bytes, seed) * (sweeps | 1U);
   }
-  /// The pattern to read, of this seed: odd, lest the sum of a short buffer be 0, which is that of
-  /// a kernel that reads nothing.
+  /// The pattern to read for this seed. Odd, because the sum of a short buffer could otherwise be
+  /// 0, like that of a kernel that reads nothing.
   [[nodiscard]] static std::uint64_t contents(std::uint64_t seed) { return seed | 1U; }
-  /// The key of a launch, so that results of an earlier one are detected. Odd, to keep all bits.
+  /// The key of a launch, by which results of an earlier launch are detected. Odd, to keep all
+  /// bits.
   [[nodiscard]] static std::uint64_t key(std::uint64_t stamp) { return stamp * 2 + 1; }
   /// Whether `memory` holds the results of all workers for the launch of this stamp.
   [[nodiscard]] bool arrived(Memory& memory, std::size_t workers, std::uint64_t stamp) const;
@@ -51,14 +53,14 @@ class KernelSum {
 [[nodiscard]] bool holds_pattern_by_page(Memory& memory, std::size_t bytes, std::uint64_t seed);
 
 /// `read_bandwidth`, `write_bandwidth` or `bandwidth` with the published example's arguments: one
-/// buffer or two, their size, and how often to sweep over them.
+/// or two buffers, their size, and the number of sweeps over them.
 ///
-/// Verification depends on the kernel. A copy is checked in full. Of a kernel that writes a pattern
-/// of its own, every word of 8 bytes must have changed; a shorter last word is not checked, because
-/// equal bytes are likely. A kernel that only reads returns nothing to check.
+/// Verification depends on the kernel. A copy is checked in full. If a kernel writes its own
+/// pattern, every 8-byte word must have changed; a shorter last word is not checked, because equal
+/// bytes are likely. A kernel that only reads returns nothing to check.
 class SweepOperation : public Operation {
  public:
-  /// Buffers that the kernel of this name takes.
+  /// Number of buffers of the kernel of this name.
   static unsigned buffers(const std::string& name) { return name == "bandwidth" ? 2 : 1; }
 
   [[nodiscard]] std::uint64_t moved_bytes(std::size_t part) const override;
@@ -70,7 +72,7 @@ class SweepOperation : public Operation {
 
  protected:
   explicit SweepOperation(const OperationSpec& spec);
-  /// Sets the buffers, first the one that is read; before verification is armed.
+  /// Sets the buffers, first the buffer that is read; call it before arming.
   void works_on(std::vector<Memory*> memories);
   [[nodiscard]] const std::string& name() const { return name_; }
   [[nodiscard]] std::uint64_t sweeps() const { return sweeps_; }

@@ -27,13 +27,13 @@ struct Neighbours {
   [[nodiscard]] unsigned sender(unsigned lane) const { return lane == 0 ? previous : next; }
 };
 
-/// Axis `topology`: `ring`, in the order of the ranks; `pairs`, both neighbours of a rank are its
-/// partner; `random`, one ring in a random order, which depends on the number of ranks only.
+/// Axis `topology`: `ring`, in the order of ranks; `pairs`, both neighbours of a rank are its
+/// partner; `random`, a ring in random order, which depends only on the number of ranks.
 AxisInfo topology_axis();
 /// Throws UsageError for an unknown topology.
 Neighbours neighbours_of(const std::string& topology, unsigned rank, unsigned ranks);
 
-/// Ranks 0 and 1, 2 and 3, ...; the last of an odd number is its own partner.
+/// Partner in the pairs 0 and 1, 2 and 3, ...; the last of an odd number is its own partner.
 unsigned partner_of(unsigned rank, unsigned ranks);
 
 }  // namespace isthmus

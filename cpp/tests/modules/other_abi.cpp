@@ -1,4 +1,4 @@
-// A backend built for an interface that this Isthmus does not speak.
+// A backend built for an unknown version of the interface.
 #include "isthmus/backend.hpp"
 
 extern "C" __attribute__((visibility("default"))) int isthmus_backend_abi() {

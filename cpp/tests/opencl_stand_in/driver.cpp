@@ -1,6 +1,6 @@
-// An OpenCL runtime with one device, which starts no command before somebody waits for it: what a
-// program frees too early is always still in use. Mapped memory is a copy, as on a card.
-// `control.hpp` says which faults it can make.
+// An OpenCL runtime with one device. It starts a command only when the program waits for it, so
+// that memory which a program frees too early is still in use. Mapped memory is a copy, as on a
+// card. `control.hpp` lists the faults that it can make.
 #include <algorithm>
 #include <array>
 #include <cstring>
@@ -21,10 +21,10 @@ namespace isthmus::cl {
 
 using Bytes = std::vector<unsigned char>;
 
-/// The handles of the API are these objects: its own tags are never defined.
+/// The handles of the API point to these objects; the API's own tags are never defined.
 struct Buffer {
   Bytes data;
-  unsigned char* host = nullptr;  ///< of the program's, for CL_MEM_USE_HOST_PTR
+  unsigned char* host = nullptr;  ///< the program's memory, for CL_MEM_USE_HOST_PTR
   Bytes mapped;
   std::size_t pending = 0;  ///< commands that use it
 };
@@ -66,7 +66,7 @@ State& state() {
 
 bool idle(std::string_view command) { return state().idle == command; }
 
-/// Whether this call is the one that fails.
+/// Whether this call must fail.
 bool fails() {
   long& left = state().calls_to_failure;
   if (left == 0) {
@@ -95,7 +95,7 @@ void run(Line& line, const Command* last) {
   }
 }
 
-/// Adds a command; it runs once somebody waits for it or for a later one of its queue.
+/// Adds a command. It runs when the program waits for it or for a later command of its queue.
 Int enqueue(Queue queue, std::vector<Held> used, std::function<void()> work, Uint count,
             const Event* waits, Event* event) {
   if (fails()) {
@@ -157,7 +157,7 @@ Ulong word_at(const Bytes& data, std::size_t at, std::size_t bytes) {
   return word;
 }
 
-/// What the kernels of kernels.hpp do; the first work item does all of it.
+/// The kernels of kernels.hpp; the first work item does all the work.
 struct Kernels {
   const Function* called;
   std::size_t items;
@@ -316,7 +316,7 @@ ISTHMUS_API Queue clCreateCommandQueue(Context /*context*/, DeviceId /*device*/,
   *code = success;
   return handle<Queue>(new Line());
 }
-/// As OpenCL has it, its commands are carried out.
+/// As OpenCL requires, releasing a queue runs its commands.
 ISTHMUS_API Int clReleaseCommandQueue(Queue queue) {
   auto* const line = reinterpret_cast<Line*>(queue);
   run(*line, nullptr);

@@ -1,6 +1,6 @@
-// What still runs when a later command of a batch is refused: its memory must outlive it. The
-// stand-in counts the buffers that are released too early; the address sanitizer sees the host
-// memory that is.
+// If a later command of a batch is refused, memory must outlive the commands that still run. The
+// stand-in counts buffers that are released too early; the address sanitizer finds host memory that
+// is freed too early.
 #include <dlfcn.h>
 
 #include <catch2/catch.hpp>
@@ -40,7 +40,7 @@ void idle(const char* command) {
 
 std::unique_ptr<Backend> backend() { return load_backend(OPENCL_BACKEND); }
 
-/// Lets each call of `run` be refused in turn, on what `make` makes for it, until all are accepted.
+/// Refuses each call of `run` in turn, on a new object from `make`, until no call is refused.
 template <class Make, class Run>
 void refuse_each(const Make& make, const Run& run) {
   int refused = 0;
@@ -93,7 +93,7 @@ TEST_CASE("opencl: memory outlives the commands of a batch that is refused", "[l
               });
 }
 
-TEST_CASE("opencl: staging memory outlives copies of which one is refused", "[late]") {
+TEST_CASE("opencl: staging memory outlives copies if one of them is refused", "[late]") {
   const auto memory = GENERATE(as<std::string>{}, "aligned", "alloc_host");
   const auto opened = backend();
   const auto device = opened->open("0:0", {});
@@ -128,7 +128,7 @@ TEST_CASE("opencl: each stage of a stream that moves nothing is seen", "[late]")
   const auto device = opened->open("0:0", {});
   const auto stream = device->make({.name = "stream", .bytes = bytes, .memory = "aligned"});
   CAPTURE(stage, bytes);
-  for (int round = 0; round < 300; ++round) {  // more than a byte has values
+  for (int round = 0; round < 300; ++round) {  // more rounds than a byte has values
     const std::uint64_t seed = seed_of(fresh_stamp());
     stream->arm_fully(0, seed);
     idle(stage.c_str());

@@ -1,8 +1,8 @@
 """Descriptions of backends: what the runner needs before it loads a backend's library.
 
-A backend is one folder, ``cpp/backends/NAME``: the C++ behind the engine's interface and this
-description of it, ``NAME.py``, which ends up here as ``isthmus.backends.NAME`` and defines
-``BACKEND``. Other packages add theirs through the entry point group ``isthmus.backends``.
+A backend is a folder, ``cpp/backends/NAME``, with C++ for the engine's interface and a description,
+``NAME.py``. The description is installed as ``isthmus.backends.NAME`` and defines ``BACKEND``.
+Other packages add backends through the entry point group ``isthmus.backends``.
 """
 
 from __future__ import annotations
@@ -25,56 +25,56 @@ from isthmus.descriptions import DeviceDescription
 from isthmus.errors import UsageError
 from isthmus.registration import Registry
 from isthmus.run_options import RunOption
-from isthmus.text import nearest
+from isthmus.text import did_you_mean
 
 if TYPE_CHECKING:
     from isthmus.address import Address
 
 LIBRARIES = built.FOLDER / "backends"
 _SHORT_PCI_ADDRESS = re.compile(r"[0-9a-f]{2}:[0-9a-f]{2}\.[0-7]")
-"""A PCI address as lspci writes it where the machine has one domain only."""
+"""A PCI address in lspci's form for a machine with a single domain."""
 _POSITION = re.compile(r"[0-9.:]+|(?:[0-9a-f]{4,8}:)?[0-9a-f]{2}:[0-9a-f]{2}\.[0-7]")
-"""A number, an id such as ``0:1`` or a PCI address: never looked for in names, which have versions.
+"""A number, an id such as ``0:1`` or a PCI address: not searched in names, which contain versions.
 """
 
 
 @dataclass(frozen=True)
 class CardSoftware:
-    """What an API computes for a program on an emulated card; seconds: usual, least, most.
+    """Processor time of an API for a program on an emulated card, in seconds: usual, least, most.
 
-    Measured by programs of ``isthmus advise --job --code`` of 64 B, 64 KiB and 4 MiB an item under
-    ``isthmus card exec``: time with the program's computing less ``--clock card``. They depend on
-    the machine, and on what else it does (benchmarks/RESULTS.md).
+    Measured by programs of ``isthmus advise --job --code`` with 64 B, 64 KiB and 4 MiB an item
+    under ``isthmus card exec``: time including the program's computing, less the time with
+    ``--clock card``. The times depend on the machine and its load (benchmarks/RESULTS.md).
     """
 
     scheme: str
-    """Of the API's address: SCHEME:0@card=BOARD."""
+    """Scheme of the API's address, SCHEME:0@card=BOARD."""
     name: str
-    """How people write the API."""
+    """Usual spelling of the API."""
     transfer_s: tuple[float, float, float]
-    """Of a transfer from mapped memory."""
+    """Time of a transfer from mapped memory."""
     kernel_s: tuple[float, float, float]
-    """Of a kernel's start and the wait for its end."""
+    """Time of a kernel's start and of the wait for its end."""
     copied: str = "pageable"
-    """Memory of the program, from which the API copies first."""
+    """Kind of the program's memory from which the API copies first."""
     mapped: str = "alloc_host"
-    """Memory of the API's buffers, from which it need not copy."""
+    """Kind of the API's buffers from which it does not copy."""
     mapped_call: str = "copy"
-    """``call`` of ways with mapped memory: what the API's template takes."""
+    """``call`` of ways with mapped memory, for the API's template."""
     has_host_only: bool = False
-    """Whether the template has buffers that stay on the host, where kernels reach them."""
+    """Whether the template has buffers in host memory that kernels access."""
 
 
 class Described(Protocol):
-    """A device that is here, or a run file's record of one."""
+    """A device that is here, or a run file's record of a device."""
 
     @property
     def properties(self) -> Mapping[str, str]:
-        """What its backend says of it."""
+        """Properties from its backend."""
 
 
 class BackendDescription(ABC):
-    """Name, addresses and ways to load a backend. Loads no vendor library itself."""
+    """Name, addresses and ways to load a backend. Does not load the vendor's library."""
 
     name: str
     summary: str
@@ -83,63 +83,63 @@ class BackendDescription(ABC):
     run_options: tuple[RunOption, ...] = ()
     """Options of ``isthmus run`` for devices of this backend."""
     flags: Mapping[str, str] = MappingProxyType({})
-    """Flags that its operations give their rows (``Operation::remarks``), and what each means."""
+    """Flags of its operations on rows (``Operation::remarks``), with their meanings."""
     memory_calls: Mapping[str, str] = MappingProxyType({})
-    """Calls by which a program gets each kind of memory, simplest first: what a finding advises."""
+    """Calls by which a program allocates each kind of memory, simplest first, for advice in
+    findings."""
     naive_memory = "pageable"
-    """Kind of memory that a program has without asking: ``isthmus advise`` compares with it."""
+    """Kind of a program's ordinary memory, with which ``isthmus advise`` compares."""
     code_template = ""
-    """File beside the description, for Jinja2: a program that moves data as ``isthmus advise``
-    says (``cli.advise.program``)."""
+    """File beside the description, a Jinja2 template: a program that moves data as ``isthmus
+    advise`` says (``cli.advise.program``)."""
     job_template = ""
-    """The same for a program that runs a job (``isthmus advise --job --code``)."""
+    """Template of a program that runs a job (``isthmus advise --job --code``)."""
     card_software: CardSoftware | None = None
-    """What its API adds on an emulated card; None where it drives none."""
+    """Time that its API adds on an emulated card; None if it drives none."""
     copied_memory: frozenset[str] = frozenset()
-    """Kinds of memory from which the API copies first where the clock is simulated: the simulated
-    time lacks that copy, which the program makes."""
+    """Kinds of memory from which the API copies first on a simulated clock: the simulated time
+    lacks this copy, which the program makes."""
     fastest_memory = ""
-    """Kind of memory that the copy engines of its devices reach without a bounce copy."""
+    """Kind of memory that its devices' copy engines access without a bounce copy."""
     map_advice = "map in place of a copy"
-    """What to do where mapping a buffer is faster than copying it."""
+    """Advice if mapping a buffer is faster than copying it."""
     checks: tuple[Check, ...] = ()
-    """What ``isthmus doctor`` checks of its devices alone."""
+    """Checks of ``isthmus doctor`` for its devices only."""
     own_api = True
-    """Whether its API is made for its devices alone; else a standard that several vendors follow.
-
-    Where both reach a device, a run measures the device by its own API, and the standard's cost
-    beside it."""
+    """Whether its API is made for its devices alone, rather than a standard of several vendors. If
+    both reach a device, a run measures the device by its own API, and the standard's cost beside
+    it."""
     by_default = True
     """Whether ``isthmus run`` without ``--device`` measures this backend's hardware."""
     only_first_device = False
-    """Whether that run measures its first device only: the others are to be named."""
+    """Whether that run measures only its first device; the user must name the others."""
     named_exactly = False
-    """Whether an address must have the id or PCI address of a device, so that none that was not
-    named is accessed."""
+    """Whether an address must contain a device's id or PCI address, so that no other device is
+    accessed."""
     api_names: Mapping[str, str] = MappingProxyType({})
-    """The run file's ``api`` of its devices, and how people write each."""
+    """Values of ``api`` in the run file for its devices, with their usual spelling."""
     has_runtime = True
-    """Whether a runtime stands between a program and its devices; else the processor itself copies,
-    loads and stores."""
+    """Whether a runtime stands between a program and its devices. Otherwise the processor itself
+    copies, loads and stores."""
     changing: tuple[str, ...] = ()
-    """Properties of a device that a run may change: they are read again when it has ended."""
+    """Properties of a device that a run may change: they are read again after it."""
     links_property = ""
-    """Property of a device: bytes a second and direction of all its links to devices like it."""
+    """Property of a device: total bytes per second and direction of its links to alike devices."""
     aliases: Mapping[str, str] = MappingProxyType({})
-    """Short selectors, each with the part of a platform's or device's name that it selects."""
+    """Short selectors, each with the part of a platform's or device's name that it matches."""
     modes: tuple[str, ...] = ()
-    """Allowed parts after ``@`` in an address."""
+    """Allowed modes: parts after ``@`` in an address."""
     candidate_keys: tuple[str, ...] = ()
-    """Address options that choose a candidate and are not passed on to the library."""
+    """Address options that choose a candidate; the library does not get them."""
 
     @staticmethod
     def memory_Bps(properties: Mapping[str, str]) -> float:  # noqa: ARG004, N802 - a unit
-        """Bytes a second of a device's own memory, by its properties; NaN if they do not say."""
+        """Bytes per second of a device's own memory, from its properties; NaN if unknown."""
         return math.nan
 
     @staticmethod
     def emulates(device: DeviceDescription) -> bool:  # noqa: ARG004
-        """Whether a device is software that behaves like a card: its figures are no hardware's."""
+        """Whether a device is software that emulates a card: its figures are not hardware's."""
         return False
 
     @property
@@ -149,7 +149,7 @@ class BackendDescription(ABC):
 
     @abstractmethod
     def candidates(self, scheme: str) -> Sequence[Candidate]:
-        """Ways to load the backend for a scheme here, the preferred first; empty if none."""
+        """Ways to load the backend for a scheme here, the preferred way first; empty if none."""
 
     def candidates_for(self, address: Address) -> Sequence[Candidate]:
         """Candidates for the mode of an address."""
@@ -168,23 +168,20 @@ class BackendDescription(ABC):
         return {k: v for k, v in address.options.items() if k not in self.candidate_keys}
 
     def id_in(self, scheme: str, device: DeviceDescription) -> str:  # noqa: ARG002
-        """The id of a device, as addresses of this scheme write it."""
+        """The id of a device in addresses of this scheme."""
         return device.id
 
     def address_of(self, scheme: str, device: DeviceDescription) -> str:
-        """A short address of this device; another device may have the same."""
+        """A short address of this device, which other devices may share."""
         alias = next((a for a, part in self.aliases.items() if _is_named(device, part)), None)
         return f"{scheme}:{alias or self.id_in(scheme, device)}"
 
     def expects_hardware(self, address: Address) -> bool:
-        """Whether an address names hardware, decided without looking for the device."""
+        """Whether an address means hardware; does not search the device."""
         return self.by_default and not address.mode
 
     def software_alone(self, address: Address) -> str:  # noqa: ARG002
-        """Of an emulated card: the address at which its API has no card behind it.
-
-        Empty where there is none.
-        """
+        """For an emulated card: the address of its API without a card; empty if there is none."""
         return ""
 
     def others_of(self, scheme: str, device: DeviceDescription) -> Sequence[str]:  # noqa: ARG002
@@ -192,16 +189,16 @@ class BackendDescription(ABC):
         return ()
 
     def meant_by(self, text: str) -> str:  # noqa: ARG002
-        """The address that a text without a scheme probably means; empty if none."""
+        """The address that the user probably meant by a text without a scheme; empty if none."""
         return ""
 
     def matches(
         self, address: Address, devices: Sequence[DeviceDescription]
     ) -> Sequence[DeviceDescription]:
-        """The devices that an address selects: several where it is ambiguous.
+        """The devices that an address selects: several if it is ambiguous.
 
-        Without a selector the first device. Else the devices with this id, else those with this
-        PCI address or UUID, else those of this alias, else those with this part of a name.
+        Without a selector, the first device. Otherwise the devices with this id; if there are none,
+        those with this PCI address or UUID, then this alias, then this part of a name.
         """
         wanted = address.selector.lower()
         if not wanted:
@@ -210,8 +207,8 @@ class BackendDescription(ABC):
         if ids:
             return ids
         place = f"0000:{wanted}" if _SHORT_PCI_ADDRESS.fullmatch(wanted) else wanted
-        known = ("pci_address", "uuid")
-        places = [d for d in devices if place in (d.properties.get(k, "").lower() for k in known)]
+        keys = ("pci_address", "uuid")
+        places = [d for d in devices if place in (d.properties.get(k, "").lower() for k in keys)]
         if places or self.named_exactly or _POSITION.fullmatch(wanted):
             return places
         part = self.aliases.get(address.selector, wanted)
@@ -219,7 +216,7 @@ class BackendDescription(ABC):
 
 
 def _is_named(device: DeviceDescription, part: str) -> bool:
-    """Whether a text is a part of a device's platform or name."""
+    """Whether a text is part of a device's platform or name."""
     return part.lower() in f"{device.platform}\n{device.name}".lower()
 
 
@@ -232,12 +229,12 @@ def registry() -> Mapping[str, BackendDescription]:
 
 
 def of(name: str) -> BackendDescription | type[BackendDescription]:
-    """The backend of this name; where it is not installed here, what all have by default."""
+    """The backend of this name; if it is not installed here, the base class with its defaults."""
     return registry().get(name, BackendDescription)
 
 
 def api_names() -> Mapping[str, str]:
-    """How people write each ``api`` of the run file, as far as somebody says."""
+    """Usual spelling of each ``api`` of the run file, as far as backends declare it."""
     names = {api: name for b in registry().values() for api, name in b.api_names.items()}
     return {"mpi": "MPI", **names}
 
@@ -248,11 +245,11 @@ def run_options() -> Mapping[str, RunOption]:
 
 
 def by_scheme(scheme: str) -> BackendDescription:
-    """Backend that answers to the first part of an address."""
+    """Backend of an address's scheme. Raises UsageError for an unknown scheme."""
     for backend in registry().values():
         if scheme in backend.schemes:
             return backend
-    known = sorted(s for backend in registry().values() for s in backend.schemes)
+    schemes = sorted(s for backend in registry().values() for s in backend.schemes)
     meant = next(filter(None, (b.meant_by(scheme) for b in registry().values())), "")
-    instead = f"did you mean {meant}? " if meant else nearest(scheme, known)
-    raise UsageError(f"unknown backend '{scheme}'; {instead}known: {', '.join(known)}")
+    instead = f"did you mean {meant}? " if meant else did_you_mean(scheme, schemes)
+    raise UsageError(f"unknown backend '{scheme}'; {instead}known: {', '.join(schemes)}")

@@ -1,7 +1,7 @@
 """Boards: descriptions of a card, its link and its host, each a TOML file.
 
-Installed boards come from ``card/boards/NAME.toml``; files whose name begins with ``_`` are parts
-that boards include. Users name a board of their own by the path of its file.
+Installed boards are ``card/boards/NAME.toml``; boards include files whose names begin with ``_``.
+Users name their own board by the path of its file.
 """
 
 from __future__ import annotations
@@ -26,31 +26,31 @@ def names() -> list[str]:
 def load(name_or_path: str, overrides: Mapping[str, str] | None = None) -> Board:
     """A board by name or file, with some parameters replaced (``{"link.lanes": "8"}``).
 
-    Raises UsageError, which names file and key, for an invalid value.
+    Raises UsageError with file and key for an invalid value.
     """
     return read(name_or_path, FOLDER, overrides or {})
 
 
 def named(text: str, overrides: Mapping[str, str] | None = None) -> Board:
-    """A board as the command line names it: ``u250``, ``my.toml``, ``u250,link.lanes=8``."""
+    """A board in the form of the command line: ``u250``, ``my.toml``, ``u250,link.lanes=8``."""
     name, *pieces = text.split(",")
-    given: dict[str, str] = {}
+    replaced: dict[str, str] = {}
     for piece in pieces:
         key, equals, value = piece.partition("=")
         if not equals:
-            raise UsageError(f"'{piece}' replaces nothing; write {name},link.lanes=8")
-        if key in given:
+            raise UsageError(f"'{piece}' is not KEY=VALUE; write {name},link.lanes=8")
+        if key in replaced:
             raise UsageError(f"'{text}' says {key} twice")
         if key in (overrides or {}):
             raise UsageError(f"{key} is given twice: in '{text}', and by an option")
-        given[key] = value
-    return load(name, {**given, **(overrides or {})})
+        replaced[key] = value
+    return load(name, {**replaced, **(overrides or {})})
 
 
 def recorded(properties: Mapping[str, str]) -> Board | None:
-    """A board from the flat values that a run recorded of a device; None where it has none.
+    """A board from the flat values that a run recorded for a device; None if it recorded none.
 
-    Raises UsageError for values from which no board can be made.
+    Raises UsageError for values that do not form a board.
     """
     if "board.name" not in properties:
         return None
@@ -58,7 +58,7 @@ def recorded(properties: Mapping[str, str]) -> Board | None:
 
 
 def of_device(properties: Mapping[str, str]) -> Board | None:
-    """The board of an emulated card, as a run recorded or names it; None for other devices."""
+    """The board of an emulated card, which a run recorded or named; None for other devices."""
     try:
         named_board = properties.get("emulated_card")
         return named(named_board) if named_board else recorded(properties)
@@ -67,5 +67,5 @@ def of_device(properties: Mapping[str, str]) -> Board | None:
 
 
 def resolve(name_or_path: str, overrides: Mapping[str, str] | None = None) -> dict[str, str]:
-    """Flat values of a board as the emulated card reads them: ``{"link.lanes": "16", ...}``."""
+    """Flat values of a board for the emulated card: ``{"link.lanes": "16", ...}``."""
     return load(name_or_path, overrides).flat()

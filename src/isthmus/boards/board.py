@@ -16,16 +16,16 @@ class Setting:
 
     value: Value
     kind: str
-    """``published``, ``fitted`` or ``assumed``; ``chosen`` where the user replaced it."""
+    """``published``, ``fitted`` or ``assumed``; ``chosen`` if the user replaced it."""
     source: str
     calibration: str = ""
-    """Series and points that a value was fitted to; they cannot confirm the model."""
+    """Series and points to which a value was fitted; they cannot confirm the model."""
     file: str = ""
 
 
 @dataclass(frozen=True)
 class Shell:
-    """A platform that the vendor has for a card: the name by which a program finds its device."""
+    """A vendor's platform for a card: the name by which a program finds its device."""
 
     name: str
     source: str
@@ -39,30 +39,30 @@ class Board:
     title: str
     description: str
     settings: Mapping[str, Setting]
-    """By flat name, ``section.key``, in the table's order; each section is complete."""
+    """Settings by flat name, ``section.key``, in the table's order; each section is complete."""
     shells: tuple[Shell, ...] = ()
-    """What the vendor calls the card under XRT; kernels are built for the first one."""
+    """The vendor's names of the card under XRT; kernels are built for the first."""
 
     def has(self, section: str) -> bool:
         """Whether the board has a section, i.e. the card has that part."""
         return any(name.startswith(f"{section}.") for name in self.settings)
 
     def value(self, name: str) -> Value:
-        """A parameter's value; raises UsageError where the card lacks that part."""
+        """A parameter's value. Raises UsageError if the card lacks that part."""
         if name not in self.settings:
             section = name.partition(".")[0]
             raise UsageError(f"board '{self.name}' has no [{section}]: it lacks {name}")
         return self.settings[name].value
 
     def number(self, name: str) -> float:
-        """A parameter that is a number, in the table's unit."""
+        """A numerical parameter, in the table's unit."""
         value = self.value(name)
         if isinstance(value, str):
             raise UsageError(f"{name} is a text, no number")
         return float(value)
 
     def whole(self, name: str) -> int:
-        """A parameter that is a whole number."""
+        """An integer parameter."""
         return int(self.number(name))
 
     def seconds(self, name: str) -> float:
@@ -74,7 +74,7 @@ class Board:
         return self.number(name) * 1e6
 
     def bank_rate(self) -> float:
-        """Bytes a second of one bank of card memory, refreshes left out."""
+        """Bytes per second of one bank of card memory, without the time of refreshes."""
         interval = self.number("memory.refresh_interval_ns")
         refreshing = self.number("memory.refresh_ns") / interval if interval else 0.0
         return self.number("memory.bandwidth_Bps") * (1 - refreshing)
@@ -85,13 +85,13 @@ class Board:
         return replace(self, settings=MappingProxyType({**self.settings, **changed}))
 
     def flat(self) -> dict[str, str]:
-        """Values as texts, ``true``, ``16``, ``1.5``, and the board's name as ``board.name``."""
+        """Values as texts (``true``, ``16``, ``1.5``), with the board's name as ``board.name``."""
         values = {name: text(setting.value) for name, setting in self.settings.items()}
         return {"board.name": self.name, **values}
 
 
 def text(value: Value) -> str:
-    """A value as TOML and the command line write it, without quotes."""
+    """A value in the form of TOML and the command line, without quotes."""
     if isinstance(value, bool):
         return str(value).lower()
     if isinstance(value, float) and value.is_integer():

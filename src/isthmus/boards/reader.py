@@ -20,7 +20,7 @@ from isthmus.boards.table import (
     required_sections,
 )
 from isthmus.errors import UsageError
-from isthmus.text import nearest, shortened
+from isthmus.text import did_you_mean, shortened
 
 _BOARD_KEYS = ("name", "title", "description", "base", "include", "shells")
 _SHELLS = "[{ name = ..., source = ... }]"
@@ -28,13 +28,13 @@ _SETTING_KEYS = ("value", "kind", "source", "calibration")
 
 
 def read(name_or_path: str, folder: Path, overrides: Mapping[str, str]) -> Board:
-    """A board of ``folder`` by name, or any board file by path; raises UsageError of one line."""
+    """A board of ``folder`` by name, or any board file by path. Raises UsageError of one line."""
     try:
         return _read(name_or_path, folder, overrides)
     except UsageError as error:
         line = "".join(c if c.isprintable() else repr(c)[1:-1] for c in str(error))
         raise UsageError(line) from error
-    except OSError as error:  # a name, also of an included board, that no file can have
+    except OSError as error:  # an impossible file name, also of an included board
         raise UsageError(f"board '{shortened(name_or_path)}': {error.strerror}") from error
 
 
@@ -69,19 +69,19 @@ def _read(name_or_path: str, folder: Path, overrides: Mapping[str, str]) -> Boar
 
 
 _MOST_BYTES = 64 << 10
-"""Largest file of a board that is read: those installed have 5 KiB at most. The parser takes 6 s
-for a key of 200 KB, and the square of that for longer keys."""
+"""Bytes of the largest board file that is read: installed files have 5 KiB at most. The parser
+takes 6 s for a key of 200 KB, and time in the square of the length for longer keys."""
 _MOST_NUMBER = 1 << 63
-"""Largest whole number; Python refuses to print one of more than 4300 digits."""
+"""Largest integer; Python refuses to print numbers of more than 4300 digits."""
 _MOST_INCLUDED = 16
-"""Most files of which each includes the next; those installed include one."""
+"""Longest chain of files that include one another; installed files include one."""
 
 
 def _locate(name_or_path: str, folder: Path, including: Path | None = None) -> Path:
     """The path of a board: a file if the text looks like a path, else an installed board.
 
-    ``including``: folder of the file that includes this one, where it is looked for first; a name
-    without a folder is then looked for among the installed boards.
+    ``including`` is the folder of the including file, which is searched first. A name without a
+    folder is then searched among the installed boards.
     """
     if "\0" in name_or_path:
         raise UsageError(f"{shortened(name_or_path)}: no file has such a name")
@@ -98,10 +98,10 @@ def _locate(name_or_path: str, folder: Path, including: Path | None = None) -> P
         return file
     path = folder / f"{name_or_path}.toml"
     if name_or_path.startswith("_") or not path.is_file():
-        known = sorted(p.stem for p in folder.glob("[!_]*.toml"))
+        installed_names = sorted(p.stem for p in folder.glob("[!_]*.toml"))
         raise UsageError(
-            f"unknown board '{name_or_path}'; {nearest(name_or_path, known)}"
-            f"known: {', '.join(known)}, or a path to a .toml"
+            f"unknown board '{name_or_path}'; {did_you_mean(name_or_path, installed_names)}"
+            f"known: {', '.join(installed_names)}, or a path to a .toml"
         )
     return path
 
@@ -109,9 +109,9 @@ def _locate(name_or_path: str, folder: Path, including: Path | None = None) -> P
 def _merged(
     path: Path, folder: Path, including: tuple[Path, ...]
 ) -> tuple[dict[str, str], dict[str, Setting], tuple[Shell, ...]]:
-    """The ``[board]`` table of a file, and its settings by flat name merged over what it includes.
+    """The ``[board]`` table of a file, and its settings by flat name over included settings.
 
-    Of the ``[board]`` table of an included file only the shells count, where this file has none.
+    From the ``[board]`` table of an included file, only shells are used, if this file has none.
     """
     real = path.resolve()
     if real in including:
@@ -129,11 +129,11 @@ def _merged(
     if included is None:
         return about, settings, shells
     try:
-        other = _locate(included, folder, path.parent)
+        included_path = _locate(included, folder, path.parent)
     except UsageError as error:
         raise UsageError(f"{path}: board.{said}: {error}") from error
-    _, under, others = _merged(other, folder, (*including, real))
-    return about, {**under, **settings}, shells or others
+    _, under, included_shells = _merged(included_path, folder, (*including, real))
+    return about, {**under, **settings}, shells or included_shells
 
 
 def _document(path: Path) -> dict[str, Any]:
@@ -161,7 +161,7 @@ def _about(section: Any, path: Path) -> tuple[dict[str, str], tuple[Shell, ...]]
     for key, value in texts.items():
         if key not in _BOARD_KEYS:
             raise UsageError(
-                f"{path}: board.{key} is unknown; {nearest(key, _BOARD_KEYS)}"
+                f"{path}: board.{key} is unknown; {did_you_mean(key, _BOARD_KEYS)}"
                 f"[board] has {', '.join(_BOARD_KEYS)}"
             )
         if not isinstance(value, str) or not value:
@@ -173,7 +173,7 @@ def _settings(document: Mapping[str, Any], path: Path) -> Iterator[tuple[str, Se
     for section, entries in document.items():
         if section not in SECTIONS:
             raise UsageError(
-                f"{path}: [{section}] is unknown; {nearest(section, SECTIONS)}"
+                f"{path}: [{section}] is unknown; {did_you_mean(section, SECTIONS)}"
                 f"known: board, {', '.join(SECTIONS)}"
             )
         if not isinstance(entries, dict):
@@ -189,8 +189,8 @@ def _settings(document: Mapping[str, Any], path: Path) -> Iterator[tuple[str, Se
 def _setting(name: str, entry: Any, file: str) -> Setting:
     if name not in TABLE:
         section, _, key = name.partition(".")
-        known = [parameter.key for parameter in of_section(section)]
-        raise UsageError(f"unknown key; {nearest(key, known)}known: {', '.join(known)}")
+        keys = [parameter.key for parameter in of_section(section)]
+        raise UsageError(f"unknown key; {did_you_mean(key, keys)}known: {', '.join(keys)}")
     if isinstance(entry, (bool, int, float, str)):
         entry = {"value": entry, "kind": "assumed", "source": f"a plain value in {Path(file).name}"}
     if not isinstance(entry, dict):
@@ -198,7 +198,7 @@ def _setting(name: str, entry: Any, file: str) -> Setting:
     for key in entry:
         if key not in _SETTING_KEYS:
             raise UsageError(
-                f"'{key}' is unknown; {nearest(key, _SETTING_KEYS)}"
+                f"'{key}' is unknown; {did_you_mean(key, _SETTING_KEYS)}"
                 f"known: {', '.join(_SETTING_KEYS)}"
             )
     for key in ("value", "kind", "source"):
@@ -220,7 +220,7 @@ def _setting(name: str, entry: Any, file: str) -> Setting:
 def _override(name: str, text: str) -> Setting:
     if name not in TABLE:
         raise UsageError(
-            f"{name}={text}: unknown parameter of a board; {nearest(name, TABLE)}"
+            f"{name}={text}: unknown parameter of a board; {did_you_mean(name, TABLE)}"
             "isthmus card boards u250 lists them"
         )
     try:
@@ -231,18 +231,18 @@ def _override(name: str, text: str) -> Setting:
 
 def _sections(settings: Mapping[str, Setting]) -> set[str]:
     """Sections that a board with these settings has or must have."""
-    given = {name.partition(".")[0] for name in settings}
-    return given | required_sections(given)
+    listed = {name.partition(".")[0] for name in settings}
+    return listed | required_sections(listed)
 
 
 def _absent(settings: Mapping[str, Setting]) -> list[Parameter]:
-    """Parameters of the board's sections that the settings do not give."""
+    """Parameters of the board's sections that the settings lack."""
     present = _sections(settings)
     return [p for p in TABLE.values() if p.section in present and p.name not in settings]
 
 
 def _require_all_or_base(settings: Mapping[str, Setting], path: Path) -> None:
-    """Raises UsageError that names the line to add, for an incomplete board without a base."""
+    """Raises UsageError with the line to add, for an incomplete board without a base."""
     if missing := [p.name for p in _absent(settings) if p.default is None]:
         more = f", and {len(missing) - 1} more" if len(missing) > 1 else ""
         raise UsageError(
@@ -252,7 +252,7 @@ def _require_all_or_base(settings: Mapping[str, Setting], path: Path) -> None:
 
 
 def _complete(settings: Mapping[str, Setting], path: Path) -> Iterator[tuple[str, Setting]]:
-    """Settings in the table's order, with defaults; raises UsageError for all that is missing."""
+    """Settings in the table's order, with defaults. Raises UsageError for missing parameters."""
     absent = _absent(settings)
     if missing := [p for p in absent if p.default is None]:
         names = "; ".join(f"{p.name} is missing ({p.meaning})" for p in missing)
@@ -262,14 +262,14 @@ def _complete(settings: Mapping[str, Setting], path: Path) -> Iterator[tuple[str
         for p in absent
         if p.default is not None
     }
-    known = {**settings, **defaults}
+    with_defaults = {**settings, **defaults}
     for name in TABLE:
-        if name in known:
-            yield name, known[name]
+        if name in with_defaults:
+            yield name, with_defaults[name]
 
 
 def _check_consistency(settings: Mapping[str, Setting], path: Path) -> None:
-    """Raises UsageError for values that are valid separately and contradict each other."""
+    """Raises UsageError for values that are valid separately but contradict each other."""
     has = {name.partition(".")[0] for name in settings}
     for part, needed, why in (
         ("dma", "memory", "a DMA engine needs card memory"),

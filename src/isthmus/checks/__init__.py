@@ -1,7 +1,7 @@
-"""Checks: what keeps a device from its best, told from facts that were read; nothing is measured.
+"""Checks: whether a setting slows a device, judged from facts without any measurement.
 
-A check is one module here that defines ``CHECK``; other packages add theirs through the entry point
-group ``isthmus.checks``, backends those of their devices through ``BackendDescription.checks``.
+A check is a module here that defines ``CHECK``. Other packages add checks through the entry point
+group ``isthmus.checks``, backends through ``BackendDescription.checks``.
 """
 
 from __future__ import annotations
@@ -17,14 +17,14 @@ from isthmus.registration import registered
 __all__ = ["Check", "Facts", "Result", "judged", "of_device", "of_machine", "registry"]
 
 _REASON = 60
-"""Characters of an exception that are shown."""
+"""Characters of an exception's message that are shown."""
 
 
 @cache
 def registry() -> Mapping[str, Check]:
     """All checks by name, the likeliest cause of a low rate first."""
-    known = registered(__name__, __path__, "CHECK")
-    return dict(sorted(known.items(), key=lambda item: item[1].place))
+    checks = registered(__name__, __path__, "CHECK")
+    return dict(sorted(checks.items(), key=lambda item: item[1].place))
 
 
 def of_machine(facts: Facts) -> list[Result]:
@@ -33,17 +33,20 @@ def of_machine(facts: Facts) -> list[Result]:
 
 
 def of_device(facts: Facts, own: Iterable[Check] = ()) -> list[Result]:
-    """Results of all checks of a device; ``own``: those of its backend."""
+    """Results of all checks of a device; ``own`` holds the checks of its backend."""
     return [result for _, result in judged(facts, own)]
 
 
 def judged(
     facts: Facts, own: Iterable[Check] = (), *, machine: bool = False
 ) -> list[tuple[Check, Result]]:
-    """Checks of a device, or of the machine alone, with their results; likeliest causes first."""
+    """Checks of a device, or of only the machine, with their results; likeliest causes first."""
     subjects = {"machine"} if machine else {"device", "pci"} if facts.crosses else {"device"}
     asked = [check for check in (*registry().values(), *own) if check.of in subjects]
-    results = ((check, _result(check, facts)) for check in sorted(asked, key=lambda one: one.place))
+    results = (
+        (check, _result(check, facts))
+        for check in sorted(asked, key=lambda asked_check: asked_check.place)
+    )
     return [
         (check, msgspec.structs.replace(result, check=check.name))
         for check, result in results
@@ -52,9 +55,9 @@ def judged(
 
 
 def _result(check: Check, facts: Facts) -> Result | None:
-    """A check's result; unknown where facts, of a file or of odd hardware, are beyond it."""
+    """A check's result; unknown if the facts, e.g. of odd hardware, raise an exception."""
     try:
         return check.judge(facts)
-    except Exception as error:  # of third parties' checks, too
+    except Exception as error:  # third parties' checks may raise any exception
         reason = f"{type(error).__name__}: {error}"[:_REASON]
         return Result(state="unknown", found=f"{check.name} cannot be judged ({reason})")

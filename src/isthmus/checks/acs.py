@@ -8,9 +8,9 @@ _REDIRECTS = {"request redirect", "completion redirect"}
 
 
 def judge(facts: Facts) -> Result | None:
-    """Bad where a switch sends what goes between its devices by way of the root.
+    """Bad if a switch sends transfers between its devices through the root.
 
-    Root ports are left out: what passes between them goes through the root anyway.
+    Root ports are ignored: transfers between them pass the root in any case.
     """
     ports = facts.function.path[1:]
     if not ports:

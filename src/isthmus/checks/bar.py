@@ -1,4 +1,4 @@
-"""How much of a device's memory the processor and other devices can address."""
+"""Share of a device's memory that the processor and other devices can address."""
 
 from __future__ import annotations
 
@@ -6,14 +6,12 @@ from isthmus.checks.base import Check, Facts, Result, registers
 from isthmus.units import format_size
 
 _NO_LIMIT = 1 << 50
-"""Bytes of memory that ``pci:`` devices are said to have: only their windows are known.
-
-``no_limit`` in ``cpp/backends/mmio/mmio.cpp``.
-"""
+"""Memory in bytes that ``pci:`` devices report, because only their windows are known. See
+``no_limit`` in ``cpp/backends/mmio/mmio.cpp``."""
 
 
 def judge(facts: Facts) -> Result | None:
-    """Bad where a window is smaller than the memory behind it, and could be larger."""
+    """Bad if a window is smaller than the memory behind it and could be larger."""
     function = facts.function
     memory = facts.device.memory_bytes if facts.device else 0
     if memory >= _NO_LIMIT:
@@ -26,7 +24,7 @@ def judge(facts: Facts) -> Result | None:
     command = registers(function.device, "size", root=bool(window.most_bytes))
     size = format_size(window.bytes)
     if memory and window.bytes >= memory:
-        return Result(state="good", found=f"{size} reach all of its memory", command=command)
+        return Result(state="good", found=f"{size} address all of its memory", command=command)
     if window.most_bytes and window.most_bytes > window.bytes:
         return Result(
             state="bad",

@@ -1,4 +1,4 @@
-"""What a check is, what it judges, and what it says."""
+"""Types of a check, its facts and its result."""
 
 from __future__ import annotations
 
@@ -18,57 +18,58 @@ State = Literal["good", "warning", "bad", "unknown"]
 _DISPLAY = "03"
 NEEDS_ROOT = "only root can read it"
 HIDDEN = "the virtual machine hides it"
-NOT_RECORDED = "this run file does not have it"
+NOT_RECORDED = "this run file does not contain it"
 NOT_SHOWN = "the system does not show it"
 PORT_ASLEEP = "a port above the device is suspended"
 ASLEEP = "the device is suspended; it wakes when it is used"
 
 
 FEW_REPLAYS = 10
-"""Packets sent again in a run that cost no rate: each takes microseconds."""
+"""Most packets sent again in a run that do not lower a rate: each takes microseconds."""
 
 
 class Result(msgspec.Struct, frozen=True, kw_only=True):
-    """What a check found."""
+    """Result of a check."""
 
     check: str = ""
     state: State
     found: str
     cause: str = ""
-    """The likeliest first."""
+    """Likeliest cause."""
     cure: str = ""
     command: str = ""
-    """Shows what was found, pasted into a shell."""
+    """Shell command that shows the value."""
     lesser: str = ""
-    """The trained link where the card can have more: ``x8 of x16``; also of unknown results."""
+    """The trained link if the card supports more: ``x8 of x16``; also for unknown results."""
     changed: bool = False
-    """Whether it came or went during the run, so that times of the run differ by it."""
+    """Whether the fault appeared or vanished during the run, so that times of the run differ."""
 
 
 @dataclass(frozen=True)
 class Facts:
-    """What is known of a machine and of one of its devices: now, or from a stored run."""
+    """Facts about a machine and a device of it, read now or from a stored run."""
 
     host: Mapping[str, Any]
-    """As ``system.environment.host`` and the run file have it."""
+    """Data of ``system.environment.host`` and of the run file."""
     device: DeviceRecord | None = None
     cpus: Sequence[int] = ()
     """Processors that the measuring processes may use."""
     memory_node: int | None = None
-    """The only node that their memory is from; None: any."""
+    """The only node of their memory; None: any."""
     measured_s: float = 0.0
     """Wall time of the run; 0: nothing was measured."""
     recorded: bool = False
-    """Whether the facts are from a run file: properties of a device are those before its run."""
+    """Whether the facts come from a run file: properties of a device are then from before its run.
+    """
 
     @property
     def virtual(self) -> bool:
-        """Whether a hypervisor is between."""
+        """Whether a hypervisor runs the machine."""
         return bool(self.host.get("virtualised"))
 
     @property
     def crosses(self) -> bool:
-        """Whether the device is behind a PCIe function that is known."""
+        """Whether the device is behind a known PCIe function."""
         return self._function is not None
 
     @property
@@ -81,32 +82,35 @@ class Facts:
     def function(self) -> Function:
         """The device's PCIe function; only for checks with ``of="pci"``.
 
-        Other checks may be asked of a device without one.
+        Other checks also run for devices without a PCIe function.
         """
         assert self._function is not None
         return self._function
 
     @property
     def port(self) -> Port:
-        """The device's own end."""
+        """The device's end of its link."""
         return self.function.device
 
     @property
     def is_gpu(self) -> bool:
-        """Whether it is a display controller: those slow their links while they idle."""
+        """Whether it is a display controller, which slows its link while idle."""
         return self.port.class_code.startswith(_DISPLAY)
 
     @property
     def after(self) -> Function | None:
-        """The function after the run; None where nothing was measured."""
+        """The function after the run; None without a measurement."""
         return self.device.pci_after if self.device else None
 
     def least(self, of: Callable[[Link], float | None]) -> tuple[float | None, str]:
-        """The less of a figure of the device's link before and after the run, and the other one.
+        """The lower reading of the device's link before and after the run, with the other reading.
 
-        The other one as words, "16 before the run"; empty where the two agree or one is not known.
+        The other reading is text, "16 before the run"; empty if both agree or one is unknown.
         """
-        readings = (next(one.links(), None) if one else None for one in (self.function, self.after))
+        readings = (
+            next(reading.links(), None) if reading else None
+            for reading in (self.function, self.after)
+        )
         before, after = (link and of(link) for link in readings)
         if before is None or after is None or before == after:
             return before, ""
@@ -115,9 +119,9 @@ class Facts:
         return before, f"{after:g} after the run"
 
     def unread(self, port: Port | None = None) -> Result:
-        """Unknown, with the reason: what a port's configuration space did not give.
+        """An unknown result, because a port's configuration space is hidden; with the reason.
 
-        ``port``: the device's own where it is left out.
+        ``port`` is by default the device's.
         """
         port = port or self.port
         if port.asleep and port is not self.port:
@@ -127,7 +131,7 @@ class Facts:
         return self.unseen()
 
     def unseen(self) -> Result:
-        """Unknown, with the reason: what sysfs does not show to anybody."""
+        """An unknown result, because sysfs hides the value from all users; with the reason."""
         if self.device is not None and self.device.pci is None:
             return Result(state="unknown", found=NOT_RECORDED)
         if self.crosses and self.function.asleep:
@@ -136,7 +140,7 @@ class Facts:
 
     @staticmethod
     def of_run(run: Run, device: DeviceRecord | None = None) -> Facts:
-        """What a run file has."""
+        """Facts of a run file."""
         return Facts(
             host=run.environment,
             device=device,
@@ -149,36 +153,36 @@ class Facts:
 
 @dataclass(frozen=True)
 class Check:
-    """One question about a machine or a device. Pure."""
+    """A question about a machine or a device. Pure."""
 
     name: str
     question: str
     judge: Callable[[Facts], Result | None]
-    """None: the question does not arise."""
+    """Judges the facts; returns None if the question does not apply."""
     of: Literal["machine", "device", "pci"] = "pci"
-    """``pci``: of devices behind a PCIe function that is known."""
+    """Subject; ``pci``: devices behind a known PCIe function."""
     place: int = 99
-    """Of likely causes of a low rate, the likeliest first."""
+    """Place among likely causes of a low rate, the likeliest first."""
     fault: str = ""
-    """A bad result in a few words, where it can make large copies slow."""
+    """Short name of a bad result that can slow large copies."""
     lowers_limit: bool = False
-    """Whether a bad result means a lower limit of the link than card and slot allow."""
+    """Whether a bad result lowers the link's limit below that of card and slot."""
 
 
 def as_root(address: str) -> str:
-    """A command that judges a device as root. ``sudo`` does not search the PATH of its user."""
+    """A command that judges a device as root. ``sudo`` does not search the user's PATH."""
     called = program()
-    found = f"$(which {called})" if called == "isthmus" else called
-    return f"sudo {found} doctor {quoted(address)}"
+    path = f"$(which {called})" if called == "isthmus" else called
+    return f"sudo {path} doctor {quoted(address)}"
 
 
 def sysfs(port: Port, name: str) -> str:
-    """A command that shows what files of sysfs say of a function."""
+    """A command that shows files of a function in sysfs."""
     show = "grep ." if "*" in name else "cat"
     return f"{show} /sys/bus/pci/devices/{port.address}/{name}"
 
 
 def registers(port: Port, name: str, *, root: bool = True) -> str:
-    """A command that shows a register of a function; ``root``: only root can read it."""
+    """A command that shows a register of a function; ``root``: whether only root can read it."""
     show = "sudo lspci -vvs" if root else "lspci -vs"
     return f"{show} {port.address} | grep {name}"

@@ -7,11 +7,11 @@ import re
 from isthmus.checks.base import Check, Facts, Result, sysfs
 
 _SETS_NO_MASK = {"", "vfio-pci", "pci-stub", "uio_pci_generic"}
-"""Drivers that leave the width of addresses as it was: it says nothing."""
+"""Drivers that do not set the address width, so that it has no meaning."""
 
 
 def judge(facts: Facts) -> Result | None:
-    """Bad where all DMA goes through a bounce buffer, or all that is beyond the device's reach."""
+    """Bad if DMA passes a bounce buffer: always, or for memory beyond the device's reach."""
     function = facts.function
     if re.search(r"\bswiotlb=(\d+,)*force\b", str(facts.host.get("kernel_command_line", ""))):
         return Result(

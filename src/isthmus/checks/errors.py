@@ -1,4 +1,4 @@
-"""Errors on the link, corrected by sending again."""
+"""Errors on the link, corrected by sending packets again."""
 
 from __future__ import annotations
 
@@ -9,16 +9,16 @@ from isthmus.program import invocation
 from isthmus.system.pci import Function, Port
 
 _SENT_AGAIN = {"RxErr", "BadTLP", "BadDLLP", "Rollover", "Timeout"}
-"""Errors of the link itself: the packet is sent again."""
+"""Errors of the link itself, after which the packet is sent again."""
 _REPORTED = {"NonFatalErr", "CorrIntErr", "HeaderOF"}
-"""Correctable errors that the device reports and no packet is sent again for."""
+"""Correctable errors that the device reports without any packet sent again."""
 _COUNTERS = "aer_dev_*"
 
 
 def judge(facts: Facts) -> Result | None:
-    """Bad where errors were counted during a run; unknown where only a sum is known.
+    """Bad if errors were counted during a run; unknown if only their total is known.
 
-    Unknown, too, where so few packets were sent again that no rate is lower by them.
+    Also unknown if too few packets were sent again to lower a rate.
     """
     before, after = facts.function, facts.after
     if after is not None:
@@ -33,7 +33,7 @@ def judge(facts: Facts) -> Result | None:
         errors = ", ".join(f"{name} {count}" for name, count in total.items())
         return Result(
             state="unknown",
-            found=f"{errors} since the device appeared; how many now is not known",
+            found=f"{errors} since the device appeared; the present rate is unknown",
             cure=f"measure; then {invocation('doctor', '--run', 'RUN.json')}",
             command=sysfs(next(p for p in before.path if _totals([p])), _COUNTERS),
         )
@@ -51,18 +51,18 @@ def judge(facts: Facts) -> Result | None:
 
 
 def _judged(grown: list[tuple[Port, str, int]]) -> Result:
-    """Errors of a run by the likeliest cause; those of the link come first."""
-    again = [one for one in grown if one[1] in _SENT_AGAIN]
-    failed = [one for one in grown if one[1] not in _SENT_AGAIN | _REPORTED]
+    """Errors of a run by the likeliest cause; errors of the link come first."""
+    again = [error for error in grown if error[1] in _SENT_AGAIN]
+    failed = [error for error in grown if error[1] not in _SENT_AGAIN | _REPORTED]
     port, _, counted = (again or failed or grown)[0]
     errors = ", ".join(f"{name} +{count}" if count else name for _, name, count in grown)
-    found = f"during the run: {errors}"
+    text = f"during the run: {errors}"
     command = sysfs(port, _COUNTERS) if counted else registers(port, "CESta")
     few = sum(count for _, _, count in again) <= FEW_REPLAYS
     if again and few and not failed:
         return Result(
             state="unknown",
-            found=found + ("; too few to slow copies" if counted else "; not counted"),
+            found=text + ("; too few to slow copies" if counted else "; not counted"),
             cause="contacts, riser or cable, if more come",
             cure="look again after a longer run"
             if counted
@@ -72,21 +72,21 @@ def _judged(grown: list[tuple[Port, str, int]]) -> Result:
     if again and not few:
         return Result(
             state="bad",
-            found=found,
-            cause="contacts, riser or cable: what arrives broken is sent again",
-            cure="seat the card anew, try another slot or riser; lower the link's speed",
+            found=text,
+            cause="contacts, riser or cable: damaged packets are sent again",
+            cure="reseat the card, try another slot or riser; lower the link's speed",
             command=command,
         )
     if failed:
         return Result(
             state="bad",
-            found=found,
+            found=text,
             cause="requests that failed: the device, its firmware or its driver",
             cure="see the kernel's log (dmesg); a newer driver or firmware",
             command=command,
         )
     return Result(
-        state="unknown", found=f"{found}; reported only, no packet was sent again", command=command
+        state="unknown", found=f"{text}; reported only, no packet was sent again", command=command
     )
 
 
@@ -100,10 +100,10 @@ def _totals(ports: list[Port]) -> dict[str, int]:
 
 
 def _grown(before: Function, after: Function) -> Iterator[tuple[Port, str, int]]:
-    """Errors of each port between two readings; a count of 0: happened, and is not counted."""
-    known = {port.address: port for port in before.path}
+    """Yields new errors of each port between two readings; a count of 0: occurred, not counted."""
+    earlier = {port.address: port for port in before.path}
     for port in after.path:
-        first = known.get(port.address)
+        first = earlier.get(port.address)
         if first is None:
             continue
         old, new = _totals([first]), _totals([port])

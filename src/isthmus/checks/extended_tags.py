@@ -6,14 +6,14 @@ from isthmus.checks.base import Check, Facts, Result, registers
 
 
 def judge(facts: Facts) -> Result | None:
-    """Bad where the device could have 256 reads in flight and may have 32."""
+    """Bad if the device supports 256 reads in flight but may only have 32."""
     port = facts.port
     if port.extended_tags is None or port.can_extended_tags is None:
         return facts.unread()
     if port.extended_tags:
         return Result(state="good", found="on")
     if not port.can_extended_tags:
-        return Result(state="good", found="the device has none to turn on")
+        return Result(state="good", found="the device does not support them")
     return Result(
         state="bad",
         found="off: 32 reads in flight, the device can have 256",

@@ -1,4 +1,4 @@
-"""What sets the processor's clock."""
+"""The processor's frequency governor."""
 
 from __future__ import annotations
 
@@ -7,11 +7,11 @@ from isthmus.checks.base import Check, Facts, Result
 _SHOW = "cat /sys/devices/system/cpu/*/cpufreq/*_governor"
 _PREFERENCE = "cat /sys/devices/system/cpu/*/cpufreq/*_preference"
 _DYNAMIC = {"intel_pstate", "amd-pstate-epp", "amd_pstate_epp"}
-"""Drivers whose powersave follows the load, as the energy preference has it."""
+"""Drivers whose powersave governor follows the load by the energy preference."""
 
 
 def judge(facts: Facts) -> Result | None:
-    """Bad where the clock is kept low; unknown where it follows the load."""
+    """Bad if the clock is kept low; unknown if it follows the load."""
     chosen = set(facts.host.get("governors") or [facts.host.get("governor", "unknown")])
     chosen -= {"", "unknown"}
     if not chosen:

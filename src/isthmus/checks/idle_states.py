@@ -5,13 +5,13 @@ from __future__ import annotations
 from isthmus.checks.base import NOT_RECORDED, Check, Facts, Result
 
 LONG_US = 100
-"""From here on leaving a state takes longer than most transfers of up to 1 MiB."""
+"""Microseconds above which leaving a state takes longer than most transfers up to 1 MiB."""
 
 
 def judge(facts: Facts) -> Result | None:
-    """Unknown where a wait may put the processor into a state that takes long to leave.
+    """Unknown if a wait may put the processor into a state with a long exit latency.
 
-    Kernels allow these states by default; only waits that sleep are late.
+    Kernels allow these states by default; only waits that sleep end late.
     """
     states = facts.host.get("idle_exit_us")
     if states is None:

@@ -6,7 +6,7 @@ from isthmus.checks.base import NOT_RECORDED, Check, Facts, Result
 
 
 def judge(facts: Facts) -> Result | None:
-    """Bad where an IOMMU translates each address that the device uses."""
+    """Bad if an IOMMU translates each address that the device uses."""
     function = facts.function
     command = f"cat /sys/kernel/iommu_groups/{function.iommu_group}/type"
     if function.iommu_type == "identity":

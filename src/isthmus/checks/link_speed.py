@@ -5,11 +5,11 @@ from __future__ import annotations
 from isthmus.checks.base import Check, Facts, Result, sysfs
 
 _FIRST = 2.5
-"""GT/s of the first generation, which no slot has been limited to for long."""
+"""GT/s of the first generation, below which no modern slot is limited."""
 
 
 def judge(facts: Facts) -> Result | None:
-    """Bad where the link is slower than both ends can, before or after the run.
+    """Bad if the link is slower than both ends support, before or after the run.
 
     A GPU slows its link when idle: the faster of the two readings counts.
     """
@@ -17,15 +17,15 @@ def judge(facts: Facts) -> Result | None:
     if link is None or link.speed is None or link.most_speed is None:
         return facts.unseen()
     later = next(facts.after.links(), None) if facts.after else None
-    trained, other = max(link.speed, (later and later.speed) or 0.0), ""
+    trained, other_reading = max(link.speed, (later and later.speed) or 0.0), ""
     if not facts.is_gpu:
-        least, other = facts.least(lambda one: one.speed)
+        least, other_reading = facts.least(lambda end: end.speed)
         trained = least or trained
     command = sysfs(facts.port, "*_link_*")
     if trained >= link.most_speed:
         return Result(state="good", found=f"{trained:g} GT/s", command=command)
     both = "slot and card" if link.above else "the card"
-    now = f"{trained:g} GT/s" + (f" ({other})" if other else "")
+    now = f"{trained:g} GT/s" + (f" ({other_reading})" if other_reading else "")
     slow = f"{now}; {both} can {link.most_speed:g}"
     lesser = f"{trained:g} of {link.most_speed:g} GT/s"
     if facts.function.asleep or facts.is_gpu:
@@ -44,9 +44,9 @@ def judge(facts: Facts) -> Result | None:
         found=slow,
         lesser=lesser,
         cause="errors at the higher speed (contacts, riser), or a limit set in the firmware",
-        cure="seat the card anew; set the slot's speed to automatic in the firmware",
+        cure="reseat the card; set the slot's speed to automatic in the firmware",
         command=command,
-        changed=bool(other),
+        changed=bool(other_reading),
     )
 
 

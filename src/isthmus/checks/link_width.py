@@ -6,19 +6,19 @@ from isthmus.checks.base import Check, Facts, Result, sysfs
 
 
 def judge(facts: Facts) -> Result | None:
-    """Bad where fewer lanes are in use than the card has, before or after the run.
+    """Bad if the link uses fewer lanes than the card has, before or after the run.
 
-    Unknown where the slot is hidden.
+    Unknown if the slot is hidden.
     """
     link = next(facts.function.links(), None)
     if link is None or link.lanes is None or link.most_lanes is None:
         return facts.unseen()
     command = sysfs(facts.port, "*_link_*")
     card = link.below.most_lanes or link.most_lanes
-    least, other = facts.least(lambda one: one.lanes)
+    least, other_reading = facts.least(lambda end: end.lanes)
     lanes = int(least or link.lanes)
-    now = f"x{lanes}" + (f" (x{other})" if other else "")
-    if lanes < card and link.above is None and not other:
+    now = f"x{lanes}" + (f" (x{other_reading})" if other_reading else "")
+    if lanes < card and link.above is None and not other_reading:
         return Result(
             state="unknown",
             found=f"{now}; the card has x{card}; its slot is hidden",
@@ -32,9 +32,9 @@ def judge(facts: Facts) -> Result | None:
             found=f"{now}; {both} x{link.most_lanes}",
             lesser=f"x{lanes} of x{card}",
             cause="contacts of slot or riser, or lanes that the firmware gives to another slot",
-            cure="seat the card anew, try another slot or riser; see the firmware's bifurcation",
+            cure="reseat the card, try another slot or riser; see the firmware's bifurcation",
             command=command,
-            changed=bool(other),
+            changed=bool(other_reading),
         )
     if lanes < card:
         return Result(

@@ -7,19 +7,19 @@ from isthmus.thresholds import BUSY
 
 
 def judge(facts: Facts) -> Result | None:
-    """Unknown if others have work for half of the processors: they may end before a run does."""
+    """Unknown if other programs load half of the processors: they may end before a run."""
     loads = facts.host.get("load_average")
     if not loads:
         return None
     processors = len(facts.host.get("usable_cpus") or ()) or int(facts.host.get("logical_cpus", 1))
-    found = f"load {float(loads[0]):.1f} on {processors} processors"
+    load = f"load {float(loads[0]):.1f} on {processors} processors"
     when = " before the run" if facts.recorded else ""
     command = "" if facts.recorded else "cat /proc/loadavg"
     if loads[0] < BUSY * processors:
-        return Result(state="good", found=found + when, command=command)
+        return Result(state="good", found=load + when, command=command)
     return Result(
         state="unknown",
-        found=f"{found}{when}: other programs slow copies that the processor makes",
+        found=f"{load}{when}: other programs slow copies that the processor makes",
         cure="measure when they have ended; see them: top",
         command=command,
     )

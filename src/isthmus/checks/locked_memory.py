@@ -10,12 +10,12 @@ _ENOUGH = 1 << 30
 
 
 def judge(facts: Facts) -> Result | None:
-    """Bad where hardly anything can be locked; unknown where large buffers may be refused."""
+    """Bad if hardly any memory can be locked; unknown if large buffers may be refused."""
     limit = str(facts.host.get("locked_memory_limit", ""))
     command = "ulimit -l  # KiB"
     if facts.host.get("locks_without_limit"):
-        found = "without limit (CAP_IPC_LOCK)"
-        return Result(state="good", found=found, command="grep CapEff /proc/self/status  # bit 14")
+        text = "without limit (CAP_IPC_LOCK)"
+        return Result(state="good", found=text, command="grep CapEff /proc/self/status  # bit 14")
     if limit == "unlimited":
         return Result(state="good", found=limit, command=command)
     if not limit.isdecimal():

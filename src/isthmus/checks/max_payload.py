@@ -6,7 +6,7 @@ from isthmus.checks.base import Check, Facts, Result, registers
 
 
 def judge(facts: Facts) -> Result | None:
-    """Bad where it is set below what every port on the way can."""
+    """Bad if it is set below the largest payload that all ports on the way support."""
     path = facts.function.path
     payloads = [port.payload for port in path if port.payload is not None]
     most = [port.most_payload for port in path if port.most_payload is not None]

@@ -5,11 +5,11 @@ from __future__ import annotations
 from isthmus.checks.base import Check, Facts, Result, registers
 
 _SMALL = 128
-"""Bytes: the least setting there is. After a reset it is 512."""
+"""Bytes of the smallest setting; the setting after a reset is 512."""
 
 
 def judge(facts: Facts) -> Result | None:
-    """Bad at 128 B: each read asks for so little that requests in flight do not fill the link."""
+    """Bad at 128 B: the requests in flight then ask for too few bytes to fill the link."""
     size = facts.port.read_request
     if size is None:
         return facts.unread()

@@ -12,9 +12,9 @@ def _on_node(node: int) -> Invocation:
 
 
 def judge(facts: Facts) -> Result | None:
-    """Bad where processes or their memory are bound to another node than the device's."""
-    known = facts.host.get("numa_nodes", {})
-    nodes = {name: listed_cpus(cpus) for name, cpus in known.items() if cpus}
+    """Bad if processes or their memory are bound to another node than the device's."""
+    cpu_lists = facts.host.get("numa_nodes", {})
+    nodes = {name: listed_cpus(cpus) for name, cpus in cpu_lists.items() if cpus}
     if len(nodes) <= 1:
         return Result(state="good", found="one node has all processors")
     near = facts.function.numa_node
@@ -25,19 +25,19 @@ def judge(facts: Facts) -> Result | None:
             cure=f"compare: {_on_node(0)}, then 1",
             command=sysfs(facts.port, "numa_node"),
         )
-    here, local = set(facts.cpus), nodes[f"node{near}"]
+    allowed, local = set(facts.cpus), nodes[f"node{near}"]
     command = sysfs(facts.port, "numa_node")
     elsewhere = facts.memory_node not in {None, near}
-    if elsewhere or (here and not here & local):
-        what = f"memory is bound to node {facts.memory_node}" if elsewhere else "bound to others"
+    if elsewhere or (allowed and not allowed & local):
+        binding = f"memory is bound to node {facts.memory_node}" if elsewhere else "bound to others"
         return Result(
             state="bad",
-            found=f"the device is on node {near}; {what}",
+            found=f"the device is on node {near}; {binding}",
             cause="--cpus, --numa-node, taskset or numactl: each byte crosses between sockets",
             cure=str(_on_node(near)),
             command=command,
         )
-    if here <= local:
+    if allowed <= local:
         return Result(state="good", found=f"device and processes on node {near}", command=command)
     return Result(
         state="unknown",

@@ -8,7 +8,7 @@ _LOW = {"D1", "D2", "D3hot", "D3cold"}
 
 
 def judge(facts: Facts) -> Result | None:
-    """Bad where the device is in a low-power state that nobody's idling explains."""
+    """Bad if the device is in a low-power state without being suspended."""
     function = facts.function
     command = sysfs(function.device, "power_state")
     if facts.device and facts.device.pci is None:
@@ -25,7 +25,7 @@ def judge(facts: Facts) -> Result | None:
             state="bad",
             found=f"{function.power_state or 'an error'} though it is not suspended",
             cause="its driver is missing or did not wake it",
-            cure="load its driver anew, or start the machine anew",
+            cure="reload its driver, or restart the machine",
             command=command,
         )
     if function.power_state != "D0":

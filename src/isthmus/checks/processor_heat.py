@@ -6,7 +6,7 @@ from isthmus.checks.base import Check, Facts, Result
 
 
 def judge(facts: Facts) -> Result | None:
-    """Bad where heat lowered a processor's clock during a run; only Intel's are counted."""
+    """Bad if heat lowered a processor's clock during a run; only Intel's processors count it."""
     before, after = (facts.host.get(f"throttled_{when}") for when in ("before", "after"))
     if before is None or after is None:
         return None

@@ -6,7 +6,7 @@ from isthmus.checks.base import Check, Facts, Result, registers
 
 
 def judge(facts: Facts) -> Result | None:
-    """Bad where a GPU may not mark its requests as free of order; others may never use it."""
+    """Bad if a GPU's requests must keep their order; other devices may not support the change."""
     if facts.port.relaxed_ordering is None:
         return facts.unread()
     if facts.port.relaxed_ordering:

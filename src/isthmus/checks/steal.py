@@ -1,4 +1,4 @@
-"""Processor time that a hypervisor gave to others."""
+"""Processor time that a hypervisor gave to other virtual machines."""
 
 from __future__ import annotations
 
@@ -11,15 +11,16 @@ _SINCE_START = "head -1 /proc/stat  # 8th number: ticks of steal"
 
 
 def judge(facts: Facts) -> Result | None:
-    """Bad where others took 5 % of a run's busy time; a share since start tells nothing of now.
+    """Bad if other virtual machines took 5 % of a run's busy time.
 
-    Idle time is left out: a processor without work has nothing that others could take.
+    Their share since the start of the system says nothing about the present. Idle time does not
+    count: they can take nothing from an idle processor.
     """
     if not facts.virtual:
         return None
-    known = during(facts)
-    if known is not None:
-        taken, of = known
+    share_during = during(facts)
+    if share_during is not None:
+        taken, of = share_during
         if taken < STEAL_SLOWS:
             return Result(state="good", found=f"{100 * taken:.1f} % of {of}")
         return Result(
@@ -30,25 +31,25 @@ def judge(facts: Facts) -> Result | None:
             command=_NOW,
             changed=True,
         )
-    share, whole = facts.host.get("steal_share_of_busy"), "busy time"
+    share, of_time = facts.host.get("steal_share_of_busy"), "busy time"
     if share is None:  # a run file of an older version
-        share, whole = facts.host.get("steal_share_since_boot"), "processor time"
+        share, of_time = facts.host.get("steal_share_since_boot"), "processor time"
     if share is None:
         return Result(state="unknown", found=NOT_RECORDED)
     command = "" if facts.recorded else _SINCE_START
     if share < STEAL_SLOWS:
-        found = f"{100 * share:.1f} % of {whole} since start"
-        return Result(state="good", found=found, command=command)
+        text = f"{100 * share:.1f} % of {of_time} since start"
+        return Result(state="good", found=text, command=command)
     return Result(
         state="unknown",
-        found=f"others took {100 * share:.0f} % of {whole} since start; now is not known",
+        found=f"others took {100 * share:.0f} % of {of_time} since start, unknown now",
         cure=f"see what they take now: {_VMSTAT}",
         command=command,
     )
 
 
 def during(facts: Facts) -> tuple[float, str] | None:
-    """The share that others took during a run, and of what; None where it was not recorded."""
+    """The share that others took during a run, and of which time; None if it was not recorded."""
     before, after = (facts.host.get(f"steal_{when}_s") for when in ("before", "after"))
     if not facts.measured_s or before is None or after is None:
         return None
@@ -61,7 +62,7 @@ def during(facts: Facts) -> tuple[float, str] | None:
 
 CHECK = Check(
     "steal",
-    "Has the machine its processors to itself?",
+    "Does the machine have its processors to itself?",
     judge,
     of="machine",
     place=22,

@@ -10,9 +10,9 @@ from isthmus.system.pci import Function
 
 
 def judge(facts: Facts) -> Result | None:
-    """Bad where a link further up carries less than the device's own, before or after the run.
+    """Bad if a link further up carries less than the device's link, before or after the run.
 
-    By speeds as trained; where an idle GPU has slowed its links, by those that the links can.
+    Compares trained speeds; if an idle GPU slowed its links, the speeds that the links support.
     """
     before = _judged(facts, facts.function)
     if facts.after is None or before.state == "bad":
@@ -32,24 +32,24 @@ def _judged(facts: Facts, function: Function) -> Result:
     own, *further = links
     if not further:
         return Result(state="good", found="the slot is at the root")
-    idle = facts.is_gpu and any((one.speed or 0) < (one.most_speed or 0) for one in links)
+    idle = facts.is_gpu and any((link.speed or 0) < (link.most_speed or 0) for link in links)
     speed, lanes = own.most_speed if idle else own.speed, own.lanes
-    known = [
+    rated = [
         (Link(gigatransfers, up.lanes), up)
         for up in further
         if (gigatransfers := up.most_speed if idle else up.speed) and up.lanes
     ]
-    if not known or not speed or not lanes:
+    if not rated or not speed or not lanes:
         return facts.unseen()
     has = "can" if idle else "has"
-    narrowest, up = min(known, key=lambda one: one[0].raw)
+    narrowest, up = min(rated, key=lambda pair: pair[0].raw)
     link = f"{up.below.address} {has} {narrowest.gigatransfers:g} GT/s x{narrowest.lanes}"
     if narrowest.raw < Link(speed, lanes).raw:
         return Result(
             state="bad",
             found=f"{link}; the device's own link {has} {speed:g} GT/s x{lanes}",
             cause="a switch whose way to the root is narrower than its slots",
-            cure="move the card to a slot at the root, or train that link anew",
+            cure="move the card to a slot at the root, or retrain that link",
             command=sysfs(up.below, "*_link_*"),
         )
     return Result(state="good", found=link)

@@ -1,4 +1,4 @@
-"""Whether a hypervisor is between, and what it hides."""
+"""Whether a hypervisor runs the machine, and what it hides."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from isthmus.checks.base import Check, Facts, Result
 
 
 def judge(facts: Facts) -> Result | None:
-    """Never bad: says what cannot be seen."""
+    """Never bad: names what a hypervisor hides."""
     if not facts.virtual:
         return Result(state="good", found="no")
     return Result(
@@ -16,4 +16,6 @@ def judge(facts: Facts) -> Result | None:
     )
 
 
-CHECK = Check("virtual_machine", "Is a hypervisor between?", judge, of="machine", place=30)
+CHECK = Check(
+    "virtual_machine", "Does a hypervisor run this machine?", judge, of="machine", place=30
+)

@@ -36,7 +36,7 @@ from isthmus.cli.declared import DeclaringCommand
 from isthmus.cli.study_help import StudyCommand
 from isthmus.command import App, Command
 from isthmus.errors import IsthmusError
-from isthmus.output import put, tell, warn
+from isthmus.output import inform, put, warn
 from isthmus.system import launcher
 from isthmus.text import shortened
 
@@ -126,7 +126,7 @@ def main() -> NoReturn:
         sys.exit(1)
     except Exception as error:
         if verbose:
-            tell(traceback.format_exc())
+            inform(traceback.format_exc())
         # Typer's own errors know how to say themselves; which class they are of depends on whether
         # this Typer brings its own click.
         if isinstance(error, IsthmusError):
@@ -164,5 +164,5 @@ def _end(message: str, code: int, detail: str = "") -> NoReturn:
         sys.exit(code)
     warn(" ".join(message.splitlines()))
     if detail:
-        tell("\n".join(detail.splitlines()))
+        inform("\n".join(detail.splitlines()))
     sys.exit(code)

@@ -237,12 +237,12 @@ def _advice(
     from isthmus.analysis.summary import summarise
     from isthmus.frames import concat
     from isthmus.measure.host_copy import copy_s
-    from isthmus.text import nearest
+    from isthmus.text import did_you_mean
 
     records = {device.address: device for run in runs for device in run.devices}
     for address in chosen:
         if address not in records:
-            known = f"{nearest(address, records)}here: {', '.join(records)}"
+            known = f"{did_you_mean(address, records)}here: {', '.join(records)}"
             raise UsageError(f"no device '{address}' in these runs; {known}")
     copies = frozenset[str]().union(*map(memory_copies, runs))
     used = chosen or [address for address in records if address not in copies] or list(records)

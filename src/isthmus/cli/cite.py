@@ -17,7 +17,7 @@ def cite(
     """Prints how a run was measured, and entries for Isthmus and the sources behind the run."""
     from isthmus.reporters import citation
     from isthmus.results import run_file
-    from isthmus.text import known
+    from isthmus.text import require_known
 
-    known("format", form, citation.FORMATS)
+    require_known("format", form, citation.FORMATS)
     put(citation.render(run_file.load(run), form), end="")

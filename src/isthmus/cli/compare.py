@@ -10,7 +10,7 @@ import typer
 
 from isthmus.cli.given import AllowOther, FailAbove, Relevant
 from isthmus.errors import GATE_FAILED, GATE_UNDECIDED
-from isthmus.output import put, tell
+from isthmus.output import inform, put
 
 if TYPE_CHECKING:
     from isthmus.analysis.changes import Side, Terms
@@ -52,12 +52,12 @@ def compare(
     """Compares points that both sides have; processes are the sample, of several runs the runs."""
     from isthmus.errors import UsageError
     from isthmus.reporters import comparison
-    from isthmus.text import known
+    from isthmus.text import require_known
 
     if points and form not in {None, "table"}:
         raise UsageError(f"--points has no effect with --format {form}")
     chosen = form or ("table" if points else "summary")
-    known("format", chosen, ["summary", *comparison.FORMATS])
+    require_known("format", chosen, ["summary", *comparison.FORMATS])
     given = (("--max-age", max_age), ("--allow-other", allow_other))
     asked = _Asked(
         base, new, limit(relevant, fail_above), terms(fail_above, max_age, allow_other),
@@ -140,7 +140,7 @@ def terms(fail_above: str | None, max_age: str | None, allow_other: str | None) 
     from isthmus.analysis.changes import Terms
     from isthmus.analysis.gate import ALLOWABLE
     from isthmus.errors import UsageError
-    from isthmus.text import known
+    from isthmus.text import require_known
     from isthmus.units import parse_age
 
     if fail_above is None:
@@ -150,7 +150,7 @@ def terms(fail_above: str | None, max_age: str | None, allow_other: str | None) 
     age = max_age or _MAX_AGE
     allowed = allow_other.split(",") if allow_other else []
     return Terms(
-        frozenset(known("difference of a base", word, ALLOWABLE) for word in allowed),
+        frozenset(require_known("difference of a base", word, ALLOWABLE) for word in allowed),
         math.inf if age == "none" else parse_age(age),
     )
 
@@ -162,7 +162,7 @@ def _print(text: str, first: str = "", outcome: str = "pass", form: str = "") ->
     if form in _WITH_FIRST_LINE:
         put(f"{first}\n" if form == "summary" else f"**{escape(first)}**\n")
     elif first:
-        tell(first)
+        inform(first)
     put(text, end="")
     return _CODES[outcome]
 

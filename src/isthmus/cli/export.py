@@ -31,9 +31,9 @@ def export(
     from isthmus.reporters.export import FORMATS
     from isthmus.results import run_file
     from isthmus.saving import STDOUT, save
-    from isthmus.text import known
+    from isthmus.text import require_known
 
-    write = FORMATS[known("format", form or out.suffix.removeprefix("."), FORMATS)]
+    write = FORMATS[require_known("format", form or out.suffix.removeprefix("."), FORMATS)]
     loaded = run_file.load(run)
     with analysing(run):
         rows = samples_of(loaded) if samples else summarise(loaded)

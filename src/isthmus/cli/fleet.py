@@ -49,10 +49,10 @@ def fleet(
     from isthmus.analysis import fleet as analysis
     from isthmus.errors import analysing
     from isthmus.reporters.fleet import FORMATS, node_names
-    from isthmus.text import known
+    from isthmus.text import require_known
     from isthmus.units import parse_age, parse_share
 
-    known("format", form, FORMATS)
+    require_known("format", form, FORMATS)
     before = list(_runs(baseline, "left out")) if baseline else None
     expected = [] if expect is None else node_names(expect)
     least = parse_share(relevant)

@@ -43,9 +43,9 @@ def judge_files(
     from isthmus.reporters.boards_known import board_lines
     from isthmus.reporters.judged import lines
     from isthmus.reporters.judged_data import data
-    from isthmus.text import known
+    from isthmus.text import require_known
 
-    known("format", form, ["text", "json"])
+    require_known("format", form, ["text", "json"])
     if boards:
         put("\n".join(board_lines()))
         return 0

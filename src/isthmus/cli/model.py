@@ -94,10 +94,10 @@ def validate(
     ] = "table",
 ) -> None:
     """Prints residuals."""
-    from isthmus.text import known
+    from isthmus.text import require_known
     from isthmus.validation import residuals
 
-    known("format", form, residuals.FORMATS)
+    require_known("format", form, residuals.FORMATS)
     put(residuals.render(residuals.validate(), form), end="")
 
 

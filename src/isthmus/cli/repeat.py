@@ -12,7 +12,7 @@ from isthmus import interpreter
 from isthmus.cli.declared import DeclaringCommand
 from isthmus.cli.given import AllowOther, FailAbove, NoWait, Relevant
 from isthmus.errors import IsthmusError, UsageError
-from isthmus.output import put, tell
+from isthmus.output import inform, put
 from isthmus.run_options import RunOption, flag
 
 _MOST_CODE = 6
@@ -78,7 +78,7 @@ def repeat(
         if not target.exists():
             raise IsthmusError(f"{launcher}: no run file came of it, exit code {measured}")
     else:
-        tell(invocation(*arguments))
+        inform(invocation(*arguments))
         with of_earlier(base.devices, must_be_here=False):
             measured = _here(context, arguments)
     # A run may be repeated after any time.
@@ -125,7 +125,7 @@ def _over_ranks(launcher: list[str], ranks: int, arguments: list[str]) -> int:
     if ranks > MOST_RANKS:
         raise UsageError(f"the run says that it had {ranks} ranks; {MOST_RANKS} are the most")
     launcher = [*launcher, "-n", str(ranks)]
-    tell(invocation(*arguments, before=launcher))
+    inform(invocation(*arguments, before=launcher))
     command = [*launcher, *interpreter.command("isthmus", *arguments)]
     try:
         code = subprocess.run(command, stdout=subprocess.DEVNULL, check=False).returncode

@@ -16,7 +16,7 @@ from isthmus.cli.given import NoWait
 from isthmus.errors import UsageError
 from isthmus.output import line, put
 from isthmus.system import launcher
-from isthmus.text import nearest
+from isthmus.text import did_you_mean
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -43,7 +43,7 @@ def _axes(
     known = list(dict.fromkeys(axis.name for study in studies for axis in study.axes))
     for name in axes:
         if name not in known:
-            hint = f"{nearest(name, known)}known: {', '.join(known)}"
+            hint = f"{did_you_mean(name, known)}known: {', '.join(known)}"
             named = ", ".join(study.name for study in studies)
             raise UsageError(f"no axis '{name}' in {named}; {hint}")
     return axes

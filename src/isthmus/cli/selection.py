@@ -8,7 +8,7 @@ import msgspec
 
 from isthmus.errors import UsageError
 from isthmus.results.run_file import Run
-from isthmus.text import nearest
+from isthmus.text import did_you_mean
 
 
 def of_study_and_operations(run: Run, study: str | None, operations: str | None) -> Run:
@@ -29,5 +29,5 @@ def _known(what: str, names: Iterable[str], here: Iterable[str]) -> None:
     known = list(dict.fromkeys(here))
     for name in names:
         if name not in known:
-            hint = f"{nearest(name, known)}it has {', '.join(known)}"
+            hint = f"{did_you_mean(name, known)}it has {', '.join(known)}"
             raise UsageError(f"no {what} '{name}' in this run; {hint}")

@@ -11,7 +11,7 @@ from functools import cache
 from isthmus.errors import UsageError
 from isthmus.importers.base import Importer
 from isthmus.registration import Registry, registered
-from isthmus.text import known
+from isthmus.text import require_known
 
 __all__ = ["Importer", "all_recognised", "by_name", "recognised", "registry"]
 
@@ -25,7 +25,7 @@ def registry() -> Registry:
 def by_name(name: str) -> Importer:
     """The importer of this name; raises UsageError for an unknown one."""
     importers = registry()
-    found: Importer = importers[known("format", name, importers)]
+    found: Importer = importers[require_known("format", name, importers)]
     return found
 
 

@@ -94,7 +94,9 @@ def _read(path: Path) -> bytes:
     except OSError as error:
         raise UsageError(f"{path}: {error.strerror}") from error
     if len(data) > MOST_BYTES:
-        raise UsageError(f"{path}: larger than {MOST_BYTES >> 20} MiB, so no output of a benchmark")
+        raise UsageError(
+            f"{path}: larger than {MOST_BYTES >> 20} MiB, so it is not a benchmark's output"
+        )
     if not data.strip():
         raise UsageError(f"{path}: empty")
     return data

@@ -1,4 +1,4 @@
-"""Opens the devices of a run and makes a record of each for the run file."""
+"""Opens the devices of a run and makes their records for the run file."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ class _Earlier:
 
     devices: Mapping[str, Identity] = dataclasses.field(default_factory=dict)
     must_be_here: bool = True
-    """Whether another device at the same address is refused."""
+    """Whether a run refuses another device at the same address."""
 
 
 _earlier: ContextVar[_Earlier] = ContextVar("_earlier", default=_Earlier())  # noqa: B039 - frozen
@@ -43,14 +43,18 @@ _earlier: ContextVar[_Earlier] = ContextVar("_earlier", default=_Earlier())  # n
 
 @contextlib.contextmanager
 def of_earlier(records: Iterable[DeviceRecord], *, must_be_here: bool) -> Iterator[None]:
-    """A context in which an address means the device that an earlier run had there.
+    """Within this context, an address means the device that an earlier run had at the address.
 
-    Numbers of devices change, as when a board is added: a device is known by its UUID or PCI
-    address. ``must_be_here``: whether a device is missing where only another device has its
-    address now; else that device is opened, and the watcher shows it.
+    A device is identified by its UUID or PCI address, because numbers change when a board is added.
+    If only another device has its address now, then ``must_be_here`` makes the device count as
+    missing. Otherwise the run opens the other device, and the watcher shows a message.
     """
-    known = {one.address: Identity.of(one) for one in records if one.name and not one.error}
-    token = _earlier.set(_Earlier(known, must_be_here))
+    identities = {
+        record.address: Identity.of(record)
+        for record in records
+        if record.name and not record.error
+    }
+    token = _earlier.set(_Earlier(identities, must_be_here))
     try:
         yield
     finally:
@@ -58,7 +62,7 @@ def of_earlier(records: Iterable[DeviceRecord], *, must_be_here: bool) -> Iterat
 
 
 def _resolved(address: str, shared: SharedWorker, watcher: Watcher) -> FoundDevice:
-    """The device of an address; in ``of_earlier``, the device that the earlier run had there."""
+    """The device of an address; inside ``of_earlier`` the device of the earlier run."""
     earlier = _earlier.get()
     before = earlier.devices.get(address)
     try:
@@ -66,25 +70,27 @@ def _resolved(address: str, shared: SharedWorker, watcher: Watcher) -> FoundDevi
     except NoDeviceError as error:
         if before is None or earlier.must_be_here:
             raise
-        found = discovery.resolve(address, shared=shared)
-        watcher.say(f"{error}; this run measures {found.description.name} instead")
-        return found
+        device = discovery.resolve(address, shared=shared)
+        watcher.say(f"{error}; this run measures {device.description.name} instead")
+        return device
 
 
 def software_of(addresses: Iterable[str]) -> list[str]:
     """Addresses at which the software of several APIs is timed alone.
 
-    Empty unless these addresses are of emulated cards below at least two APIs. Raises UsageError
+    Empty unless ``addresses`` are emulated cards that at least two APIs reach. Raises UsageError
     for an address that no backend has.
     """
     parsed = map(Address.parse, addresses)
-    found = dict.fromkeys(by_scheme(one.scheme).software_alone(one) for one in parsed)
-    found.pop("", None)
-    return list(found) if len(found) > 1 else []
+    software = dict.fromkeys(
+        by_scheme(address.scheme).software_alone(address) for address in parsed
+    )
+    software.pop("", None)
+    return list(software) if len(software) > 1 else []
 
 
 def record_of(device: FoundDevice) -> DeviceRecord:
-    """What a run file keeps of a device, its PCIe function as it is now included."""
+    """The record of a device for the run file, with the present state of its PCIe function."""
     described = device.description
     address = described.properties.get("pci_address", "")
     function = pci.read(address) if address and device.real else None
@@ -104,26 +110,26 @@ def record_of(device: FoundDevice) -> DeviceRecord:
 
 
 def read_again(record: DeviceRecord) -> DeviceRecord:
-    """A device's record with its PCIe function and changing properties as they are now.
+    """A device's record with the present state of its PCIe function and changing properties.
 
-    Its properties are read by a probe of its own; they are left out where that fails.
+    A separate probe reads the properties; they are left out if it fails.
     """
     after = {}
     changing = backends.of(record.backend).changing
     if changing and not record.error:
         with contextlib.suppress(IsthmusError, OSError):
-            found = discovery.resolve(record.address, before=Identity.of(record))
-            known = found.description.properties
-            after = {name: known[name] for name in changing if name in known}
+            device = discovery.resolve(record.address, before=Identity.of(record))
+            properties = device.description.properties
+            after = {name: properties[name] for name in changing if name in properties}
     function = pci.read(record.pci.device.address) if record.pci else None
     return msgspec.structs.replace(record, pci_after=function, properties_after=after)
 
 
 def link_attributes(function: pci.Function) -> dict[str, str]:
-    """A function's link in the names of sysfs, payloads, IOMMU group and memory node.
+    """Attributes of a function's link under sysfs's names, payloads, IOMMU group and memory node.
 
-    ``path_link``: the narrowest link on the way to the root, by the speed that both its ends can
-    and the lanes it has.
+    ``path_link`` is the narrowest link on the way to the root, by its number of lanes and the speed
+    that both ends support.
     """
     device = function.device
     speeds = {"current_link_speed": device.speed, "max_link_speed": device.most_speed}
@@ -158,10 +164,10 @@ def _record_of_missing(address: str, error: NoDeviceError) -> DeviceRecord:
 
 
 def open_device(device: FoundDevice, shared: SharedWorker) -> FoundDevice:
-    """Opens a device and returns its description, which options may have changed.
+    """Opens a device and returns its description, which options may change.
 
-    ``shared`` does it where the backend loads no library of a vendor. Raises UsageError for a wrong
-    option, NoDeviceError where the device cannot be used.
+    The ``shared`` worker opens devices of backends that load no vendor's library. Raises UsageError
+    for a wrong option, NoDeviceError if the device cannot be used.
     """
     if not (device.options or device.backend.run_options_of(device.description)):
         return device
@@ -172,7 +178,7 @@ def open_device(device: FoundDevice, shared: SharedWorker) -> FoundDevice:
 
 
 def open_in(worker: Responder | SharedWorker, device: FoundDevice) -> FoundDevice:
-    """Opens a device as ``open_device`` does, in a worker that already has its environment."""
+    """Opens a device like ``open_device``, in a worker that already has its environment."""
     try:
         answer = worker.ask(device.open_request())
     except (WorkerRefusedError, WorkerDiedError) as error:
@@ -183,26 +189,26 @@ def open_in(worker: Responder | SharedWorker, device: FoundDevice) -> FoundDevic
     return dataclasses.replace(device, description=answer.device)
 
 
-def refuse_or_warn(what: str, records: Sequence[DeviceRecord], watcher: Watcher) -> None:
+def refuse_or_warn(message: str, records: Sequence[DeviceRecord], watcher: Watcher) -> None:
     """Refuses a request that no device of the run can meet.
 
-    Raises UsageError where every device was opened. Otherwise a missing device might meet the
-    request, and the watcher shows a warning.
+    Raises UsageError if every device is open. Otherwise a missing device might meet the request, so
+    that the watcher only shows a warning.
     """
     if not any(record.error for record in records):
-        raise UsageError(what)
-    watcher.say(what)
+        raise UsageError(message)
+    watcher.say(message)
 
 
 def refuse_absent(addresses: Sequence[str]) -> None:
-    """Raises NoDeviceError where none of these devices is here, UsageError for a wrong address."""
+    """Raises NoDeviceError if none of these devices is here, UsageError for a wrong address."""
     errors = []
     earlier = _earlier.get()
-    known = earlier.devices if earlier.must_be_here else {}
+    identities = earlier.devices if earlier.must_be_here else {}
     with SharedWorker() as shared:
         for address in addresses:
             try:
-                discovery.resolve(address, shared=shared, before=known.get(address))
+                discovery.resolve(address, shared=shared, before=identities.get(address))
             except NoDeviceError as error:
                 errors.append(str(error))
             else:
@@ -218,25 +224,25 @@ def devices_of(
     *,
     software: bool = False,
 ) -> tuple[list[FoundDevice], list[DeviceRecord]]:
-    """Devices of these addresses, or all real ones, open, with a record of each.
+    """Opens the devices of these addresses, or all real devices; returns them and their records.
 
-    ``software``: whether to add the devices of ``software_of``. A device that was named and cannot
-    be used has a record with its error. One that was not named, or is added, is left out. The
-    watcher shows the errors of both. Raises UsageError for an option that no device takes,
-    NoDeviceError where no device is left.
+    ``software``: whether to add the devices of ``software_of``. A named device that cannot be used
+    gets a record with its error. An unnamed or added device is left out. The watcher shows both
+    errors. Raises UsageError for an option that no device accepts, NoDeviceError if no device
+    remains.
     """
     added = software_of(addresses) if software else ()
-    known = {} if addresses else {device.address: device for device in discovery.real_devices()}
+    real = {} if addresses else {device.address: device for device in discovery.real_devices()}
     devices: list[FoundDevice] = []
     records: list[DeviceRecord] = []
     taken: set[str] = set()
     errors: list[str] = []
     with SharedWorker() as shared:
-        for address in dict.fromkeys([*(addresses or known), *added]):
+        for address in dict.fromkeys([*(addresses or real), *added]):
             is_added = address in added and address not in addresses
             try:
-                found = known.get(address) or _resolved(address, shared, watcher)
-                device = found.with_run_options(options)
+                resolved = real.get(address) or _resolved(address, shared, watcher)
+                device = resolved.with_run_options(options)
                 taken |= device.run_options.keys()
                 device = dataclasses.replace(open_device(device, shared), added=is_added)
             except NoDeviceError as error:
@@ -255,14 +261,14 @@ def devices_of(
 
 
 def _alike(devices: Sequence[FoundDevice], records: Sequence[DeviceRecord]) -> list[FoundDevice]:
-    """The devices, each accelerator with the first one of the same kind."""
+    """The devices; each accelerator names the first accelerator of the same kind."""
     first: dict[tuple[str, ...], str] = {}
     result = []
     for device, record in zip(devices, records, strict=True):
         like = ""
         if device.accelerates and not device.beside:
-            known = first.setdefault(record.kind, device.address)
-            like = known if known != device.address else ""
+            first_address = first.setdefault(record.kind, device.address)
+            like = first_address if first_address != device.address else ""
         result.append(dataclasses.replace(device, like=like))
     return result
 
@@ -270,14 +276,14 @@ def _alike(devices: Sequence[FoundDevice], records: Sequence[DeviceRecord]) -> l
 def joint_device(
     group: RankGroup, options: Mapping[str, str], watcher: Watcher
 ) -> tuple[list[FoundDevice], list[DeviceRecord]]:
-    """The devices of all ranks as one device, with a record of it and of each different member.
+    """The devices of all ranks as a joint device, with its record and those of different members.
 
-    Raises UsageError for an option that no device takes, NoDeviceError where a rank has no device.
+    Raises UsageError for an option that no device accepts, NoDeviceError if a rank has no device.
     """
     device = group.open_devices(options)
-    others = {member.address: member for member in group.members}
-    others.pop(device.address, None)
-    records = [record_of(one) for one in (device, *others.values())]
+    members = {member.address: member for member in group.members}
+    members.pop(device.address, None)
+    records = [record_of(member) for member in (device, *members.values())]
     taken = {name for member in group.members for name in member.run_options}
     _check_options(options.keys() - taken, records, watcher)
     return [device], records
@@ -286,6 +292,6 @@ def joint_device(
 def _check_options(
     untaken: Iterable[str], records: Sequence[DeviceRecord], watcher: Watcher
 ) -> None:
-    """Refuses options of the run that none of its devices takes."""
+    """Refuses options of the run that no device accepts."""
     for name in untaken:
         refuse_or_warn(f"{flag(name)}: no device of this run takes it", records, watcher)

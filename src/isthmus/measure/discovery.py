@@ -21,14 +21,14 @@ from isthmus.measure import protocol, selection
 from isthmus.measure.selection import Identity, Probed
 from isthmus.measure.supervisor import Responder, WorkerDiedError, WorkerProcess
 from isthmus.system.binding import UNBOUND, Binding
-from isthmus.text import nearest
+from isthmus.text import did_you_mean
 
 _PROBE_SILENCE_S = 30.0
 
 
 @dataclass(frozen=True)
 class FoundDevice:
-    """A device and how to reach it."""
+    """A device, and how a worker opens it."""
 
     address: str
     backend: BackendDescription
@@ -37,18 +37,18 @@ class FoundDevice:
     run_options: Mapping[str, str] = field(default_factory=dict)
     """Options of the run that this device accepts."""
     others: tuple[str, ...] = ()
-    """Addresses of the same kind: see ``BackendDescription.others_of``."""
+    """Addresses of devices of the same kind: see ``BackendDescription.others_of``."""
     beside: str = ""
-    """Address by which a run measures the same ``subject`` fully; empty: this device's own."""
+    """Address by which a run measures the same ``subject`` fully; empty: this address."""
     like: str = ""
-    """Address of the first device of the same kind, whose curve the run measures; empty: this
-    device is the first."""
+    """Address of the first device of the same kind, which gets the full curve; empty: this device
+    is the first."""
     added: bool = False
-    """Whether the user did not name it: the run times the software of its API alone."""
+    """Whether the run added it, to time the software of its API alone."""
 
     @property
     def real(self) -> bool:
-        """Whether its measurements are of hardware."""
+        """Whether it is hardware, not an emulated device."""
         return self.candidate.hardware and not self.backend.emulates(self.description)
 
     @property
@@ -58,21 +58,21 @@ class FoundDevice:
 
     @property
     def pci_address(self) -> str:
-        """Its PCIe function, in lower case; empty where that is not known."""
+        """Its PCIe function, in lower case; empty if unknown."""
         return self.description.properties.get("pci_address", "").lower()
 
     @property
     def accelerates(self) -> bool:
-        """Whether it has a runtime, and this machine's processors do not do its work."""
+        """Whether it has a runtime, and is neither emulated nor this machine's processor."""
         kind = self.description.properties.get("type", "")
         emulated = self.backend.emulates(self.description)
         return self.backend.has_runtime and kind != "cpu" and not emulated
 
     @property
     def subject(self) -> str:
-        """What it physically is: a PCIe function, or this machine's processor; empty: unknown.
+        """The hardware behind the device: a PCIe function or ``processor``; empty: unknown.
 
-        Of devices with a runtime: several of these may reach the same one.
+        Several devices, each of another runtime, may have the same subject.
         """
         if self.accelerates:
             return self.pci_address
@@ -81,9 +81,9 @@ class FoundDevice:
 
     @property
     def direct_memory(self) -> str:
-        """Kind of host memory that a real PCIe device reaches without a copy by its driver.
+        """Kind of host memory that a real PCIe device accesses without a copy by its driver.
 
-        Empty where no such kind is known, and for what is no PCIe device.
+        Empty if no such kind is known, or for other devices.
         """
         is_pcie = self.real and self.description.properties.get("pci_address")
         return self.backend.fastest_memory if is_pcie else ""
@@ -93,10 +93,10 @@ class FoundDevice:
         """Options for the backend's library, from the run and the address."""
         return {**self.run_options, **self.backend.options(Address.parse(self.address))}
 
-    def with_run_options(self, given: Mapping[str, str]) -> FoundDevice:
-        """The same device with those options of the run that it accepts."""
-        known = {option.name for option in self.backend.run_options_of(self.description)}
-        taken = {k: v for k, v in given.items() if k in known}
+    def with_run_options(self, requested: Mapping[str, str]) -> FoundDevice:
+        """The same device with the options of the run that it accepts."""
+        accepted = {option.name for option in self.backend.run_options_of(self.description)}
+        taken = {k: v for k, v in requested.items() if k in accepted}
         return replace(self, run_options=taken)
 
     def open_request(self) -> protocol.OpenDevice:
@@ -108,13 +108,13 @@ class FoundDevice:
     def worker(
         self, binding: Binding = UNBOUND, references: int = -1
     ) -> AbstractContextManager[Responder]:
-        """A fresh worker for it; arguments as those of ``WorkerProcess``."""
+        """A context manager that starts a fresh worker; see ``WorkerProcess`` for the arguments."""
         return WorkerProcess(self.candidate.environment, binding=binding, references=references)
 
 
 @dataclass(frozen=True)
 class Survey:
-    """One backend on this machine."""
+    """The devices and problems of one backend on this machine."""
 
     backend: BackendDescription
     devices: list[FoundDevice]
@@ -122,10 +122,10 @@ class Survey:
 
 
 class SharedWorker(ExitStack):
-    """A worker for backends that load no vendor's library: starting one takes longer than answers.
+    """A worker that backends without a vendor's library share, because starts are slow.
 
-    It starts at the first question, unless told before, and dies with the thread that started it.
-    One that died is followed by a new one.
+    It starts with the first request or ``start``, and dies with the thread that started it. After a
+    death the next request starts a new worker.
     """
 
     def __init__(self) -> None:
@@ -134,14 +134,14 @@ class SharedWorker(ExitStack):
         self._lock = Lock()
 
     def start(self) -> WorkerProcess:
-        """Starts the worker, if none is there."""
+        """Starts the worker unless it runs."""
         self._worker = self._worker or self.enter_context(
             WorkerProcess({}, silence_s=_PROBE_SILENCE_S)
         )
         return self._worker
 
     def ask(self, request: protocol.Request) -> protocol.Answer:
-        """See Responder."""
+        """See ``Responder.ask``."""
         with self._lock:
             try:
                 return self.start().ask(request)
@@ -161,10 +161,12 @@ def _probe(
             with WorkerProcess(candidate.environment, silence_s=_PROBE_SILENCE_S) as worker:
                 answer = worker.ask(request)
     except IsthmusError as error:
-        return Problem(f"{candidate.label}: {error}", "mend or remove what it names")
+        return Problem(
+            f"{candidate.label}: {error}", "repair or remove the library or file that it names"
+        )
     assert isinstance(answer, protocol.Devices)
     if not answer.devices:
-        cure = "see whether what it names exists and loads, and its documentation"
+        cure = "check that its library exists and loads; see the library's documentation"
         return Problem(f"{candidate.label}: offers no device", cure)
     return answer.devices
 
@@ -172,18 +174,18 @@ def _probe(
 def _probe_all(
     backend: BackendDescription, candidates: Sequence[Candidate], shared: SharedWorker | None
 ) -> list[list[Probed] | Problem]:
-    """What each candidate offers, probed at the same time."""
+    """The devices or the problem of each candidate; all candidates are probed at the same time."""
 
     def probe(candidate: Candidate) -> list[Probed] | Problem:
-        found = _probe(backend, candidate, shared)
-        if isinstance(found, Problem):
-            return found
-        return [Probed(candidate, description) for description in found]
+        offered = _probe(backend, candidate, shared)
+        if isinstance(offered, Problem):
+            return offered
+        return [Probed(candidate, description) for description in offered]
 
     if len(candidates) == 1:
         return [probe(candidates[0])]
     if shared and any(candidate.built_in for candidate in candidates):
-        shared.start()  # by this thread: a worker dies with the thread that started it
+        shared.start()  # a worker dies with the thread that started it
     with ThreadPoolExecutor() as pool:
         return list(pool.map(probe, candidates))
 
@@ -191,17 +193,18 @@ def _probe_all(
 def survey(backend: BackendDescription, shared: SharedWorker | None = None) -> Survey:
     """Devices of one backend, each with the shortest address that selects it alone.
 
-    ``shared`` probes the candidates that load no library of a vendor: starting a worker takes
-    longer than its answers.
+    The ``shared`` worker probes candidates that load no vendor's library, because starts are slow.
     """
     problems: list[Problem] = []
     candidates: list[tuple[str, Candidate]] = []
     for scheme in backend.schemes:
         try:
             problems += backend.problems(scheme)
-            candidates += [(scheme, one) for one in backend.candidates(scheme)]
+            candidates += [(scheme, candidate) for candidate in backend.candidates(scheme)]
         except IsthmusError as error:  # the other schemes may still have devices
-            problems.append(Problem(str(error), "mend or remove what it names"))
+            problems.append(
+                Problem(str(error), "repair or remove the library or file that it names")
+            )
     groups: dict[tuple[str, str], list[Probed]] = {}
     probes = _probe_all(backend, [candidate for _, candidate in candidates], shared)
     for (scheme, candidate), probed in zip(candidates, probes, strict=True):
@@ -211,11 +214,11 @@ def survey(backend: BackendDescription, shared: SharedWorker | None = None) -> S
             groups.setdefault((scheme, candidate.mode), []).extend(probed)
     devices = [
         FoundDevice(
-            address, backend, one.candidate, one.description,
-            others=tuple(backend.others_of(scheme, one.description)),
+            address, backend, probed_device.candidate, probed_device.description,
+            others=tuple(backend.others_of(scheme, probed_device.description)),
         )
         for (scheme, mode), group in groups.items()
-        for address, one in selection.addresses(backend, scheme, mode, group)
+        for address, probed_device in selection.addresses(backend, scheme, mode, group)
     ]  # fmt: skip
     return Survey(backend, devices, problems)
 
@@ -228,31 +231,35 @@ def surveys() -> list[Survey]:
 
 
 def real_devices() -> list[FoundDevice]:
-    """The devices of ``isthmus run`` without ``--device``: each hardware device once an API.
+    """The devices of ``isthmus run`` without ``--device``: each hardware device once for each API.
 
-    A device that two libraries offer (two PoCLs, one driver named twice) is the same one where PCI
-    address, or without one the platform, agree. Processors with an OpenCL runtime are left out
-    where an accelerator is here.
+    Two libraries may offer the same device (two PoCLs, or a driver that is named twice). Devices
+    are the same if their PCI addresses agree, or without addresses their platforms. If an
+    accelerator is here, processors with an OpenCL runtime are left out.
     """
     first: dict[tuple[str, str], Candidate] = {}
     devices: list[FoundDevice] = []
-    for one in surveys():
-        for device in one.devices:
-            same = one.backend.name, device.pci_address or device.description.platform
-            wanted = device.real and one.backend.by_default
+    for survey_of_backend in surveys():
+        for device in survey_of_backend.devices:
+            same = survey_of_backend.backend.name, device.pci_address or device.description.platform
+            wanted = device.real and survey_of_backend.backend.by_default
             if wanted and first.setdefault(same, device.candidate) == device.candidate:
                 devices.append(device)
-                if one.backend.only_first_device:
+                if survey_of_backend.backend.only_first_device:
                     break
     if any(device.accelerates for device in devices):
-        devices = [one for one in devices if one.accelerates or not one.backend.has_runtime]
+        devices = [
+            survey_of_backendice
+            for survey_of_backendice in devices
+            if survey_of_backendice.accelerates or not survey_of_backendice.backend.has_runtime
+        ]
     return grouped(devices)
 
 
 def grouped(devices: Sequence[FoundDevice]) -> list[FoundDevice]:
-    """The devices, each card's own API before the other APIs that reach it.
+    """The devices, each card's own API before other APIs of the card.
 
-    Likewise the first of several runtimes that compute on this machine's processor.
+    Of several runtimes on this machine's processor, the first also comes before the others.
     """
     primary: dict[str, FoundDevice] = {}
     for device in sorted(devices, key=_by_api):
@@ -260,8 +267,8 @@ def grouped(devices: Sequence[FoundDevice]) -> list[FoundDevice]:
             primary.setdefault(device.subject, device)
     result: list[FoundDevice] = []
     for device in devices:
-        known = primary.get(device.subject)
-        beside = known.address if known and known is not device else ""
+        first = primary.get(device.subject)
+        beside = first.address if first and first is not device else ""
         result.append(replace(device, beside=beside))
     return sorted(result, key=lambda device: bool(device.beside))
 
@@ -288,19 +295,24 @@ def resolve(
 ) -> FoundDevice:
     """The device of an address.
 
-    ``turn``: number of a rank; where an address selects several devices of the same kind, ranks
-    share them out. ``shared`` probes the candidates that load no library of a vendor.
-    ``before``: the device that a run had at this address. That device is returned, also where it
-    has another number now.
+    Args:
+        text: The address.
+        turn: Number of a rank. If the address selects several devices of a kind, ranks share them.
+        shared: Probes the candidates that load no vendor's library.
+        before: The device that a run had at this address. It is returned even if its number
+        changed.
 
-    Raises UsageError where no device can have this address, or several have it, NoSuchDeviceError
-    where only others of its kind are here, NoDeviceError where none is, or not the device of
-    ``before``.
+    Raises:
+        UsageError: No device can have this address, or several devices have it.
+        NoSuchDeviceError: Only other devices of its kind are here.
+        NoDeviceError: No device of its kind is here, or not the device of ``before``.
+
     """
     address = Address.parse(text)
     backend = by_scheme(address.scheme)
     for option in backend.run_options:
-        if option.permission and option.name in address.options:  # it may come from a run file
+        # run files store addresses, but no permissions
+        if option.permission and option.name in address.options:
             raise UsageError(
                 f"device '{text}': permissions are options of the command: {option.flag}"
             )
@@ -308,30 +320,32 @@ def resolve(
         raise UsageError(f"device '{text}': {backend.name} has no mode '@{address.mode}'")
     problems = [p for p in backend.problems(address.scheme) if p.mode in {None, address.mode}]
     probed: list[Probed] = []
-    for found in _probe_for(backend, address, shared, all_of_them=before is not None):
-        if isinstance(found, Problem):
-            problems.append(found)
+    for offered in _probe_for(backend, address, shared, all_of_them=before is not None):
+        if isinstance(offered, Problem):
+            problems.append(offered)
         else:
-            probed += found
+            probed += offered
     selected = selection.select(backend, address, probed)
     if before is not None:
         selected = selection.as_before(before, selected, probed)
         turn = None if before.place else turn
-    one = selection.one_of(backend, address, selected, probed, turn)
-    if one is not None:
-        return FoundDevice(text, backend, one.candidate, one.description)
+    chosen = selection.one_of(backend, address, selected, probed, turn)
+    if chosen is not None:
+        return FoundDevice(text, backend, chosen.candidate, chosen.description)
     names = selection.addresses(backend, address.scheme, address.mode, probed)
-    here = [name for name, _ in names]
-    if before is not None and before.place and here:
+    addresses = [name for name, _ in names]
+    if before is not None and before.place and addresses:
         raise NoDeviceError(
             f"'{text}': the run measured {before.name} at {before.place}, which is not here; "
-            f"here: {', '.join(here)}"
+            f"here: {', '.join(addresses)}"
         )
-    if here and address.selector not in backend.aliases:
-        raise NoSuchDeviceError(f"no device '{text}'; {nearest(text, here)}here: {', '.join(here)}")
+    if addresses and address.selector not in backend.aliases:
+        raise NoSuchDeviceError(
+            f"no device '{text}'; {did_you_mean(text, addresses)}here: {', '.join(addresses)}"
+        )
     why = "; ".join(f"{p.what} ({p.cure})" for p in problems)
-    others = f"; here: {', '.join(here)}" if here else ""
-    raise NoDeviceError(f"'{text}' is not here{': ' + why if why else ''}{others}")
+    alternatives = f"; here: {', '.join(addresses)}" if addresses else ""
+    raise NoDeviceError(f"'{text}' is not here{': ' + why if why else ''}{alternatives}")
 
 
 def _probe_for(
@@ -343,9 +357,9 @@ def _probe_for(
 ) -> Iterator[list[Probed] | Problem]:
     """Devices of the candidates that an address may mean.
 
-    Whatever the address selects by an id or a name is looked for in all candidates, so that an
-    ambiguous address is noticed. An alias, and an address without a selector, need the first
-    candidate that has such a device: starting a runtime takes time.
+    For an id or a name all candidates are probed, so that an ambiguous address is noticed. For an
+    alias or an empty selector, the first candidate with such a device is enough: starting a runtime
+    takes time.
     """
     keys = {k: v for k, v in address.options.items() if k in backend.candidate_keys}
     candidates = [
@@ -357,7 +371,7 @@ def _probe_for(
         yield from _probe_all(backend, candidates, shared)
         return
     for candidate in candidates:
-        (found,) = _probe_all(backend, [candidate], shared)
-        yield found
-        if not isinstance(found, Problem) and selection.select(backend, address, found):
+        (offered,) = _probe_all(backend, [candidate], shared)
+        yield offered
+        if not isinstance(offered, Problem) and selection.select(backend, address, offered):
             break

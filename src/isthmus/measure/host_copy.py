@@ -1,4 +1,4 @@
-"""How fast this host copies within its memory: what ``bo.write`` and ``bo.read`` do first."""
+"""Speed of this host's copies within memory, with which ``bo.write`` and ``bo.read`` begin."""
 
 from __future__ import annotations
 
@@ -9,16 +9,16 @@ from isthmus.statistics import Interval
 
 _COPIES = 15
 _BETWEEN_BYTES = 32 << 20
-"""Touched between two copies, so that neither place is in the core's own cache: a program's item
-comes from elsewhere, and a transfer of it went by. A copy of 4 MiB takes 0.35 ms without this,
-0.75 ms with it, and 0.76 ms in ``bo.write`` under ``card exec`` (Xeon, L2 of 2 MiB, 2026-11-27)."""
+"""Bytes touched between two copies, so that neither buffer is in the core's own cache: a program
+gets its data from elsewhere. A copy of 4 MiB takes 0.35 ms without this, 0.75 ms with it, and 0.76
+ms in ``bo.write`` under ``card exec`` (Xeon, L2 of 2 MiB, 2026-11-27)."""
 
 
 @cache
 def copy_s(size: int) -> Interval:
-    """Processor time in which this thread copies ``size`` bytes: median, lowest and highest tenth.
+    """Processor time of a copy of ``size`` bytes by this thread: median, lowest and highest tenth.
 
-    Less what a copy of one byte takes: that is the interpreter's.
+    The time of a copy of one byte, which is the interpreter's, is subtracted.
     """
     import numpy as np  # noqa: PLC0415 - slow to load
 

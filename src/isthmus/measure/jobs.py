@@ -25,31 +25,30 @@ if TYPE_CHECKING:
     from isthmus.statistics.host_state import Slow
 
 OFFLOAD_LOOKS = (12, 16, 24, 30)
-"""As ``LOOKS``, of offloads, whose processes give one repetition each."""
+"""``LOOKS`` for offloads, whose processes give one repetition each."""
 QUICK_LOOKS = (3, *LOOKS)
-"""As ``LOOKS``, of the headlines of a quick run. See ``EARLY_SHARE``."""
+"""``LOOKS`` for the headlines of a quick run: see ``EARLY_SHARE``."""
 QUICK_OFFLOAD_LOOKS = (3, 6, 8, 12)
-"""As ``QUICK_LOOKS``, of offloads, whose processes start the runtime anew: up to seconds each."""
+"""``QUICK_LOOKS`` for offloads, whose processes each start the runtime: up to seconds."""
 EARLY_SHARE = 0.25
-"""Share of the precision within which an interval must be for fewer than six processes to do.
+"""Share of the precision that an interval from fewer than six processes must be within.
 
-Three processes often agree by chance. Where three normal ones may have the whole precision, 91 to
-95 % of the 95 % intervals hold the true value; with a quarter of it, 93 to 95 %
-(``benchmarks/coverage.py``).
-"""
+Three processes often agree by chance. If three processes with normal scatter may use the whole
+precision, 91 to 95 % of the 95 % intervals hold the true value; with a quarter of it, 93 to 95 %
+(``benchmarks/coverage.py``)."""
 QUICK_HEADLINES = 0.5
 """Share of a quick run's precision to which its headlines are measured: 5 % of 10 %."""
 LEAST_TO_GIVE_UP = LOOKS[0]
-"""Processes that tell whether more of them make a job precise: the scatter of fewer says little."""
+"""Fewest processes that show whether further processes can make a job precise."""
 GIVE_UP_AFTER = 12
-"""Processes after which a run without ``--budget`` ends a job that 30 processes do not make
+"""Processes after which a run without ``--budget`` ends a job that 30 processes would not make
 precise. A further process narrows its interval by less than a twentieth."""
 _OF_NORMAL = 1.0483
-"""Ratio of a normal distribution's standard deviation to the median difference of two values."""
+"""A normal distribution's standard deviation over the median difference of two values."""
 
 
 class Cost(NamedTuple):
-    """Seconds of a visit: all but its samples, and each sample."""
+    """Seconds of a visit without its samples, and of each sample."""
 
     overhead_s: float
     sample_s: float
@@ -57,68 +56,65 @@ class Cost(NamedTuple):
 
 @dataclass(eq=False)
 class Job:
-    """A task that workers measure; each process that measured it adds a median to each row."""
+    """A task that workers measure; each process adds a median to each row."""
 
     device: FoundDevice
     task: Task
     layer: Layer = field(init=False)
     """When it is measured: the task's layer, until the run changes it."""
     plateau: bool | None = None
-    """Of a job that answers a headline about the plateau: whether the rate no longer grows."""
+    """For a headline about the plateau: whether the rate no longer grows; None: unknown, or no such
+    headline."""
     open_ended: bool = False
     """Whether the user set no time limit, so that precision alone decides when it ends."""
     error: str = ""
     skipped: str = ""
-    """Why this machine does not allow the task."""
+    """Why this machine does not allow the task; empty if it does."""
     processes: set[int] = field(default_factory=set)
-    """Numbers of the processes that have measured it."""
+    """Numbers of the processes that measured it."""
     medians: dict[tuple[int, ClockName], list[float]] = field(default_factory=dict)
-    """Seconds of each process, by part and clock: the rows that are judged."""
+    """Seconds by part and clock: one median for each process. These rows are judged."""
     resolution_s: dict[tuple[int, ClockName], float] = field(default_factory=dict)
     """Resolution in seconds of the coarsest clock among the processes."""
     cost: Cost | None = None
-    """Estimate from visits: the mean of the newest visit and the previous estimate.
-
-    The whole process of an offload is overhead."""
+    """Estimate from visits: the mean of the newest visit and the previous estimate. For an offload
+    the whole process is overhead."""
     spread: float = 0.0
     """Scatter of the processes: the largest standard deviation of logarithms over all rows.
 
-    Estimated by the median difference of two processes, which outliers hardly change, as they
-    hardly change the interval over many (Shamos's estimator; Rousseeuw and Croux,
-    "Alternatives to the median absolute deviation", JASA 88 (1993), 1273).
-    """
+    The estimate uses the median difference of two processes, which outliers hardly change (Shamos's
+    estimator; Rousseeuw and Croux, "Alternatives to the median absolute deviation", JASA 88 (1993),
+    1273)."""
     moved_bytes: int = 0
-    """Bytes that a repetition of ``part`` moves."""
+    """Bytes that one repetition of ``part`` moves."""
     scatter: float = 0.0
-    """Relative half-width of the newest process's median, by its samples, of ``part``.
+    """Relative half-width of the newest process's median of ``part``, by its samples.
 
-    1.57 interquartile ranges over the root of their number (McGill, Tukey and Larsen, "Variations
-    of box plots", The American Statistician 32 (1978), 12).
-    """
+    It is 1.57 interquartile ranges over the root of the number of samples (McGill, Tukey and
+    Larsen, "Variations of box plots", The American Statistician 32 (1978), 12)."""
     host_state: float = 0.0
-    """What the host's state adds to the logarithm of a row, as a half-width; the most of all rows.
-    """
+    """Largest half-width that the host's state adds to the logarithm of a row."""
     _slow: Mapping[PointKey, Slow] = field(default_factory=dict)
-    """What the host's state adds to host times, by point; see ``HostRows.slow``."""
+    """What the host's state adds to host times, by point: see ``HostRows.slow``."""
     _widths: dict[float, tuple[float, float]] = field(default_factory=dict)
-    """What ``_half_widths`` computed since the latest process, by confidence."""
+    """Cached results of ``_half_widths`` by confidence, until the next process."""
 
     def __post_init__(self) -> None:
         self.layer = self.task.layer
 
     @property
     def curve_layer(self) -> Layer:
-        """The layer of its device's curve: later for a device that is like an earlier one."""
+        """The layer of its device's curve, which is later for a device like an earlier device."""
         return Layer.FURTHER if self.device.like else Layer.CURVE
 
     @property
     def simulated(self) -> bool:
-        """Whether times are those of an emulated card, so that one process is enough."""
+        """Whether its times are simulated, so that one process is enough."""
         return self.device.description.simulated
 
     @property
     def given_up(self) -> bool:
-        """Whether it has failed or is skipped, and is not visited again."""
+        """Whether it has failed or is skipped, so that no further visit follows."""
         return bool(self.error or self.skipped)
 
     @property
@@ -135,14 +131,14 @@ class Job:
 
     @property
     def series(self) -> tuple[object, ...]:
-        """What it has in common with the jobs that differ from it in size only."""
+        """Key that it shares with jobs that differ only in size."""
         task = self.task
         axes = tuple(sorted(task.axes.items()))
         return self.study, self.device.address, task.operation, task.memory, axes
 
     @property
     def part(self) -> int:
-        """The part that answers its headline; the first deciding one where it has no headline."""
+        """The part that answers its headline; without a headline the first part of ``deciding``."""
         headline = self.task.headline
         if headline is None:
             return min(self.deciding)
@@ -150,56 +146,60 @@ class Job:
         return next(n for n, point in points if point.operation == headline.operation)
 
     def seconds(self, confidence: float) -> Interval | None:
-        """The time of its part over all processes so far; None before the first process.
+        """The time of ``part`` over all processes so far; None before the first process.
 
-        Of several clocks the first: the host's, else the simulated one. Without the host's state,
-        which is the same for rows of one run.
+        Of several clocks, the first counts: the host's, else the simulated clock. The uncertainty
+        by the host's state is not included; it is common to the rows of a run.
         """
         rows = [medians for (part, _), medians in self.medians.items() if part == self.part]
         return over_processes(rows[0], confidence) if rows else None
 
     def shown(self, confidence: float) -> Interval | None:
-        """The time of its part as a summary of the results so far shows it."""
+        """The time of ``part`` as a summary of the results so far shows it."""
         alone = self.seconds(confidence)
         row = next((row for row in self.medians if row[0] == self.part), None)
         return self._with_state(row, alone) if row and alone else alone
 
     def _with_state(self, row: tuple[int, ClockName], alone: Interval) -> Interval:
-        """The interval of a row as a summary shows it: with what the host's state adds."""
+        """The interval of a row as a summary shows it, with the effect of the host's state."""
         slow = self._slow_of(row)
         return slow.widened(alone) if slow else alone
 
     def _slow_of(self, row: tuple[int, ClockName]) -> Slow | None:
-        """What the host's state adds to a row, which may be unknown; None where it adds nothing.
+        """What the host's state adds to a row, which may be unknown; None if it adds nothing.
 
-        It adds nothing in a run without references, and on clocks other than the host's.
+        It adds nothing without references, and on clocks other than the host's.
         """
         part, clock = row
         return self._slow.get(key_of(self.task.points[part])) if clock == "host" else None
 
     @property
     def state_known(self) -> bool:
-        """Whether its intervals have what the host's state adds, as far as a run reads it."""
+        """Whether its intervals include the effect of the host's state, if the run reads it."""
         slow = map(self._slow_of, self._judged()) if self._slow else ()
-        return all(one is not None and one.known for one in slow)
+        return all(slow_part is not None and slow_part.known for slow_part in slow)
 
     def judge_by(self, slow: Mapping[PointKey, Slow]) -> None:
         """Sets what the host's state adds to the rows of the run, by point."""
         self._slow = slow
         self._widths.clear()
         own = (slow.get(key_of(self.task.points[part])) for part, _ in self.medians)
-        self.host_state = max((one.half_width for one in own if one and one.known), default=0.0)
+        self.host_state = max(
+            (slow_part.half_width for slow_part in own if slow_part and slow_part.known),
+            default=0.0,
+        )
 
     @property
     def deciding(self) -> set[int]:
         """Parts whose intervals decide when the job is precise enough.
 
-        For an offload the total, for a joint operation the slowest rank's part, the first.
+        For an offload that is the total; for a joint operation it is the slowest rank's part, which
+        is the first.
         """
         parts = set(self.task.points)
         if self.task.offload:
-            whole = {n for n, p in self.task.points.items() if p.operation == "total"}
-            return whole or {max(parts)}
+            totals = {n for n, p in self.task.points.items() if p.operation == "total"}
+            return totals or {max(parts)}
         return {0} if self.task.joint and 0 in parts else parts
 
     def add(self, number: int, results: Mapping[int, Rerun]) -> None:
@@ -221,14 +221,14 @@ class Job:
 
     @property
     def usual_cost(self) -> Cost:
-        """Cost of a visit; before the first, memory is filled at 1 GB/s and copied at 5 GB/s."""
+        """Estimated cost of a visit; at first with 1 GB/s to fill memory, 5 GB/s to copy."""
         size = self.task.bytes
         if self.task.offload:
             return self.cost or Cost(0.7 + 2e-8 * size, 0.0)
         return self.cost or Cost(2e-3 + 1e-9 * size, 1e-5 + 2e-10 * size)
 
     def learn(self, cost: Cost) -> None:
-        """Updates the estimate of the cost by that of a visit."""
+        """Updates the estimated cost from the cost of a visit."""
         before = self.cost or cost
         self.cost = Cost(*((a + b) / 2 for a, b in zip(before, cost, strict=True)))
 
@@ -245,28 +245,28 @@ class Job:
                 self.add(number, results[number])
 
     def _judged(self) -> dict[tuple[int, ClockName], list[float]]:
-        """Rows with a relative precision: those whose medians are all above 0."""
+        """Rows with a relative precision: their medians are all above 0."""
         return {row: medians for row, medians in self.medians.items() if min(medians) > 0}
 
     def half_width(self, confidence: float) -> float:
-        """Relative half-width of the widest interval, as it is shown.
+        """Relative half-width of the widest interval, as a summary shows it.
 
-        Infinite where the run reads the host's speed, and what that adds is not known yet.
+        Infinite if the run reads the host's speed and its effect is still unknown.
         """
         return self._half_widths(confidence)[0]
 
     def own_half_width(self, confidence: float) -> float:
-        """As ``half_width``, by the processes alone."""
+        """Like ``half_width``, from the processes alone."""
         rows = self._judged().items()
         each = (
             over_processes(medians, confidence, self.resolution_s[row]) for row, medians in rows
         )
-        return max((one.half_width for one in each), default=0.0)
+        return max((interval.half_width for interval in each), default=0.0)
 
     def reducible_half_width(self, confidence: float) -> float:
-        """As ``half_width``, of intervals that more processes can narrow.
+        """Like ``half_width``, for the intervals that further processes can narrow.
 
-        0 where each is as narrow as the resolution of the clock allows.
+        0 if each is as narrow as the resolution of the clock allows.
         """
         return self._half_widths(confidence)[1]
 
@@ -286,7 +286,7 @@ class Job:
 
 
 def _scatter(rerun: Rerun | None) -> float:
-    """Relative half-width of the median of one process's samples; 0 of fewer than four."""
+    """Relative half-width of the median of one process's samples; 0 for fewer than four samples."""
     if rerun is None or not rerun.clocks:
         return 0.0
     seconds: list[float] = rerun.seconds(next(iter(rerun.clocks))).tolist()
@@ -312,27 +312,28 @@ def looks(job: Job, settings: Settings) -> Sequence[int]:
 
 
 def wanted_precision(job: Job, settings: Settings) -> float:
-    """The relative half-width that a job's interval needs, after so many processes as it has."""
+    """The relative half-width that a job's interval needs with its present number of processes."""
     early = 1 < len(job.processes) < LOOKS[0] <= looks(job, settings)[-1]
     return _final_precision(job, settings) * (EARLY_SHARE if early else 1.0)
 
 
 def _final_precision(job: Job, settings: Settings) -> float:
-    """The relative half-width that a job's interval needs in the end.
+    """The relative half-width that a job's interval finally needs.
 
-    A headline of a quick run whose processes differ too much for its share of the precision needs
-    the precision itself.
+    A headline of a quick run has a tighter limit, unless its processes scatter too much for it.
     """
     if not settings.quick or job.layer > Layer.HEADLINES:
         return settings.precision
     narrow = QUICK_HEADLINES * settings.precision
-    known = len(job.processes) >= LEAST_TO_GIVE_UP
+    enough_tried = len(job.processes) >= LEAST_TO_GIVE_UP
     most = looks(job, settings)[-1]
-    return settings.precision if known and not _reaches(narrow, most, job, settings) else narrow
+    return (
+        settings.precision if enough_tried and not _reaches(narrow, most, job, settings) else narrow
+    )
 
 
 def settled(job: Job, settings: Settings) -> bool:
-    """Whether a job needs no more processes, or gets no more."""
+    """Whether a job gets no further process."""
     if job.given_up or enough(
         len(job.processes),
         lambda: job.reducible_half_width(settings.confidence),
@@ -347,8 +348,8 @@ def settled(job: Job, settings: Settings) -> bool:
 def answered(job: Job, settings: Settings) -> bool:
     """Whether the answer to a headline can be shown, with its interval.
 
-    After the first look, it can where the interval is within the run's precision; after
-    ``LEAST_TO_GIVE_UP`` processes always. Further processes may follow, for few processes agree by
+    It can from the first look if the interval is within the run's precision, and always after
+    ``LEAST_TO_GIVE_UP`` processes. Further processes may follow, because few processes agree by
     chance: see ``EARLY_SHARE``.
     """
     if settled(job, settings) or len(job.processes) >= LEAST_TO_GIVE_UP:
@@ -367,25 +368,25 @@ def needed(job: Job, settings: Settings) -> int:
 
 
 def out_of_reach(job: Job, settings: Settings) -> bool:
-    """Whether the maximum number of processes is not enough for the interval that is shown.
+    """Whether even the maximum number of processes leaves the shown interval too wide.
 
-    Its processes differ too much, or the host's state varies too much from run to run.
+    The cause is the scatter of the processes, or the host's state, which varies from run to run.
     """
     at = looks(job, settings)
-    known = len(job.processes) >= min(LEAST_TO_GIVE_UP, at[-1])
+    enough_tried = len(job.processes) >= min(LEAST_TO_GIVE_UP, at[-1])
     goal = _final_precision(job, settings)
-    return known and len(job.processes) > 1 and not _reaches(goal, at[-1], job, settings)
+    return enough_tried and len(job.processes) > 1 and not _reaches(goal, at[-1], job, settings)
 
 
 def may_narrow(job: Job, settings: Settings) -> bool:
-    """Whether further processes follow that can make a job precise."""
+    """Whether further processes follow that can make a job precise enough."""
     return not (settled(job, settings) or out_of_reach(job, settings))
 
 
 def _reaches(precision: float, processes: int, job: Job, settings: Settings) -> bool:
     """Whether ``processes`` are enough, by Student's interval: t(n-1) spread / sqrt(n).
 
-    More processes do not narrow what the host's state adds (``benchmarks/RESULTS.md``).
+    More processes do not reduce the effect of the host's state (``benchmarks/RESULTS.md``).
     """
     quantile = student(processes - 1, 0.5 + settings.confidence / 2)
     half_width = math.hypot(quantile * job.spread / math.sqrt(processes), job.host_state)

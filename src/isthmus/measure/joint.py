@@ -1,4 +1,4 @@
-"""The devices of all ranks as one device, with the operations that each of them has."""
+"""The devices of all ranks as a joint device, with the operations that all of them have."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from isthmus.text import truncated
 
 
 def joint(devices: Sequence[DeviceDescription]) -> DeviceDescription:
-    """One description of all devices: the joint operations and values that each of them has."""
+    """One description of all devices, with the joint operations and values common to them."""
     first, *others = devices
 
     def distinct(texts: Iterable[str]) -> str:
@@ -46,41 +46,43 @@ def joint(devices: Sequence[DeviceDescription]) -> DeviceDescription:
         api=first.api if len(apis) == 1 else "mpi",
         max_buffer_bytes=min(device.max_buffer_bytes for device in devices),
         memory_bytes=min(device.memory_bytes for device in devices),
-        operations=[one.among(len(devices)) for one in operations if one.joint],
-        lacks={what: why for device in reversed(devices) for what, why in device.lacks.items()},
+        operations=[operation.among(len(devices)) for operation in operations if operation.joint],
+        lacks={value: why for device in reversed(devices) for value, why in device.lacks.items()},
         offloads=[],
     )
 
 
-def _common(one: OperationDescription, other: OperationDescription) -> OperationDescription | None:
-    """An operation with the values that it has on both devices; None where the two differ."""
-    other_axes = {axis.name: axis for axis in other.axes}
-    if one.name != other.name or other_axes.keys() != {axis.name for axis in one.axes}:
+def _common(
+    first: OperationDescription, second: OperationDescription
+) -> OperationDescription | None:
+    """An operation with the values that both devices have; None if the operations differ."""
+    other_axes = {axis.name: axis for axis in second.axes}
+    if first.name != second.name or other_axes.keys() != {axis.name for axis in first.axes}:
         return None
-    axes = [common for axis in one.axes if (common := _common_axis(axis, other_axes[axis.name]))]
-    if len(axes) < len(one.axes):
+    axes = [common for axis in first.axes if (common := _common_axis(axis, other_axes[axis.name]))]
+    if len(axes) < len(first.axes):
         return None
     return msgspec.structs.replace(
-        one,
+        first,
         axes=axes,
-        memory_kinds=[kind for kind in one.memory_kinds if kind in other.memory_kinds],
-        device_buffers=max(one.device_buffers, other.device_buffers),
-        most_bytes=min(one.most_bytes, other.most_bytes),
-        unit_bytes=math.lcm(one.unit_bytes, other.unit_bytes),
+        memory_kinds=[kind for kind in first.memory_kinds if kind in second.memory_kinds],
+        device_buffers=max(first.device_buffers, second.device_buffers),
+        most_bytes=min(first.most_bytes, second.most_bytes),
+        unit_bytes=math.lcm(first.unit_bytes, second.unit_bytes),
     )
 
 
-def _common_axis(one: AxisDescription, other: AxisDescription) -> AxisDescription | None:
-    """An axis with the values that both take; None where there is none.
+def _common_axis(first: AxisDescription, second: AxisDescription) -> AxisDescription | None:
+    """An axis with the values that both devices have; None without a common value.
 
-    An axis without listed values takes whole numbers from 1 to ``most``.
+    An axis without listed values accepts whole numbers from 1 to ``most``.
     """
-    most = min(one.most, other.most)
-    listed, further = (one, other) if one.values else (other, one)
+    most = min(first.most, second.most)
+    listed, further = (first, second) if first.values else (second, first)
     if not listed.values:
-        usual = str(min(int(one.usual), int(other.usual), most))
+        usual = str(min(int(first.usual), int(second.usual), most))
         return msgspec.structs.replace(
-            one, usual=usual, most=most, buffers=one.buffers or other.buffers
+            first, usual=usual, most=most, buffers=first.buffers or second.buffers
         )
     values = [
         value
@@ -90,17 +92,17 @@ def _common_axis(one: AxisDescription, other: AxisDescription) -> AxisDescriptio
     ]
     if not values:
         return None
-    usual = one.usual if one.usual in values else other.usual
+    usual = first.usual if first.usual in values else second.usual
     return msgspec.structs.replace(
-        one, values=values, usual=usual if usual in values else values[0], most=most,
-        buffers=one.buffers or other.buffers,
+        first, values=values, usual=usual if usual in values else values[0], most=most,
+        buffers=first.buffers or second.buffers,
     )  # fmt: skip
 
 
 def _left_on_hosts(ranks: Sequence[RankState]) -> int:
-    """Memory for each rank where it is least: ranks of a host share what is left there.
+    """Bytes of memory for each rank on the fullest host; 0 if a rank does not know.
 
-    0 where a rank does not know.
+    The ranks of a host share its available memory.
     """
     on_host = Counter(rank.hello.host for rank in ranks)
     return min(rank.hello.free_bytes // on_host[rank.hello.host] for rank in ranks)
@@ -115,12 +117,12 @@ class _JointDevice(FoundDevice):
         binding: Binding = UNBOUND,  # noqa: ARG002 - the launcher binds ranks
         references: int = -1,  # noqa: ARG002 - each rank has a file of its own
     ) -> AbstractContextManager[Responder]:
-        """The ranks in place of a worker: one process each, for the whole run."""
+        """All ranks instead of a worker: one process each, for the whole run."""
         return nullcontext(self.group)
 
     @cached_property
     def options(self) -> dict[str, str]:
-        """None: each rank has options of its own."""
+        """No options: each rank has its own."""
         return {}
 
 
@@ -131,12 +133,12 @@ class RankGroup(Responder):
         self._leader = leader
         self._opened: protocol.Opened | None = None
         self.members: list[FoundDevice] = []
-        """Device of each rank."""
+        """The device of each rank."""
 
     def open_devices(self, options: Mapping[str, str]) -> FoundDevice:
-        """Opens the devices of all ranks, and returns the joint device.
+        """Opens the devices of all ranks and returns the joint device.
 
-        Raises UsageError or NoDeviceError where a rank has none.
+        Raises UsageError or NoDeviceError if a rank has no device.
         """
         missing: dict[RankState, protocol.Failed] = {}
         for rank in self._leader.ranks:
@@ -167,14 +169,14 @@ class RankGroup(Responder):
         return _JointDevice(address, first.backend, first.candidate, joined, group=self)
 
     def ask(self, request: protocol.Request, allowed_s: float = 0.0) -> protocol.Answer:
-        """See ``supervisor.Responder``; the answer is rank 0's."""
+        """See ``supervisor.Responder``; returns the answer of rank 0."""
         if isinstance(request, protocol.OpenDevice):
             assert self._opened is not None
             return self._opened
         return self._ask([request] * len(self.members), allowed_s)[0]
 
     def described(self) -> dict[str, object]:
-        """The ranks, for the run file's environment."""
+        """The ranks as data for the run file's environment."""
         return {
             "mpi": self._leader.ranks[0].hello.mpi,
             "ranks": [
@@ -202,12 +204,12 @@ class RankGroup(Responder):
         raise WorkerRefusedError(merged)
 
     def _merged(self, failures: Mapping[RankState, protocol.Failed]) -> protocol.Failed:
-        """Failures of ranks as one, with each message: once where all have the same."""
-        every, messages = failures.values(), {one.message for one in failures.values()}
+        """Failures of ranks as one failure: with a single message if all messages are the same."""
+        every, messages = failures.values(), {failure.message for failure in failures.values()}
         same = len(failures) == len(self._leader.ranks) and len(messages) == 1
-        each = truncated([f"{rank}: {one.message}" for rank, one in failures.items()])
+        each = truncated([f"{rank}: {failure.message}" for rank, failure in failures.items()])
         flags = ("usage", "unavailable", "lost")
         return protocol.Failed(
             messages.pop() if same else "; ".join(each),
-            **{name: any(getattr(one, name) for one in every) for name in flags},
+            **{name: any(getattr(failure, name) for failure in every) for name in flags},
         )

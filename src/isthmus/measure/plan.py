@@ -1,13 +1,13 @@
-"""Plans the tasks of a study on a device, in layers, and the reasons for values left out.
+"""Plans the tasks of a study on a device, in layers, with reasons for values left out.
 
-A run measures a layer when the layer before is precise, or cannot become precise:
+A run measures a layer when the layer before it is precise or cannot become precise:
 
 1. HEADLINES: the questions that the study answers first (``Study.headlines``).
 2. CURVE: the study's main operations over the first sizes; ``rounds`` adds sizes between them.
 3. FURTHER: all other operations, over the first sizes.
 4. REST: every other size and value.
 
-What the user names is part of the first two layers, so that a run measures all of it.
+Values that the user names are part of the first two layers, so that a run measures all of them.
 """
 
 from __future__ import annotations
@@ -30,19 +30,19 @@ from isthmus.thresholds import LARGE, SMALL
 from isthmus.units import format_size
 
 Questions = Sequence[tuple[Study, Mapping[str, Sequence[Value]]]]
-"""Studies, each with the axes that the user set, parsed."""
+"""Studies, each with the parsed axes that the user set."""
 _MEMORY_SHARE = 0.8
-"""Share of the free memory, of host or device, that a point may use."""
+"""Share of the free memory of host or device that a point may use."""
 _PLATEAU_MOST = 1 << 30
-"""Largest size in bytes at which a plateau is looked for."""
+"""Largest size in bytes for the search of a plateau."""
 _PLATEAU_SHARE = 8
-"""Part of the memory, of host or device, that a size at which a plateau is looked for may have."""
+"""Divisor of the memory of host or device that limits the sizes for the search of a plateau."""
 _PLATEAU_STEP = 4
-"""Factor between the sizes at which a plateau is looked for."""
+"""Factor between the sizes for the search of a plateau."""
 
 
 class Layer(IntEnum):
-    """When a task is measured: see the module's text."""
+    """When a task is measured: see the module's docstring."""
 
     HEADLINES = 1
     CURVE = 2
@@ -52,30 +52,29 @@ class Layer(IntEnum):
 
 @dataclass(frozen=True)
 class Task:
-    """One operation that workers measure, and its points: one for each part."""
+    """One operation that workers measure, with a point for each part."""
 
     operation: str
     bytes: int
     memory: str
     axes: Mapping[str, Value]
-    """All axes of the operation, also those that the study does not vary."""
+    """All axes of the operation, even those that the study does not vary."""
     points: Mapping[int, Point]
-    """By part of the operation; parts that the study does not need are missing."""
+    """Points by part of the operation; without the parts that the study does not need."""
     offload: bool = False
     """Whether each repetition runs in a fresh process and its parts are phases."""
     joint: bool = False
-    """Whether all ranks carry it out together."""
+    """Whether all ranks execute it together."""
     layer: Layer = Layer.CURVE
     first_layer: Layer = Layer.HEADLINES
-    """The layer of its device's headlines: later for a device that is measured for comparison."""
+    """Layer in which headlines of its device are measured; a later one for a comparison device."""
     headline: Headline | None = None
-    """The question that it answers, of a task of the first layer.
+    """For a task of the first layer: the question that it answers.
 
-    Of another task: the question that it answers if its size turns out to be on the plateau.
-    """
+    For another task: the question that it answers if its size turns out to be on the plateau."""
 
     def has(self, values: Mapping[str, Value]) -> bool:
-        """Whether it has these values, of those axes that it has."""
+        """Whether it has these values, for the axes that it has."""
         own = {"memory": self.memory, **self.axes}
         return all(own.get(name, value) == value for name, value in values.items())
 
@@ -83,41 +82,45 @@ class Task:
 def known_to(study: Study, device: DeviceDescription) -> Sequence[OperationDescription]:
     """Operations of a device that a study can use."""
     every = device.offloads if study.offload else device.operations
-    return [one for one in every if any(part.name in study.operations for part in one.parts)]
+    return [
+        operation
+        for operation in every
+        if any(part.name in study.operations for part in operation.parts)
+    ]
 
 
 def offered(study: Study, device: DeviceDescription, operation: str) -> list[OperationDescription]:
     """Operations for a study that have a part of this name."""
-    known = known_to(study, device)
-    return [one for one in known if any(part.name == operation for part in one.parts)]
+    usable = known_to(study, device)
+    return [offer for offer in usable if any(part.name == operation for part in offer.parts)]
 
 
 @dataclass(frozen=True)
 class Limits:
-    """How large an operation's buffers may be on a device of this machine."""
+    """Largest buffers of an operation on a device of this machine."""
 
     device: DeviceDescription
     host_bytes: int
 
     @classmethod
     def of(cls, device: DeviceDescription) -> Limits:
-        """Limits now: free host memory changes."""
+        """The present limits: free host memory changes."""
         return cls(device, device.host_bytes or available_bytes())
 
     def largest(self, operation: OperationDescription, axes: Mapping[str, Value]) -> int:
-        """Bytes of the largest buffer with these values of its axes."""
+        """Bytes of the largest buffer for these values of the axes."""
         counts = (int(axes[axis.name]) for axis in operation.axes if axis.buffers)
         buffers = operation.device_buffers * prod(counts)
         device = int(_MEMORY_SHARE * self.device.memory_bytes) // buffers
-        # A device may be the host itself, so that both ends come out of the same memory.
+        # A device may be the host itself: then both ends use the same memory.
         host = int(_MEMORY_SHARE * self.host_bytes) // (2 * buffers)
         return min(self.device.max_buffer_bytes, operation.most_bytes, device, host)
 
 
 def _takes(kinds: Sequence[str], kind: str) -> bool:
-    """Whether these kinds of memory cover another.
+    """Whether an operation with these kinds of memory accepts ``kind``.
 
-    An operation that takes pages takes them from any NUMA node, and offsets into them.
+    An operation that accepts pages accepts them from any NUMA node, and offsets into them.
     """
     numbered = "aligned" in kinds and kind.startswith(("offset", "node"))
     return kind in kinds or (numbered and _core.knows_host_memory(kind))
@@ -126,7 +129,7 @@ def _takes(kinds: Sequence[str], kind: str) -> bool:
 def _memory_kinds(
     operation: OperationDescription, wanted: Sequence[Value] | None, direct: str
 ) -> Sequence[str]:
-    """The kinds wanted that an operation takes; else what programs have, and what is fastest."""
+    """The requested kinds that an operation accepts; by default its first and its fastest kind."""
     if wanted is None:
         kinds = operation.memory_kinds
         return [*kinds[:1], *(kind for kind in kinds[1:] if kind == direct)]
@@ -134,40 +137,42 @@ def _memory_kinds(
 
 
 def has_memory(study: Study, description: DeviceDescription, kind: Value) -> bool:
-    """Whether any operation of a device for this study takes this kind of host memory."""
-    known = known_to(study, description)
-    return any(_takes(operation.memory_kinds, str(kind)) for operation in known)
+    """Whether any operation of a device for this study accepts this kind of host memory."""
+    operations = known_to(study, description)
+    return any(_takes(operation.memory_kinds, str(kind)) for operation in operations)
 
 
 def describe_memory_kinds(study: Study, descriptions: Iterable[DeviceDescription]) -> str:
-    """The kinds of memory that these devices take, for messages."""
-    known = (kind for d in descriptions for o in known_to(study, d) for kind in o.memory_kinds)
-    kinds = list(dict.fromkeys(known))
+    """The kinds of memory that these devices accept, for messages."""
+    kinds_of_devices = (
+        kind for d in descriptions for o in known_to(study, d) for kind in o.memory_kinds
+    )
+    kinds = list(dict.fromkeys(kinds_of_devices))
     return ", ".join([*kinds, *(("offset<N>", "node<N>") if "aligned" in kinds else ())])
 
 
 class Plan:
-    """Tasks of one study for one device, and the reasons for what is left out."""
+    """Tasks of one study for one device, with reasons for values left out."""
 
     def __init__(
         self,
         study: Study,
         device: FoundDevice,
-        given: Mapping[str, Sequence[Value]],
+        requested: Mapping[str, Sequence[Value]],
         chosen: Mapping[str, Sequence[Value]],
     ) -> None:
         self._study = study
         self._direct_memory = device.direct_memory
         self._device = device.address
         self._description = device.description
-        self._given = given
+        self._given = requested
         self._chosen = chosen
         self._limits = Limits.of(device.description)
-        self._curve = set(given.get("operation") or study.curve or study.operations_usually)
+        self._curve = set(requested.get("operation") or study.curve or study.operations_usually)
         self._coarse = {
             axis.name: set(axis.first or ())
             for axis in study.axes
-            if axis.coarse is not None and axis.name not in given
+            if axis.coarse is not None and axis.name not in requested
         }
         self._too_large: dict[tuple[tuple[int, ...], int], list[str]] = {}
         self._columns = [study.axis(name) for name in study.columns if name != study.size_axis.name]
@@ -182,9 +187,9 @@ class Plan:
         sizes: Sequence[int],
         sizes_from: Mapping[str, Value],
     ) -> None:
-        """Adds the tasks of one operation, for the parts that are wanted.
+        """Adds the tasks of one operation, for the requested parts.
 
-        ``sizes_from``: the column that says where the sizes come from, if the study has one.
+        ``sizes_from`` is the column that names the set of sizes, if the study has such sets.
         """
         kinds: Sequence[str] = [""]
         if operation.sized:
@@ -202,10 +207,10 @@ class Plan:
             axes = dict(zip((axis.name for axis in self._columns), values, strict=True))
             own = {name: axes.get(name, value) for name, value in usual.items()}
             largest = self._limits.largest(operation, own)
-            whole = [size for size in sizes if size % operation.unit_bytes == 0]
-            fitting = [size for size in whole if size <= largest]
-            if operation.sized and len(fitting) < len(whole):
-                beyond = tuple(size for size in whole if size > largest)
+            multiples = [size for size in sizes if size % operation.unit_bytes == 0]
+            fitting = [size for size in multiples if size <= largest]
+            if operation.sized and len(fitting) < len(multiples):
+                beyond = tuple(size for size in multiples if size > largest)
                 self._too_large.setdefault((beyond, largest), []).append(operation.name)
             steps = self._plateau_steps(fitting, operation, own) if operation.sized else []
             for size in fitting if operation.sized else (0,):
@@ -228,14 +233,14 @@ class Plan:
     def _plateau_steps(
         self, sizes: Sequence[int], operation: OperationDescription, own: Mapping[str, Value]
     ) -> Sequence[int]:
-        """The sizes, rising, at which a plateau is looked for."""
+        """The rising sizes for the search of a plateau."""
         most = min(_PLATEAU_MOST, self._limits.largest(operation, own) // _PLATEAU_SHARE)
         steps: list[int] = []
         for size in sorted(set(sizes)):
             far_enough = not steps or size >= _PLATEAU_STEP * steps[-1]
             if LARGE <= size <= most and far_enough:
                 steps.append(size)
-        # Sizes that the user named may all be larger than what is looked at by itself.
+        # The user may name only sizes above the limit of the search.
         return steps or [size for size in sorted(sizes)[-1:] if size >= LARGE]
 
     def _in_layer(
@@ -246,7 +251,7 @@ class Plan:
         Args:
             task: A task of the plan.
             axes: The study's further axes.
-            steps: Sizes at which a plateau is looked for.
+            steps: Sizes for the search of a plateau.
             kinds: Kinds of host memory that the operation is measured with.
 
         """
@@ -255,7 +260,9 @@ class Plan:
         if self._study.size_axis.name in self._coarse:
             values[self._study.size_axis.name] = task.bytes // self._study.size_axis.unit_bytes
         first = all(
-            values.get(name) in known for name, known in self._coarse.items() if name in values
+            values.get(name) in coarse_values
+            for name, coarse_values in self._coarse.items()
+            if name in values
         )
         if task.bytes == 0:  # an operation without a size has a single point
             first = True
@@ -308,39 +315,58 @@ class Plan:
         )
 
     def miss(self, operations: Sequence[OperationDescription]) -> None:
-        """Notes the values, requested or usual, that none of these operations takes."""
+        """Records the requested or default values that none of these operations accepts."""
         for axis in self._columns:
-            known = [one for o in operations for one in o.axes if one.name == axis.name]
-            most = [one.most for one in known if not one.values]
+            described = [
+                axis_of_operation
+                for o in operations
+                for axis_of_operation in o.axes
+                if axis_of_operation.name == axis.name
+            ]
+            most = [
+                axis_of_operation.most
+                for axis_of_operation in described
+                if not axis_of_operation.values
+            ]
             for value in self._given.get(axis.name, ()) if most else ():
                 if int(value) > max(most):
                     reason = f"{self._device} takes no {axis.name} {value}: at most {max(most)}"
                     self.left_out.append(reason)
-            if not known and not axis.selects and not axis.sets:
+            if not described and not axis.selects and not axis.sets:
                 self._ignore(axis, operations)
-            if not axis.selects or any(not one.values for one in known):  # any number will do
+            if not axis.selects or any(
+                not axis_of_operation.values for axis_of_operation in described
+            ):  # any number is valid
                 continue
-            here = list(dict.fromkeys(_as_value(v) for one in known for v in one.values))
+            available = list(
+                dict.fromkeys(
+                    _as_value(v)
+                    for axis_of_operation in described
+                    for v in axis_of_operation.values
+                )
+            )
             for value in self._given.get(axis.name, axis.default or ()):
                 why = self._description.lacks.get(f"{axis.name}={value}", "")
-                requested = axis.name in self._given and (known or value != axis.absent)
-                if value not in here and (why or requested):
-                    others = f"it has {', '.join(map(str, here))}" if here else "nor any other"
+                requested = axis.name in self._given and (described or value != axis.absent)
+                if value not in available and (why or requested):
+                    others = (
+                        f"it has {', '.join(map(str, available))}" if available else "nor any other"
+                    )
                     self.left_out.append(
                         f"{self._device} has no {axis.name} {value}: {why or others}"
                     )
 
     def _ignore(self, axis: Axis, operations: Sequence[OperationDescription]) -> None:
-        """Notes the requested values of an axis that none of these operations has."""
+        """Records the requested values of an axis that none of these operations has."""
         parts = [part for o in operations for part in o.parts if axis.name in part.axes]
-        here = list(dict.fromkeys(part.axes[axis.name] for part in parts))
+        available = list(dict.fromkeys(part.axes[axis.name] for part in parts))
         for value in self._given.get(axis.name, ()):
-            if value not in here and value != axis.absent:
-                others = f": it has {', '.join(map(str, here))}" if here else ""
+            if value not in available and value != axis.absent:
+                others = f": it has {', '.join(map(str, available))}" if available else ""
                 self.left_out.append(f"{self._device} takes no {axis.name} {value}{others}")
 
     def end(self) -> Plan:
-        """The whole plan; names sizes that are too large where the user set sizes."""
+        """The complete plan, with reasons for sizes that are too large if the user set sizes."""
         self.left_out = list(dict.fromkeys(self.left_out))
         if self._study.size_axis.name in self._given:
             for (sizes, largest), operations in self._too_large.items():
@@ -359,21 +385,23 @@ def _values(
 ) -> Sequence[Value]:
     """The values of an axis that an operation is measured with.
 
-    ``varies``: whether any operation of the device has the axis. Then one that lacks it is measured
-    without; else a device that lacks a requested value is left out.
+    ``varies``: whether any operation of the device has the axis. If so, an operation that lacks it
+    is measured without the axis. Otherwise the operation is left out if a value was requested.
     """
-    known = next((one for one in operation.axes if one.name == axis.name), None)
-    if known is None:
-        there = varies or not (requested and axis.selects) or axis.absent in requested
-        return [axis.absent] if there else []
-    usual = _as_value(known.usual)
-    if not known.values:
+    described = next(
+        (described for described in operation.axes if described.name == axis.name), None
+    )
+    if described is None:
+        included = varies or not (requested and axis.selects) or axis.absent in requested
+        return [axis.absent] if included else []
+    usual = _as_value(described.usual)
+    if not described.values:
         return [
-            value for value in requested or axis.default or (usual,) if int(value) <= known.most
+            value for value in requested or axis.default or (usual,) if int(value) <= described.most
         ]
-    takes = [_as_value(value) for value in known.values]
+    takes = [_as_value(value) for value in described.values]
     wanted = requested or axis.default
-    if wanted is None:  # one that lacks the usual value needs a request
+    if wanted is None:  # measured only on request if the device lacks its default
         return [usual] if usual in takes else []
     return [value for value in wanted if value in takes]
 
@@ -382,29 +410,29 @@ def _as_value(text: str) -> Value:
     return int(text) if text.isdigit() else text
 
 
-def plan(study: Study, device: FoundDevice, given: Mapping[str, Sequence[Value]]) -> Plan:
-    """Tasks of one study for one device.
+def plan(study: Study, device: FoundDevice, requested: Mapping[str, Sequence[Value]]) -> Plan:
+    """Plans the tasks of one study for one device.
 
-    ``given`` holds the axes that the user set, parsed. Points that the device cannot hold or do are
-    left out, with a reason where the user named them. Where the user names no kind of host memory,
-    the device's first kind is measured, and its ``direct_memory`` beside it.
+    ``requested`` holds the parsed axes that the user set. Points that the device cannot hold or
+    execute are left out, with a reason if the user named them. If the user names no kind of host
+    memory, the device's first kind and its ``direct_memory`` are measured.
     """
     usual = {axis.name: axis.default for axis in study.axes if axis.default is not None}
-    chosen = {**usual, **given}
-    planner = Plan(study, device, given, chosen)
+    chosen = {**usual, **requested}
+    planner = Plan(study, device, requested, chosen)
     description = device.description
-    for kind in given.get("memory", ()):
+    for kind in requested.get("memory", ()):
         if not has_memory(study, description, kind):
             why = description.lacks.get(f"memory={kind}")
             offers = describe_memory_kinds(study, [description])
             reason = f": {why}" if why else f"; it has {offers}"
             planner.left_out.append(f"{device.address} has no memory kind '{kind}'{reason}")
-    wanted = [str(name) for name in given.get("operation", study.operations_usually)]
-    sizes_by_set = study.sizes(given)
+    wanted = [str(name) for name in requested.get("operation", study.operations_usually)]
+    sizes_by_set = study.sizes(requested)
     seen: list[OperationDescription] = []
     for name in wanted:
         operations = offered(study, description, name)
-        if not operations and "operation" in given:
+        if not operations and "operation" in requested:
             planner.left_out.append(f"{device.address} cannot do '{name}'")
         for operation in operations:
             if operation not in seen:
@@ -422,63 +450,68 @@ def plan_run(
     *,
     ranks: bool = False,
 ) -> tuple[list[tuple[FoundDevice, Task]], list[str]]:
-    """Tasks of a run, each with its device, and the reasons for what is left out.
+    """Plans the tasks of a run: each with its device, and the reasons for values left out.
 
     Args:
-        questions: What the run is asked.
+        questions: Studies with their axes.
         devices: Devices of the run.
-        layer_of: The layer of each task, None for a task to leave out; by default the plan's own.
+        layer_of: The layer of each task, None to leave a task out; by default the plan's layer.
         ranks: Whether several ranks measure together.
 
-    Raises UsageError where nothing is left to measure.
+    Raises UsageError if nothing is left to measure.
 
     """
     placed: list[tuple[FoundDevice, Task]] = []
     left_out: list[str] = []
     named = [device for device in devices if not device.added]
-    for study, given in questions:
-        plans = [plan(study, device, given) for device in named]
+    for study, requested in questions:
+        plans = [plan(study, device, requested) for device in named]
         for device, planned in zip(named, plans, strict=True):
-            # Another API of a card is measured at its headlines. An alike device lacks the same.
+            # Another API of a card is measured at its headlines only; an alike device lacks the
+            # same values.
             if not device.beside and not device.like:
                 left_out += planned.left_out
             first = _first_layer(device, devices)
-            if study.between and not ranks:  # one rank alone crosses no network
+            if study.between and not ranks:  # a single rank uses no network
                 first = Layer.CURVE
             placed += [
                 (device, _in_turn(task, device, first))
                 for task in (_layered(planned.tasks, layer_of) if layer_of else planned.tasks)
                 if not device.beside or _compares_apis(task, device)
             ]
-        if software := study.of_software(given):
+        if software := study.of_software(requested):
             added = (device for device in devices if device.added)
-            placed += [(one, task) for one in added for task in plan(study, one, software).tasks]
+            placed += [
+                (added_device, task)
+                for added_device in added
+                for task in plan(study, added_device, software).tasks
+            ]
         if ranks and not any(planned.tasks or planned.left_out for planned in plans):
             raise UsageError(
                 f"study '{study.name}' does not spread over ranks: start it without mpirun"
             )
-    sizes_given = any(study.size_axis.name in given for study, given in questions)
+    sizes_given = any(study.size_axis.name in requested for study, requested in questions)
     if not any(task.bytes for _, task in placed) and (sizes_given or not placed):
         studies = [study for study, _ in questions]
         if placed and not left_out:
             names = ", ".join(sorted({task.operation for _, task in placed}))
             axes = ", ".join(flag(s.size_axis.name) for s, g in questions if s.size_axis.name in g)
             raise UsageError(f"{axes} has no effect on {names}, which moves no bytes: leave it out")
-        able = any(known_to(study, one.description) for study in studies for one in devices)
+        able = any(known_to(study, device.description) for study in studies for device in devices)
         reasons = "; ".join(left_out) if able else ""
         raise UsageError(f"nothing to measure: {reasons or _unmet_needs(studies, devices)}")
     return placed, left_out
 
 
 def _layered(tasks: Sequence[Task], layer_of: Callable[[Task], Layer | None]) -> Iterator[Task]:
-    """Tasks in the layers that the caller has chosen: none of them answers a headline."""
+    """Yields tasks in the layers that the caller chose; none of them answers a headline."""
     for task in tasks:
         if (layer := layer_of(task)) is not None:
             yield replace(task, layer=layer, headline=None)
 
 
 def _in_turn(task: Task, device: FoundDevice, first: Layer) -> Task:
-    """A task in its device's turn: ``first`` is the layer of the device's headlines."""
+    """A task with the layers of its device; ``first`` is the layer of the device's headlines."""
     own = Layer.FURTHER if task.layer is Layer.CURVE and device.like else task.layer
     return replace(task, layer=max(own, first), first_layer=first)
 
@@ -486,16 +519,16 @@ def _in_turn(task: Task, device: FoundDevice, first: Layer) -> Task:
 def _first_layer(device: FoundDevice, devices: Sequence[FoundDevice]) -> Layer:
     """The layer in which a device's headlines are measured.
 
-    The processor's own copies and other APIs of a card are comparisons. So they come later, unless
-    nothing else is measured.
+    The processor's own copies and other APIs of a card serve as comparisons. They come later,
+    unless the run has no other device.
     """
-    alone = not any(one.backend.has_runtime for one in devices)
+    alone = not any(device.backend.has_runtime for device in devices)
     compared = device.beside or not device.backend.has_runtime
     return Layer.CURVE if compared and not alone else Layer.HEADLINES
 
 
 def _compares_apis(task: Task, device: FoundDevice) -> bool:
-    """Whether a task shows by how much an API differs from the card's own: rates and latency."""
+    """Whether a task compares an API with the card's own API: by rates and latency."""
     fastest = device.direct_memory
     in_fastest = not fastest or task.memory == fastest
     in_pages = task.bytes >= SMALL
@@ -503,7 +536,7 @@ def _compares_apis(task: Task, device: FoundDevice) -> bool:
 
 
 def _unmet_needs(studies: Sequence[Study], devices: Sequence[FoundDevice]) -> str:
-    """Why there is no point to measure: what the studies need of a device."""
-    addresses = ", ".join(one.address for one in devices)
+    """Why no point can be measured: the devices lack what the studies need."""
+    addresses = ", ".join(device.address for device in devices)
     needs = "; ".join(f"{study.name} needs {study.needs}" for study in studies)
     return f"{needs}: not on {addresses}; isthmus devices says which devices have that"

@@ -1,7 +1,7 @@
-"""Messages between runner and worker: msgpack behind a 4-byte length.
+"""Messages between runner and worker: msgpack after a 4-byte length.
 
-The runner sends one request at a time and waits; the worker answers each request once. They use two
-pipes of their own: a vendor's runtime may print what it likes.
+The runner sends a request and waits; the worker answers each request once. They use two separate
+pipes, because a vendor's runtime may print to standard output.
 """
 
 from __future__ import annotations
@@ -19,33 +19,33 @@ _LENGTH = struct.Struct("<I")
 
 
 class ListDevices(msgspec.Struct, frozen=True, tag=True):
-    """Loads the backend and lists its devices."""
+    """Request to load the backend and list its devices."""
 
     library: str
 
 
 class OpenDevice(msgspec.Struct, frozen=True, tag=True):
-    """Loads the backend and opens one device."""
+    """Request to load the backend and open a device."""
 
     library: str
     id: str
     options: dict[str, str]
     place: str = ""
-    """What ``place_of`` must be of the device: ids are numbers, which change; empty: anything."""
+    """Required result of ``place_of`` for the device, because numbers in ids change; empty: any."""
 
 
 class Criterion(msgspec.Struct, frozen=True):
-    """When a series ends: see the engine's SeriesOptions."""
+    """When a series ends: see ``SeriesOptions`` of the engine."""
 
     precision: float
     confidence: float
     most_seconds: float
     samples: int = 0
-    """Number of samples of a single visit; 0: visits until it is precise enough."""
+    """Number of samples of a single visit; 0: sample until the interval is precise enough."""
 
 
 class Measure(msgspec.Struct, frozen=True, tag=True):
-    """Measures one point, until its criterion is met or its time is up."""
+    """Request to measure a point, until its criterion is met or its time is up."""
 
     operation: str
     bytes: int
@@ -54,14 +54,14 @@ class Measure(msgspec.Struct, frozen=True, tag=True):
     criterion: Criterion
     most_seconds: float
     joint: bool = False
-    """Whether all ranks do it together."""
+    """Whether all ranks execute it together."""
 
 
 class Offload(msgspec.Struct, frozen=True, tag=True):
-    """Carries out an offload in a fresh process, then ``again`` times: its worker's only request.
+    """Request for an offload in a fresh process, then ``again`` times; the worker's only request.
 
-    A placement is a kind of memory and its axes. Repetitions in ``reference`` alternate with those
-    in ``placement``.
+    A placement is a kind of memory and its axes. Repetitions with ``reference`` alternate with
+    those with ``placement``.
     """
 
     device: OpenDevice
@@ -70,12 +70,12 @@ class Offload(msgspec.Struct, frozen=True, tag=True):
     placement: tuple[str, dict[str, str]]
     again: int
     phases: list[str]
-    """Names of the phases that become parts of the answer, in this order; empty: none."""
+    """Names of the phases that become parts of the answer, in this order; "": no phase."""
     reference: tuple[str, dict[str, str]] | None = None
 
 
 class ReadHostSpeed(msgspec.Struct, frozen=True, tag=True):
-    """Times the references of the host's own speed: see the engine's HostReferences."""
+    """Request to time the references of the host's speed: see ``HostReferences`` of the engine."""
 
 
 Request = ListDevices | OpenDevice | Measure | Offload | ReadHostSpeed
@@ -94,7 +94,7 @@ class Opened(msgspec.Struct, frozen=True, tag=True):
 
 
 class Part(msgspec.Struct, frozen=True):
-    """Samples of one part from one block; see the engine's PartSamples and PhaseSample."""
+    """Samples of one part in one block: see ``PartSamples`` and ``PhaseSample`` of the engine."""
 
     ticks: list[int]
     device_seconds: list[float]
@@ -103,11 +103,12 @@ class Part(msgspec.Struct, frozen=True):
     simulated_fs: list[int] = []
     empty_ticks: list[int] = []
     again: list[int] = []
-    """Ticks of a phase in the offloads that followed in the same process."""
+    """Ticks of a phase in further offloads of the same process."""
     reference: list[int] = []
-    """The same of the reference, each repetition timed right before or after one of ``again``."""
+    """The same for the reference; each repetition is timed right before or after one of ``again``.
+    """
     noise: Noise | None = None
-    """Of a phase alone."""
+    """Noise of a phase; None for other parts."""
 
 
 class ClockDescription(msgspec.Struct, frozen=True):
@@ -122,7 +123,7 @@ class ClockDescription(msgspec.Struct, frozen=True):
 
 
 class Measured(msgspec.Struct, frozen=True, tag=True):
-    """Answer to Measure, one block, or to Offload: a part without samples for a missing phase."""
+    """Answer to Measure (one block) or Offload. A missing phase is a part without samples."""
 
     parts: list[Part]
     batch: int
@@ -146,14 +147,14 @@ class HostSpeed(msgspec.Struct, frozen=True, tag=True):
 
 
 class Failed(msgspec.Struct, frozen=True, tag=True):
-    """The request could not be carried out; the worker still runs."""
+    """Answer to a request that the worker could not execute; the worker still runs."""
 
     message: str
     usage: bool = False
     unavailable: bool = False
-    """The machine or its limits do not allow it; the message says what would."""
+    """Whether the machine or its limits do not allow it; the message says what would."""
     lost: bool = False
-    """The device cannot be used any more in this process."""
+    """Whether the device is unusable in this process from now on."""
 
 
 Answer = Devices | Opened | Measured | HostSpeed | Failed
@@ -171,7 +172,7 @@ def send(pipe: BinaryIO, message: Request | Answer) -> None:
 
 
 def receive_request(pipe: BinaryIO) -> Request | None:
-    """Next request; None when the runner has closed the pipe."""
+    """Next request; None after the runner has closed the pipe."""
     head = pipe.read(_LENGTH.size)
     if len(head) < _LENGTH.size:
         return None
@@ -179,5 +180,5 @@ def receive_request(pipe: BinaryIO) -> Request | None:
 
 
 def receive_answer(read: Callable[[int], bytes]) -> Answer:
-    """Next answer; ``read`` waits for so many bytes."""
+    """Next answer; ``read`` waits for the given number of bytes."""
     return _answers.decode(read(*_LENGTH.unpack(read(_LENGTH.size))))

@@ -1,9 +1,8 @@
-"""A rank of MPI: starts from ``isthmus run`` under a launcher, and serves its device to the leader.
+"""A rank of MPI: starts from ``isthmus run`` under a launcher and serves its device to the leader.
 
-Rank 0 starts the leader: the same command again, with the runner, the run file and all that is
-printed. Each rank looks for its device and replaces its program by this module, with the
-environment that its backend and MPI need. All that comes before MPI is initialised: nothing is
-started afterwards.
+Rank 0 starts the leader: the same command again, with the runner, the run file and all output. Each
+rank finds its device and replaces its program by this module, with the environment that its backend
+and MPI need. No process starts after MPI is initialised.
 """
 
 from __future__ import annotations
@@ -49,7 +48,7 @@ if TYPE_CHECKING:
     from mpi4py.MPI import Intracomm
 
 _END_S = 60.0
-"""Time that the leader has to end after its last request."""
+"""Seconds in which the leader must end after its last request."""
 _POLL_S = 0.002
 _SIGNALS = (signal.SIGINT, signal.SIGTERM)
 
@@ -61,13 +60,14 @@ def _start_leader(place: Place) -> tuple[subprocess.Popen[bytes], Connection]:
         env={
             **os.environ,
             launcher.LEADER: f"{theirs.fileno()},{place.size},{int(place.one_host)}",
-            # What it prints goes through the launcher, also where that looks like a terminal.
+            # A launcher forwards the output; the leader must not write for a terminal.
             "TERM": "dumb",
             "TTY_COMPATIBLE": "0",
         },
         stdin=subprocess.DEVNULL,
         pass_fds=(theirs.fileno(),),
-        start_new_session=True,  # what ends the ranks must not end it: it keeps what was measured
+        # a signal that ends the ranks must not end the leader, which saves the results
+        start_new_session=True,
     )
     theirs.close()
     return process, ours
@@ -77,20 +77,20 @@ def _some_device(studies: Sequence[Study], turn: int) -> discovery.FoundDevice:
     """A device of the first backend with joint operations, for runs without ``--device``."""
     for survey in discovery.surveys():
         able = [
-            one
-            for one in survey.devices
-            if one.real
-            and any(o.joint for study in studies for o in known_to(study, one.description))
+            device
+            for device in survey.devices
+            if device.real
+            and any(o.joint for study in studies for o in known_to(study, device.description))
         ]
         if able:
             return able[turn % len(able)]
-    raise NoDeviceError("no device here does anything with others: start it without mpirun")
+    raise NoDeviceError("no device here has operations with other ranks: start it without mpirun")
 
 
 def _device(
     place: Place, devices: Sequence[str], studies: Sequence[Study], before: Sequence[Identity]
 ) -> RankDevice | protocol.Failed:
-    """The device of this rank; the named ones are assigned cyclically."""
+    """The device of this rank; named devices are assigned cyclically."""
     try:
         if devices:
             address = devices[place.rank % len(devices)]
@@ -109,14 +109,15 @@ def become_rank(
     studies: Sequence[Study],
     before: Sequence[Identity],
 ) -> NoReturn:
-    """Turns this process into a rank; ``devices`` are addresses as typed, or none.
+    """Replaces this process by a rank.
 
-    ``before``: the device of each rank in the run that is resumed; empty for a new run.
+    ``devices`` are addresses as typed; may be empty. ``before`` holds the device of each rank in
+    the run that is resumed; empty for a new run.
     """
-    # Kept until the end: subprocess reaps children without a reference when it starts another.
+    # Keep the reference: subprocess reaps unreferenced children when it starts another.
     leader, pipe = _start_leader(place) if place.rank == 0 else (None, None)
     device = _device(place, devices, studies, before)
-    file = os.memfd_create("isthmus", 0)  # open, too, in the program that replaces this one
+    file = os.memfd_create("isthmus", 0)  # the program that replaces this one inherits it
     hello = Hello(
         place.rank, socket.gethostname(), os.getpid(), device, free_bytes=available_bytes()
     )
@@ -134,9 +135,9 @@ def become_rank(
 
 
 def _exit_code(leader: int) -> int:
-    """Exit code of the leader, once it has ended; 0 where the leader is not our child.
+    """Waits for the leader and returns its exit code; 0 if the leader is not our child.
 
-    A leader that was killed could not say how to go on: that is printed here.
+    Prints how to resume if the leader was killed, since the leader cannot.
     """
     if not leader:
         return 0
@@ -147,18 +148,18 @@ def _exit_code(leader: int) -> int:
     if code is not None and code < 0:
         warn(
             f"the runner (process {leader}) was killed by {signal.Signals(-code).name}; "
-            "its journal OUT.journal has what was measured: go on with --resume --out OUT"
+            "its journal OUT.journal has the results: go on with --resume --out OUT"
         )
     return code if code is not None and code >= 0 else 1
 
 
 def _rendezvous(world: Intracomm, pipe: Connection | None) -> Rendezvous | None:
-    """The leader's rendezvous, broadcast by rank 0 to all; None where the leader has ended."""
+    """The leader's rendezvous, broadcast by rank 0; None if the leader has ended."""
     message = b""
     if pipe:
         with contextlib.suppress(EOFError, OSError):
             message = pipe.recv_bytes()
-    # Who waits in a broadcast takes a processor for it, all the time in which the leader starts.
+    # A wait in a broadcast would keep a processor busy while the leader starts.
     ready = world.Ibarrier()
     while not ready.Test():
         time.sleep(_POLL_S)
@@ -179,7 +180,7 @@ def _serve(hello: Hello, world: Intracomm, leader: int, pipe: Connection | None)
     hello = msgspec.structs.replace(hello, mpi=mpi.in_use())
 
     def leave() -> NoReturn:
-        """Ends in the middle of work; the launcher then ends ranks that hang."""
+        """Ends the process during work; the launcher then ends ranks that hang."""
         os._exit(_exit_code(leader) or 1)
 
     try:
@@ -192,7 +193,7 @@ def _serve(hello: Hello, world: Intracomm, leader: int, pipe: Connection | None)
     server = DeviceServer(communicator)
 
     def answer(request: protocol.Request) -> protocol.Answer:
-        """Only rank 0 sends samples: all ranks have the same."""
+        """Answers a request. Only rank 0 sends samples: all ranks have the same samples."""
         answered = server.answer(request)
         if hello.rank and isinstance(answered, protocol.Measured):
             return msgspec.structs.replace(answered, parts=[])
@@ -217,10 +218,10 @@ def _run(hello: Hello, leader: int, pipe: Connection | None) -> int:
         if pipe:
             send(pipe, protocol.Failed(str(error), usage=True))
             return _exit_code(leader)
-        time.sleep(launcher.REPORT_S)  # most likely all ranks fail alike, and rank 0 reports it
+        time.sleep(launcher.REPORT_S)  # all ranks probably fail alike, and rank 0 reports it
         return error.exit_code
     _serve(hello, world, leader, pipe)
-    # Collective: a rank that hangs elsewhere would block this one for ever.
+    # Finalising is collective: a rank that hangs elsewhere would block this rank forever.
     last = threading.Timer(_END_S, os._exit, (1,))
     last.daemon = True
     last.start()
@@ -230,13 +231,13 @@ def _run(hello: Hello, leader: int, pipe: Connection | None) -> int:
 
 
 def main(hello: int, leader: int = 0, pipe: int = -1) -> NoReturn:
-    """The program of a rank: ``become_rank`` starts it.
+    """The program of a rank, which ``become_rank`` starts.
 
-    ``hello`` is the descriptor of a file; rank 0 has the process id of the leader, its child, and
-    the descriptor of the pipe to it.
+    ``hello`` is the descriptor of a file. Rank 0 also gets the process id of the leader, its child,
+    and the descriptor of the pipe to it.
     """
-    signal.pthread_sigmask(signal.SIG_BLOCK, _SIGNALS)  # also in the threads that MPI starts
-    os.dup2(2, 1)  # results are the leader's alone
+    signal.pthread_sigmask(signal.SIG_BLOCK, _SIGNALS)  # MPI's threads inherit the mask
+    os.dup2(2, 1)  # only the leader prints results
     with os.fdopen(hello, "rb") as file:
         file.seek(0)
         decoded = msgspec.msgpack.decode(file.read(), type=Hello)

@@ -1,8 +1,8 @@
 """The leader of a run over ranks of MPI, its ranks, and the connections between them.
 
-The leader is a process next to rank 0. It sends all ranks the requests that a worker gets, and they
-send heartbeats. Rank 0 has a pipe to it; the others connect over TCP to a rendezvous that rank 0
-tells through MPI. There both sides prove that they know its key.
+The leader is a process beside rank 0. It sends the same requests to all ranks as to a worker; ranks
+send heartbeats. Rank 0 has a pipe to the leader. The others connect over TCP to a rendezvous, which
+rank 0 broadcasts by MPI. There both sides prove that they know its key.
 """
 
 from __future__ import annotations
@@ -36,28 +36,28 @@ from isthmus.measure.supervisor import SILENCE_S, WorkerDiedError
 from isthmus.text import truncated
 
 _ARRIVAL_S = 300.0
-"""Time for all ranks to find their devices, initialise MPI and connect."""
+"""Seconds for all ranks to find their devices, initialise MPI and connect."""
 _HANDSHAKE_S = 5.0
-"""Longest wait of the leader for each step of a handshake; handshakes are sequential."""
+"""Seconds that the leader waits at most for each step of a handshake; handshakes are sequential."""
 _HANDSHAKES_S = 60.0
-"""Longest wait of a rank for its handshake: other connections may come first."""
+"""Seconds that a rank waits at most for its handshake: other connections may come first."""
 _HANDSHAKES_PER_S = 50.0
-"""Least rate at which the leader completes handshakes."""
+"""Lowest rate at which the leader completes handshakes, per second."""
 _HEARTBEAT_S = 1.0, 15.0
 _HEARTBEATS_PER_S = 100.0
-"""Heartbeats of all ranks together: ranks on the leader's host share its processors."""
+"""Heartbeats per second of all ranks together: ranks on the leader's host share its processors."""
 _GRACE_S = 0.5
-"""Wait for a rank's end where a launcher interrupts all ranks because that one died."""
+"""Seconds to wait for a rank's end: a launcher interrupts all ranks when one dies."""
 _OTHER_FILES = 64
 _ACTIVITIES = {
     "working": "in a call of its own device",
     "exchanging": "in the exchange of messages",
     "waiting": "where ranks wait for each other",
 }
-"""By name of ``_core.Activity``; a rank in an earlier one keeps those in a later one waiting."""
+"""Texts by name of ``_core.Activity``. A rank in an earlier activity blocks ranks in later ones."""
 _REFUSED = (OSError, EOFError, ValueError, AuthenticationError, AssertionError)
-"""A handshake failed. Before Python 3.12 the last says that no challenge came, and ValueError that
-this system allows no MD5."""
+"""Errors of a failed handshake. Before Python 3.12, AssertionError means that no challenge came,
+and ValueError that this system forbids MD5."""
 
 
 class Rendezvous(msgspec.Struct, frozen=True):
@@ -70,7 +70,7 @@ class Rendezvous(msgspec.Struct, frozen=True):
 
 
 def _allow_files(count: int) -> None:
-    """Lets this process open ``count`` files and sockets; IsthmusError beyond the hard limit."""
+    """Lets this process open ``count`` files. Raises IsthmusError above the hard limit."""
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     if 0 <= hard < count:  # -1: no limit
         raise IsthmusError(
@@ -81,7 +81,7 @@ def _allow_files(count: int) -> None:
 
 
 class RankDevice(msgspec.Struct, frozen=True, tag=True):
-    """The device that a rank found for itself."""
+    """The device that a rank found."""
 
     address: str
     backend: str
@@ -97,9 +97,9 @@ class Hello(msgspec.Struct, frozen=True, tag=True):
     pid: int
     device: RankDevice | protocol.Failed
     mpi: str = ""
-    """Name, version and level of threads of its MPI."""
+    """Name, version and thread level of its MPI."""
     free_bytes: int = 0
-    """Memory of its host that is available; 0: unknown."""
+    """Available memory of its host in bytes; 0: unknown."""
 
 
 class Heartbeat(msgspec.Struct, frozen=True, tag=True):
@@ -126,7 +126,7 @@ def send(connection: Connection, message: msgspec.Struct) -> None:
 
 
 def _over_tcp(tcp: socket.socket, most_s: float) -> Connection:
-    """A connection that sends at once, and gives up after ``most_s`` seconds without an answer."""
+    """A connection that sends without delay and waits at most ``most_s`` seconds for answers."""
     tcp.settimeout(None)
     tcp.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
     tcp.setsockopt(socket.IPPROTO_TCP, socket.TCP_USER_TIMEOUT, int(SILENCE_S * 1000))
@@ -136,7 +136,7 @@ def _over_tcp(tcp: socket.socket, most_s: float) -> Connection:
 
 @dataclass(eq=False)
 class RankState:
-    """What the leader knows of a rank."""
+    """What the leader knows about a rank."""
 
     connection: Connection
     hello: Hello = _NOBODY
@@ -154,7 +154,7 @@ class Leader:
     """Sends requests to all ranks, and names a rank that ends or is silent."""
 
     def __init__(self, pipe: Connection, size: int, *, one_host: bool) -> None:
-        """Waits for all ranks. Raises IsthmusError where they do not come."""
+        """Waits for all ranks to connect. Raises IsthmusError if a rank does not."""
         self._silence_s = float(os.environ.get("ISTHMUS_SILENCE") or SILENCE_S)  # tests set it
         self._selector = selectors.DefaultSelector()
         self._arrived: dict[int, RankState] = {}
@@ -178,21 +178,21 @@ class Leader:
                     raise KeyboardInterrupt
                 if first.ended:
                     raise IsthmusError(
-                        "the launcher ended the ranks before all had come; what it says is above"
+                        "the launcher ended the ranks before all connected; its message is above"
                     )
                 if time.monotonic() > deadline:
                     late = ", ".join(truncated([n for n in range(size) if n not in self._arrived]))
                     raise IsthmusError(
-                        f"of {size} ranks, {late} did not come in {_ARRIVAL_S:.0f} s"
+                        f"of {size} ranks, {late} did not connect in {_ARRIVAL_S:.0f} s"
                     )
             self._selector.unregister(server)
         self.ranks = [self._arrived[n] for n in range(size)]
 
     def ask(self, requests: Sequence[protocol.Request], allowed_s: float) -> list[protocol.Answer]:
-        """Sends each rank its request, and waits for the answers of all.
+        """Sends each rank its request, and waits for all answers.
 
-        Raises WorkerDiedError with the name of a rank that gives none, KeyboardInterrupt when ranks
-        are interrupted.
+        Raises WorkerDiedError with the name of a rank that does not answer, KeyboardInterrupt when
+        ranks are interrupted.
         """
         self._unanswered = set(self.ranks)
         for rank, request in zip(self.ranks, requests, strict=True):
@@ -207,7 +207,7 @@ class Leader:
 
     def _accept(self, server: socket.socket, key: bytes) -> None:
         connection = _over_tcp(server.accept()[0], _HANDSHAKE_S)
-        with contextlib.suppress(*_REFUSED):  # its last reference then goes, which closes it
+        with contextlib.suppress(*_REFUSED):  # dropping the last reference closes the connection
             deliver_challenge(connection, key)
             answer_challenge(connection, key)
             self._add(connection)
@@ -222,7 +222,7 @@ class Leader:
             key.data()
 
     def _receive(self, rank: RankState) -> None:
-        """Takes one message, or notes that the rank has ended."""
+        """Receives a message, or notes that the rank has ended."""
         rank.heard = time.monotonic()
         try:
             message = _messages.decode(rank.connection.recv_bytes())
@@ -244,7 +244,7 @@ class Leader:
                 self._unanswered.discard(rank)
 
     def _check(self, deadline: float) -> None:
-        """Raises where a rank has ended, was interrupted, or is silent."""
+        """Raises an error if a rank has ended, was interrupted, or is silent."""
         self._checked = now = time.monotonic()
         interrupted = any(rank.interrupted for rank in self.ranks)
         while not (died := self._died()) and interrupted and time.monotonic() < now + _GRACE_S:
@@ -253,14 +253,14 @@ class Leader:
             raise KeyboardInterrupt
         silent = [rank for rank in self.ranks if now - rank.heard > self._silence_s]
         for rank in silent:
-            if rank.hello.host == socket.gethostname():  # Open MPI leaves one that is stopped
+            if rank.hello.host == socket.gethostname():  # Open MPI does not kill a stopped process
                 atexit.register(_kill, rank.hello.pid)
         if died:
             why = f"{' and '.join(truncated(died))} ended before its time"
         elif silent:
-            who = " and ".join(truncated(silent))
+            silent_ranks = " and ".join(truncated(silent))
             since_s = now - max(rank.heard for rank in silent)
-            why = f"nothing was heard of {who} for {since_s:.0f} s"
+            why = f"nothing was heard of {silent_ranks} for {since_s:.0f} s"
         elif now < deadline:
             return
         elif len(self._unanswered) < len(self.ranks):
@@ -275,14 +275,16 @@ class Leader:
 
 
 def _who_hangs(ranks: Sequence[RankState]) -> str:
-    """Which ranks keep the others waiting, as far as these have said what they do."""
+    """Says which ranks keep the others waiting, by their last reported activities."""
     for activity, where in _ACTIVITIES.items():
-        here = [rank for rank in ranks if rank.activity == activity]
-        if len(here) == len(ranks):
+        ranks_in_activity = [rank for rank in ranks if rank.activity == activity]
+        if len(ranks_in_activity) == len(ranks):
             return f"all hang {where.replace('its own', 'their own')}"
-        if here:
-            hang = "hangs" if len(here) == 1 else "hang"
-            return f"{' and '.join(truncated(here))} {hang} {where}, and the others wait"
+        if ranks_in_activity:
+            hang = "hangs" if len(ranks_in_activity) == 1 else "hang"
+            return (
+                f"{' and '.join(truncated(ranks_in_activity))} {hang} {where}, and the others wait"
+            )
     return "a link between them hangs"
 
 
@@ -292,14 +294,14 @@ def _kill(pid: int) -> None:
 
 
 def _addresses() -> list[str]:
-    """Names and addresses of this host, those that other hosts are most likely to know first."""
-    known = [one for every in psutil.net_if_addrs().values() for one in every]
-    own = [one.address for one in known if one.family == socket.AF_INET]
+    """Names and addresses of this host; first those that other hosts most likely can reach."""
+    interface_addresses = [address for every in psutil.net_if_addrs().values() for address in every]
+    own = [address.address for address in interface_addresses if address.family == socket.AF_INET]
     return [socket.getfqdn(), *(address for address in own if not address.startswith("127."))]
 
 
 def connect(rendezvous: Rendezvous, size: int) -> Connection:
-    """Connects one of ``size`` ranks to the leader. Raises IsthmusError where it is not there."""
+    """Connects one of ``size`` ranks to the leader. Raises IsthmusError if that fails."""
     problems: list[str] = []
     for host in rendezvous.hosts:
         try:
@@ -308,17 +310,19 @@ def connect(rendezvous: Rendezvous, size: int) -> Connection:
             answer_challenge(connection, rendezvous.key)
             deliver_challenge(connection, rendezvous.key)
         except _REFUSED as error:
-            problems.append(f"{host}: {str(error) or 'another program is there'}")
+            problems.append(f"{host}: {str(error) or 'another program answered'}")
         else:
             return connection
-    raise IsthmusError(f"cannot reach rank 0's host ({'; '.join(problems)}); TCP is needed to it")
+    raise IsthmusError(
+        f"cannot reach rank 0's host ({'; '.join(problems)}); ranks connect to it by TCP"
+    )
 
 
 class Rank:
     """A rank's end of the connection; a thread sends heartbeats while the rank works.
 
-    ``activity`` gives the name of what it does, for heartbeats. ``leave`` ends a rank that is busy
-    when the leader ends: one that waits for others in MPI would not notice.
+    ``activity`` returns the name of the rank's present activity, for heartbeats. ``leave`` ends a
+    busy rank when the leader ends: a rank that waits in MPI would not notice.
     """
 
     def __init__(
@@ -343,7 +347,7 @@ class Rank:
         """Answers requests until the leader ends."""
         while (request := self._requests.get()) is not None:
             answered = answer(request)
-            self._busy = False  # before the leader can know the answer and end
+            self._busy = False  # before the leader gets the answer and may end
             self.send(answered)
 
     def send(self, message: Message) -> None:

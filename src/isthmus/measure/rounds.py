@@ -1,7 +1,7 @@
-"""Rounds: which jobs the next process of each device visits, and how long.
+"""Rounds: which jobs the next process of each device visits, and for how long.
 
-The layers of the plan are measured one after the other. A layer is done when each of its jobs is
-precise or cannot become precise. Within a round, jobs that are compared follow one another.
+The layers of the plan are measured one after the other. A layer is complete when each of its jobs
+is precise or cannot become precise. Within a round, compared jobs follow one another.
 """
 
 from __future__ import annotations
@@ -23,52 +23,52 @@ from isthmus.studies import by_name
 from isthmus.studies.transfer import ORDINARY
 
 START_S = 0.5
-"""Assumed time of a worker's start, until the first has started."""
+"""Assumed seconds of a worker's start, until the first worker has started."""
 _LEAST_SAMPLES = 5
 _MOST_SAMPLES = 1000
 _LONG_ENOUGH_S = 0.05
-"""Samples that take this long in total average over short disturbances of the machine."""
+"""Seconds of samples in a visit that average over short disturbances of the machine."""
 _FLAT = 0.01
-"""Largest change of a rate over a factor of four in size that is called a plateau.
+"""Largest relative change of a rate over a factor of four in size that counts as a plateau.
 
-Pinned copies of 64 MiB on H100 (gen5 x16) still have 1 % less than nvbandwidth's of 256 MiB."""
+Pinned copies of 64 MiB on H100 (gen5 x16) are still 1 % slower than nvbandwidth's copies of 256
+MiB."""
 _FLAT_AT_MOST = 0.05
-"""The same where the samples scatter: the change that their intervals allow, up to this."""
+"""Upper limit of that change if samples scatter: their intervals allow a larger change."""
 _STEP_SHARE = 0.02
-"""Share of the run's time that a visit to a further size may take while a plateau is looked for.
+"""Share of the run's time for a visit to a further size during the search of a plateau.
 
-1.2 s of a quick run, for copies from and to the memory that a device reaches fastest. On an H100
-(gen5 x16) a visit to 256 MiB of pinned memory takes 0.33 to 0.45 s, and a visit to 1 GiB 1.1 to
-1.4 s; most of it allocates the memory."""
+1.2 s of a quick run, for copies from and to a device's fastest memory. On an H100 (gen5 x16) a
+visit to 256 MiB of pinned memory takes 0.33 to 0.45 s, and a visit to 1 GiB 1.1 to 1.4 s; most of
+it allocates the memory."""
 _OTHER_STEP_SHARE = 0.005
-"""The same for other memory and for kernels: 0.3 s of a quick run, 64 MiB on that machine."""
+"""That share for other memory and for kernels: 0.3 s of a quick run, 64 MiB on that machine."""
 _HEADLINES_SHARE = 0.6
-"""Share of the run's time after which the curve begins, precise headlines or not."""
+"""Share of the run's time after which the curve begins, even if headlines are not precise."""
 _CHEAP_S = 0.05
 """Most seconds of a visit to a headline in a round of a later layer. On an H100 a visit to copies
 of 4 KiB takes 0.01 s."""
 _ROUND_S = 2.0
-"""Seconds of visits in a round of a curve, at least: more points would become precise later."""
+"""Fewest seconds of visits in a round of a curve: with more points they become precise later."""
 _STARTS = 4
-"""The same in starts of workers: then starting workers takes at most a fifth of the time."""
+"""Fewest starts of workers that such a round lasts: then starts take at most a fifth of the time.
+"""
 _BEND = 0.05
-"""Relative error of a time read off the curve between two sizes for which a size is added."""
+"""Relative error of an interpolated time between two sizes above which a size is added."""
 _SPREAD_SHARE = 0.5
-"""Share of the time that is left in which all points of a curve have to fit to be visited in turn.
-
-The rest is for further processes, where the first ones differ."""
+"""Share of the remaining time within which all points of a curve must fit to be visited in turn.
+The rest is for further processes if the first processes differ."""
 _STATE_SHARE = 0.02
-"""Largest share of a run's time that the model of the host's state is computed in, between rounds.
-
-0.03 s for 16 rows of 12 processes, 1.1 s for 1000 rows (2 shared cores, 2026-11-27)."""
+"""Largest share of a run's time for computing the model of the host's state, between rounds. 0.03 s
+for 16 rows of 12 processes, 1.1 s for 1000 rows (2 shared cores, 2026-11-27)."""
 ANSWER_SHARE = 0.1
-"""The same share before an answer is shown: a later state would change the shown answer."""
+"""That share before an answer is shown: a later state would change the shown answer."""
 AT_ONCE = math.inf
-"""The same share if no round follows: the state is computed in any case."""
+"""That share if no round follows: the state is then always computed."""
 
 
 class Standing(NamedTuple):
-    """How far a run has come."""
+    """Progress of a run."""
 
     answers: int
     """Headlines that are precise or cannot become precise, of ``all_answers``."""
@@ -94,14 +94,14 @@ class Rounds:
         self._jobs = jobs
         self._host_rows = host_rows
         self._judged = 0
-        """Results that the jobs were last judged by."""
+        """Number of results at the latest judgement of the jobs."""
         self._judging = 0.0, -math.inf
-        """How long the model of the host's state took, and when it ended, by ``time.monotonic``."""
+        """Seconds of the latest judgement, and when it ended (``time.monotonic``)."""
         self._settings = settings
         self._last = last
         self._order = random.Random(settings.seed)
         heads = (
-            one for one in jobs if one.task.first_layer == Layer.HEADLINES and not one.simulated
+            job for job in jobs if job.task.first_layer == Layer.HEADLINES and not job.simulated
         )
         self._first_device = next((job.device.address for job in heads), "")
         self._searches = {job: search for search in _searches(jobs) for job in search.steps}
@@ -114,11 +114,11 @@ class Rounds:
 
     @property
     def wanted(self) -> list[Job]:
-        """Jobs that the run measures, as far as is known now."""
+        """Jobs that the run will measure, according to the results so far."""
         return [job for job in self._jobs if job.layer <= self._last_of(job)]
 
     def _last_of(self, job: Job) -> Layer:
-        """The last layer that the run measures; a simulated point costs no time on a device."""
+        """The last layer that the run measures; simulated points need no budget and go further."""
         return max(self._last, Layer.FURTHER) if job.simulated else self._last
 
     @property
@@ -133,7 +133,7 @@ class Rounds:
         return not all(job.simulated for job in self.unfinished)
 
     def standing(self, most_s: float) -> Standing:
-        """How far the run has come, which has at most so many seconds left."""
+        """Progress of the run; ``most_s`` are the seconds that it has left at most."""
         heads = [job for job in self._jobs if job.layer == Layer.HEADLINES]
         searches = dict.fromkeys(self._searches.values())
         searched = sum(not s.ended and s.layer == Layer.HEADLINES for s in searches)
@@ -147,7 +147,7 @@ class Rounds:
         )
 
     def left_out(self) -> dict[str, tuple[int, float]]:
-        """Points that the run does not measure, and estimated seconds for them, by study."""
+        """By study: number of points that the run does not measure, and their estimated seconds."""
         result: dict[str, tuple[int, float]] = {}
         for job in self._jobs:
             begun = job.simulated or job.processes or job.given_up
@@ -158,12 +158,12 @@ class Rounds:
         return result
 
     def next_round(self, left_s: float, *, simulated: bool = False) -> list[Job]:
-        """The jobs that the next process of each device visits, in order; empty: none is left.
+        """The jobs that the next process of each device visits, in order; empty at the end.
 
-        ``left_s``: seconds that the run still has. ``simulated``: whether to choose jobs whose time
-        is simulated, or all others.
+        ``left_s``: seconds that the run has left. ``simulated``: whether to choose jobs whose time
+        is simulated, or the others.
         """
-        # A job that waits for the host's state alone gets no process meanwhile.
+        # A job that lacks only the host's state gets no process until it is computed.
         self.judge(ANSWER_SHARE if any(map(self._awaits_state, self._jobs)) else _STATE_SHARE)
         unfinished = self._unfinished_of(simulated=simulated)
         if not unfinished and self.judge(AT_ONCE):
@@ -181,21 +181,22 @@ class Rounds:
                 return self._ordered([*chosen, *self._cheap_headlines(chosen, unfinished)])
             if layer == Layer.CURVE and self._refine(simulated=simulated):
                 return self.next_round(left_s, simulated=simulated)
-        # Precision is out of reach for all jobs that are left. Each further process narrows a job's
-        # interval, so the time goes to the jobs with the fewest processes.
+        # No remaining job can become precise. Each further process narrows an interval, so that the
+        # time goes to the jobs with the fewest processes.
         counts = [len(job.processes) for job in unfinished] or [0]
         middle = (min(counts) + max(counts)) / 2
         rest = [job for job in unfinished if len(job.processes) <= middle]
         return self._ordered(self._fitting(_by_cost(rest, self.visit_s), left_s, rounds=1))
 
     def _unfinished_of(self, *, simulated: bool) -> list[Job]:
-        """Jobs that need more processes, whose time is simulated or not."""
+        """Jobs that need more processes and whose time is simulated, or not."""
         return [job for job in self.unfinished if job.simulated == simulated]
 
     def judge(self, share: float = _STATE_SHARE) -> bool:
         """Adds the host's state to the intervals of all jobs; returns whether it was computed.
 
-        It is not computed if no result is new, or if it would take more than ``share`` of the time.
+        It is not computed without a new result, or if it would take more than ``share`` of the
+        time.
         """
         rows, (took_s, ended) = self._host_rows, self._judging
         now = time.monotonic()
@@ -209,7 +210,7 @@ class Rounds:
         return True
 
     def _awaits_state(self, job: Job) -> bool:
-        """Whether a job has processes for a look, and the host's state is not known for them."""
+        """Whether a job has reached a look but lacks the host's state."""
         at = looks(job, self._settings)
         return len(job.processes) in at[:-1] and not job.state_known
 
@@ -224,7 +225,7 @@ class Rounds:
         if self._settings.budget_s - left_s > _HEADLINES_SHARE * self._settings.budget_s:
             begun = [job for job in begun if self._lacks_first_looks(job)]
         elif not begun and not fresh:
-            begun = visited  # none becomes precise, as it seems, but each is known better
+            begun = visited  # none will become precise, but each interval narrows
         if any(map(self._lacks_first_looks, begun)):
             fresh = []
         first = min(map(self._place, fresh), default=())
@@ -233,7 +234,7 @@ class Rounds:
         return [*begun, *self._fitting(_by_cost(fresh, self.visit_s), left_s)]
 
     def _cheap_headlines(self, chosen: Sequence[Job], unfinished: Sequence[Job]) -> list[Job]:
-        """Headlines that become more precise in a round of later layers, for hardly any time.
+        """Headlines that become more precise in a round of later layers, at a small cost.
 
         Args:
             chosen: Jobs of the round, whose workers start anyway.
@@ -261,8 +262,8 @@ class Rounds:
         """Place of a headline in the order in which a run answers headlines.
 
         The first device's fastest copies come first, so that a user reads a rate after three short
-        processes. Devices that are like an earlier one follow it, at the sizes that were found for
-        it. Offloads come last: each needs a process that starts the runtime.
+        processes. Devices like an earlier device follow it, at the sizes that the search found.
+        Offloads come last: each needs a process that starts the runtime.
         """
         if job.task.offload:
             return 3
@@ -272,18 +273,20 @@ class Rounds:
         return 0 if first and self._is_fastest_copy(job) else 1
 
     def _is_fastest_copy(self, job: Job) -> bool:
-        """Whether a job copies from or to the memory that its device reaches fastest."""
+        """Whether a job copies from or to its device's fastest memory."""
         ordinary = bool(job.device.direct_memory) and job.task.memory in ORDINARY
         return by_name(job.study).place == 1 and not ordinary
 
     def _batch(self, jobs: Sequence[Job], left_s: float) -> list[Job]:
         """The jobs of a curve that the next round visits.
 
-        All of them where there is time for all: their processes are then spread over the run, and
-        see how the host's speed varies. Else those that are done soonest. Few jobs at a time become
-        precise, so that a run whose time ends has whole points.
+        If the time suffices, these are all jobs, so that their processes see how the host's speed
+        varies over the run. Otherwise they are the few jobs that are finished soonest, so that a
+        run whose time ends has precise points.
         """
-        starts_s = sum(self.start_s.get(one, START_S) for one in {j.device.address for j in jobs})
+        starts_s = sum(
+            self.start_s.get(address, START_S) for address in {j.device.address for j in jobs}
+        )
         lacking = [needed(job, self._settings) - len(job.processes) for job in jobs]
         all_s = starts_s * max(lacking, default=0) + sum(map(self._finish_s, jobs))
         if all_s <= _SPREAD_SHARE * left_s:
@@ -306,7 +309,7 @@ class Rounds:
     def turn(self, job: Job) -> Layer:
         """The layer in which a job's next process is due.
 
-        A size at which a plateau is looked for is visited with the headlines for the first time.
+        During the search of a plateau, the first visit to a size belongs to the headlines.
         """
         search = self._searches.get(job)
         return search.layer if search and search.next is job else job.layer
@@ -314,7 +317,7 @@ class Rounds:
     def _fitting(self, jobs: Sequence[Job], seconds: float, rounds: int | None = None) -> list[Job]:
         """The first of these jobs whose first processes fit into this time.
 
-        If there is not time enough for a single one, the cheapest job.
+        If no job fits, the cheapest job, provided that one visit fits.
         """
         if not jobs:
             return []
@@ -326,7 +329,7 @@ class Rounds:
         return kept or [cheapest] * (self.visit_s(cheapest) <= seconds)
 
     def following(self, job: Job) -> list[Job]:
-        """The job that the same process visits next, after ``job``: a larger size of a search."""
+        """The job that the same process visits after ``job``: a larger size of a search."""
         search = self._searches.get(job)
         if search is None or search.next is not job:
             return []
@@ -336,10 +339,10 @@ class Rounds:
         return [search.next] if search.next else []
 
     def _refine(self, *, simulated: bool) -> bool:
-        """Adds sizes to curves between which a time cannot be read off; whether it added any.
+        """Adds sizes where a curve cannot be interpolated; returns whether it added any.
 
-        A curve is a line between neighbouring sizes, both axes logarithmic. Where its slope changes
-        between two neighbours, the size in the middle of them decides where it bends.
+        A curve is a line between neighbouring sizes, on logarithmic axes. If its slope changes
+        between two neighbours, a size in the middle shows where it bends.
         """
         if self._settings.quick:
             return False
@@ -375,9 +378,9 @@ class Rounds:
         return overhead_s + self.samples(job) * sample_s
 
     def samples(self, job: Job) -> int:
-        """Samples of a visit: they take as long as its overhead, the start of the worker included.
+        """Samples of a visit: they take as long as its overhead, including the start of the worker.
 
-        Where processes differ fewer samples would do, but that would halve the visit at most, and
+        If processes differ, fewer samples would be enough. That would at most halve the visit, and
         in short visits a moment of load looks like a difference between processes.
         """
         if job.task.offload:
@@ -388,7 +391,7 @@ class Rounds:
         return round(min(max(sampling_s / max(sample_s, 1e-7), _LEAST_SAMPLES), _MOST_SAMPLES))
 
     def _shared_start_s(self, jobs: Sequence[Job]) -> dict[str, float]:
-        """The time of a worker's start, divided by the points that it visits; by address."""
+        """By address: seconds of a worker's start, divided by the number of its visits."""
         visits: dict[str, int] = {}
         for job in jobs:
             if not job.task.offload:
@@ -396,7 +399,7 @@ class Rounds:
         return {address: self.start_s.get(address, START_S) / n for address, n in visits.items()}
 
     def _ordered(self, jobs: Sequence[Job]) -> list[Job]:
-        """Jobs in seeded random order; those that are compared stay next to each other."""
+        """Jobs in seeded random order; compared jobs stay next to each other."""
         groups = _groups(jobs)
         self._order.shuffle(groups)
         for group in groups:
@@ -407,7 +410,7 @@ class Rounds:
 def usual_budget_s(jobs: Iterable[Job], settings: Settings) -> float:
     """Seconds in which these jobs become precise on most machines; simulated jobs need none.
 
-    A tenth of a second for each visit's start, and 1 GB/s for memory that is filled and checked.
+    It assumes a tenth of a second for each visit's start, and 1 GB/s to fill and check memory.
     """
     budget = 0.0
     for job in jobs:
@@ -420,9 +423,9 @@ def usual_budget_s(jobs: Iterable[Job], settings: Settings) -> float:
 
 
 class _Search:
-    """Looks for the plateau of one series: it visits rising sizes until the rate stays the same.
+    """Searches the plateau of one series: visits rising sizes until the rate stays the same.
 
-    The series of a device that is like an earlier one has the size that was found for that device.
+    A device like an earlier device uses the size that was found for the earlier device.
     """
 
     def __init__(self, steps: Sequence[Job], leader: _Search | None = None) -> None:
@@ -434,27 +437,28 @@ class _Search:
         """Bytes of each visited size, and seconds of the visit."""
         self.ended = False
         self.found: Job | None = None
-        """The job on the plateau, or the largest, where the search has ended."""
+        """The job on the plateau, or at the largest size, after the search has ended."""
 
     @property
     def next(self) -> Job | None:
-        """The job to visit next; None where the search has ended or waits for another device's."""
+        """The job to visit next; None if the search has ended or waits for another device."""
         if self.ended:
             return None
         return self.steps[self._at] if self._leader is None else self._led()
 
     def _led(self) -> Job | None:
-        """The job at the size that was found for the device that this device is like."""
-        found = self._leader.found if self._leader else None
-        if found is None:
+        """The job at the size that was found for the earlier device."""
+        leader_job = self._leader.found if self._leader else None
+        if leader_job is None:
             return None
-        sizes = (step for step in self.steps if step.task.bytes <= found.task.bytes)
+        sizes = (step for step in self.steps if step.task.bytes <= leader_job.task.bytes)
         return max(sizes, key=lambda step: step.task.bytes, default=self.steps[0])
 
     def advance(self, took_s: float, limit_s: float, confidence: float) -> None:
         """Goes to the next size after a visit, or ends at a plateau or at the last size.
 
-        ``limit_s``: most seconds of a visit to a further size; ``took_s``: of the last visit.
+        ``took_s`` are the seconds of the last visit, ``limit_s`` the most seconds of the next
+        visit.
         """
         if self._leader and (led := self._led()) and self._leader.found:
             self._end(led, plateau=bool(self._leader.found.plateau))
@@ -474,7 +478,7 @@ class _Search:
     def _expected_s(self, size: int) -> float:
         """Expected seconds of a visit to a larger size, by the line through the last two visits.
 
-        The first visit loads kernels as well, so that a single visit predicts no growth.
+        The first visit also loads kernels, so that a single visit predicts no growth.
         """
         (before, before_s), (last, last_s) = [*self._took[:1], *self._took][-2:]
         if last == before:
@@ -483,28 +487,28 @@ class _Search:
 
     def _end(self, job: Job, *, plateau: bool) -> None:
         self.ended = True
-        measured = [one for one in self.steps if one.processes]
+        measured = [step for step in self.steps if step.processes]
         if not job.processes and measured:
             job = measured[-1]
         job.layer, job.plateau = self.layer, plateau
         self.found = job
-        for one in measured:  # sizes on the way are part of the curve
-            one.layer = min(one.layer, max(self.layer, one.curve_layer))
+        for step in measured:  # sizes on the way are part of the curve
+            step.layer = min(step.layer, max(self.layer, step.curve_layer))
 
 
 def _searches(jobs: Iterable[Job]) -> list[_Search]:
-    """A search for each series whose headline is about the plateau, of at least two sizes."""
+    """A search for each series with at least two sizes whose headline is about the plateau."""
     series: dict[tuple[object, ...], list[Job]] = {}
     for job in jobs:
         if job.task.headline and job.task.headline.on_plateau:
             series.setdefault(job.series, []).append(job)
-    found: dict[tuple[object, ...], _Search] = {}
+    searches: dict[tuple[object, ...], _Search] = {}
     for name, steps in sorted(series.items(), key=lambda of: bool(of[1][0].device.like)):
         study, _, *rest = name
-        leader = found.get((study, steps[0].device.like, *rest))
+        leader = searches.get((study, steps[0].device.like, *rest))
         if len(steps) > 1:
-            found[name] = _Search(sorted(steps, key=lambda job: job.task.bytes), leader)
-    return list(found.values())
+            searches[name] = _Search(sorted(steps, key=lambda job: job.task.bytes), leader)
+    return list(searches.values())
 
 
 def _rate(job: Job, confidence: float) -> tuple[float, float] | None:
@@ -529,10 +533,10 @@ def _is_flat(smaller: Job, larger: Job, confidence: float) -> bool:
 
 
 def _start_share(smallest: Job, job: Job, confidence: float) -> float:
-    """Share of a job's time that is start-up time, as far as the smallest size shows it.
+    """Share of start-up time in a job's time, estimated from the smallest size.
 
-    Time is start-up time plus bytes over the rate of ``job``; negative where a cache makes the
-    smallest size faster.
+    Time is start-up time plus bytes over the rate of ``job``. The share is negative if a cache
+    makes the smallest size faster.
     """
     least, most = smallest.seconds(confidence), job.seconds(confidence)
     if least is None or most is None or smallest is job or most.value <= 0:
@@ -542,31 +546,31 @@ def _start_share(smallest: Job, job: Job, confidence: float) -> float:
 
 
 def _bends(jobs: Sequence[Job], confidence: float) -> list[Job]:
-    """Jobs of one series whose sizes decide where its curve bends.
+    """Jobs of one series at sizes that show where its curve bends.
 
-    Between sizes a and b, a cubic with slopes s and t at the two lies (s - t) log(b/a) / 8 off the
-    straight line in the middle (Hermite interpolation). The slope at a size is the mean of the
-    slopes on both sides.
+    Between sizes a and b with slopes s and t, a cubic differs from the straight line in the middle
+    by (s - t) log(b/a) / 8 (Hermite interpolation). The slope at a size is the mean of the slopes
+    on both sides.
     """
-    known = {}
+    rates = {}
     for job in jobs:
         if job.task.bytes and job.processes and (rate := _rate(job, confidence)):
-            known[job.task.bytes] = rate
-    at = sorted(known)
-    slopes = [(known[b][0] - known[a][0]) / math.log(b / a) for a, b in pairwise(at)]
-    found: list[Job] = []
+            rates[job.task.bytes] = rate
+    at = sorted(rates)
+    slopes = [(rates[b][0] - rates[a][0]) / math.log(b / a) for a, b in pairwise(at)]
+    bent: list[Job] = []
     for i, (a, b) in enumerate(pairwise(at)):
         start, end = (fmean(slopes[max(j - 1, 0) : j + 1]) for j in (i, i + 1))
         error = abs(end - start) * math.log(b / a) / 8
         unknown = [job for job in jobs if a < job.task.bytes < b and not job.processes]
-        if unknown and error > _BEND + known[a][1] + known[b][1]:
+        if unknown and error > _BEND + rates[a][1] + rates[b][1]:
             middle = math.sqrt(a * b)
-            found.append(min(unknown, key=lambda job: abs(math.log(job.task.bytes / middle))))
-    return found
+            bent.append(min(unknown, key=lambda job: abs(math.log(job.task.bytes / middle))))
+    return bent
 
 
 def _by_cost(jobs: Iterable[Job], cost_s: Callable[[Job], float]) -> list[Job]:
-    """Jobs that are compared stay together, the cheapest first, evenly mixed over the studies."""
+    """Jobs with the cheapest first, evenly mixed over studies; compared jobs stay together."""
     by_study: dict[str, list[list[Job]]] = {}
     for group in _groups(jobs):
         by_study.setdefault(group[0].study, []).append(group)

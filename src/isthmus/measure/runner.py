@@ -1,7 +1,7 @@
 """The runner: rounds of fresh workers, until each point is precise enough or the time is up.
 
-In a round each device has one worker, which visits some of its points. One point at a time is
-measured on a machine. Each offload has a worker of its own, as it times the start of a runtime.
+In a round each device has one worker, which visits some of its points. A machine measures one point
+at a time. Each offload has a separate worker, because it times the start of a runtime.
 """
 
 from __future__ import annotations
@@ -30,19 +30,19 @@ from isthmus.system.binding import Binding
 from isthmus.text import counted
 
 _SLACK = 1.2
-"""Visits may take this factor longer than estimated before expensive ones are left out."""
+"""Factor by which visits may exceed their estimates before expensive visits are skipped."""
 _MOST_DEATHS = 3
-"""Deaths of its workers after which the remaining points of a device are not measured."""
+"""Deaths of its workers after which a device is not measured further."""
 _SLOW_START_S = 2.0
 _STANDING_EVERY_S = 0.5
-"""Least seconds between two counts of what is done: counting 2000 tasks takes 20 ms, as long as
+"""Seconds between two counts of progress at least: a count of 2000 tasks takes 20 ms, as long as
 several visits."""
 
 
 Certainty = Literal["precise", "open", "time", "scatter", "host", "few"]
-"""Whether intervals are as narrow as the run asks for. Else why not: further processes follow, the
-time is up, processes differ too much, they agree and the host's own speed varies, or they are too
-few to tell how it varies."""
+"""Why a headline's measurement ended, or "open" if further processes follow. "precise": intervals
+are as narrow as requested. "time": the time is up. "scatter": processes differ too much. "host":
+processes agree, but the host's speed varies. "few": too few processes show how the speed varies."""
 
 
 class Answer(NamedTuple):
@@ -59,27 +59,27 @@ class Answer(NamedTuple):
     certainty: Certainty
     simulated: bool
     plateau: bool
-    """False of a rate that larger copies may exceed."""
+    """False for a rate that larger copies may exceed."""
 
 
 class Watcher(Protocol):
     """Shows the progress of a run and its messages to the user."""
 
     def visiting(self, label: str, standing: Standing) -> None:
-        """A visit to a task begins."""
+        """Shows that a visit to a task begins."""
 
     def answered(self, answer: Answer) -> None:
-        """A headline is known: more processes are not needed, or do not make it precise."""
+        """Shows the answer to a headline: it is precise, or further processes do not make it so."""
 
     def say(self, message: str) -> None:
         """Shows a message to the user."""
 
 
 class _Workers:
-    """The workers of one round, by address: all start together, devices are opened when needed."""
+    """The workers of a round, by address: they start together and open devices when needed."""
 
     def __init__(self, binding: Binding, references: int) -> None:
-        """``references``: the file in memory for references of the host's speed."""
+        """``references`` is the memory file for references of the host's speed."""
         self.ending = ExitStack()
         """Ends the workers when it is closed."""
         self._binding = binding
@@ -87,7 +87,7 @@ class _Workers:
         self._started: dict[str, Responder] = {}
         self._opened: dict[str, Responder] = {}
         self.start_s: dict[str, float] = {}
-        """Seconds that the runner waited for each."""
+        """Seconds that the runner waited for each worker."""
 
     def _fresh(self, job: Job) -> AbstractContextManager[Responder]:
         return job.device.worker(self._binding, self._references)
@@ -102,18 +102,18 @@ class _Workers:
     def start(self, jobs: Sequence[Job], before: ExitStack) -> None:
         """Starts the workers of these jobs, ends those of ``before``, and opens the devices."""
         began = time.monotonic()
-        with before:  # they end while the new ones start, before these open
+        with before:  # old workers end while the new workers start, before these open devices
             for job in jobs:
                 self._start(job)
         waited_s = time.monotonic() - began
-        for job in jobs:  # before any is timed
-            with suppress(WorkerDiedError):  # its first visit meets the same error
+        for job in jobs:  # before any visit is timed
+            with suppress(WorkerDiedError):  # the first visit reports the same error
                 self._open(job)
         for address in self.start_s:
             self.start_s[address] += waited_s / len(self.start_s)
 
     def _open(self, job: Job) -> Responder:
-        """The worker of a job's device, which is open. Raises WorkerDiedError."""
+        """The worker of a job's device, with the device open. Raises WorkerDiedError."""
         address = job.device.address
         if address not in self._opened:
             began = time.monotonic()
@@ -121,7 +121,7 @@ class _Workers:
             try:
                 worker.ask(job.device.open_request())
             except WorkerRefusedError as error:
-                # A worker without a device is of no more use than one that died.
+                # A worker that cannot open its device is as useless as a dead worker.
                 worker.end()
                 raise WorkerDiedError(f"cannot be opened: {error}") from error
             self._opened[address] = worker
@@ -129,11 +129,11 @@ class _Workers:
         return self._opened[address]
 
     def lent(self, job: Job) -> AbstractContextManager[Responder]:
-        """The worker of a visit: an offload has a fresh one. Raises WorkerDiedError."""
+        """The worker of a visit; each offload has a fresh worker. Raises WorkerDiedError."""
         return self._fresh(job) if job.task.offload else nullcontext(self._open(job))
 
     def release(self) -> None:
-        """Tells the workers that no request follows: they start to end."""
+        """Tells the workers that no request follows, so that they start to end."""
         for worker in self._started.values():
             worker.release()
 
@@ -145,7 +145,7 @@ class _Workers:
 
 @dataclass
 class Runner:
-    """Measures jobs, and passes each result to ``record`` as it comes."""
+    """Measures jobs and passes each result to ``record`` at once."""
 
     jobs: Sequence[Job]
     settings: Settings
@@ -153,10 +153,10 @@ class Runner:
     watcher: Watcher
     record: Callable[[Entry], None]
     goes_on: bool = False
-    """Whether the run measures every layer, as far as the time goes."""
+    """Whether the run measures every layer within its time."""
     host_speed: HostSpeed = field(default_factory=lambda: HostSpeed(time.monotonic()))
     host_rows: HostRows[PointKey] | None = None
-    """All results of the run, from which the host's state follows; see ``Rounds.judge``."""
+    """All results of the run, which show the host's state: see ``Rounds.judge``."""
 
     def __post_init__(self) -> None:
         last = Layer.REST if self.goes_on else Layer.CURVE
@@ -165,28 +165,28 @@ class Runner:
         self.out_of_time = False
         self._until = math.inf
         self._answered: dict[Job, Certainty] = {}
-        """How certain each headline was when the watcher got it."""
+        """Certainty of each headline when the watcher got it."""
         self._failures: Counter[tuple[str, str]] = Counter()
         """Number of jobs that ended with an error, by operation and message."""
         self._counted = -math.inf, Standing(0, 0, 0, 0, 0.0)
-        """When it was last counted how far the run has come, and the counts."""
+        """Time of the latest count of progress, and its result."""
         self._deaths: dict[str, int] = {}
         self._ending_workers = ExitStack()
         """Released workers of the previous round, which may not have ended yet."""
 
     def run_simulated(self) -> None:
-        """Measures each simulated point once, outside the budget: the host is not timed."""
+        """Measures each simulated point once, outside the budget: no host time is measured."""
         self._run(math.inf, simulated=True)
 
     def run(self, until: float) -> None:
-        """Measures what is timed, until a time of ``time.monotonic``."""
+        """Measures all points that are not simulated, until a time of ``time.monotonic``."""
         self._run(until, simulated=False)
         self.out_of_time = self.rounds.to_time
         self._report_further_failures()
         self._report_missed_precision()
 
     def _run(self, until: float, *, simulated: bool) -> None:
-        """Measures rounds until no job is left or the time is up; then all workers have ended."""
+        """Measures rounds until no job is left or the time is up; all workers have then ended."""
         self._until = until
         number = 1 + max((n for job in self.jobs for n in job.processes), default=-1)
         try:
@@ -220,7 +220,7 @@ class Runner:
         return visited
 
     def _visits(self, number: int, jobs: Sequence[Job], workers: _Workers) -> bool:
-        """Visits the jobs of a round that end in time; returns whether it visited any."""
+        """Visits the jobs of a round that can end in time; returns whether it visited any."""
         visited, rounds = False, self.rounds
         planned = {job: rounds.visit_s(job) for job in jobs}
         usual_s = sum(planned.values()) / len(planned)
@@ -230,8 +230,8 @@ class Runner:
             job = queue.popleft()
             began = time.monotonic()
             planned_s = planned.get(job) or rounds.visit_s(job)
-            # A visit that cannot end in time is left out. So is an expensive one that is only
-            # estimated, where the visits before it took longer than estimated.
+            # A visit that cannot end in time is skipped. An expensive visit with an uncertain
+            # estimate is skipped if earlier visits exceeded their estimates.
             estimated = not (job.cost or job.task.offload or job.simulated)
             expensive = rounds.turn(job) > Layer.HEADLINES and planned_s > usual_s < overrun_s
             if job.given_up or (estimated and expensive) or began + planned_s > self._until:
@@ -245,24 +245,30 @@ class Runner:
         return visited
 
     def _answer(self, job: Job, *, last: bool = False) -> None:
-        """Passes a headline to the watcher once it is known.
+        """Passes the answer of a headline to the watcher once it can be shown.
 
-        Devices that are like an earlier one wait for each other, and are answered together.
-        ``last``: the run is over, so that no further process makes a headline more precise. An
-        answer whose certainty has changed is given again: see ``_is_open``.
+        Devices that are alike wait for each other and are answered together. An answer whose
+        certainty changed is passed again: see ``_is_open``. ``last``: whether the run is over, so
+        that no further process makes a headline more precise.
         """
         if job.task.headline is None or job.layer > Layer.HEADLINES:
             return
         together = self._same_question(job) if job.device.like else [job]
-        together = [one for one in together if not one.given_up and self._is_open(one, last=last)]
-        known = [one for one in together if one.processes and (last or self._is_known(one))]
-        if not known or (len(known) < len(together) and not last):
+        together = [
+            other for other in together if not other.given_up and self._is_open(other, last=last)
+        ]
+        ready = [other for other in together if other.processes and (last or self._is_known(other))]
+        if not ready or (len(ready) < len(together) and not last):
             return
-        seconds = {one.device.address: one.seconds(self.settings.confidence) for one in known}
-        values = {address: one.value for address, one in seconds.items() if one and one.value > 0}
+        seconds = {other.device.address: other.seconds(self.settings.confidence) for other in ready}
+        values = {
+            address: interval.value
+            for address, interval in seconds.items()
+            if interval and interval.value > 0
+        }
         named = apart(values) if len(values) > 1 else []
-        agree = [one for one in known if one.device.address not in named]
-        for group in [agree, *([one] for one in known if one not in agree)]:
+        agree = [other for other in ready if other.device.address not in named]
+        for group in [agree, *([other] for other in ready if other not in agree)]:
             if group:
                 answer = self._answer_of(group, last=last)
                 self._answered.update(dict.fromkeys(group, answer.certainty))
@@ -271,8 +277,8 @@ class Runner:
     def _is_open(self, job: Job, *, last: bool) -> bool:
         """Whether to show a headline's answer.
 
-        That is so the first time and when the answer becomes precise. At the end (``last``) it is
-        so when the answer is no longer precise, or was shown as "so far".
+        It is shown the first time, and when it becomes precise. At the end (``last``) it is shown
+        if it is no longer precise or was shown as "so far".
         """
         before = self._answered.get(job)
         if before is None or (last and before == "open"):
@@ -281,29 +287,29 @@ class Runner:
         return precise != (before == "precise") and (precise or last)
 
     def _half_width(self, job: Job) -> float:
-        """Relative half-width of an answer as a summary shows it; infinite where unknown."""
+        """Relative half-width of an answer as a summary shows it; infinite if unknown."""
         shown = job.shown(self.settings.confidence)
         return shown.half_width if shown and job.state_known else math.inf
 
     def _is_known(self, job: Job) -> bool:
         """Whether the answer to a headline can be shown.
 
-        The newest processes may change what the host's state adds to it.
+        The newest processes may change the effect of the host's state on it.
         """
-        known = answered(job, self.settings)
-        return known and (not self.rounds.judge(ANSWER_SHARE) or answered(job, self.settings))
+        can_show = answered(job, self.settings)
+        return can_show and (not self.rounds.judge(ANSWER_SHARE) or answered(job, self.settings))
 
     def _same_question(self, job: Job) -> list[Job]:
         """The jobs that answer the headline of ``job``, on all devices that are like its device."""
         return [
-            one
-            for one in self.jobs
-            if one.device.like == job.device.like
-            and one.task.headline == job.task.headline
-            and one.series[2:] == job.series[2:]
-            and one.study == job.study
-            and one.task.bytes == job.task.bytes
-            and one.layer <= Layer.HEADLINES
+            other
+            for other in self.jobs
+            if other.device.like == job.device.like
+            and other.task.headline == job.task.headline
+            and other.series[2:] == job.series[2:]
+            and other.study == job.study
+            and other.task.bytes == job.task.bytes
+            and other.layer <= Layer.HEADLINES
         ]
 
     def _answer_of(self, jobs: Sequence[Job], *, last: bool) -> Answer:
@@ -311,7 +317,7 @@ class Runner:
         first = jobs[0]
         assert first.task.headline
         intervals = [job.shown(self.settings.confidence) for job in jobs]
-        known = [one for one in intervals if one]
+        shown = [interval for interval in intervals if interval]
         certainty: Certainty = "scatter"
         if first.simulated or all(self._half_width(job) <= self.settings.precision for job in jobs):
             certainty = "precise"
@@ -327,14 +333,14 @@ class Runner:
             first.task.memory,
             first.task.bytes,
             first.moved_bytes,
-            known,
+            shown,
             certainty,
             first.simulated,
             all(job.plateau is not False for job in jobs),
         )
 
     def _standing(self) -> Standing:
-        """How far the run has come, counted anew every ``_STANDING_EVERY_S``."""
+        """Progress of the run, counted again every ``_STANDING_EVERY_S``."""
         counted_at, standing = self._counted
         if time.monotonic() < counted_at + _STANDING_EVERY_S:
             return standing
@@ -343,7 +349,7 @@ class Runner:
         return standing
 
     def _visit(self, job: Job, number: int, workers: _Workers, share_s: float) -> None:
-        """Visits a job; an error ends that job, too many dead workers end its device."""
+        """Visits a job. An error ends the job; too many dead workers end its device."""
         self.watcher.visiting(f"{job.study} {job.label}", self._standing())
         lend = partial(workers.lent, job)
         try:
@@ -359,7 +365,7 @@ class Runner:
                 self.record(entry)
 
     def _fail(self, job: Job, message: str, *, skip: bool = False) -> None:
-        """Ends a job without a result: as skipped where this machine does not allow it."""
+        """Ends a job without a result; ``skip``: because this machine does not allow it."""
         job.error, job.skipped = ("", message) if skip else (message, "")
         same = job.task.operation, message
         if not self._failures[same]:
@@ -368,7 +374,7 @@ class Runner:
         self._record_end(job)
 
     def _report_further_failures(self) -> None:
-        """Says how often an error came back that the user has read once."""
+        """Reports how often further points had an error that was already shown."""
         for (operation, message), count in self._failures.items():
             if count > 1:
                 further = counted(count - 1, "further point", "further points")
@@ -379,7 +385,7 @@ class Runner:
             self.record(Entry(msgspec.structs.replace(point, error=job.error, skipped=job.skipped)))
 
     def _count_death(self, job: Job, workers: _Workers, error: WorkerDiedError) -> None:
-        """Discards a dead worker; after a few of them the rest of the device is not measured."""
+        """Discards a dead worker; after ``_MOST_DEATHS`` deaths, ends all jobs of the device."""
         address = job.device.address
         workers.discard(job)
         self._deaths[address] = self._deaths.get(address, 0) + 1
@@ -394,12 +400,12 @@ class Runner:
                 self._record_end(other)
 
     def _report_missed_precision(self) -> None:
-        """Says which precision is possible where processes differ too much for that requested.
+        """Reports the possible precision if processes differ too much for the requested precision.
 
-        And how many points the host's own speed keeps from it.
+        Also reports how many points miss it because the host's speed varies.
         """
         settings = self.settings
-        if settings.quick:  # each answer has its own line
+        if settings.quick:  # in a quick run each answer shows its precision
             return
         timed = [job for job in self.rounds.wanted if not job.simulated]
         judged = [

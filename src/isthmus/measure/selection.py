@@ -1,4 +1,4 @@
-"""Which of the devices that were found an address selects."""
+"""Selects devices by an address."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ class _Described(Protocol):
 
 @dataclass(frozen=True)
 class Identity:
-    """What tells a device from others, however the devices of the machine are numbered."""
+    """Identity of a device, which does not depend on the numbering of devices."""
 
     name: str
     platform: str
@@ -64,53 +64,55 @@ class Probed:
 def select(
     backend: BackendDescription, address: Address, probed: Sequence[Probed]
 ) -> Sequence[Probed]:
-    """The devices that an address selects: none, one, or several where it is ambiguous.
+    """The devices that an address selects: none, one, or several if it is ambiguous.
 
     ``probed``: devices of candidates for the mode of the address, preferred candidates first.
     """
     keys = {k: v for k, v in address.options.items() if k in backend.candidate_keys}
-    here = [one for one in probed if keys.items() <= one.candidate.keys.items()]
-    matched = backend.matches(address, [one.description for one in here])
-    return _distinct([one for one in here if any(one.description is m for m in matched)])
+    candidates = [device for device in probed if keys.items() <= device.candidate.keys.items()]
+    matched = backend.matches(address, [device.description for device in candidates])
+    return _distinct(
+        [device for device in candidates if any(device.description is m for m in matched)]
+    )
 
 
-def _distinct(found: Sequence[Probed]) -> Sequence[Probed]:
-    """The devices without those that an earlier candidate offers, too.
+def _distinct(devices: Sequence[Probed]) -> Sequence[Probed]:
+    """The devices without duplicates from later candidates.
 
-    Devices of two candidates are the same where their places agree; without a place, where their
-    platforms do. Two installations of one OpenCL runtime are an example.
+    Devices of two candidates are the same if their places agree, or without places their platforms:
+    for example two installations of one OpenCL runtime.
     """
     first: dict[str, Candidate] = {}
     return [
-        one
-        for one in found
-        if first.setdefault(one.identity.place or one.identity.platform, one.candidate)
-        is one.candidate
+        device
+        for device in devices
+        if first.setdefault(device.identity.place or device.identity.platform, device.candidate)
+        is device.candidate
     ]
 
 
 def addresses(
     backend: BackendDescription, scheme: str, mode: str, probed: Sequence[Probed]
 ) -> Iterator[tuple[str, Probed]]:
-    """Each device with the shortest address that selects it alone.
+    """Yields each device with the shortest address that selects it alone.
 
-    A device without such an address is left out: an earlier candidate offers the same device.
+    A device without such an address is skipped: an earlier candidate offers the same device.
     """
     suffix = f"@{mode}" if mode else ""
-    for one in probed:
-        for text in _written(backend, scheme, one):
+    for device in probed:
+        for text in _written(backend, scheme, device):
             selected = select(backend, Address.parse(text + suffix), probed)
-            if len(selected) == 1 and selected[0] is one:
-                yield text + suffix, one
+            if len(selected) == 1 and selected[0] is device:
+                yield text + suffix, device
                 break
 
 
-def _written(backend: BackendDescription, scheme: str, one: Probed) -> Iterator[str]:
-    """Addresses of a device without its mode, the shortest first."""
-    yield backend.address_of(scheme, one.description)
-    by_id = f"{scheme}:{backend.id_in(scheme, one.description)}"
+def _written(backend: BackendDescription, scheme: str, device: Probed) -> Iterator[str]:
+    """Yields addresses of a device without its mode, the shortest first."""
+    yield backend.address_of(scheme, device.description)
+    by_id = f"{scheme}:{backend.id_in(scheme, device.description)}"
     yield by_id
-    yield ",".join([by_id, *(f"{key}={value}" for key, value in one.candidate.keys.items())])
+    yield ",".join([by_id, *(f"{key}={value}" for key, value in device.candidate.keys.items())])
 
 
 def one_of(
@@ -120,44 +122,47 @@ def one_of(
     probed: Sequence[Probed],
     turn: int | None,
 ) -> Probed | None:
-    """The device to use of those that an address selects; None where it selects none.
+    """The selected device to use; None if none is selected.
 
-    ``turn``: number of a rank. Ranks share out devices of the same kind, cyclically. Raises
+    ``turn`` is the number of a rank: ranks share devices of the same kind, cyclically. Raises
     UsageError for an ambiguous address.
     """
     if not selected:
         return None
     kind = _kind(selected[0])
     if turn is not None:
-        if not address.selector:  # the first device, and the others of its kind
-            selected = [one for one in probed if _kind(one) == kind]
-        if {_kind(one) for one in selected} == {kind}:
+        if not address.selector:  # the first device, and all of its kind
+            selected = [device for device in probed if _kind(device) == kind]
+        if {_kind(device) for device in selected} == {kind}:
             return selected[turn % len(selected)]
     if len(selected) == 1:
         return selected[0]
     listed = "; ".join(
-        " ".join(filter(None, (text, one.description.name, one.identity.place)))
-        for text, one in addresses(backend, address.scheme, address.mode, probed)
-        if any(one is other for other in selected)
+        " ".join(filter(None, (text, device.description.name, device.identity.place)))
+        for text, device in addresses(backend, address.scheme, address.mode, probed)
+        if any(device is other for other in selected)
     )
     raise UsageError(
         f"device '{address.text}' is ambiguous: {len(selected)} devices match; name one: {listed}"
     )
 
 
-def _kind(one: Probed) -> tuple[str, str, str]:
-    return one.candidate.label, one.description.platform, one.description.name
+def _kind(device: Probed) -> tuple[str, str, str]:
+    return device.candidate.label, device.description.platform, device.description.name
 
 
 def as_before(
     before: Identity, selected: Sequence[Probed], probed: Sequence[Probed]
 ) -> Sequence[Probed]:
-    """The devices that a run may have measured, whatever their numbers are now; none: not here.
+    """The devices that may be the device of an earlier run, whatever their numbers are now.
 
-    ``selected``: what the address of the run selects now.
+    ``selected``: the devices that the address of the run selects now. Empty if the device is not
+    here.
     """
     if not before.place:
-        alike = [one for one in selected if one.identity == before]
+        alike = [device for device in selected if device.identity == before]
         return alike or selected
-    same = [one for one in probed if one.identity.place == before.place]
-    return [one for one in selected if any(one is other for other in same)] or _distinct(same)
+    same = [device for device in probed if device.identity.place == before.place]
+    return [device for device in selected if any(device is other for other in same)] or _distinct(
+        same
+    )

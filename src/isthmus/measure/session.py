@@ -1,4 +1,4 @@
-"""A whole run: devices, plan, journal, measuring, and the run file at the end."""
+"""A whole run: devices, plan, journal, measurement, and the run file at the end."""
 
 from __future__ import annotations
 
@@ -47,10 +47,11 @@ if TYPE_CHECKING:
     from isthmus.measure.joint import RankGroup
 
 QUICK_BUDGET_S = 60.0
-"""Budget of a quick run over all studies."""
+"""Seconds of a quick run over all studies."""
 PRECISION = 0.02
 LEAST_BUDGET_S = 240.0
-"""Least time limit of a run without ``--budget``, which ends before when its points are precise."""
+"""Seconds of the least time limit of a run without ``--budget``; it ends earlier when its points
+are precise."""
 
 
 @dataclass
@@ -68,15 +69,15 @@ class Request:
     reruns: int | None = None
     seed: int = 1
     no_wait: bool = False
-    """Whether to refuse, instead of waiting, where another Isthmus measures."""
+    """Whether to refuse instead of wait if another Isthmus measures."""
     options: Mapping[str, str] = field(default_factory=dict)
     """Options that backends declare, by name: see ``isthmus.run_options``."""
     binding: Binding = field(default_factory=Binding)
     group: RankGroup | None = None
-    """The ranks that measure together, where a launcher started them."""
+    """The ranks that measure together, if a launcher started them."""
     layer_of: Callable[[Task], Layer | None] | None = None
     """The layer of each planned task, None for a task that is not measured; by default the plan's
-    own."""
+    layer."""
 
 
 def _now() -> str:
@@ -84,14 +85,14 @@ def _now() -> str:
 
 
 def _seconds_since(started: str) -> float:
-    """Seconds from a run's start to now; 0 where its file does not say when that was."""
+    """Seconds from a run's start to now; 0 if its file does not state its start."""
     began = run_file.moment(started)
     now = datetime.now(timezone.utc)
     return (now - began).total_seconds() if began and began.tzinfo else 0.0
 
 
 def _questions(request: Request) -> Questions:
-    """The studies of a request, each with the axes that the user set, parsed.
+    """The studies of a request, each with the parsed axes that the user set.
 
     Raises UsageError for wrong values.
     """
@@ -105,11 +106,11 @@ def _questions(request: Request) -> Questions:
 def lock_for_hardware(
     addresses: Sequence[str], watcher: Watcher, *, no_wait: bool
 ) -> contextlib.AbstractContextManager[None]:
-    """Holds the machine's lock while hardware is looked for and measured.
+    """Holds the machine's lock while hardware is found and measured.
 
-    Runtimes that start would disturb the measurements of another Isthmus. A run of emulated devices
-    only needs no lock. Where another Isthmus measures, devices are looked for before the lock is
-    waited for: a user learns at once that none of them is here.
+    Starting runtimes would disturb the measurements of another Isthmus. A run of only emulated
+    devices needs no lock. If another Isthmus measures, devices are checked before the wait for the
+    lock: a user learns at once that none of them is here.
     """
     parsed = [Address.parse(address) for address in addresses]
     if not parsed or any(by_scheme(a.scheme).expects_hardware(a) for a in parsed):
@@ -122,10 +123,10 @@ def lock_for_hardware(
 def _open(
     request: Request, questions: Questions, watcher: Watcher
 ) -> tuple[list[FoundDevice], list[DeviceRecord]]:
-    """The devices of a request, and what is added to time the software of their APIs alone."""
+    """The devices of a request, and the devices added to time the software of their APIs alone."""
     if request.group:
         return joint_device(request.group, request.options, watcher)
-    software = any(study.of_software(given) for study, given in questions)
+    software = any(study.of_software(requested) for study, requested in questions)
     return devices_of(request.devices, request.options, watcher, software=software)
 
 
@@ -136,15 +137,15 @@ def _jobs(
     records: Sequence[DeviceRecord],
     watcher: Watcher,
 ) -> list[Job]:
-    """The jobs of a request; the watcher shows what is left out."""
-    for study, given in questions:
-        for kind in given.get("memory", ()):
+    """The jobs of a request; the watcher shows reasons for values left out."""
+    for study, requested in questions:
+        for kind in requested.get("memory", ()):
             if kind in (study.axis("memory").default or ()):
-                continue  # each device that lacks it is left out with the reason
-            if not any(has_memory(study, one.description, kind) for one in devices):
-                offers = describe_memory_kinds(study, (one.description for one in devices))
-                what = f"no memory kind '{kind}' on these devices; they have {offers}"
-                refuse_or_warn(what, records, watcher)
+                continue  # each device that lacks the kind is left out with a reason
+            if not any(has_memory(study, device.description, kind) for device in devices):
+                offers = describe_memory_kinds(study, (device.description for device in devices))
+                message = f"no memory kind '{kind}' on these devices; they have {offers}"
+                refuse_or_warn(message, records, watcher)
     ranks = request.group is not None
     placed, left_out = plan_run(questions, devices, request.layer_of, ranks=ranks)
     for line in left_out:
@@ -177,16 +178,16 @@ def settings_of(request: Request, jobs: Sequence[Job]) -> Settings:
 def measure(
     request: Request, watcher: Watcher, before: tuple[Run, Sequence[Entry]] | None = None
 ) -> Run:
-    """Carries out a request and writes its run file.
+    """Executes a request and writes its run file.
 
-    ``before``: the run that goes on, and its results. Raises UsageError or NoDeviceError before
-    anything is measured, KeyboardInterrupt after the results so far are in the run file.
+    ``before`` is the run that is resumed, with its results. Raises UsageError or NoDeviceError
+    before any measurement, KeyboardInterrupt after the results so far are in the run file.
     """
     memory.refuse_little()
     saving.refuse_stdout(request.out)
     if before is None and os.path.lexists(request.out):
         raise UsageError(f"{request.out} exists; nothing is overwritten: choose another --out")
-    questions = _questions(request)  # a wrong value is refused before any device is touched
+    questions = _questions(request)  # refuse a wrong value before any device is opened
     with lock_for_hardware(request.devices, watcher, no_wait=request.no_wait):
         began = time.monotonic()
         devices, records = _open(request, questions, watcher)
@@ -200,7 +201,7 @@ def measure(
             job.add_before(entries)
         # A series without an end starts again; the better of the two results stays.
         kept = [entry for entry in entries if entry.rerun is not None]
-        # Of a killed session only the time of its results is known.
+        # A killed session leaves only the time of its results.
         measured_s = sum(entry.rerun.measured_s for entry in kept if entry.rerun)
         run = msgspec.structs.replace(
             run,
@@ -209,7 +210,7 @@ def measure(
             duration_s=run.took_s or max(run.duration_s, measured_s),
             points=[],
         )
-        if journal.path_of(request.out).exists():  # kept until the new journal holds all of it
+        if journal.path_of(request.out).exists():  # kept until the new journal holds all entries
             journal.path_of(request.out).replace(journal.path_of_previous(request.out))
         return _run_jobs(run, jobs, kept, request, watcher, began, replace=request.out.exists())
 
@@ -217,23 +218,23 @@ def measure(
 def _with_missing(
     records: Sequence[DeviceRecord], before: Sequence[DeviceRecord]
 ) -> list[DeviceRecord]:
-    """Records of the devices, and those that the run had before of devices that are missing now."""
-    known = {record.address: record for record in before}
-    here = {record.address for record in records}
+    """Records of the devices, and earlier records of devices that are missing now."""
+    earlier = {record.address: record for record in before}
+    present = {record.address for record in records}
     return [
-        msgspec.structs.replace(known[record.address], error=record.error)
+        msgspec.structs.replace(earlier[record.address], error=record.error)
         if record.error
         else record
-        for record in (*records, *(one for one in before if one.address not in here))
+        for record in (*records, *(old for old in before if old.address not in present))
     ]
 
 
 def _new_run(request: Request, jobs: Sequence[Job], records: Sequence[DeviceRecord]) -> Run:
-    """A run that has measured nothing yet."""
+    """A run without measurements."""
     ranks = request.group.described() if request.group else {}
     launcher = ["mpirun", "-n", str(len(request.group.members))] if request.group else []
     used = {job.device.address for job in jobs}
-    every = bool(request.devices or request.group)  # else devices that no study can use go
+    every = bool(request.devices or request.group)  # otherwise omit devices that no study can use
     return Run(
         software=Software(
             version=__version__,
@@ -251,7 +252,7 @@ def _new_run(request: Request, jobs: Sequence[Job], records: Sequence[DeviceReco
 
 
 def _unfinished_run(out: Path) -> tuple[Run, Sequence[Entry]]:
-    """An earlier run that can be resumed, and its results. Raises UsageError without one."""
+    """An earlier run that can be resumed, with its results. Raises UsageError if there is none."""
     for path in (journal.path_of_previous(out), journal.path_of(out)):
         if path.exists():
             return journal.read(path)
@@ -264,15 +265,15 @@ def _unfinished_run(out: Path) -> tuple[Run, Sequence[Entry]]:
 
 
 def devices_of_ranks(out: Path, ranks: int) -> list[tuple[str, Identity]]:
-    """Address and identity of each rank's device in the run that is to be resumed.
+    """Address and identity of each rank's device in the run that is resumed.
 
-    Raises UsageError where that run had another number of ranks.
+    Raises UsageError if that run had another number of ranks.
     """
-    known = _unfinished_run(out)[0].environment.get("ranks", [])
-    if len(known) != ranks:
-        by = f"{len(known)} ranks" if known else "one process, without mpirun"
+    ranks_before = _unfinished_run(out)[0].environment.get("ranks", [])
+    if len(ranks_before) != ranks:
+        by = f"{len(ranks_before)} ranks" if ranks_before else "one process, without mpirun"
         raise UsageError(f"{out} was begun by {by}: go on in the same way")
-    return [(str(rank["device"]), Identity.of_rank(rank)) for rank in known]
+    return [(str(rank["device"]), Identity.of_rank(rank)) for rank in ranks_before]
 
 
 def resume(
@@ -285,11 +286,11 @@ def resume(
     no_wait: bool = False,
     group: RankGroup | None = None,
 ) -> Run:
-    """Continues a run that was cut off, or measures again what failed or ran out of time.
+    """Resumes a run that was cut off, or measures again the points that failed or ran out of time.
 
-    ``study``: the name that the run was begun with; ``all`` for several studies.
-    ``permissions``: options that allow harmful actions. They are never taken from the run file,
-    which may come from somebody else.
+    ``study`` is the name with which the run began; ``all`` for several studies. ``permissions`` are
+    options that allow harmful actions: they are never read from the run file, which may come from
+    another person.
     """
     if journal.path_of_previous(out).exists():  # an earlier resume was cut off at its start
         journal.path_of_previous(out).replace(journal.path_of(out))
@@ -302,11 +303,11 @@ def resume(
     settings = before.settings
     if budget_s is not None:
         settings = msgspec.structs.replace(settings, budget_s=budget_s)
-    known = run_options()
+    declared = run_options()
     harmless = {
         name: value
         for name, value in settings.options.items()
-        if name in known and not known[name].permission
+        if name in declared and not declared[name].permission
     }
     request = Request(
         studies,
@@ -329,17 +330,17 @@ def resume(
 
 @dataclass
 class _Kept:
-    """What a run has measured: in its journal at once, and at the end in the run file."""
+    """Results of a run: written to the journal at once, and to the run file at the end."""
 
     run: Run
     log: Journal
     entries: list[Entry]
     rows: HostRows[PointKey] = field(init=False)
-    """The results as rows that are judged."""
+    """The results as rows for the model of the host's state."""
 
     def __post_init__(self) -> None:
         self.rows = HostRows(self.run.settings.confidence)
-        self._simulated = {one.address for one in self.run.devices if one.simulated}
+        self._simulated = {device.address for device in self.run.devices if device.simulated}
 
     def add(self, entry: Entry) -> None:
         """Keeps a result."""
@@ -349,7 +350,7 @@ class _Kept:
             self.rows.add(key_of(entry.point), entry.point, entry.rerun)
 
     def whole(self, status: str, runner: Runner, took_s: float) -> Run:
-        """The run as it is now, its devices and the machine read again."""
+        """The run so far, with devices and machine read again."""
         planned = (point for job in runner.rounds.wanted for point in job.task.points.values())
         return msgspec.structs.replace(
             self.run,
@@ -402,7 +403,7 @@ def _run_jobs(
                 watcher.say("nothing is left to measure: every point was done before")
             runner.run_simulated()
             if runner.rounds.to_time:
-                # Also while devices are read again, which starts their runtimes.
+                # The lock also covers reading the devices again, which starts their runtimes.
                 held.enter_context(lock.exclusive(watcher.say, no_wait=request.no_wait))
                 before = environment.counters("before")
                 kept.run = msgspec.structs.replace(run, environment={**run.environment, **before})
@@ -410,7 +411,8 @@ def _run_jobs(
         except KeyboardInterrupt:
             save("interrupted")
             raise
-        except Exception:  # the machine is in use, or memory, descriptors or the disk ran short
+        # e.g. the machine is in use, or memory, descriptors or disk space ran out
+        except Exception:
             if any(entry.rerun for entry in kept.entries):
                 save("interrupted")
             else:

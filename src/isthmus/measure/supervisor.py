@@ -1,4 +1,4 @@
-"""Worker processes from the runner's side: started, sent requests, and killed when silent."""
+"""Worker processes as the runner sees them: started, sent requests, and killed when silent."""
 
 from __future__ import annotations
 
@@ -17,26 +17,26 @@ from isthmus.measure import protocol
 from isthmus.system.binding import UNBOUND, Binding
 
 SILENCE_S = 60.0
-"""A worker that sends nothing for this long, beyond the time that its work may take, is killed."""
+"""Seconds of silence, beyond the time allowed for the work, after which a worker is killed."""
 
 _TEARDOWN_S = 5.0
-"""Time that a released worker has to end by itself: a runtime that is killed during its teardown
-can leave its device in a bad state."""
+"""Seconds in which a released worker must end by itself. A kill during a runtime's teardown can
+leave its device in a bad state."""
 _POLL_S = 0.005
 _STDERR_KEPT = 400
 
 
 class WorkerDiedError(IsthmusError):
-    """A worker ended, or was silent and has been killed."""
+    """A worker ended, or was killed because it was silent."""
 
     def __init__(self, message: str, *, final: bool = False) -> None:
         super().__init__(message)
         self.final = final
-        """Whether it cannot be replaced by a new one."""
+        """Whether no new worker can replace it."""
 
 
 class WorkerRefusedError(IsthmusError):
-    """A worker could not carry out a request; it still runs."""
+    """A worker could not execute a request; it still runs."""
 
     def __init__(self, failed: protocol.Failed) -> None:
         super().__init__(failed.message)
@@ -49,22 +49,22 @@ class Responder:
     def ask(self, request: protocol.Request, allowed_s: float = 0.0) -> protocol.Answer:
         """Sends a request and waits for its answer.
 
-        ``allowed_s`` is the time for the work itself, to which the silence limit is added. Raises
+        ``allowed_s`` are seconds for the work itself, to which the silence limit is added. Raises
         WorkerDiedError or WorkerRefusedError.
         """
         raise NotImplementedError
 
     def release(self) -> None:
-        """Tells the responder that no request follows: a worker then starts to end."""
+        """Tells the responder that no request follows, so that a worker starts to end."""
 
     def end(self) -> object:
-        """Releases the responder and waits until a worker has ended."""
+        """Releases the responder and waits until its worker has ended."""
 
 
 class WorkerProcess(Responder):
     """A process that serves one device (``worker.DeviceServer``).
 
-    A context manager: when it is left, the process has ended.
+    As a context manager it ends the process at exit.
     """
 
     def __init__(
@@ -77,8 +77,8 @@ class WorkerProcess(Responder):
     ) -> None:
         """Starts the process.
 
-        ``references``: the file in memory that its references of the host's speed use; negative:
-        a file of the process alone.
+        ``references`` is the memory file for its references of the host's speed; negative: the
+        process creates a file.
         """
         self._silence_s = silence_s
         self._stderr = tempfile.TemporaryFile()  # noqa: SIM115 - lives as long as the worker
@@ -120,7 +120,7 @@ class WorkerProcess(Responder):
         asked = time.monotonic()
         try:
             protocol.send(self._requests, request)
-        except (OSError, ValueError):  # ValueError: the pipe was closed before
+        except (OSError, ValueError):  # ValueError: the pipe is closed
             self._raise_died("ended")
         most_s = allowed_s + self._silence_s
         answer = protocol.receive_answer(lambda size: self._read(size, asked, most_s))
@@ -163,10 +163,10 @@ class WorkerProcess(Responder):
             self._requests.close()
 
     def end(self, patience_s: float = _TEARDOWN_S) -> int:
-        """Ends the process, and whatever it started in its session; returns its exit code.
+        """Ends the process and all processes of its session; returns its exit code.
 
-        The process may take ``patience_s`` to end by itself; then its process group is killed, with
-        all that a runtime left running.
+        The process has ``patience_s`` seconds to end by itself. Then its process group is killed,
+        including processes that a runtime left running.
         """
         self.release()
         if self._process.returncode is None:

@@ -1,9 +1,7 @@
-"""A visit: one process measures a job. The requests to its worker, and the meaning of its answer.
+"""A visit: one process measures a job. Requests to its worker, and results from its answer.
 
-After a visit the worker may time the references of the host's own speed: seldom, so that this costs
-little time.
-
-An offload is the only request of its worker, because it times the start of a runtime. Sample k of
+After some visits the worker also times the references of the host's speed: rarely, to save time. An
+offload is the only request of its worker, because it times the start of a runtime. Sample k of
 every phase comes from repetition k: differences, ratios and sums of phases are formed within a
 repetition.
 """
@@ -38,55 +36,55 @@ from isthmus.statistics import FEWEST
 from isthmus.studies import by_name
 
 SHARE = 0.015
-"""Largest share of a run's time for readings.
+"""Largest share of a run's time for readings of the host's speed.
 
-Beside it are the first one, which allocates memory, and one in each of the first processes. After a
-reading of c seconds the next reading waits c / SHARE seconds. Measured shares: 0.65 to 0.95 % of
-runs of 20 and 30 s, 2.5 % of a run of 1.7 s (``benchmarks/RESULTS.md``)."""
+It does not count the first reading, which allocates memory, and a reading in each of the first
+processes. After a reading of c seconds the next reading waits c / SHARE seconds. Measured shares:
+0.65 to 0.95 % of runs of 20 and 30 s, 2.5 % of a run of 1.7 s (``benchmarks/RESULTS.md``)."""
 _MOST_POINT_S = 20.0
-"""Cap on the time of one point in one process."""
+"""Most seconds of one point in one process."""
 _LEAST_VISIT_S = 0.1
-"""Time that every visit to a measured point may take at least."""
+"""Seconds that every visit to a point may take at least."""
 _SIMULATED_MOST_S = 600.0
-"""An emulated card that sends nothing for this long is taken to hang."""
+"""Seconds of silence after which an emulated card counts as hanging."""
 _OFFLOAD_MOST_S = 120.0
-"""The time that an offload's process may take."""
+"""Most seconds of an offload's process."""
 _LEAST_AGAIN = 3
 _MOST_AGAIN = 63
 _AGAIN_BYTES = 4 << 20
-"""Warm offloads that follow the first one of a process: so many bytes of each vector in all.
-
-Their number is within the limits above. Small ones take less time than the start of the process."""
+"""Bytes of each vector, in sum over the warm offloads that follow the first offload of a process.
+Their number stays within the limits above. Small offloads take less time than the start of the
+process."""
 _DEVICE_TICK_S = 1e-9
-"""Unit in which a run file has the times of devices' clocks."""
+"""Unit, in seconds, of the times of devices' clocks in a run file."""
 _SIMULATED_TICK_S = 1e-15
-"""Unit in which a run file has simulated times."""
+"""Unit, in seconds, of simulated times in a run file."""
 
 
 @dataclass
 class HostSpeed:
-    """Reads the host's speed after visits, through the worker that has just measured."""
+    """Reads the host's speed after visits, by the worker that has just measured."""
 
     run_began: float
-    """Start of the run (``Run.started``) in the clock's seconds."""
+    """Start of the run (``Run.started``) in seconds of ``clock``."""
     clock: Callable[[], float] = time.monotonic
     spent_s: float = field(default=0.0, init=False)
     """Seconds that all readings took."""
     _next: float = field(default=-math.inf, init=False)
     _processes: set[int] = field(default_factory=set, init=False)
-    """Numbers of the processes that have read it."""
+    """Numbers of the processes that have read the speed."""
     _memory: int | None = field(default=None, init=False)
 
     def memory(self) -> int:
-        """The file in memory that the references of all workers use; negative: there is none."""
+        """The memory file that all workers' references share; negative if there is none."""
         if self._memory is None:
             self._memory = -1
-            with suppress(OSError):  # each worker then has a file of its own
+            with suppress(OSError):  # each worker then creates a file
                 self._memory = os.memfd_create("isthmus-references")
         return self._memory
 
     def close(self) -> None:
-        """Gives the memory back, once no worker starts any more."""
+        """Frees the memory, after the last worker has started."""
         if self._memory is not None and self._memory >= 0:
             os.close(self._memory)
         self._memory = None
@@ -96,21 +94,22 @@ class HostSpeed:
         return round(max(self.clock() - self.run_began, 0.0), 6)
 
     def readings(self, worker: Responder, number: int) -> list[HostReading]:
-        """A reading by a worker; none before it is time for one, or where memory is short.
+        """A reading by a worker; empty if it is not yet due, or if memory is short.
 
-        The first processes of a run, by ``number``, have one each without waiting: no answer is
-        certain before the state is known. Raises WorkerDiedError.
+        The first processes of a run, by ``number``, have a reading each without waiting: no answer
+        is certain before the state is known. Raises WorkerDiedError.
         """
         began = self.clock()
-        known = number in self._processes or len(self._processes) >= FEWEST
-        if known and began < self._next:
+        read_before = number in self._processes or len(self._processes) >= FEWEST
+        if read_before and began < self._next:
             return []
         speed = None
-        with suppress(WorkerRefusedError):  # no memory for the copy: the point is measured anyway
+        # no memory for the copy: the point is measured without a reading
+        with suppress(WorkerRefusedError):
             speed = worker.ask(protocol.ReadHostSpeed())
         took_s = self.clock() - began
         self.spent_s += took_s
-        if self._processes:  # the first one allocates memory: up to 0.1 s, once in a run
+        if self._processes:  # the first reading allocates memory: up to 0.1 s, once in a run
             self._next = began + took_s / SHARE
         self._processes.add(number)
         if not isinstance(speed, protocol.HostSpeed):
@@ -121,7 +120,7 @@ class HostSpeed:
 
 @dataclass(frozen=True)
 class Visitor:
-    """Measures the jobs of a run, one process each time."""
+    """Measures the jobs of a run, with one process for each visit."""
 
     jobs: Sequence[Job]
     settings: Settings
@@ -135,15 +134,15 @@ class Visitor:
         rounds: Rounds,
         share_s: float,
     ) -> list[Entry]:
-        """Measures a job in process ``number``, and returns what the journal keeps.
+        """Measures a job in process ``number``, and returns entries for the journal.
 
-        ``lend`` gives the worker; ``share_s``: the job's share of the time that is left. Raises
-        WorkerDiedError or WorkerRefusedError.
+        ``lend`` gives the worker; ``share_s`` is the job's share of the remaining time in seconds.
+        Raises WorkerDiedError or WorkerRefusedError.
         """
         at_s = None if job.simulated else self.host_speed.since_start()
         began = time.monotonic()
-        whole = job.simulated or self.settings.reruns == 1
-        samples = 0 if whole else rounds.samples(job)
+        alone = job.simulated or self.settings.reruns == 1
+        samples = 0 if alone else rounds.samples(job)
         most_s = _most_seconds(job, self.settings, rounds.visit_s(job), share_s)
         for request in (asked := _requests(job, self.jobs, self.settings, most_s, samples)):
             try:
@@ -156,7 +155,7 @@ class Visitor:
             else:
                 break
         assert isinstance(answer, protocol.Measured)
-        results = _reruns(answer, number, whole=whole, at_s=at_s)
+        results = _reruns(answer, number, whole=alone, at_s=at_s)
         if cost := _cost(job, answer, time.monotonic() - began):
             job.learn(cost)
         job.moved_bytes = answer.parts[job.part].moved_bytes
@@ -165,9 +164,9 @@ class Visitor:
 
 
 def _most_seconds(job: Job, settings: Settings, visit_s: float, share_s: float) -> float:
-    """Seconds that a visit may take.
+    """Most seconds of a visit.
 
-    ``visit_s``: the estimate; ``share_s``: the job's share of the time that is left.
+    ``visit_s`` is its estimate; ``share_s`` is the job's share of the remaining time.
     """
     if job.task.offload:
         return _OFFLOAD_MOST_S
@@ -180,10 +179,10 @@ def _most_seconds(job: Job, settings: Settings, visit_s: float, share_s: float) 
 def _requests(
     job: Job, jobs: Iterable[Job], settings: Settings, most_s: float, samples: int
 ) -> Sequence[protocol.Measure | protocol.Offload]:
-    """What to ask a worker, which may take ``most_s`` seconds.
+    """The requests to a worker, which may take ``most_s`` seconds.
 
-    An offload has a second request, for a fresh worker, if the first one fails. It leaves out the
-    reference, which may have caused the failure. ``samples`` 0: until the process by itself is
+    An offload has a second request, for a fresh worker, if the first request fails. It leaves out
+    the reference, which may have caused the failure. ``samples`` 0: sample until this process is
     precise enough.
     """
     if job.task.offload:
@@ -202,7 +201,7 @@ def _requests(
 
 
 def reference_of(job: Job, jobs: Iterable[Job]) -> Job | None:
-    """The reference's job on the same device and size; None where that is ``job`` or failed."""
+    """The reference's job on the same device and size; None if it is ``job`` or has failed."""
     study = by_name(job.study)
     if not study.reference:
         return None
@@ -221,7 +220,7 @@ def reference_of(job: Job, jobs: Iterable[Job]) -> Job | None:
 
 
 def _offload(job: Job, reference: Job | None) -> protocol.Offload:
-    """An offload; repetitions alternate with the reference if there is one."""
+    """A request for an offload; repetitions alternate with the reference, if there is one."""
     task = job.task
     again = min(max(_AGAIN_BYTES // task.bytes, _LEAST_AGAIN), _MOST_AGAIN)
     return protocol.Offload(
@@ -242,10 +241,10 @@ def _placement(task: Task) -> tuple[str, dict[str, str]]:
 
 
 def _cost(job: Job, answer: protocol.Measured, took_s: float) -> Cost | None:
-    """What a visit cost, which took so many seconds; None where it brought no sample."""
+    """Cost of a visit that took ``took_s`` seconds; None if it gave no sample."""
     if job.task.offload:
         return Cost(took_s, 0.0)
-    # Parts of ranks run at the same time, other parts one after the other.
+    # Parts of ranks run at the same time, other parts in sequence.
     parts = answer.parts[:1] if job.task.joint else answer.parts
     taken = len(parts[0].ticks)
     if not taken:
@@ -259,7 +258,7 @@ def _cost(job: Job, answer: protocol.Measured, took_s: float) -> Cost | None:
 def _entries(
     job: Job, answer: protocol.Measured, reruns: dict[int, Rerun], readings: list[HostReading]
 ) -> Iterable[Entry]:
-    """What the journal keeps of a visit; ``readings`` of the host's speed once."""
+    """The journal's entries of a visit; only the first holds ``readings`` of the host's speed."""
     for part in sorted(job.task.points.keys() & reruns.keys()):
         moved = answer.parts[part].moved_bytes
         point = msgspec.structs.replace(job.task.points[part], moved_bytes=moved, error=job.error)
@@ -270,10 +269,10 @@ def _entries(
 def _reruns(
     answer: protocol.Measured, number: int, *, whole: bool, at_s: float | None
 ) -> dict[int, Rerun]:
-    """The results of process ``number`` by part; phases that an offload lacks are left out.
+    """The results of process ``number`` by part, without the phases that an offload lacks.
 
-    ``whole``: whether the process alone makes the point precise: else it is one of several.
-    ``at_s``: when the visit began, in seconds after the run's start.
+    ``whole``: whether this process alone measures the point. ``at_s``: when the visit began, in
+    seconds after the run's start.
     """
     ended: State = "budget" if answer.state == "open" else answer.state  # type: ignore[assignment]
     state: State = ended if whole or ended == "once" else "visit"

@@ -1,8 +1,8 @@
-"""The worker: one process, one device. Started by ``supervisor``, never by hand.
+"""The worker: one process, one device. ``supervisor`` starts it.
 
-Exec'd, in a session of its own, with the environment that its backend declares; dies with its
-parent. Vendor runtimes crash, exit and read their environment when they load: in a process of its
-own that costs the points of one device only.
+It runs in a separate session, with the environment that its backend declares, and dies with its
+parent. Vendor runtimes crash, exit and read their environment when they load: in a separate
+process, that affects the points of only one device.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from collections.abc import Sequence
 from typing import TypeVar
 
 if __name__ == "__main__":
-    # msgspec loads it where it is there, and needs nothing of it: a quarter of a worker's start.
+    # Prevents msgspec from importing it without need: a quarter of a worker's start.
     sys.modules["typing_extensions"] = None  # type: ignore[assignment]
 
 import msgspec
@@ -27,22 +27,25 @@ from isthmus.system.parent import die_with_parent
 _Message = TypeVar("_Message", bound=msgspec.Struct)
 
 
-def _message(kind: type[_Message], source: object, **known: object) -> _Message:
-    """The fields of a message that an object of the core has as attributes; the others are known.
+def _message(kind: type[_Message], source: object, **fixed: object) -> _Message:
+    """A message from the attributes of an object of the core and from ``known`` fields.
 
-    What a field's own type lacks in the core keeps its default.
+    A field that the core lacks keeps its default.
     """
-    rest = (name for name in kind.__struct_fields__ if name not in known and hasattr(source, name))
+    rest = (name for name in kind.__struct_fields__ if name not in fixed and hasattr(source, name))
     fields = {name: getattr(source, name) for name in rest}
-    return msgspec.convert({**fields, **known}, kind, from_attributes=True)
+    return msgspec.convert({**fields, **fixed}, kind, from_attributes=True)
 
 
 def _described(info: _core.DeviceInfo) -> DeviceDescription:
-    def operations(known: Sequence[_core.OperationInfo]) -> list[OperationDescription]:
-        kinds = (one.memory_kinds or (info.memory_kinds if one.sized else []) for one in known)
+    def operations(infos: Sequence[_core.OperationInfo]) -> list[OperationDescription]:
+        kinds = (
+            operation.memory_kinds or (info.memory_kinds if operation.sized else [])
+            for operation in infos
+        )
         return [
-            _message(OperationDescription, one, memory_kinds=memory).among(1)
-            for one, memory in zip(known, kinds, strict=True)
+            _message(OperationDescription, operation, memory_kinds=memory).among(1)
+            for operation, memory in zip(infos, kinds, strict=True)
         ]
 
     return _message(
@@ -59,8 +62,8 @@ def _described(info: _core.DeviceInfo) -> DeviceDescription:
 class DeviceServer:
     """Answers requests for at most one open device, within the worker; backends stay loaded.
 
-    ``communicator`` leads to the other ranks that take part in joint operations. ``references``:
-    the file in memory for references of the host's speed; negative: a file of its own.
+    ``communicator`` connects to the other ranks of joint operations. ``references`` is the memory
+    file for references of the host's speed; negative: the server creates a file.
     """
 
     def __init__(self, communicator: _core.Communicator, references: int = -1) -> None:
@@ -71,7 +74,7 @@ class DeviceServer:
         self._references: _core.HostReferences | None = None
 
     def answer(self, request: protocol.Request) -> protocol.Answer:
-        """Carries out one request; what the backend throws becomes a Failed."""
+        """Executes one request. Errors of the backend become ``Failed``."""
         try:
             return self._carry_out(request)
         except _core.UnavailableError as error:
@@ -93,12 +96,14 @@ class DeviceServer:
             case protocol.OpenDevice(library, id, options, place):
                 self._device = self._load(library).open(id, options)
                 described = _described(self._device.info)
-                found = place_of(described.properties)
-                if place and found != place:
+                present = place_of(described.properties)
+                if place and present != place:
                     self._device = None
-                    what = f"device {id} is {found or 'another'} now, and was {place}: start again"
-                    return protocol.Failed(what)
-                _core.host_clock()  # calibrated now, 10 ms, instead of in the first visit
+                    message = (
+                        f"device {id} is {present or 'another'} now, and was {place}: start again"
+                    )
+                    return protocol.Failed(message)
+                _core.host_clock()  # calibrate now, in 10 ms, not in the first visit
                 return protocol.Opened(described)
             case protocol.Measure():
                 return self._measure(request)
@@ -125,7 +130,8 @@ class DeviceServer:
         )
 
         first = {phase.name: phase for phase in record.first}
-        timed = any(phase.ticks for phase in record.first)  # else the emulated card alone counts
+        # otherwise only the emulated card's time counts
+        timed = any(phase.ticks for phase in record.first)
 
         def part(name: str) -> protocol.Part:
             phase = first.get(name)
@@ -149,7 +155,7 @@ class DeviceServer:
         return protocol.Measured(
             parts=list(map(part, request.phases)),
             batch=1,
-            intervals=0,  # the clock's own time stays in: phases add up to the total
+            intervals=0,  # the empty interval is not subtracted, so that phases add up to the total
             verified=_verdict(record.verified),
             fault=record.fault,
             noise=Noise(),
@@ -196,26 +202,27 @@ def _verdict(verified: _core.Verified) -> str:
 
 
 def serve(request_fd: int, answer_fd: int, references_fd: int) -> None:
-    """Answers until the runner closes the pipe."""
+    """Answers requests until the runner closes the pipe."""
     server = DeviceServer(_core.single_process_communicator(), references_fd)
     with os.fdopen(request_fd, "rb") as requests, os.fdopen(answer_fd, "wb") as answers:
         while (request := protocol.receive_request(requests)) is not None:
             answer = server.answer(request)
             if isinstance(answer, protocol.Failed) and answer.lost:
-                # No call will succeed here again. The runner reads this and starts a fresh worker.
-                from isthmus.output import tell  # noqa: PLC0415 - most workers go without
+                # No further call can succeed. The runner reads this message and starts a fresh
+                # worker.
+                from isthmus.output import inform  # noqa: PLC0415 - most workers do not need it
 
-                tell(answer.message)
+                inform(answer.message)
                 os._exit(1)
             protocol.send(answers, answer)
 
 
 def main(arguments: list[str]) -> None:
-    """PARENT REQUEST_FD ANSWER_FD REFERENCES_FD [NUMA_NODE]: what ``WorkerProcess`` starts."""
+    """Arguments of ``WorkerProcess``: PARENT REQUEST_FD ANSWER_FD REFERENCES_FD [NUMA_NODE]."""
     parent, request_fd, answer_fd, references_fd, *node = map(int, arguments)
     die_with_parent(parent)
     if node:
-        from isthmus.system.binding import bind_memory  # noqa: PLC0415 - most workers go without
+        from isthmus.system.binding import bind_memory  # noqa: PLC0415 - most workers do not need it
 
         bind_memory(node[0])
     serve(request_fd, answer_fd, references_fd)

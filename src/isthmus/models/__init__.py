@@ -1,7 +1,7 @@
-"""Models: what a crossing should cost. Pure functions; no file is read or written in a model.
+"""Models: predicted cost of a crossing. Models are pure functions without file access.
 
-A model is one module here that defines ``MODEL``; other packages add theirs through the entry
-point group ``isthmus.models``.
+A model is a module here that defines ``MODEL``. Other packages add models through the entry point
+group ``isthmus.models``.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from functools import cache
 
 from isthmus.models.base import Model
 from isthmus.registration import registered
-from isthmus.text import known
+from isthmus.text import require_known
 
 __all__ = ["Model", "by_name", "registry"]
 
@@ -23,5 +23,5 @@ def registry() -> Mapping[str, Model]:
 
 
 def by_name(name: str) -> Model:
-    """The model of this name; raises UsageError for an unknown one."""
-    return registry()[known("model", name, [*registry(), "validate", "fit"])]
+    """The model of this name. Raises UsageError for an unknown name."""
+    return registry()[require_known("model", name, [*registry(), "validate", "fit"])]

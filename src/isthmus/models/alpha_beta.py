@@ -1,8 +1,8 @@
 """A transfer as a start-up time and a rate: ``seconds = alpha + bytes / beta``.
 
-Both as given, or as fitted (``isthmus.statistics.fits``) to what ``isthmus.models.dma`` predicts
-for the board. Half of beta is reached at n1/2 = alpha x beta. Seconds, bytes, bytes a second.
-Source: R. W. Hockney, Parallel Computing 20(3), 1994.
+Both are inputs, or fitted (``isthmus.statistics.fits``) to the times that ``isthmus.models.dma``
+predicts for the board. Half of beta is reached at n1/2 = alpha x beta. Units: seconds, bytes, bytes
+per second. Source: R. W. Hockney, Parallel Computing 20(3), 1994.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ def transfer_s(alpha: float, beta: float, size: float) -> float:
 
 
 def predict(board: Board, inputs: Mapping[str, float]) -> list[Figure]:
-    """Alpha, beta and n1/2, of each direction or as given; and the time of one size."""
+    """Alpha, beta and n1/2, of each direction or from the inputs; and the time of one size."""
     laws: dict[str, tuple[float, float]] = {}
     if "alpha-us" in inputs and "beta-gbps" in inputs:
         laws["given"] = (inputs["alpha-us"] * 1e-6, inputs["beta-gbps"] * 1e9)

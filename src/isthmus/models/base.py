@@ -10,32 +10,32 @@ from typing import NamedTuple
 from isthmus.boards.board import Board
 
 NO_BOARD = Board("none", "", "", MappingProxyType({}))
-"""The board of a formula that has inputs only."""
+"""The board of a formula that uses only inputs."""
 
 
 class Figure(NamedTuple):
-    """One predicted figure, in SI units and bytes."""
+    """A predicted figure, in SI units and bytes."""
 
     quantity: str
     value: float
     unit: str
     """``s``, ``B/s``, ``B``, or empty for a ratio or a count."""
     at: float | None = None
-    """Size in bytes, or count, for which the figure holds."""
+    """Size in bytes, or count, to which the figure applies."""
     note: str = ""
 
 
 @dataclass(frozen=True)
 class Option:
-    """One input of a model: a number that the user may give."""
+    """An input of a model: a number that the user may set."""
 
     name: str
     unit: str
     meaning: str
     default: float | None = None
-    """None: the board's parameter, or a default in the model."""
+    """Default; None: the board's parameter, or a default in the model."""
     parameter: str = ""
-    """Parameter of the board that the option replaces; empty: a further input."""
+    """Parameter of the board that the option replaces; empty: the option is a further input."""
 
 
 @dataclass(frozen=True)
@@ -46,11 +46,11 @@ class Model:
     summary: str
     predict: Callable[[Board, Mapping[str, float]], list[Figure]]
     default_board: str = ""
-    """Board if none is given. Empty: the formula uses no board, and gets ``NO_BOARD``."""
+    """Board if the user names none. Empty: the formula uses no board, and gets ``NO_BOARD``."""
     options: tuple[Option, ...] = ()
     closed_forms: Mapping[str, Callable[..., float]] = field(default_factory=dict)
-    """What rows of published sources may name as their ``model``: of a board and the row's
-    ``inputs``, in seconds and bytes a second. Sizes come as text from the sources' files."""
+    """Functions that rows of published sources may name as their ``model``. Arguments: a board and
+    the row's ``inputs``, with sizes as text; results are seconds or bytes per second."""
 
     def __post_init__(self) -> None:
         """Raises ValueError for options that replace parameters if the model uses no board."""

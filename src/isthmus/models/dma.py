@@ -2,18 +2,20 @@
 
     time = submit + start + first + bytes / rate + completion + finish
     rate = least of  wire,  interface,  one bank of card memory,
-                     what all channels read together              (host to card)
-                     channels x tags of one x MRRS / round trip   (host to card; Little's law)
-                     posted credits / time until they return      (card to host; the same)
+                     read rate of all channels together           (host to card)
+                     tags of all channels x MRRS / round trip     (host to card; Little's law)
+                     posted credits / time until they return      (card to host; Little's law)
                      channels x descriptor / (descriptor / interface + gap)
 
-A transfer has one channel; of several that are begun together each has its own, as far as there are
-channels, and they end together.
-``first`` is the way of the first data: a read's round trip (host to card), or card memory's latency
-and one way of the link (card to host). ``gap`` is time per descriptor in which the interface moves
-no data; ``completion`` is polling or an interrupt, after one way of the link. What the host's cache
-does not hold of a buffer (``host_memory.missing``) adds ``memory_miss_ns`` to the round trip and to
-the return of credits, and goes through memory. Times in seconds, rates in bytes a second.
+A transfer uses one channel. Transfers that begin together use different channels, as long as the
+card has enough, and end together.
+
+``first`` is the time until the first data arrive: a read's round trip (host to card), or the
+latencies of card memory and link (card to host). ``gap`` is the time per descriptor in which the
+interface moves no data. ``completion`` is polling or an interrupt, after the link's latency. Lines
+of the buffer that miss the host's cache (``host_memory.missing``) add ``memory_miss_ns`` to the
+round trip and to the return of credits, and are limited by the memory's bandwidth. Times in
+seconds, rates in bytes a second.
 Source of the mechanism: AMD PG195 (descriptors, tags, channels); parameters: the boards.
 """
 
@@ -32,7 +34,7 @@ _SIZES = tuple(1 << i for i in range(0, 32, 2))
 
 
 def round_trip_s(board: Board) -> float:
-    """The engine's read of one MRRS of host memory; seconds."""
+    """Seconds in which the engine reads MRRS bytes of host memory."""
     path = path_of(board)
     return (
         path.request_s()
@@ -43,7 +45,7 @@ def round_trip_s(board: Board) -> float:
 
 
 def rate(board: Board, direction: str, size: float = math.inf, channels: int = 1) -> float:
-    """Bytes a second within as many transfers of ``size`` bytes as there are ``channels``."""
+    """Bytes per second of ``channels`` simultaneous transfers of ``size`` bytes."""
     path = path_of(board)
     missed = missing(board, "read" if direction == "h2d" else "write", size)
     piece = board.number("dma.descriptor_bytes")
@@ -68,7 +70,7 @@ def rate(board: Board, direction: str, size: float = math.inf, channels: int = 1
 
 
 def fixed_s(board: Board, direction: str) -> float:
-    """Seconds of a transfer without moving its bytes."""
+    """Seconds of a transfer without the time for its bytes."""
     if direction == "h2d":
         first = round_trip_s(board)
     else:
@@ -85,12 +87,12 @@ def fixed_s(board: Board, direction: str) -> float:
 
 
 def transfer_s(board: Board, direction: str, size: float) -> float:
-    """One transfer, from the driver's entry until it returns."""
+    """Seconds of one transfer, from the driver's entry to its return."""
     return fixed_s(board, direction) + size / rate(board, direction, size)
 
 
 def together_s(board: Board, direction: str, size: float, count: int) -> float:
-    """``count`` transfers of ``size`` bytes begun together, until the last one's driver returns."""
+    """Seconds of ``count`` simultaneous transfers of ``size`` bytes, until all return."""
     if not 1 <= count <= (channels := board.whole("dma.engines")):
         raise ValueError(f"{count} transfers together: the card has {channels} channels")
     return fixed_s(board, direction) + count * size / rate(board, direction, size, count)
@@ -98,14 +100,14 @@ def together_s(board: Board, direction: str, size: float, count: int) -> float:
 
 def predict(board: Board, inputs: Mapping[str, float]) -> list[Figure]:
     """Time and bandwidth by size, fixed cost and rate of each direction."""
-    given = inputs.get("bytes")
-    sizes = [int(given)] if given else _SIZES
+    size_given = inputs.get("bytes")
+    sizes = [int(size_given)] if size_given else _SIZES
     figures = []
     for direction in DIRECTIONS:
         figures.append(Figure(f"{direction} fixed cost", fixed_s(board, direction), "s"))
-        # Of a size, what its bytes take beside the fixed cost; else of long transfers.
-        long = rate(board, direction, given or math.inf)
-        figures.append(Figure(f"{direction} rate", long, "B/s", given))
+        # The rate of the requested size without the fixed cost; by default of long transfers.
+        long = rate(board, direction, size_given or math.inf)
+        figures.append(Figure(f"{direction} rate", long, "B/s", size_given))
         for size in sizes:
             seconds = transfer_s(board, direction, size)
             figures.append(Figure(f"{direction} time", seconds, "s", size))

@@ -1,27 +1,28 @@
 """Kernels that read, write or copy host memory: bandwidth by buffer size.
 
-``iterations`` sweeps over a buffer of ``size`` bytes, one launch around them:
+``iterations`` sweeps over a buffer of ``size`` bytes, in one launch:
 
     time  = launch + iterations x sweep
     sweep = window / path + (size - window) / rate + drain      above 8 KiB
     sweep = (size / 4 KiB) x block interval                     up to 8 KiB: single blocks
 
 ``drain``: the next sweep starts when the last data have arrived (read: one round trip), when the
-last write is answered (write), or after one and then the other (copy). The first ``window`` of a
-sweep (all of it, if it is smaller) waits for nothing that has to come back.
+last write is answered (write), or after both, one after the other (copy). The first ``window``
+bytes of a sweep (or the whole sweep) wait for no data, tag or credit.
 
 ``rate`` (bytes a second, each direction) is the least of
  - ``path``: the wire, the card's interface to it (``isthmus.models.pcie``), and the kernel's own
    port, width x clock,
- - reads: requests x MRRS / round trip, Little's law over the requests in flight: as many as there
-   are tags, or as fit into the bursts that the kernel has outstanding,
- - writes: credits / time until they return, Little's law over the posted data in flight; and
-   outstanding bursts / (one burst to its last packet + its response),
- - what misses the last-level cache, of both directions together, at ``memory_bandwidth_Bps``.
+ - reads: requests in flight x MRRS / round trip (Little's law); tags or the kernel's outstanding
+   bursts limit the requests,
+ - writes: credits / time until they return (Little's law over posted data); and outstanding bursts
+   / (time of one burst + its response),
+ - memory: ``memory_bandwidth_Bps``, for the lines of both directions that miss the last-level
+   cache.
 
 A line that is not in the last-level cache (``missing``) adds ``memory_miss_ns`` to the
 round trip and to the return of credits. A copy shares the cache: each direction keeps half.
-The parameters' sources are in the boards; how sure this is, in ``docs/models.md``.
+The parameters' sources are in the boards; their uncertainty in ``docs/models.md``.
 """
 
 from __future__ import annotations
@@ -43,11 +44,11 @@ _SIZES = tuple(4096 << i for i in range(17))
 
 
 def missing(board: Board, direction: str, footprint: float, *, shared: bool = False) -> float:
-    """Share of the lines that are not in the host's last-level cache: 1 - min(1, kept / footprint).
+    """Share of lines that are not in the host's last-level cache: 1 - min(1, kept / footprint).
 
     A fixed part of the cache keeps a fixed part of the footprint, however often it is swept: writes
-    of devices update lines where they lie and take few ways for new ones (Intel's Data Direct I/O).
-    A hypothesis: see ``docs/models.md``. ``direction`` is ``read`` or ``write``. Where both go at
+    of devices update cached lines and use few ways for new lines (Intel's Data Direct I/O). This is
+    a hypothesis: see ``docs/models.md``. ``direction`` is ``read`` or ``write``. If both run at
     once (``shared``), each keeps half.
     """
     kept = board.number(f"host.cache_{direction}_bytes") / (2 if shared else 1)
@@ -80,7 +81,7 @@ def return_s(board: Board) -> float:
 
 
 def round_trip_s(board: Board) -> float:
-    """A kernel's read of one request of host memory, data in the cache; seconds."""
+    """Seconds in which a kernel reads one request of host memory, with the data in the cache."""
     path = kernel_path(board)
     return (
         path.request_s()
@@ -92,12 +93,12 @@ def round_trip_s(board: Board) -> float:
 
 
 def port_rate(board: Board) -> float:
-    """Bytes a second of a kernel's port, each way: width x clock."""
+    """Bytes per second of a kernel's port in each direction: width x clock."""
     return board.number("kernel.width_bytes") * board.hertz("kernel.clock_MHz")
 
 
 def burst_bytes(board: Board) -> int:
-    """A full burst of a kernel's port, bytes."""
+    """Bytes of a full burst of a kernel's port."""
     return board.whole("kernel.width_bytes") * board.whole("kernel.burst_beats")
 
 
@@ -105,14 +106,14 @@ class Flow(NamedTuple):
     """One direction of a sweep."""
 
     path: float
-    """Bytes a second while nothing has to be waited for."""
+    """Bytes per second without any wait."""
     window: float
     """Bytes that may be in flight."""
     rate: float
-    """Bytes a second when the window is full all the time, at most ``path``."""
+    """Bytes per second with the window always full; at most ``path``."""
 
     def seconds(self, size: float, limit: float = math.inf) -> float:
-        """``size`` bytes within ``limit``: a window at ``path``, the rest at ``rate``."""
+        """Seconds of ``size`` bytes, at most at ``limit``: a window at ``path``, then ``rate``."""
         head = min(size, self.window)
         return head / min(self.path, limit) + (size - head) / min(self.rate, limit)
 
@@ -128,7 +129,7 @@ def kernel_path(board: Board) -> Path:
 
 
 def reads(board: Board, missed: float) -> Flow:
-    """A kernel's reads when this share of the lines misses."""
+    """A kernel's reads, if the share ``missed`` of the lines is not cached."""
     path = kernel_path(board)
     requests = min(
         board.whole("kernel.tags"),
@@ -136,25 +137,25 @@ def reads(board: Board, missed: float) -> Flow:
         board.whole("kernel.outstanding") * (burst_bytes(board) // path.max_read_request),
     )
     window = requests * path.max_read_request
-    full = min(path.reads(), path.bus_rate(), port_rate(board))
+    most = min(path.reads(), path.bus_rate(), port_rate(board))
     trip = round_trip_s(board) + miss_s(board, missed)
-    return Flow(full, window, min(full, window / trip))
+    return Flow(most, window, min(most, window / trip))
 
 
 def writes(board: Board, missed: float) -> Flow:
-    """A kernel's posted writes when this share of the lines misses."""
+    """A kernel's posted writes, if the share ``missed`` of the lines is not cached."""
     path = kernel_path(board)
-    full = min(path.writes(), path.bus_rate(), port_rate(board))
+    most = min(path.writes(), path.bus_rate(), port_rate(board))
     granted = window_bytes(board)
     back = return_s(board) + miss_s(board, missed)
     burst = burst_bytes(board)
     bursts = board.number("kernel.outstanding") * burst
-    answered = (burst - path.max_payload) / full + board.seconds("kernel.write_response_ns")
-    return Flow(full, min(granted, bursts), min(full, granted / back, bursts / answered))
+    answered = (burst - path.max_payload) / most + board.seconds("kernel.write_response_ns")
+    return Flow(most, min(granted, bursts), min(most, granted / back, bursts / answered))
 
 
 def sweep_s(board: Board, kernel: str, size: int) -> float:
-    """One sweep over the buffer, seconds."""
+    """Seconds of one sweep over the buffer."""
     copies = kernel == "copy"
     if size <= _SINGLE_BLOCKS_TO:
         name = "kernel.copy_block_interval_ns" if copies else "kernel.block_interval_ns"
@@ -175,19 +176,19 @@ def sweep_s(board: Board, kernel: str, size: int) -> float:
 
 
 def item_s(board: Board, into: float, out: float) -> float:
-    """Returns the least time of a kernel that reads and writes so many bytes of host memory."""
+    """Least seconds of a kernel that reads ``into`` and writes ``out`` bytes of host memory."""
     kernel = "copy" if into and out else "read" if into else "write"
     return sweep_s(board, kernel, round(max(into, out)))
 
 
 def bandwidth(board: Board, kernel: str, size: int, iterations: int = 1024) -> float:
-    """Bytes a second, launch included; a copy counts what it reads and what it writes."""
+    """Bytes per second including the launch; a copy counts bytes read and bytes written."""
     seconds = board.seconds("kernel.launch_ns") + iterations * sweep_s(board, kernel, size)
     return (2 if kernel == "copy" else 1) * size * iterations / seconds
 
 
 def predict(board: Board, inputs: Mapping[str, float]) -> list[Figure]:
-    """Bandwidth of the three kernels by buffer size; raises UsageError where they reach none."""
+    """Bandwidth of the three kernels by buffer size. Raises UsageError without host access."""
     if not board.value("kernel.reaches_host"):
         raise UsageError(f"kernels of board '{board.name}' do not reach host memory")
     sizes = [int(inputs["bytes"])] if inputs.get("bytes") else _SIZES

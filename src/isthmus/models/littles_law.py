@@ -28,27 +28,27 @@ def rate(requests: float, size: float, latency: float) -> float:
 
 
 def predict(board: Board, inputs: Mapping[str, float]) -> list[Figure]:
-    """Requests that fill the board's link, and what the given ones reach."""
+    """Requests that fill the board's link, and the rate of the requested number."""
     path = path_of(board)
     latency = inputs["latency-ns"] * 1e-9 if "latency-ns" in inputs else dma.round_trip_s(board)
     size = inputs.get("request-bytes", path.max_read_request)
-    full = min(path.reads(), path.bus_rate())
-    needed = in_flight(full, latency)
+    link_rate = min(path.reads(), path.bus_rate())
+    needed = in_flight(link_rate, latency)
     figures = [
         Figure("latency", latency, "s", note="of one request"),
-        Figure("link", full, "B/s"),
+        Figure("link", link_rate, "B/s"),
         Figure("in flight", needed, "B", note="to fill the link"),
         Figure("requests", needed / size, "", size, "to fill the link"),
     ]
     if "requests" in inputs:
-        reached = min(full, rate(inputs["requests"], size, latency))
+        reached = min(link_rate, rate(inputs["requests"], size, latency))
         figures.append(Figure("reached", reached, "B/s", size))
     return figures
 
 
 MODEL = Model(
     "littles_law",
-    "how many requests in flight fill the link",
+    "requests in flight that fill the link",
     predict,
     default_board="u250",
     options=(

@@ -1,17 +1,17 @@
-"""Programmed IO: what loads and stores to a card cost, and when DMA is better.
+"""Programmed IO: times of loads and stores to a card, and when DMA is faster.
 
     load(n)   = CPU and root complex + request on the wire + 2 link latencies
                 + cycles / clock of the register block (+ SRAM)
                 + completion of n bytes on the wire or through the card's interface
-                + (n / width - 1) cycles more where n is wider than a register
+                + (n / width - 1) cycles if n is wider than a register
     stores    : 64 B write-combined posted writes fill the link: 64 / ((64 + 24) byte time)
-    uncached  : loads of at most 8 B, one at a time; wider instructions are several of them
+    uncached  : loads of at most 8 B, one at a time; a wider instruction takes several
     streaming : MOVNTDQA loads of 64 B, k in flight: k 64 / load(64), at most the wire
     sync      : round trips x load(8): half to push, 1.5 to poll, one to fetch the answer
     crossover : the size at which DMA (``isthmus.models.dma``, card to host) takes as long as
                 streaming loads
-    caching   : uncached over cached loads: 64 B / 8 B, lines in flight, prefetching, and how much
-                farther the device's memory is than the host's
+    caching   : ratio of uncached to cached loads: 64 B / 8 B, lines in flight, prefetching, and
+                the longer way to the device's memory
 
 Seconds, bytes, bytes a second. Source: McCalpin, TACC TR-14-10, for the decomposition and the
 measurements; PCI Express Base Specification, section 2.2, for packets.
@@ -30,15 +30,15 @@ LINE = 64
 PLAIN = 16
 """Bytes of a load by SSE (MOVDQA)."""
 PUSH, POLL, FETCH = 0.5, 1.5, 1.0
-"""Read latencies of one synchronisation (McCalpin, TACC TR-14-10, section 5.2)."""
+"""Read latencies in one synchronisation (McCalpin, TACC TR-14-10, section 5.2)."""
 LOCAL_MEMORY_S, OTHER_CACHE_S = 67e-9, 71e-9
-"""A load from memory, and from another processor's cache, on a host with two Xeon E5-2680
-(McCalpin, TACC TR-14-10, section 5.2)."""
+"""Seconds of a load from memory, and from another processor's cache, on a host with two Xeon
+E5-2680 (McCalpin, TACC TR-14-10, section 5.2)."""
 _WIDTHS = (1, 2, 4, 8, 16, 32, 64)
 
 
 def load_s(board: Board, width: int = 8, *, sram: bool = False) -> float:
-    """One uncached load of a register, or of the SRAM behind its controller."""
+    """Seconds of one uncached load of a register, or of the SRAM behind its controller."""
     path = path_of(board)
     cycles = board.number("registers.cycles")
     cycles += board.number("sram.extra_cycles") if sram else 0
@@ -53,13 +53,13 @@ def load_s(board: Board, width: int = 8, *, sram: bool = False) -> float:
 
 
 def store_rate(board: Board) -> float:
-    """Bytes a second of write-combined stores."""
+    """Bytes per second of write-combined stores."""
     size = board.number("host.write_combining_bytes")
     return size / path_of(board).write_s(size)
 
 
 def store_s(board: Board, size: float) -> float:
-    """``size`` bytes stored, until the last is usable at the card."""
+    """Seconds to store ``size`` bytes, until the card can use the last byte."""
     path = path_of(board)
     pieces = max(1.0, size / board.number("host.write_combining_bytes"))
     wire = (size + pieces * path.request) * path.byte_s
@@ -67,7 +67,7 @@ def store_s(board: Board, size: float) -> float:
 
 
 def streaming_rate(board: Board, *, in_flight: int | None = None) -> float:
-    """Bytes a second of streaming loads: Little's law, at most the wire's completions."""
+    """Bytes per second of streaming loads: Little's law, at most the wire's completions."""
     sram = board.has("sram")
     count = in_flight or board.whole("host.streaming_loads_in_flight")
     wire = LINE / path_of(board).answer_s(LINE)
@@ -75,12 +75,12 @@ def streaming_rate(board: Board, *, in_flight: int | None = None) -> float:
 
 
 def streaming_speedup(board: Board) -> float:
-    """Streaming loads over 16 B loads (MOVDQA) of the same write-combined memory."""
+    """Rate of streaming loads over 16 B loads (MOVDQA) of the same write-combined memory."""
     return streaming_rate(board) * load_s(board, PLAIN, sram=board.has("sram")) / PLAIN
 
 
 def streaming_s(board: Board, size: float, *, in_flight: int | None = None) -> float:
-    """``size`` bytes by streaming loads: those in flight together, then the rest at their rate."""
+    """Seconds to read ``size`` bytes by streaming loads: a window, then the rest at its rate."""
     window = LINE * (in_flight or board.whole("host.streaming_loads_in_flight"))
     overlapped = (min(max(size, LINE), window) - LINE) / LINE * path_of(board).answer_s(LINE)
     rest = max(0.0, size - window) / streaming_rate(board, in_flight=in_flight)
@@ -88,29 +88,29 @@ def streaming_s(board: Board, size: float, *, in_flight: int | None = None) -> f
 
 
 def caching_factor(board: Board) -> float:
-    """Cached loads of the host's memory over uncached 8 B loads of the device's.
+    """Rate of cached loads of host memory over uncached 8 B loads of device memory.
 
-    McCalpin, TACC TR-14-10, section 3.2: 64 B for 8, at least eight in flight for one, twice by
-    prefetching, and the device's latency over the host's.
+    Factors by McCalpin, TACC TR-14-10, section 3.2: 64 B instead of 8 B, at least eight loads in
+    flight instead of one, twice by prefetching, and the device's latency over the host's.
     """
     farther = load_s(board, sram=board.has("sram")) / LOCAL_MEMORY_S
     return LINE / 8 * 8 * 2 * farther
 
 
 def share_of_dma(board: Board, size: float) -> float:
-    """Time to get a result by streaming loads over that by DMA, both with their synchronisation.
+    """Time to get a result by streaming loads over the time by DMA, both with synchronisation.
 
-    Either way the work is pushed (half a load) and its flag polled (one and a half on average).
+    In both cases the host pushes the work (half a load) and polls a flag (1.5 loads on average).
     """
     before = (PUSH + POLL) * load_s(board)
     return (before + streaming_s(board, size)) / (before + dma.transfer_s(board, "d2h", size))
 
 
 def block_speedup(board: Board) -> float:
-    """What if registers could be read 64 B at a time, as memory is: over loads of 8 B.
+    """Predicted gain if registers could be read 64 B at a time instead of 8 B.
 
-    Eight requests become one: 8 load(8) / load(64). Device and driver must bear that one load takes
-    all eight registers, with what reading each does.
+    Eight requests become one: 8 load(8) / load(64). Device and driver must allow that one load
+    reads all eight registers, with the side effects of each.
     """
     return LINE / 8 * load_s(board) / load_s(board, LINE)
 
@@ -137,7 +137,7 @@ def predict(board: Board, inputs: Mapping[str, float]) -> list[Figure]:
     figures += [
         Figure("uncached load bandwidth", 8 / load, "B/s", 8, "one load in flight"),
         Figure("write-combined stores", store_rate(board), "B/s", LINE),
-        Figure("one store", store_s(board, 8), "s", 8, "until usable at the card"),
+        Figure("one store", store_s(board, 8), "s", 8, "until the card can use it"),
         Figure("streaming loads", streaming_rate(board), "B/s", LINE),
         Figure("streaming over plain", streaming_speedup(board), "", note="16 B loads (MOVDQA)"),
         Figure("block reads over uncached", block_speedup(board), "", note="what if: 64 B"),
@@ -147,7 +147,7 @@ def predict(board: Board, inputs: Mapping[str, float]) -> list[Figure]:
         Figure("its CPU operations", cycles * inputs["cpu-flops"], "", note="floating point"),
         Figure(
             "its operations", trips * load * inputs["accelerator-gflops"] * 1e9, "",
-            note="that the accelerator does not do",
+            note="lost while the accelerator waits",
         ),
         Figure("cached over uncached", caching_factor(board), "", 8, "the host's memory"),
         Figure("load over another cache's", farthest / OTHER_CACHE_S, "", 8, "71 ns elsewhere"),

@@ -1,19 +1,19 @@
-"""An offload's phases on a host that pins, or copies what does not begin at a page.
+"""Phases of an offload; the host pins vectors, or copies a vector that does not begin at a page.
 
 With n elements in each of three vectors of p pages and B bytes:
 
     populate           2 p fault + n populate            operands touched for the first time
     map                3 p pin                            vectors that begin at a page
-                       3 p (pin + fault) + 3 B / copy     others: the driver's own pages, filled
+                       3 p (pin + fault) + 3 B / copy     other vectors: copied by the driver
     migrate_to_device  DMA of B, twice  (+ 2 B / copy)
     kernel_run         launch + n kernel
-    allocate           all three, and what aligning them adds
-    read_back          DMA of B    (+ B / copy + p fault)  the result's pages, touched at last
-    software_vadd      p fault + n add                    into memory that nobody has touched
+    allocate           all three vectors, and the cost of aligning them
+    read_back          DMA of B    (+ B / copy + p fault)  first touch of the result's pages
+    software_vadd      p fault + n add                    into memory that was not touched before
 
 Times in seconds; DMA as in ``isthmus.models.dma``. Source of the mechanism: XRT documents that a
-user's pointer that is not aligned to a page costs a copy; that the result is not touched before is
-how the published example was written (AMD Vitis runtime tutorial, example 2).
+user's pointer costs a copy if it is not aligned to a page. The published example does not touch the
+result before (AMD Vitis runtime tutorial, example 2).
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ def phases(board: Board, elements: int, *, aligned: bool) -> dict[str, float]:
 
 
 def predict(board: Board, inputs: Mapping[str, float]) -> list[Figure]:
-    """Every phase, with vectors that begin at a page and with others."""
+    """Every phase, for vectors that begin at a page and for others."""
     elements = int(inputs["elements"])
     return [
         Figure(f"{phase}, {'aligned' if aligned else 'unaligned'}", seconds, "s")

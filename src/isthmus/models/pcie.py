@@ -16,13 +16,13 @@ _GIGATRANSFERS = {1: 2.5, 2: 5.0, 3: 8.0, 4: 16.0, 5: 32.0, 6: 64.0}
 """GT/s of one lane by generation; the first signalling rate of each revision of the standard."""
 
 COMPLETION_HEADER = 12
-"""Bytes of a completion's header. FLITs do not change the sizes of headers of whole dwords."""
+"""Bytes of a completion's header. FLITs do not change the size of headers of whole dwords."""
 FIRST_64_BIT = 1 << 32
 """The first address that needs 64 bits."""
 
 
 def around(flits: bool) -> int:
-    """Bytes around a packet: framing with its sequence number 4 and LCRC 4; in FLITs none.
+    """Bytes around a packet: framing with sequence number 4, LCRC 4; none in FLITs.
 
     A FLIT's checksum and sequence number serve all packets in it (sections 3.6 and 4.2.3).
     """
@@ -30,7 +30,7 @@ def around(flits: bool) -> int:
 
 
 def request_header(address: int) -> int:
-    """Bytes of a memory request's header: 12, above the first 4 GiB 16."""
+    """Bytes of a memory request's header: 12, or 16 above the first 4 GiB."""
     return 16 if address >= FIRST_64_BIT else 12
 
 
@@ -38,11 +38,11 @@ class Coding(NamedTuple):
     """How a lane's bits become bytes of transaction layer packets (TLPs)."""
 
     share: Fraction
-    """TLP bytes of all bytes on the lanes, SKP sets left out."""
+    """Share of TLP bytes in all bytes on the lanes, without SKP sets."""
     clock_compensation: float
-    """Time with SKP ordered sets over time without."""
+    """Time with SKP ordered sets over time without them."""
     flits: bool
-    """Whether TLPs travel in FLITs, which carry checksums and acknowledgements for all of them."""
+    """Whether TLPs travel in FLITs, which carry checksums and acknowledgements for all TLPs."""
 
 
 _CODINGS = (
@@ -50,17 +50,16 @@ _CODINGS = (
     (32.0, Coding(Fraction(128, 130), 1 + 1 / 371, flits=False)),
     (math.inf, Coding(Fraction(236, 256), 1.0, flits=True)),
 )
-"""Codings with the fastest GT/s of each: 8b/10b, 128b/130b, 1b/1b in FLITs.
+"""Codings with the highest GT/s of each: 8b/10b, 128b/130b, 1b/1b in FLITs.
 
-PCI Express Base Specification, section 4.2; a FLIT (revision 6.0) has 256 B: 236 of TLPs, 6 of data
-link packets, 8 of CRC, 6 of error correction. A FLIT link's SKP sets are not counted: the pages of
-the specification with their interval were not at hand; at 32 GT/s they take 0.3 %.
-"""
+Source: PCI Express Base Specification, section 4.2. A FLIT (revision 6.0) has 256 B: 236 of TLPs, 6
+of data link packets, 8 of CRC, 6 of error correction. SKP sets of a FLIT link are not counted,
+because their interval was not available; at 32 GT/s they take 0.3 %."""
 
 
 @dataclass(frozen=True)
 class Link:
-    """A trained link. From 64 GT/s on it carries FLITs, below it is taken to carry none."""
+    """A trained link. It is assumed to use FLITs from 64 GT/s on, and not below."""
 
     gigatransfers: float
     """GT/s of one lane: 2.5, 5, 8, 16, 32 or 64."""
@@ -69,8 +68,8 @@ class Link:
     @property
     def name(self) -> str:
         """``gen5 x16``."""
-        known = {rate: number for number, rate in _GIGATRANSFERS.items()}
-        return f"gen{known.get(self.gigatransfers, '?')} x{self.lanes}"
+        generations = {rate: number for number, rate in _GIGATRANSFERS.items()}
+        return f"gen{generations.get(self.gigatransfers, '?')} x{self.lanes}"
 
     @property
     def coding(self) -> Coding:
@@ -79,21 +78,21 @@ class Link:
 
     @property
     def raw(self) -> float:
-        """Bytes a second and direction after line coding: what no payload can exceed."""
+        """Bytes per second in each direction after line coding, which no payload can exceed."""
         return float(self.gigatransfers * 1e9 * self.coding.share * self.lanes / 8)
 
     def payload(self, max_payload: int = 256) -> float:
-        """Bytes a second and direction left for the data of memory writes of ``max_payload``."""
+        """Bytes per second in each direction for the data of memory writes of ``max_payload``."""
         header = request_header(FIRST_64_BIT) + around(self.coding.flits)
         return self.raw * max_payload / (max_payload + header)
 
 
 def link_of(attributes: Mapping[str, str]) -> Link | None:
-    """Narrowest link on the way to a device, at its fastest, of a run's record; None if unknown.
+    """The narrowest link on the way to a device, at its full speed, from a run; None if unknown.
 
-    Where the record has the device's own end alone, its speed is ``max_link_speed``: devices that
-    save power train down while idle, and up again under load. Its width is ``current_link_width``:
-    lanes that are missing stay missing.
+    If only the device's end is recorded, the speed is ``max_link_speed``: devices that save power
+    reduce the speed while idle, and restore it under load. The width is ``current_link_width``:
+    missing lanes remain missing.
     """
     speed_text = (
         attributes.get("path_link_speed")
@@ -113,7 +112,7 @@ _HEADER = 16
 
 @dataclass(frozen=True)
 class Path:
-    """A link with the card's interface to it; rates in bytes a second, times in seconds.
+    """A link with the card's interface to it; rates in bytes per second, times in seconds.
 
     Source: PCI Express Base Specification, sections 2.2 (packets), 3.6 (acknowledgements), 4.2
     (coding, SKP sets, FLITs); AMD PG213 for the interface without straddle.
@@ -123,60 +122,60 @@ class Path:
     max_payload: int
     max_read_request: int
     request: int
-    """Bytes of a read request, and around a write's data."""
+    """Bytes of a read request, which are also the bytes around a write's data."""
     completion: int
     """Bytes around a completion's data."""
     acknowledged: float
-    """Bytes on the opposite direction for each byte on the wire."""
+    """Bytes of acknowledgements in the opposite direction for each byte on the wire."""
     bus_bytes: int
     bus_hertz: float
     straddle: bool
 
     @property
     def byte_s(self) -> float:
-        """One byte of a TLP on the wire: 8 / (GT/s x share x lanes), with SKP sets between."""
+        """Seconds of one TLP byte on the wire: 8 / (GT/s x share x lanes), including SKP sets."""
         return self.link.coding.clock_compensation / self.link.raw
 
     def write_s(self, size: float) -> float:
-        """A posted write of ``size`` bytes on the wire."""
+        """Seconds of a posted write of ``size`` bytes on the wire."""
         return (size + self.request) * self.byte_s
 
     def request_s(self) -> float:
-        """A read request on the wire."""
+        """Seconds of a read request on the wire."""
         return self.request * self.byte_s
 
     def completions_s(self, size: int) -> float:
-        """The completions of a read of ``size`` bytes, split at the payload limit."""
+        """Seconds of the completions of a read of ``size`` bytes, split at the payload limit."""
         return (size + -(-size // self.max_payload) * self.completion) * self.byte_s
 
     def bus_s(self, size: float) -> float:
-        """A packet of ``size`` bytes through the card's interface: (n + 16) / W cycles."""
+        """Seconds of a packet of ``size`` bytes in the card's interface: (n + 16) / W cycles."""
         beats = (size + _HEADER) / self.bus_bytes
         return (beats if self.straddle else math.ceil(beats)) / self.bus_hertz
 
     def answer_s(self, size: int) -> float:
-        """The completions of a read, until the last is through the card's interface."""
-        whole, rest = divmod(size, self.max_payload)
-        bus = whole * self.bus_s(self.max_payload) + (self.bus_s(rest) if rest else 0.0)
+        """Seconds of the completions of a read, until the card's interface has passed the last."""
+        full_packets, rest = divmod(size, self.max_payload)
+        bus = full_packets * self.bus_s(self.max_payload) + (self.bus_s(rest) if rest else 0.0)
         return max(self.completions_s(size), bus)
 
     def bus_rate(self) -> float:
-        """What the card's interface takes or gives: n in the time of one packet, n = MPS."""
+        """Rate of the card's interface: n bytes in the time of one packet, n = MPS."""
         return self.max_payload / self.bus_s(self.max_payload)
 
     def writes(self) -> float:
-        """Rate of posted writes of full payload, bare link: MPS / ((MPS + 24) byte time)."""
+        """Rate of posted writes of full payload on the bare link: MPS / ((MPS + 24) byte time)."""
         return self.max_payload / self.write_s(self.max_payload)
 
     def reads(self) -> float:
-        """Rate of completions of full requests, bare link."""
+        """Rate of completions of full requests on the bare link."""
         return self.max_read_request / self.completions_s(self.max_read_request)
 
     def both(self) -> float:
-        """Rate of each direction when the card reads and writes equally fast.
+        """Rate of each direction if the card reads and writes equally fast.
 
-        Beside its data each wire carries the read requests (on the writes' direction) and the
-        acknowledgements of the other direction.
+        Besides data, the wires carry the read requests (in the writes' direction) and the
+        acknowledgements of the opposite direction.
         """
         write = 1 + self.request / self.max_payload
         read = 1 + self.completion / min(self.max_payload, self.max_read_request)
@@ -206,7 +205,7 @@ def path_of(board: Board) -> Path:
 
 
 def predict(board: Board, _inputs: Mapping[str, float]) -> list[Figure]:
-    """What the link and the card's interface leave for data."""
+    """Rates that the link and the card's interface leave for data."""
     path = path_of(board)
     write, read, bus = path.writes(), path.reads(), path.bus_rate()
     return [
@@ -228,7 +227,7 @@ def predict(board: Board, _inputs: Mapping[str, float]) -> list[Figure]:
 
 MODEL = Model(
     "pcie",
-    "what a PCIe link leaves for data",
+    "data rates of a PCIe link",
     predict,
     default_board="generic-gen5x16",
     options=(

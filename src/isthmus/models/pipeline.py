@@ -1,18 +1,17 @@
-"""Schedule of a job: items that pass in, through a kernel, and out, with several buffer sets.
+"""Schedule of a job: copy in, kernel and copy out of each item, with several buffer sets.
 
-Each buffer set has a thread of the host, which takes the next item once its last one is done. An
-item occupies, one after the other:
+A host thread for each buffer set processes one item after another. An item occupies, in this
+order:
 
-    host       copies into the buffer, and the software of an API: each thread has its own
-    link in    start-up, beside other transfers; then the data, one transfer after the other
+    host       copies into the buffer, and the API's software; threads do not wait for each other
+    link in    start-up, parallel to other transfers; then the data, one transfer at a time
     kernel     launch, then the kernel; the next one starts ``relaunch`` after its end
-    link out   as in
+    link out   as link in
     host       copies out of the buffer
 
-Where both directions are busy, the transfer that begins later gets ``beside`` of its own rate
-until the other direction is free: 1 on a full-duplex link between separate memories, less where
-both directions share a bank of card memory or the host's memory.
-Times in seconds. A transfer under way keeps its end when one of the other direction begins.
+While both directions are busy, the transfer that began later runs at ``beside`` times its rate; the
+earlier one keeps its end. ``beside`` is 1 on a full-duplex link between separate memories, less if
+both directions share a bank of card memory or the host's memory. Times in seconds.
 """
 
 from __future__ import annotations
@@ -22,56 +21,56 @@ from dataclasses import dataclass
 from typing import Literal, NamedTuple
 
 MOST_SETS = 6
-"""Buffer sets that advice tries: five stages, and one more."""
+"""Most buffer sets that advice tries: five stages and a spare set."""
 _SIMULATED = 240
-"""Items after which the schedule repeats: the time of further ones is their average."""
+"""Items after which the schedule repeats: further items take its average time."""
 _FULL_DUPLEX = 1.03
-"""Time of both directions together, over that of the slower one, up to which the link is full
-duplex: less is what the acknowledgements of the other direction cost."""
+"""Time of both directions together over the slower one, up to which the link is full duplex:
+acknowledgements of the other direction cost less than this."""
 
 
 @dataclass(frozen=True)
 class Transfer:
-    """What the transfer of an item costs in one direction; all 0 where nothing is moved."""
+    """Cost of an item's transfer in one direction in seconds; all 0 if nothing is moved."""
 
     fixed: float = 0.0
     """Start-up: driver, doorbell, interrupt. Overlaps with other transfers."""
     data: float = 0.0
-    """The link's direction is busy for so long."""
+    """Seconds for which the link's direction is busy."""
     beside: float = 1.0
-    """Share of its own rate while the other direction is busy."""
+    """Rate while the other direction is busy, over the rate alone."""
 
 
 @dataclass(frozen=True)
 class Stages:
-    """What one item costs at each stage."""
+    """Seconds of one item at each stage."""
 
     into: Transfer
     kernel: float
     out: Transfer
     launch: float = 0.0
     relaunch: float = 0.0
-    """Between two kernels, where the second one waits in the queue."""
+    """Seconds between two kernels, if the second waits in the queue."""
     host_before: float = 0.0
     host_after: float = 0.0
     channels: int = 0
-    """Transfers of one direction that may be under way; 0: any number."""
+    """Most simultaneous transfers in one direction; 0: any number."""
     overlaps: bool = True
-    """Whether stages of several items overlap: not on a device that computes and copies with the
-    host's own processors."""
+    """Whether stages of several items overlap; false for a device that computes and copies with the
+    host's processors."""
 
     @property
     def serial(self) -> float:
-        """One item alone, from its begin to its end."""
+        """Seconds of one item alone, from its beginning to its end."""
         moved = self.into.fixed + self.into.data + self.out.fixed + self.out.data
         return self.host_before + moved + self.launch + self.kernel + self.host_after
 
     @property
     def both(self) -> float:
-        """Both directions' data of an item, where the link moves nothing else for long.
+        """Seconds of both directions' data of an item, if both directions are always busy.
 
-        With period P and both directions always busy, each transfer has lost 1 - beside of the
-        time beside the other direction, together (1 - beside) P: 2 P = in + out + (1 - beside) P.
+        In a period P each transfer loses 1 - beside of the time beside the other direction,
+        together (1 - beside) P: 2 P = in + out + (1 - beside) P.
         """
         beside = (self.into.beside + self.out.beside) / 2
         apart = max(self.into.data, self.out.data)
@@ -79,7 +78,7 @@ class Stages:
 
     @property
     def is_full_duplex(self) -> bool:
-        """Whether both directions together take as long as the slower one."""
+        """Whether both directions together take as long as the slower direction."""
         return self.both <= _FULL_DUPLEX * max(self.into.data, self.out.data)
 
 
@@ -95,7 +94,7 @@ Order = Literal["ahead", "in beside", "out beside", "both beside", "batches"]
 
 
 class Limit(NamedTuple):
-    """What an item costs at the least, however many buffer sets there are."""
+    """Least cost of an item, with any number of buffer sets."""
 
     resource: str
     """``kernel``, ``link in``, ``link out``, ``both directions`` or ``host``."""
@@ -111,7 +110,7 @@ def limit(stages: Stages) -> Limit:
         Limit("link out", stages.out.data),
         Limit("kernel", stages.kernel + stages.relaunch),
     ]
-    longest = max(alone, key=lambda one: one.seconds)
+    longest = max(alone, key=lambda item: item.seconds)
     together = Limit("both directions", stages.both)
     shares = not stages.is_full_duplex and together.seconds > longest.seconds
     return together if shares else longest
@@ -123,13 +122,15 @@ def total_s(stages: Stages, items: int, sets: int) -> float:
         return items * stages.serial
     if items <= _SIMULATED:
         return _scheduled(stages, items, sets)
-    whole = _scheduled(stages, _SIMULATED, sets)
-    rate = (whole - _scheduled(stages, _SIMULATED // 2, sets)) / (_SIMULATED - _SIMULATED // 2)
-    return whole + (items - _SIMULATED) * rate
+    simulated_s = _scheduled(stages, _SIMULATED, sets)
+    rate = (simulated_s - _scheduled(stages, _SIMULATED // 2, sets)) / (
+        _SIMULATED - _SIMULATED // 2
+    )
+    return simulated_s + (items - _SIMULATED) * rate
 
 
 def one_thread_s(stages: Stages, items: int, sets: int, order: Order = "ahead") -> float:
-    """Seconds of ``items`` where one thread serves all sets: one transfer at a time."""
+    """Seconds of ``items`` if one thread serves all sets: one transfer at a time."""
     into = stages.host_before + stages.into.fixed + stages.into.data
     out = stages.out.fixed + stages.out.data + stages.host_after
     runs = stages.launch + stages.kernel
@@ -153,13 +154,14 @@ class _Direction:
         self.free = 0.0
 
     def end_of(self, now: float, other: _Direction) -> float:
-        """End of a transfer that begins now, behind those that began before."""
+        """End of a transfer that begins now, after earlier transfers."""
         cost = self.transfer
         if not cost.fixed and not cost.data:
             return now
         begun = max(now, heapq.heappop(self.channels)) if self.channels else now
         served = max(begun + cost.fixed, self.free)
-        meanwhile = max(0.0, other.free - served)  # the other direction is busy for so long
+        # seconds for which the other direction stays busy
+        meanwhile = max(0.0, other.free - served)
         if not cost.data:
             end = served
         elif cost.beside * meanwhile < cost.data:

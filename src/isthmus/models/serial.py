@@ -7,19 +7,20 @@ One step sends L bytes to a neighbour and receives L bytes, one after the other:
     b_eff = mean over sizes of bandwidth(L)
 
 with c channels of w bytes per cycle at f, and ``hop`` only where n > 1. The factor 2 n counts what
-the two kernels of each device send. Beyond that, each as the board says:
+the two kernels of each device send. The board may change this:
 
-- kernels that send and take at once (``in_turn`` false) have t(L) without the factor 2: the
-  source's own formula before it was measured (a lower bound where channels are shallower than
-  what is on the wire in a round trip);
-- a channel that holds ``depth`` flits sends as many, then waits until the first of them is told to
-  be taken: a cycle and two latencies after it left;
-- ``sharing`` links on one wire cannot take less than the wire is busy with all their messages;
-- once in a loop of N steps, ``start`` for the kernels, and ``barrier`` for each of ceil(log2 n)
-  stages by which a card is late: t(L) + (start + barrier ceil(log2 n)) / N.
+- If kernels send and receive at once (``in_turn`` false), t(L) has no factor 2. This is the
+  source's own formula. It is a lower bound if a channel holds fewer flits than a round trip has on
+  the wire.
+- A channel that holds ``depth`` flits sends so many. Then it waits for the order to take the first
+  of them: a cycle and two latencies after that flit left.
+- ``sharing`` links on one wire take at least the time of all their messages on the wire.
+- A loop of N steps adds ``start`` for the kernels once, and ``barrier`` for each of ceil(log2 n)
+  stages that a card begins late: t(L) + (start + barrier ceil(log2 n)) / N.
 
 Source of the formula and of c, w, f: HPCC FPGA benchmark suite, b_eff; stretch, latency and hop
-are fitted (board ``520n``). The rest is free in the published runs: its defaults change nothing.
+are fitted (board ``520n``). The published runs do not determine the other parameters; their
+defaults change nothing.
 """
 
 from __future__ import annotations
@@ -35,7 +36,7 @@ SIZES: Mapping[str, tuple[int, ...]] = {
     "definition": (*_SMALL, *(4096 << i for i in range(1, 9))),
     "published": (*_SMALL, *(4096 << i for i in range(2, 10))),
 }
-"""The definition's 21 message sizes, and the published runs', which skip 8 KiB."""
+"""The 21 message sizes of the definition, and those of the published runs, which skip 8 KiB."""
 
 
 LOOPLENGTH = 16384
@@ -45,29 +46,33 @@ PUBLISHED_CONSTANTS = {"serial.latency_ns": 520.0, "serial.stretch": 1.0, "seria
 
 
 def flits(board: Board, size: int) -> int:
-    """Cycles in which all channels of one direction take a message of ``size`` bytes."""
+    """Cycles in which all channels of one direction accept a message of ``size`` bytes."""
     flit = board.whole("serial.channels") * board.whole("serial.width_bytes")
     return -(-size // flit)
 
 
 def channel_rate(board: Board) -> float:
-    """Bytes a second that all channels of one direction take."""
+    """Bytes per second that all channels of one direction accept."""
     cycle = board.whole("serial.channels") * board.whole("serial.width_bytes")
     return cycle * board.hertz("serial.clock_MHz")
 
 
 def one_way_s(board: Board, size: int, devices: int) -> float:
-    """A message from its first byte sent until its last is usable by the peer."""
+    """Seconds of a message from its first byte sent until the peer can use its last byte."""
     cycle = board.number("serial.stretch") / board.hertz("serial.clock_MHz")
     hop = board.seconds("serial.hop_ns") if devices > 1 else 0.0
     way = board.seconds("serial.latency_ns") + hop
     count, depth = flits(board, size), board.whole("serial.depth")
-    full = (count - 1) // depth
-    return full * max(depth * cycle, cycle + 2 * way) + (count - full * depth) * cycle + way
+    full_rounds = (count - 1) // depth
+    return (
+        full_rounds * max(depth * cycle, cycle + 2 * way)
+        + (count - full_rounds * depth) * cycle
+        + way
+    )
 
 
 def exchange_s(board: Board, size: int, devices: int, looplength: int = LOOPLENGTH) -> float:
-    """One step of one message size, with its share of what a loop costs once."""
+    """Seconds of one step of one message size, with its share of the loop's fixed cost."""
     cycle = board.number("serial.stretch") / board.hertz("serial.clock_MHz")
     sharing = min(board.whole("serial.sharing"), devices)
     busy = sharing * flits(board, size) * cycle
@@ -78,17 +83,17 @@ def exchange_s(board: Board, size: int, devices: int, looplength: int = LOOPLENG
 
 
 def bandwidth(board: Board, size: int, devices: int, looplength: int = LOOPLENGTH) -> float:
-    """Bytes a second that all devices send at one message size."""
+    """Bytes per second that all devices send at one message size."""
     return 2 * devices * size / exchange_s(board, size, devices, looplength)
 
 
 def b_eff(board: Board, devices: int, sizes: Sequence[int], looplength: int = LOOPLENGTH) -> float:
-    """Mean over the sizes, bytes a second."""
+    """Mean bandwidth over the sizes, in bytes per second."""
     return sum(bandwidth(board, size, devices, looplength) for size in sizes) / len(sizes)
 
 
 def predict(board: Board, inputs: Mapping[str, float]) -> list[Figure]:
-    """Bandwidth by message size, and b_eff on both sets of sizes, also as published and scaled."""
+    """Bandwidth by message size, and b_eff on both sets of sizes, also with published constants."""
     devices, steps = int(inputs["devices"]), int(inputs["looplength"])
     limit = 2 * devices * channel_rate(board)
     sizes = sorted(set(SIZES["definition"]) | set(SIZES["published"]))
@@ -101,29 +106,34 @@ def predict(board: Board, inputs: Mapping[str, float]) -> list[Figure]:
         for size in sizes
     ]  # fmt: skip
     for name, chosen in SIZES.items():
-        here = b_eff(board, devices, chosen, steps)
+        own = b_eff(board, devices, chosen, steps)
         of_single = devices * b_eff(board, 1, chosen, steps)
         stated = b_eff(published, devices, chosen, steps)
         parallel = b_eff(published.with_values({"serial.in_turn": False}), devices, chosen, steps)
         figures += [
-            Figure("b_eff", here, "B/s", note=f"the {name}'s sizes"),
+            Figure("b_eff", own, "B/s", note=f"the {name}'s sizes"),
             Figure("b_eff by published constants", stated, "B/s", note=f"the {name}'s sizes"),
-            Figure("the same, sent and taken at once", parallel, "B/s", note=f"the {name}'s sizes"),
-            Figure("of as many alone", here / of_single, "", note=f"the {name}'s sizes"),
+            Figure(
+                "b_eff, both directions at once",
+                parallel,
+                "B/s",
+                note=f"the {name}'s sizes",
+            ),
+            Figure("ratio to single devices", own / of_single, "", note=f"the {name}'s sizes"),
         ]
-    return [*figures, Figure("limit", limit, "B/s", note="both ways, all the time")]
+    return [*figures, Figure("limit", limit, "B/s", note="both directions always busy")]
 
 
 def _off(board: Board, published: Board, size: int, devices: int, steps: int) -> float:
-    """Difference of the board's constants from the published ones, in per cent."""
-    here, there = (bandwidth(b, size, devices, steps) for b in (board, published))
-    return 100 * (here / there - 1)
+    """Difference between the board's constants and the published constants, in per cent."""
+    own, stated = (bandwidth(b, size, devices, steps) for b in (board, published))
+    return 100 * (own / stated - 1)
 
 
 def _stated(board: Board, devices: int, in_turn: bool, over: float = 1.0) -> float:
-    """By the constants that came with the formula; in parallel, a message takes half as long.
+    """b_eff with the published constants; in parallel, a message takes half as long.
 
-    ``over`` is a measured rate in B/s, where the row asks for the ratio.
+    ``over`` is a measured rate in B/s for rows that ask for a ratio.
     """
     stated = board.with_values(PUBLISHED_CONSTANTS)
     return (1 if in_turn else 2) * b_eff(stated, devices, SIZES["published"]) / over

@@ -1,40 +1,44 @@
 """A published source, read from its folder: figures, tables, and a row for each published number.
 
-``source.toml`` has ``title``, ``by`` (how it is cited) and ``board`` (a name, or a file of the
+``source.toml`` has ``title``, ``by`` (the citation) and ``board`` (a name, or a file of the
 folder), and these tables:
 
 ``[cite]``
-    ``type`` and fields of its entry in BibTeX; ``author`` and ``title`` are ``by`` and ``title``
-    where they are not given.
+    ``type`` and fields of the source's entry in BibTeX. Defaults of ``author`` and ``title`` are
+    ``by`` and ``title``.
 ``[[figure]]``
-    ``name``, ``title``, and where there is nothing to reproduce ``because`` (why); ``needs`` (what
-    a machine must have for its rows); ``note``.
+    ``name``, ``title``, ``needs`` (what a machine must have for the figure's rows), ``note``; for a
+    figure that is not reproduced ``because``, the reason.
 ``[run.NAME]``
     A measurement that reproduces rows: ``study``, ``device``, ``memory`` and further ``axes``. In
-    ``device``, ``{board}`` is the source's. ``further_devices`` are measured in the same run;
-    ``hybrid`` adds the time of their software to the simulated time.
+    ``device``, ``{board}`` stands for the source's board. ``further_devices`` are measured in the
+    same run. ``hybrid`` adds measured time of software to the simulated time.
 ``[[row]]``
-    One published number, or one for each line of a CSV file (``data = "NAME"``, of which ``only``
-    keeps the lines whose columns have these values). Texts may name columns: ``"{size_bytes}"``;
-    ``{size}`` is ``bytes`` as people write it. What was published: ``item``, ``value`` (number, the
-    two ends of a range, or column), ``divide`` (what it is divided by), ``unit``, ``api`` (of a
-    source that compares several), ``figures`` (names, with blanks between). What gives ours:
-    ``run`` and ``operation``, ``bytes``, ``where`` (further axes); or lists ``plus``, ``minus`` and
-    ``over`` of these: the first's sum less the second's, ``times`` a number, over the third's sum.
-    ``combine`` is ``sum``, or over all sizes of ``bytes`` ``mean``, ``max`` or ``cost of a call``
-    (per call, of 1 MiB moved in blocks of these sizes). What else gives it: ``model`` with
-    ``inputs``, a closed form. How: ``fit`` (the calibration that saw it; ``fits`` by item), else
-    ``kind``: one of ``KINDS`` (``kinds`` by item). ``series`` groups rows in the residual table,
-    ``events`` puts the emulated card's own figure there too, ``headline`` (by item) puts the row on
-    a page without boards. ``aim`` is the largest residual that is good enough.
+    One published number, or one for each line of a CSV file (``data = "NAME"``; ``only`` keeps the
+    lines whose columns have these values). Texts may name columns: ``"{size_bytes}"``; ``{size}``
+    is ``bytes`` with a unit.
+
+    The published number: ``item``, ``value`` (a number, two ends of a range, or a column),
+    ``divide`` (divisor of the value), ``unit``, ``api`` (if the source compares several),
+    ``figures`` (names, separated by blanks).
+
+    Our number, from points: ``run`` and ``operation``, ``bytes``, ``where`` (further axes). Or
+    lists of such points: (sum of ``plus`` less sum of ``minus``) ``times`` a number, over the sum
+    of ``over``. ``combine`` is ``sum``; over all sizes of ``bytes`` also ``mean``, ``max`` or
+    ``cost of a call`` (for each call, when 1 MiB is moved in blocks of these sizes). Our number,
+    from a closed form: ``model`` with ``inputs``.
+
+    How it is reproduced: ``fit`` (the calibration that used it; ``fits`` by item), else ``kind``:
+    one of ``KINDS`` (``kinds`` by item). ``series`` groups rows in the residual table; ``events``
+    adds the emulated card's number there. ``headline`` (by item) puts the row on a page without
+    boards. ``aim`` is the largest accepted residual.
 ``[[aim]]``
-    The same for whole ``series``: ``name``, ``worst`` and perhaps ``rms``.
+    Aims of whole ``series``: ``name``, ``worst`` and perhaps ``rms``.
 ``[[fit]]``
-    Parameters of ``board`` (the source's where it names none) that rows were fitted to: ``name`` is
-    what they have as ``fit`` and what the board's file has as ``calibration``, ``start`` has the
-    values at which the search begins. ``series``: curves that all its points are on; of these each
-    size in turn is held out for a check. ``held_out.csv`` keeps what that gave
-    (``tools/model_docs.py``).
+    Parameters of ``board`` (default: the source's) that were fitted to rows. ``name`` stands in
+    ``fit`` of these rows and in ``calibration`` of the board's file. ``start`` has the first values
+    of the search. ``series`` names curves; each of their sizes in turn is held out for a check.
+    ``held_out.csv`` stores the results (``tools/model_docs.py``).
 """
 
 from __future__ import annotations
@@ -55,16 +59,16 @@ UNITS = {
     "s": 1.0, "ms": 1e-3, "us": 1e-6, "ns": 1e-9, "GB/s": 1e9, "MB/s": 1e6, "GiB/s": float(1 << 30),
     "MiB/s": float(1 << 20), "%": 0.01,
 }  # fmt: skip
-"""Units in seconds and bytes a second; any other unit is a count or a ratio."""
+"""Units in seconds and bytes per second; any other unit is a count or a ratio."""
 KINDS = {
     "fitted": "a parameter of the board was fitted to it",
     "predicted": "no parameter was fitted to it",
-    "alike": "the model has one figure for it and for one that a parameter was fitted to",
-    "after the fact": "an input was chosen knowing it",
+    "alike": "the model gives it the same figure as a point to which a parameter was fitted",
+    "after the fact": "an input was chosen after this figure was known",
     "reproduced": "the source's own arithmetic",
     "hybrid": "measured software plus the simulated card",
 }
-"""How a figure is reproduced, and what that means."""
+"""Ways of reproducing a figure, with their meanings."""
 COMBINED = ("sum", "mean", "max", "cost of a call")
 
 
@@ -74,7 +78,7 @@ class Term:
 
     operation: str
     bytes: int | None
-    """None: the operation has one size only."""
+    """Size in bytes; None: the operation has a single size."""
     where: Mapping[str, str]
     """Further axes, and ``memory``."""
 
@@ -89,14 +93,14 @@ class Measurement:
     memory: str = ""
     axes: Mapping[str, str] = field(default_factory=dict)
     further_devices: Sequence[str] = ()
-    """Devices that the same run measures as well."""
+    """Further devices that the run measures."""
     hybrid: bool = False
     """Whether measured software and the simulated crossing are added: see ``analysis.hybrid``."""
 
 
 @dataclass(frozen=True)
 class Row:
-    """One published number, and how it is reproduced."""
+    """A published number, and how it is reproduced."""
 
     source: str
     figures: tuple[str, ...]
@@ -105,7 +109,7 @@ class Row:
     unit: str
     board: str
     api: str = ""
-    """That it was measured with, of a source that compares several."""
+    """API of the measurement, for a source that compares several APIs."""
     published_to: float | None = None
     """The other end of a range."""
     series: str = ""
@@ -116,7 +120,7 @@ class Row:
     times: float = 1.0
     combine: str = "sum"
     rate: bool = False
-    """Whether the number is a rate in bytes a second; else it is a time."""
+    """Whether the number is a rate in bytes per second; otherwise it is a time."""
     model: str = ""
     inputs: Mapping[str, Any] = field(default_factory=dict)
     fit: str = ""
@@ -129,28 +133,28 @@ class Row:
 
     @property
     def scale(self) -> float:
-        """The unit in seconds or bytes a second; 1 for counts and ratios."""
+        """The unit in seconds or bytes per second; 1 for counts and ratios."""
         return UNITS.get(self.unit, 1.0)
 
-    def nearest(self, here: float) -> float:
-        """What was published; of a range the value in it that is nearest to ours."""
+    def nearest(self, ours: float) -> float:
+        """The published number; for a range the value in it that is nearest to ours."""
         to = self.published if self.published_to is None else self.published_to
         low, high = sorted((self.published, to))
-        return min(max(here, low), high)
+        return min(max(ours, low), high)
 
-    def residual(self, here: float) -> float:
-        """Ours in the row's unit over the published, less 1; 0 within a range."""
-        return here / self.nearest(here) - 1.0
+    def residual(self, ours: float) -> float:
+        """Our figure in the row's unit over the published number, less 1; 0 within a range."""
+        return ours / self.nearest(ours) - 1.0
 
     @property
     def text(self) -> str:
-        """What was published, in the source's unit: ``0.3333 to 0.5``, ``8.775 GiB/s``."""
+        """The published number or range with its unit: ``0.3333 to 0.5``, ``8.775 GiB/s``."""
         first = "" if self.published_to is None else f"{self.published:.5g} to "
         last = self.published if self.published_to is None else self.published_to
         return first + self.with_unit(last)
 
     def with_unit(self, value: float) -> str:
-        """A value in the row's unit: ``8.775 GiB/s``; a ratio has none."""
+        """A value in the row's unit: ``8.775 GiB/s``; ratios have no unit."""
         return f"{value:.5g}" + ("" if self.unit == "ratio" else f" {self.unit}")
 
     @property
@@ -165,7 +169,7 @@ class Row:
 
 
 def counted(ways: Iterable[str]) -> str:
-    """Text with the number of rows of each kind: ``KINDS`` first, in their order, then others."""
+    """Text with the number of rows of each kind, first the kinds of ``KINDS`` in their order."""
     every = list(ways)
     counts = {way: every.count(way) for way in (*KINDS, *every) if way in every}
     if len(counts) == 1:
@@ -182,9 +186,9 @@ class Figure:
     title: str
     rows: tuple[Row, ...]
     because: str = ""
-    """Why there is nothing to reproduce."""
+    """Why the figure is not reproduced."""
     needs: str = ""
-    """What a machine must have for it."""
+    """Requirements of its rows on the machine."""
     note: str = ""
 
     @property
@@ -207,7 +211,7 @@ class Aim:
 
 @dataclass(frozen=True)
 class Fit:
-    """Parameters of a board that one calibration sets, and where the search starts."""
+    """Parameters of a board that one calibration sets, with start values of the search."""
 
     calibration: str
     board: str
@@ -225,7 +229,7 @@ class Source:
     by: str
     figures: tuple[Figure, ...]
     rows: tuple[Row, ...]
-    """Each once, in the order of the file."""
+    """Rows without repetition, in the order of the file."""
     aims: tuple[Aim, ...]
     fits: tuple[Fit, ...]
     folder: Path
@@ -234,7 +238,7 @@ class Source:
 
 
 def read(name: str, folder: Path) -> Source:
-    """Reads the source in a folder; raises UsageError with the file for invalid contents."""
+    """Reads the source in a folder. Raises UsageError that names a file with wrong contents."""
     path = folder / "source.toml"
     try:
         data = msgspec.toml.decode(path.read_bytes(), type=dict[str, Any])
@@ -255,8 +259,8 @@ def _source(name: str, folder: Path, data: Mapping[str, Any]) -> Source:
         for key, run in data.get("run", {}).items()
     }
     aims = tuple(
-        Aim(one["name"], tuple(one["series"]), one["worst"], one.get("rms"))
-        for one in data.get("aim", ())
+        Aim(aim_entry["name"], tuple(aim_entry["series"]), aim_entry["worst"], aim_entry.get("rms"))
+        for aim_entry in data.get("aim", ())
     )
     aimed = {series: aim.worst for aim in aims for series in aim.series}
     rows = tuple(
@@ -264,19 +268,19 @@ def _source(name: str, folder: Path, data: Mapping[str, Any]) -> Source:
         for block in data.get("row", ())
         for row in _rows(name, folder, board, runs, aimed, block)
     )
-    known = {one["name"] for one in data["figure"]}
-    unknown = {figure for row in rows for figure in row.figures} - known
+    listed = {entry["name"] for entry in data["figure"]}
+    unknown = {figure for row in rows for figure in row.figures} - listed
     if unknown:
-        raise UsageError(f"rows speak of figures that are not listed: {', '.join(sorted(unknown))}")
-    figures = tuple(_figure(name, one, rows) for one in data["figure"])
+        raise UsageError(f"rows name figures that are not listed: {', '.join(sorted(unknown))}")
+    figures = tuple(_figure(name, entry, rows) for entry in data["figure"])
     fits = tuple(
         Fit(
-            one["name"],
-            _board(folder, one.get("board", board)),
-            one["start"],
-            tuple(one.get("series", ())),
+            entry["name"],
+            _board(folder, entry.get("board", board)),
+            entry["start"],
+            tuple(entry.get("series", ())),
         )
-        for one in data.get("fit", ())
+        for entry in data.get("fit", ())
     )
     unknown = {row.fit for row in rows} - {fit.calibration for fit in fits} - {""}
     if unknown:
@@ -287,7 +291,7 @@ def _source(name: str, folder: Path, data: Mapping[str, Any]) -> Source:
 
 
 def _board(folder: Path, name: str) -> str:
-    """A board's name, or the path of its file, which lies in the folder."""
+    """A board's name, or the path of its file in the folder."""
     return str(folder / name) if name.endswith(".toml") else name
 
 
@@ -315,10 +319,10 @@ def _rows(
             float(line[end] or "nan") / divide if isinstance(end, str) else end / divide
             for end in (filled["value"] if isinstance(filled["value"], list) else [filled["value"]])
         ]
-        if any(map(math.isnan, ends)):  # not in the source
+        if any(map(math.isnan, ends)):  # missing in the source
             continue
         if 0 in ends:
-            raise UsageError(f"'{filled['item']}': a published 0 can be compared with nothing")
+            raise UsageError(f"'{filled['item']}': a published 0 allows no comparison")
         sizes = parse_sizes(filled["bytes"]) if "bytes" in filled else []
         sized = {**line, "size": format_size(sizes[0])} if len(sizes) == 1 else line
         item = filled["item"].format_map(sized).replace("_", " ")
@@ -353,7 +357,7 @@ def _rows(
 
 
 def _lines(folder: Path, block: Mapping[str, Any]) -> Iterator[Mapping[str, str]]:
-    """Lines of the block's CSV file that it selects; one empty line where it has no file."""
+    """Yields the selected lines of the block's CSV file; an empty line if it names no file."""
     if "data" not in block:
         yield {}
         return
@@ -372,17 +376,19 @@ def _filled(block: Any, line: Mapping[str, str]) -> Any:
         return {
             key: value if key == "item" else _filled(value, line) for key, value in block.items()
         }
-    return [_filled(one, line) for one in block] if isinstance(block, list) else block
+    return [_filled(item, line) for item in block] if isinstance(block, list) else block
 
 
 def _terms(
     terms: Sequence[Mapping[str, str]], sizes: Sequence[int], where: Mapping[str, str]
 ) -> Iterator[Term]:
-    for one in terms:
-        axes = {key: value for key, value in one.items() if key not in {"operation", "bytes"}}
-        here: Sequence[int | None] = parse_sizes(one["bytes"]) if "bytes" in one else sizes
-        for size in here or [None]:
-            yield Term(one["operation"], size, {**where, **axes})
+    for entry in terms:
+        axes = {key: value for key, value in entry.items() if key not in {"operation", "bytes"}}
+        term_sizes: Sequence[int | None] = (
+            parse_sizes(entry["bytes"]) if "bytes" in entry else sizes
+        )
+        for size in term_sizes or [None]:
+            yield Term(entry["operation"], size, {**where, **axes})
 
 
 def _known(word: str, words: Collection[str]) -> str:

@@ -18,8 +18,8 @@ import msgspec
 from isthmus.errors import UsageError
 from isthmus.models.pcie import Link
 from isthmus.references.reference import About, Known, Links, Memory, Peer, Reference
-from isthmus.registration import loaded
-from isthmus.text import known as one_of
+from isthmus.registration import load_entry_point
+from isthmus.text import require_known
 
 __all__ = ["Known", "Reference", "board", "boards", "engine", "link", "of_names"]
 
@@ -67,7 +67,7 @@ def read(path: Path) -> Reference:
 def _folders(kind: str) -> Iterator[Path]:
     yield _FOLDER / kind
     for entry in importlib.metadata.entry_points(group=_GROUP):
-        place = loaded(entry)
+        place = load_entry_point(entry)
         yield Path(place() if callable(place) else place) / kind
 
 
@@ -98,7 +98,7 @@ def board(name: str) -> Reference:
     fitting = [one for one in boards().values() if name.lower() in one.words]
     if len(fitting) == 1:
         return fitting[0]
-    return boards()[one_of("board", name.lower(), boards())]
+    return boards()[require_known("board", name.lower(), boards())]
 
 
 def engine(name: str) -> Reference | None:

@@ -12,7 +12,7 @@ from functools import cache
 from isthmus.errors import UsageError
 from isthmus.registration import registered
 from isthmus.reporters.base import Reporter
-from isthmus.text import known
+from isthmus.text import require_known
 
 __all__ = ["Reporter", "by_name", "registry"]
 
@@ -29,7 +29,7 @@ def by_name(name: str, *, samples: bool = False) -> Reporter:
     Raises UsageError for an unknown name, and with ``samples`` for a reporter without samples.
     """
     reporters = registry()
-    reporter = reporters[known("format", name, reporters)]
+    reporter = reporters[require_known("format", name, reporters)]
     if samples and reporter.samples is None:
         able = ", ".join(one.name for one in reporters.values() if one.samples is not None)
         raise UsageError(f"format '{name}' shows no samples; {able} can")

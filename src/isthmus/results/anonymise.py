@@ -1,4 +1,4 @@
-"""A run without what names its machine or its user, so that it can be given away."""
+"""Makes a run anonymous: removes what identifies its machine or its user."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from isthmus.results.run_file import Run
 
 _HOST_KEYS = {"host", "hosts", "hostname", "node"}
 _OF_ONE_BOARD = re.compile(r"serial|uuid|guid|mac_?addr|asset|\bdna\b", re.IGNORECASE)
-"""Keys whose values name one board and no other."""
+"""Keys whose values identify a single board."""
 _UUID = re.compile(r"\b[0-9a-f]{8}-?(?:[0-9a-f]{4}-?){3}[0-9a-f]{12}\b", re.IGNORECASE)
 _NETWORK = re.compile(
     r"\b(?:\d{1,3}(?:\.\d{1,3}){3}|[0-9a-f]{2}(?::[0-9a-f]{2}){5})\b", re.IGNORECASE
@@ -25,16 +25,16 @@ _KERNEL_OPTIONS = re.compile(
     r"|intel_iommu|intel_pstate|iommu\S*|isolcpus|mitigations|nohz_full|nosmt|numa_balancing|pci"
     r"|pcie_aspm\S*|processor\S*|rcu_nocbs|swiotlb|transparent_hugepage|tsc)(?:=[\w,.:-]*)?"
 )
-"""Options of the kernel that change what is measured: all others are left out."""
+"""Options of the kernel command line that affect measurements; all others are removed."""
 _NAMES_OF_PARTS = {"address", "device", "backend", "api", "study", "operation", "memory", "studies"}
-"""Keys whose words are Isthmus's, also where a machine has such a word as its name."""
+"""Keys whose values are Isthmus's own words, even if a machine has such a word as its name."""
 
 
 def anonymised(run: Run) -> Run:
     """The run without host names, serial numbers, UUIDs, network addresses, users and paths.
 
     Equal names stay equal: they become ``host1``, ``id1``, ``user1``. Of a path only the name of a
-    shared library stays. Nothing that is measured changes.
+    shared library remains. Measurements do not change.
     """
     tree = msgspec.to_builtins(run)
     environment = tree["environment"]
@@ -80,13 +80,13 @@ def _strings(value: object) -> Iterator[str]:
 
 
 def _word(word: str) -> str:
-    """A word of a command line: of a path, which may hold blanks, nothing is kept."""
+    """A word of a command line, with ``PATH`` in place of any path."""
     option, equals, value = word.rpartition("=")
     return f"{option}{equals}PATH" if "/" in value or value.endswith(".json") else word
 
 
 class _Replacer:
-    """Replaces names in all strings of a tree, the same by the same."""
+    """Replaces names in all strings of a tree; equal names get equal replacements."""
 
     def __init__(self, names: dict[str, str]) -> None:
         self._names = names
@@ -96,7 +96,7 @@ class _Replacer:
         self._words = re.compile(rf"(?<![\w.-])(?:{pattern})(?![\w-])")
 
     def of(self, value: Any, key: str = "") -> Any:
-        """The value with all of its strings replaced, keys included."""
+        """The value with names replaced in all strings, keys included."""
         if isinstance(value, dict):
             return {self._text(k, "device"): self.of(child, k) for k, child in value.items()}
         if isinstance(value, list):
@@ -104,15 +104,15 @@ class _Replacer:
         return self._text(value, key) if isinstance(value, str) else value
 
     def _text(self, text: str, key: str) -> str:
-        given = text
-        text = _UUID.sub(lambda found: self._id(found[0]), text)
-        if text == given and text and _OF_ONE_BOARD.search(key):
+        original = text
+        text = _UUID.sub(lambda match: self._id(match[0]), text)
+        if text == original and text and _OF_ONE_BOARD.search(key):
             return self._id(text)
-        text = _NETWORK.sub(lambda found: self._id(found[0]), text)
+        text = _NETWORK.sub(lambda match: self._id(match[0]), text)
         text = _PATH.sub(_library, text)
         if key in _NAMES_OF_PARTS:
             return text
-        return self._words.sub(lambda found: self._names[found[0]], text)
+        return self._words.sub(lambda match: self._names[match[0]], text)
 
     def _id(self, text: str) -> str:
         if re.fullmatch(r"(?:GPU-)?id\d+", text):

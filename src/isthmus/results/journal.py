@@ -1,7 +1,7 @@
-"""The journal: what a run has measured so far, written as points finish.
+"""The journal of a run, which is written as points finish.
 
-One JSON line each: first the run without points, then every rerun of every point as it ends. A run
-that is killed leaves it next to its output; ``--resume`` reads it and continues.
+Each line is a JSON value: first the run without points, then each rerun of a point as it ends. A
+run that is killed leaves the journal beside its output; ``--resume`` reads it and continues.
 """
 
 from __future__ import annotations
@@ -30,18 +30,18 @@ from isthmus.system import private
 
 PointKey = tuple[object, ...]
 _MOST_BYTES = 2 * MOST_BYTES
-"""Largest journal that is read: it has each point once for each rerun."""
+"""Bytes of the largest journal that is read: it repeats each point for each rerun."""
 
 
 class Entry(msgspec.Struct, frozen=True):
-    """One rerun of one point; the point itself has no reruns here."""
+    """One rerun of a point; ``point.reruns`` is empty."""
 
     point: Point
     rerun: Rerun | None = None
 
 
 def key_of(point: Point) -> PointKey:
-    """Identity of a point, the same in each session of a run."""
+    """Identity of a point, the same in all sessions of a run."""
     return (
         point.study,
         point.device,
@@ -63,10 +63,10 @@ def path_of_previous(out: Path) -> Path:
 
 
 class Journal:
-    """Appends entries; each is with the kernel when ``add`` returns, so that a kill loses none."""
+    """Appends entries. A kill loses none: the kernel has each entry when ``add`` returns."""
 
     def __init__(self, path: Path, run: Run) -> None:
-        """Starts a new journal; raises UsageError where one exists."""
+        """Starts a new journal. Raises UsageError if the file exists."""
         self.path = path
         try:
             self._file = path.open("xb")
@@ -78,7 +78,7 @@ class Journal:
             raise UsageError(f"cannot write {path}: {error.strerror}") from error
         try:
             self._write(run)
-        except IsthmusError:  # without its head it is of no use
+        except IsthmusError:  # a journal without its head cannot be read
             self._close()
             self.remove()
             raise
@@ -108,18 +108,18 @@ class Journal:
         self._close()
 
     def _close(self) -> None:
-        with contextlib.suppress(OSError):  # what could not be written has been reported
+        with contextlib.suppress(OSError):  # failed writes have been reported
             self._file.close()
 
     def remove(self) -> None:
-        """Removes the journal, once the run file holds everything."""
+        """Removes the journal after the run file is complete."""
         self.path.unlink(missing_ok=True)
 
     def end(self, run: Run, out: Path, *, replace: bool) -> None:
         """Writes the run file and removes the journal.
 
-        Where ``out`` cannot be written, writes the run file to this user's temporary folder
-        instead, and raises IsthmusError that says where it is.
+        If ``out`` cannot be written, writes the run file to this user's temporary folder, and
+        raises an IsthmusError that names it.
         """
         try:
             run_file.save(run, out, replace=replace)
@@ -129,7 +129,7 @@ class Journal:
                 run_file.save(run, kept)
             except (IsthmusError, OSError):
                 raise IsthmusError(
-                    f"{error}; what was measured is in {self.path}: go on with --resume"
+                    f"{error}; the results are in {self.path}: go on with --resume"
                 ) from error
             self.remove()
             raise IsthmusError(f"{error}; the run is in {kept} instead") from error
@@ -137,7 +137,7 @@ class Journal:
 
 
 def read(path: Path) -> tuple[Run, list[Entry]]:
-    """Run and entries of a journal; a last line that was cut off is ignored."""
+    """Reads the run and the entries of a journal. A last line that was cut off is ignored."""
     try:
         with path.open("rb") as file:
             data = file.read(_MOST_BYTES + 1)
@@ -174,7 +174,7 @@ def _completeness(rerun: Rerun) -> tuple[bool, int]:
 
 
 def assemble(planned: Iterable[Point], entries: Iterable[Entry]) -> list[Point]:
-    """All planned points and points with entries, with the results of their entries."""
+    """All planned points and all points with entries, with the reruns of their entries."""
     reruns: dict[PointKey, dict[int, Rerun]] = {}
     latest: dict[PointKey, Point] = {}
     for entry in entries:
@@ -190,15 +190,15 @@ def assemble(planned: Iterable[Point], entries: Iterable[Entry]) -> list[Point]:
             if rival is None or _completeness(entry.rerun) >= _completeness(rival):
                 of_point[entry.rerun.rerun] = entry.rerun
     expected = {key_of(point): point for point in planned}
-    # What was measured before stays, also where its device is gone or its size no longer fits.
+    # Keep earlier points even if their device is gone or their size no longer fits.
     points: list[Point] = []
     for key, point in {
         **expected,
         **{k: p for k, p in latest.items() if k not in expected},
     }.items():
         measured = reruns.get(key, {})
-        known = latest.get(key, point)
+        latest_point = latest.get(key, point)
         points.append(
-            msgspec.structs.replace(known, reruns=[measured[n] for n in sorted(measured)])
+            msgspec.structs.replace(latest_point, reruns=[measured[n] for n in sorted(measured)])
         )
     return points

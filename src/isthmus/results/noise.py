@@ -1,4 +1,4 @@
-"""What the machine did to a measurement meanwhile."""
+"""Disturbances of a measurement by the machine."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import msgspec
 
 
 class Noise(msgspec.Struct, frozen=True, gc=False):
-    """Disturbances by the machine during a measurement; see the engine's Probe."""
+    """Disturbances of a measurement by the machine: see ``Probe`` of the engine."""
 
     steal_s: float = 0.0
     voluntary_switches: int = 0

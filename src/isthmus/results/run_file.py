@@ -1,7 +1,7 @@
 """The run file, ``isthmus.run/1``: every sample with its environment.
 
-Nothing derived is kept: summaries come from the samples (``analysis.summary``). Times are raw ticks
-of a clock, with the scale in seconds; sizes are bytes.
+It holds no derived values: ``analysis.summary`` computes summaries from the samples. Times are raw
+ticks of a clock, with the scale in seconds; sizes are bytes.
 """
 
 from __future__ import annotations
@@ -31,15 +31,15 @@ if TYPE_CHECKING:
 SCHEMA = "isthmus.run/1"
 ClockName = Literal["host", "device", "simulated", "hybrid"]
 JOURNAL_ENDING = ".journal"
-"""Ending of the journal's name, next to the run file."""
+"""Suffix of the journal's name, beside the run file."""
 QUICK_PROCESSES = 3
 """Processes of each point in a quick run, so that intervals cover more than one process."""
 Verified = Literal["true", "false", "na"]
 State = Literal["precision", "samples", "time", "once", "visit", "budget", "interrupted", "failed"]
 MOST_BYTES = 128 << 20
-"""Largest run file that is read: decoded, it may take twelve times as much memory."""
+"""Bytes of the largest run file that is read. Decoded, it may take twelve times as much memory."""
 ENDINGS = (".json", ".json.gz")
-"""Of run files in a folder."""
+"""Suffixes of run files."""
 _GZIP = b"\x1f\x8b"
 """First bytes of a gzip file (RFC 1952, section 2.3.1)."""
 _NAME = b"isthmus.run/"
@@ -49,21 +49,22 @@ _HEAD = 1 << 20
 MOST_POINTS = 100_000
 """Most points of a run that is read."""
 _WORTH_KEEPING = 64
-"""Samples from which an array is kept: of fewer it takes longer to find, and more memory, than to
-compute (of 100 000 points with two processes each, 120 MB)."""
+"""Fewest samples whose array is cached. A shorter array is faster to compute than to look up.
+
+A cache of all arrays would take 120 MB for 100 000 points with two processes each."""
 _MOST_ENVIRONMENT = 1 << 20
 """Most bytes of ``environment``, which may hold any objects."""
 _QUIET = Noise()
 _NONE: list[int] = []
 UNREADABLE = (msgspec.DecodeError, UnicodeDecodeError, RecursionError)
-"""What decoding a damaged file raises."""
+"""Errors of decoding a damaged file."""
 Whole = Annotated[int, msgspec.Meta(ge=-(1 << 62), le=1 << 62)]
 Count = Annotated[int, msgspec.Meta(ge=0, le=1 << 62)]
 IMPORTED = "imported"
 """Remark on every figure of another program; it becomes a flag."""
 Seconds = Annotated[float, msgspec.Meta(ge=0, le=1e12)]
 FINAL_STATES: frozenset[State] = frozenset({"precision", "samples", "time", "once", "visit"})
-"""A process that ended in one of these has a complete result."""
+"""States in which a process's result is complete."""
 
 
 class ClockRecord(msgspec.Struct, frozen=True, gc=False):
@@ -75,44 +76,44 @@ class ClockRecord(msgspec.Struct, frozen=True, gc=False):
     """Relative uncertainty of the scale."""
     resolution_s: Seconds
     empty_pair_s: Seconds
-    """Median of a timed interval with nothing in it; summaries take it off."""
+    """Median of an empty timed interval; summaries subtract it."""
 
 
 class Samples(msgspec.Struct, frozen=True, gc=False):
-    """Warm samples of one clock in the order taken."""
+    """Warm samples of one clock, in the order of measurement."""
 
     ticks: list[Whole]
-    """Raw; each covers ``batch`` repetitions on the host clock, one on any other."""
+    """Raw ticks. A sample of the host clock covers ``batch`` repetitions, of another clock one."""
     seconds_per_tick: Annotated[float, msgspec.Meta(gt=0, le=1)]
     cold_ticks: Whole | None = None
-    """First repetition in its worker, one repetition."""
+    """Ticks of the first repetition in its worker."""
     warm_ticks: list[Whole] = []
-    """Where each repetition is a process of its own (state ``once``) and ``ticks`` holds its one
-    cold sample: the repetitions that followed in the same process."""
+    """If each repetition has a fresh process (state ``once``), ``ticks`` holds its cold sample, and
+    this holds the repetitions that followed in that process."""
     reference_ticks: list[Whole] = msgspec.field(default_factory=list, name="beside_ticks")
-    """Repetitions in the reference kind of memory, each measured in the same process right before
-    or right after one of ``warm_ticks``."""
+    """Repetitions with the reference kind of memory, each measured in the same process right before
+    or after one of ``warm_ticks``."""
     empty_ticks: list[Whole] = []
-    """Where a pair was timed one by one in a batch: empty intervals, one beside each that is in a
-    sample, in sum. Summaries take these off, not the ``empty_pair_s`` of the worker's start."""
+    """For batches of separately timed pairs: the sum of as many empty intervals as the sample has.
+    Summaries subtract these instead of ``empty_pair_s`` of the worker's start."""
 
     def __post_init__(self) -> None:
-        """Raises ValueError where ``empty_ticks`` are not one for each sample."""
+        """Raises ValueError if ``empty_ticks`` and ``ticks`` differ in number."""
         if self.empty_ticks and len(self.empty_ticks) != len(self.ticks):
             raise ValueError("as many empty_ticks as ticks, or none")
 
 
 class HostReading(msgspec.Struct, frozen=True):
-    """How fast the host itself was at a time: seconds of fixed work without any device."""
+    """Speed of the host at a time: seconds of fixed work without any device."""
 
     at_s: Seconds
     """Seconds from the start of the run (``Run.started``)."""
     system_call_s: Seconds
-    """One system call that does nothing (getppid)."""
+    """One system call without effect (getppid)."""
     copy_s: Seconds
     """One copy of 4 MiB between buffers of the process (memcpy)."""
     arithmetic_s: Seconds
-    """5000 multiplications and additions, each of which waits for the one before."""
+    """5000 multiplications and additions, each of which depends on the one before."""
 
 
 class Rerun(msgspec.Struct, frozen=True, kw_only=True, dict=True):
@@ -122,45 +123,45 @@ class Rerun(msgspec.Struct, frozen=True, kw_only=True, dict=True):
     batch: Annotated[int, msgspec.Meta(ge=1, le=1 << 62)]
     """Repetitions in one host sample."""
     intervals: Count
-    """Timed intervals in one host sample: the empty pair is taken off as often."""
+    """Timed intervals in one host sample; summaries subtract that many empty intervals."""
     clocks: dict[ClockName, Samples]
     blocks: list[Count]
-    """Samples in each visit, in order."""
+    """Number of samples of each visit, in order."""
     clock: ClockRecord
     verified: Verified
     fault: str = ""
     state: State
-    """Why sampling ended: ``visit`` as planned, for processes are the sample; ``once`` likewise, of
-    a worker that was for one repetition. ``precision``: this process alone is that certain."""
+    """Why sampling ended. ``visit``: as planned. ``once``: as planned, in a worker for a single
+    repetition. ``precision``: the interval within this process is narrow enough."""
     noise: Noise
     remarks: list[str] = []
-    """What the backend says of it, e.g. ``fast_forward``; they become flags."""
+    """Remarks of the backend, e.g. ``fast_forward``; they become flags."""
     measured_s: Seconds
-    """Wall time spent on the point, set-up and verification included."""
+    """Wall time spent on the point, including set-up and verification."""
     at_s: Seconds | None = None
-    """Seconds from the start of the run to the visit; None: not known, or a simulated point."""
+    """Seconds from the start of the run to the visit; None if unknown, or for a simulated point."""
     host_speed: list[HostReading] = []
-    """Readings right after the visit. Most visits have none: readings take less than 2 % of the
-    time. A reading is stored once, with the first part of the operation."""
+    """Readings right after the visit. Most visits have none, because readings take less than 2 % of
+    the time. A reading is stored once, with the first part of the operation."""
 
     @cached_property
-    def _known(self) -> dict[ClockName, NDArray[np.float64]]:
+    def _cached(self) -> dict[ClockName, NDArray[np.float64]]:
         return {}
 
     def seconds(self, clock: ClockName) -> NDArray[np.float64]:
-        """Seconds of one repetition in each sample; the reading of the host clock is taken off.
+        """Seconds of one repetition in each sample, less the empty intervals of the host clock.
 
-        Nobody may write to the array: of many samples it is computed once.
+        The caller must not write to the array: an array of many samples is cached.
         """
         if len(self.clocks[clock].ticks) < _WORTH_KEEPING:
             return self._seconds(clock)
-        if clock not in self._known:
-            self._known[clock] = self._seconds(clock)
-            self._known[clock].setflags(write=False)
-        return self._known[clock]
+        if clock not in self._cached:
+            self._cached[clock] = self._seconds(clock)
+            self._cached[clock].setflags(write=False)
+        return self._cached[clock]
 
     def _seconds(self, clock: ClockName) -> NDArray[np.float64]:
-        import numpy as np  # noqa: PLC0415 - who only reads a file needs none
+        import numpy as np  # noqa: PLC0415 - reading a file does not need it
 
         if not self.batch:
             raise ZeroDivisionError("a batch of no repetitions")
@@ -181,15 +182,15 @@ class Rerun(msgspec.Struct, frozen=True, kw_only=True, dict=True):
         return repetitions
 
     def resolution_s(self, clock: ClockName) -> float:
-        """Least seconds of one repetition that the clock can tell from none; 0 where it is exact.
+        """Shortest repetition, in seconds, that the clock can tell from 0; 0 for an exact clock.
 
-        The device's clock shows its step in the samples.
+        The resolution of a device's clock is estimated from its samples.
         """
         if clock == "host":
             return max(self.intervals, 1) * self.clock.resolution_s / self.batch
         if clock != "device":
             return 0.0
-        from isthmus import _core  # noqa: PLC0415 - who only reads a file needs none
+        from isthmus import _core  # noqa: PLC0415 - reading a file does not need it
 
         return _core.step_of(self.seconds(clock))
 
@@ -199,7 +200,7 @@ class Point(msgspec.Struct, frozen=True, kw_only=True):
 
     study: str
     device: str
-    """Address as typed."""
+    """Address as the user typed it."""
     api: str
     operation: str
     memory: str
@@ -209,12 +210,12 @@ class Point(msgspec.Struct, frozen=True, kw_only=True):
     axes: dict[str, Whole | str]
     """The study's own columns."""
     moved_bytes: Count = 0
-    """Bytes that one repetition moves, each counted once, at its sender."""
+    """Bytes that one repetition moves, each byte counted once, at its sender."""
     reruns: list[Rerun] = []
     error: str = ""
-    """Why (further) samples are missing."""
+    """Why samples or further samples are missing."""
     skipped: str = ""
-    """Why there are none, where this machine does not allow it; says what would."""
+    """Why the machine does not allow the point, and what would."""
 
 
 class DeviceRecord(msgspec.Struct, frozen=True, kw_only=True):
@@ -223,7 +224,7 @@ class DeviceRecord(msgspec.Struct, frozen=True, kw_only=True):
     address: str
     backend: str
     real: bool
-    """False for null and emulated devices, whose figures are never hardware's."""
+    """False for null and emulated devices, whose figures are never shown as hardware's."""
     simulated: bool = False
     """Whether its points have the clock ``simulated``."""
     name: str = ""
@@ -233,22 +234,22 @@ class DeviceRecord(msgspec.Struct, frozen=True, kw_only=True):
     memory_bytes: Count = 0
     properties: dict[str, str] = {}
     properties_after: dict[str, str] = {}
-    """Those that a run may change, read again after it: ``BackendDescription.changing``."""
+    """Properties that a run may change, read again after it: ``BackendDescription.changing``."""
     link: dict[str, str] = {}
-    """PCIe link where the device has one: generation, width, MPS, MRRS, IOMMU group ..."""
+    """PCIe link of the device, if it has one: generation, width, MPS, MRRS, IOMMU group ..."""
     pci: Function | None = None
-    """Its PCIe function with the ports above it, before the run."""
+    """PCIe function of the device with the ports above it, before the run."""
     pci_after: Function | None = None
-    """The same after the run: what grew, grew during it."""
+    """The same after the run: counters that differ grew during it."""
     environment: dict[str, str] = {}
-    """Variables set for its workers."""
+    """Environment variables of its workers."""
     added: bool = False
-    """Whether the user did not name it: the run added it to time the software of an API alone."""
+    """Whether the run added the device, to time the software of an API alone."""
     error: str = ""
 
     @property
     def kind(self) -> tuple[str, ...]:
-        """What alike devices have in common: backend, model, link and memory node."""
+        """Properties that alike devices share: backend, model, link and memory node."""
         from isthmus.models.pcie import link_of  # noqa: PLC0415 - few readers need it
 
         link = link_of(self.link)
@@ -261,19 +262,19 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     precision: Seconds
     confidence: Annotated[float, msgspec.Meta(gt=0, lt=1)]
     reruns: Count
-    """Processes for each point; 0: until its interval is narrow enough."""
+    """Processes for each point; 0: as many as its interval needs."""
     budget_s: Seconds
     seed: Whole
     quick: bool
     axes: dict[str, str] = {}
     """Axes that the user set, as typed."""
     options: dict[str, str] = {}
-    """Of the command, for the backends that declare them: see ``isthmus.run_options``."""
+    """Options of the command for the backends that declare them: see ``isthmus.run_options``."""
     cpus: list[Count] = []
-    """Processors the workers were bound to; empty: not bound."""
+    """Processors to which the workers were bound; empty: not bound."""
     numa_node: Count | None = None
     repetitions: Count = 0
-    """The same for each offload, where the user has said it."""
+    """Processes for each offload, if the user set them."""
 
     def processes(self, *, offload: bool) -> int:
         """Processes of each point, or of each offload; 0: as many as its interval needs."""
@@ -283,7 +284,7 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Software(msgspec.Struct, frozen=True, kw_only=True):
-    """Which Isthmus measured."""
+    """The Isthmus that measured."""
 
     version: str
     commit: str = ""
@@ -291,41 +292,42 @@ class Software(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Origin(msgspec.Struct, frozen=True, kw_only=True):
-    """The program that measured, where a run was imported from its output."""
+    """The program whose imported output is this run."""
 
     tool: str
     version: str = ""
-    """Empty: its output does not say."""
+    """Empty if the output does not say."""
     format: str
     """Name of the importer."""
     file: str
     """Name of the imported file, without its folder."""
     sha256: str
-    """Of that file."""
+    """Checksum of the imported file."""
     statistics: list[str]
-    """What its figures are: ``mean``, ``median`` or ``best``; ``each``: single repetitions."""
+    """Which statistic each figure is: ``mean``, ``median`` or ``best``; ``each``: single
+    repetitions."""
     not_measured: list[str]
     left_out: list[str] = []
     """Figures of the file that are in no point, with the reason."""
     assumed: list[str] = []
-    """What the file does not say, and what was taken instead."""
+    """Facts that the file does not state, and the values assumed for them."""
     lines: list[int]
     """Line of the file for each point."""
 
 
 class LeftOut(msgspec.Struct, frozen=True, kw_only=True):
-    """Points of a study that a run leaves for a run with more time."""
+    """Points of a study that a run does not measure, and a run with more time would."""
 
     study: str
     points: Count
     seconds: Seconds
-    """Estimated time that they need."""
+    """Estimated time that these points need."""
 
 
 def moment(text: str) -> datetime | None:
-    """The time that ISO 8601 text says; None where it says none."""
+    """The time of an ISO 8601 text; None for any other text."""
     try:
-        return datetime.fromisoformat(text.replace("Z", "+00:00"))  # Python before 3.11 knows no Z
+        return datetime.fromisoformat(text.replace("Z", "+00:00"))  # Python before 3.11 rejects Z
     except ValueError:
         return None
 
@@ -344,29 +346,31 @@ class Run(msgspec.Struct, frozen=True, kw_only=True):
     studies: list[str]
     settings: Settings
     environment: dict[str, Any]
-    """Host: see ``system.environment``."""
+    """State of the host: see ``system.environment``."""
     devices: list[DeviceRecord]
     points: list[Point]
     origin: Origin | None = None
-    """None: Isthmus itself measured."""
+    """None if Isthmus itself measured."""
     left_out: list[LeftOut] = []
-    """What the run did not measure because the user set no ``--budget``."""
+    """Points that the run did not measure because the user set no ``--budget``."""
 
     @property
     def host_readings(self) -> list[HostReading]:
-        """All readings of the host's speed, in order of time; none in files of older versions."""
-        found = (one for p in self.points for rerun in p.reruns for one in rerun.host_speed)
-        return sorted(found, key=lambda one: one.at_s)
+        """All readings of the host's speed, in order of time; empty for files of older versions."""
+        readings = (
+            reading for p in self.points for rerun in p.reruns for reading in rerun.host_speed
+        )
+        return sorted(readings, key=lambda reading: reading.at_s)
 
     @property
     def took_s(self) -> float:
-        """Seconds that the run took; 0 where it has not finished."""
+        """Seconds that the run took; 0 for an unfinished run."""
         if self.duration_s or not self.finished:
             return self.duration_s
         began, ended = moment(self.started), moment(self.finished)
         try:
             return (ended - began).total_seconds() if began and ended else 0.0
-        except TypeError:  # only one has a time zone
+        except TypeError:  # only one of the two has a time zone
             return 0.0
 
 
@@ -382,7 +386,7 @@ def schema() -> dict[str, Any]:
 
 
 def encoded(value: object) -> bytes:
-    """JSON of a value. A byte that is no text, in the name of a file, becomes U+FFFD."""
+    """JSON of a value. A byte of a file's name that is not text becomes U+FFFD."""
     try:
         return msgspec.json.encode(value)
     except UnicodeEncodeError:
@@ -390,18 +394,18 @@ def encoded(value: object) -> bytes:
 
 
 def _as_text(value: Any) -> Any:
-    """The same value; Python keeps bytes that are no text as surrogates (PEP 383)."""
+    """The value without the surrogates that Python uses for bytes that are not text (PEP 383)."""
     if isinstance(value, str):
         return value.encode("utf-8", "surrogateescape").decode("utf-8", "replace")
     if isinstance(value, list | tuple):
-        return [_as_text(one) for one in value]
+        return [_as_text(item) for item in value]
     if isinstance(value, dict):
-        return {_as_text(key): _as_text(one) for key, one in value.items()}
+        return {_as_text(key): _as_text(item) for key, item in value.items()}
     return value
 
 
 def encode(run: Run) -> bytes:
-    """JSON text of a run, one point a line."""
+    """JSON text of a run, with one line for each point."""
     head = msgspec.structs.replace(run, points=[])
     text = msgspec.json.format(encoded(head), indent=2)
     lines = b",\n".join(b"    " + encoded(point) for point in run.points)
@@ -410,26 +414,26 @@ def encode(run: Run) -> bytes:
 
 
 class _Unread(Run, frozen=True, kw_only=True):
-    """A run whose points are not yet decoded."""
+    """A run with points that are not yet decoded."""
 
     points: list[msgspec.Raw]  # type: ignore[assignment]
 
 
 class _TooManyPointsError(ValueError):
-    """The number of points of a run with more than are read."""
+    """Number of points of a run that has more than ``MOST_POINTS``."""
 
 
 def _decoded(data: bytes) -> Run:
-    """The run of a file; what points share is kept once.
+    """Decodes a run; equal parts of its points share one object.
 
-    Each worker's clock is in all of its points, and few axes differ: of 100 000 points half of the
-    memory. Raises what ``UNREADABLE`` names, or _TooManyPointsError.
+    Each worker's clock is in all of its points, and few axes differ: sharing halves the memory of
+    100 000 points. Raises the errors of ``UNREADABLE``, or _TooManyPointsError.
     """
     unread = msgspec.json.decode(data, type=_Unread)
     if len(unread.points) > MOST_POINTS:
         raise _TooManyPointsError(len(unread.points))
     decoder = msgspec.json.Decoder(Point)
-    known: dict[object, Any] = {}
+    shared: dict[object, Any] = {}
     points = []
     for index, raw in enumerate(unread.points):
         try:
@@ -437,26 +441,26 @@ def _decoded(data: bytes) -> Run:
         except msgspec.ValidationError as error:
             what = str(error).replace("`$", f"`$.points[{index}]", 1)
             raise msgspec.ValidationError(what) from error
-        _share(point, known)
+        _share(point, shared)
         points.append(point)
     fields = {name: getattr(unread, name) for name in Run.__struct_fields__}
     return Run(**{**fields, "points": points})
 
 
-def _share(point: Point, known: dict[object, Any]) -> None:
+def _share(point: Point, shared: dict[object, Any]) -> None:
     """Replaces parts of a point by equal parts of earlier points."""
     for name in ("study", "device", "api", "operation", "memory"):
         text = getattr(point, name)
-        force_setattr(point, name, known.setdefault(text, text))
+        force_setattr(point, name, shared.setdefault(text, text))
     axes = tuple(point.axes.items())
-    force_setattr(point, "axes", known.setdefault(axes, point.axes))
+    force_setattr(point, "axes", shared.setdefault(axes, point.axes))
     for rerun in point.reruns:
-        force_setattr(rerun, "clock", known.setdefault(rerun.clock, rerun.clock))
+        force_setattr(rerun, "clock", shared.setdefault(rerun.clock, rerun.clock))
         if rerun.noise == _QUIET:
             force_setattr(rerun, "noise", _QUIET)
         for name in ("blocks", "remarks"):
             listed = getattr(rerun, name)
-            force_setattr(rerun, name, known.setdefault((name, *listed), listed))
+            force_setattr(rerun, name, shared.setdefault((name, *listed), listed))
         for samples in rerun.clocks.values():
             for name in ("warm_ticks", "reference_ticks", "empty_ticks"):
                 if not getattr(samples, name):
@@ -464,14 +468,14 @@ def _share(point: Point, known: dict[object, Any]) -> None:
 
 
 def is_run_file(path: Path) -> bool:
-    """Whether a file of a folder is read as a run file, by its name."""
+    """Whether a file has the name of a run file."""
     return path.name.endswith(ENDINGS)
 
 
 def _contents(path: Path) -> bytes:
-    """At most ``MOST_BYTES`` + 1 bytes of a file, decompressed if it is gzip's, by its first bytes.
+    """Reads at most ``MOST_BYTES`` + 1 bytes of a file, and decompresses gzip.
 
-    Decompression stops at that limit, however much a small file would become. Of a plain file
+    Decompression stops at that limit, because a small file may expand to any size. Of a plain file
     without ``_NAME`` only the first bytes are read.
     """
     with path.open("rb") as file:
@@ -500,7 +504,7 @@ def _tail(file: BinaryIO) -> bytes:
 
 
 def load(path: Path) -> Run:
-    """Reads a run file; raises UsageError with one line on what is wrong with it."""
+    """Reads a run file. Raises UsageError with one line that says what is wrong."""
     try:
         large = path.stat().st_size > MOST_BYTES
         data = b"" if large else _contents(path)
@@ -536,11 +540,13 @@ def load(path: Path) -> Run:
         raise UsageError(f"{path}: not a valid {SCHEMA} file: {what}") from error
     except _TooManyPointsError as error:
         raise UsageError(f"{path}: {error} points; at most {MOST_POINTS} are read") from error
-    if unknown := {point.device for point in run.points} - {one.address for one in run.devices}:
+    if unknown := {point.device for point in run.points} - {
+        device.address for device in run.devices
+    }:
         raise UsageError(f"{path}: no device '{shortened(min(unknown))}', which its points name")
     return run
 
 
 def save(run: Run, path: Path, *, replace: bool = False) -> None:
-    """Writes a run file whole or not at all: see ``isthmus.saving``."""
+    """Writes a run file completely or not at all: see ``isthmus.saving``."""
     saving.save(encode(run), path, replace=replace)

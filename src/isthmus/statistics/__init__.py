@@ -1,21 +1,21 @@
-"""Statistics: all estimates and intervals of Isthmus.
+"""All estimates and intervals of Isthmus.
 
-Processes are the sample: medians of processes differ by more than any interval within one process
-says (Kalibera and Jones, "Rigorous benchmarking in reasonable time", ISMM 2013). Needs nothing of
-the rest of Isthmus but the compiled core: measuring and analysis judge by the same functions.
+The sample is a set of processes: medians differ more between processes than any interval within one
+process shows (Kalibera and Jones, "Rigorous benchmarking in reasonable time", ISMM 2013). This
+package imports only the compiled core, so that measuring and analysis judge by the same functions.
 
-=================================  =================================================================
-a median within one process        ``within_process``: order statistics
-a time over processes              ``over_processes``: signed ranks of the logarithms
-a ratio, taken process by process  ``over_processes`` of the ratios (paired)
-a difference, the same             ``location`` (paired)
-two sets of processes              ``shift`` of the logarithms: rank sums
-two figures measured apart         ``Interval.over``, ``Interval.minus``
-several comparisons at once        ``simultaneous``: the one correction for multiplicity
-what a ratio says                  ``judge``, beyond the ``relevant`` difference
-when to stop                       ``enough``
-devices that are alike but differ  ``apart``
-=================================  =================================================================
+    =================================  =============================================================
+    median within one process          ``within_process``: order statistics
+    time over processes                ``over_processes``: signed ranks of the logarithms
+    ratio, paired by process           ``over_processes`` of the ratios
+    difference, paired by process      ``location``
+    two sets of processes              ``shift`` of the logarithms: rank sums
+    two independent estimates          ``Interval.over``, ``Interval.minus``
+    several comparisons at once        ``simultaneous``: the only correction for multiplicity
+    verdict on a ratio                 ``judge``, beyond the ``relevant`` difference
+    when to stop                       ``enough``
+    outliers among alike devices       ``apart``
+    =================================  =============================================================
 """
 
 from __future__ import annotations
@@ -36,28 +36,28 @@ Judgement = Literal["slower", "faster", "same", "undecided"]
 Basis = Literal[
     "exact", "one process", "signed ranks", "Student", "order statistics over processes"
 ]
-"""What a figure and its interval rest on: see ``over_processes`` and ``within_process``."""
+"""How an interval was estimated: see ``over_processes`` and ``within_process``."""
 
 LOOKS = (6, 8, 12, 16, 24, 30)
-"""Numbers of processes after which it is decided whether there are enough."""
+"""Numbers of processes after which the stopping rule looks at the interval."""
 APART = 0.05
-"""Share by which a figure differs from the median of alike devices for the device to be named.
+"""Relative distance from the median of alike devices above which a device is reported.
 
 Pinned copies of two H100 of one node differ by 0.4 % at most (``benchmarks/RESULTS.md``)."""
 FEWEST = 3
-"""Processes of which the scatter says anything, and from which the host's state is known."""
+"""Fewest processes whose scatter is used, and from which the host's state is estimated."""
 _LEAST_RELEVANT = 0.01
 _FAMILY = 0.2
-"""Of the error of an interval: what all comparisons of one question may err together."""
+"""Share of an interval's error probability that all comparisons of one question have together."""
 _MOST_LOG = 700.0
 _MOST_RANKS = 60
-"""Processes up to which the distribution of signed ranks is counted out."""
+"""Most processes for which the distribution of signed ranks is computed exactly."""
 
 
 class Interval(NamedTuple):
-    """An estimate and the ends of its confidence interval, in the unit of what was measured.
+    """An estimate with its confidence interval, in the unit of the measured quantity.
 
-    An end that is not known is NaN, never the estimate itself.
+    An unknown end is NaN, never the estimate itself.
     """
 
     value: float
@@ -67,7 +67,7 @@ class Interval(NamedTuple):
 
     @property
     def half_width(self) -> float:
-        """The farther end's distance relative to the estimate; infinite where an end is unknown."""
+        """Distance to the farther end over the estimate; infinite if an end is unknown."""
         if self.low == self.high:
             return 0.0
         if not self.known or self.value <= 0:
@@ -81,15 +81,15 @@ class Interval(NamedTuple):
 
     @property
     def sign(self) -> int:
-        """Sign of a difference: 1 or -1 where the interval excludes 0, else 0."""
+        """Sign of a difference: 1 or -1 if the interval excludes 0, else 0."""
         return (self.low > 0) - (self.high < 0)
 
     def times(self, factor: float) -> Interval:
-        """The estimate times ``factor`` >= 0, e.g. in another unit."""
+        """The estimate times ``factor`` >= 0, e.g. to change the unit."""
         return Interval(self.value * factor, self.low * factor, self.high * factor, self.confidence)
 
     def inverse(self, numerator: float = 1.0) -> Interval:
-        """``numerator`` over the estimate: bytes over seconds are a rate; an end at 0 is inf."""
+        """``numerator`` over the estimate, e.g. bytes over seconds; an end of 0 becomes inf."""
         value, low, high = (numerator / x if x else math.inf for x in self[:3])
         return Interval(value, high, low, self.confidence)
 
@@ -106,28 +106,28 @@ class Interval(NamedTuple):
         return self.logarithm().minus(other.logarithm()).exponential()
 
     def at_least(self, bound: float) -> Interval:
-        """The interval cut off at a lower bound: durations are not below 0."""
+        """The interval with values below ``bound`` raised to it: durations are not below 0."""
         value, low, high = (x if math.isnan(x) else max(x, bound) for x in self[:3])
         return Interval(value, low, high, self.confidence)
 
     def spanning(self, resolution: float) -> Interval:
-        """The interval, at least one step of the clock wide around the estimate, not below 0."""
+        """The interval, widened to at least ``resolution`` around the estimate, and not below 0."""
         low, high = self.value - resolution / 2, self.value + resolution / 2
         ends = min(self.low, low), max(self.high, high)
         return Interval(self.value, *ends, self.confidence).at_least(0.0)
 
     def widened(self, confidence: float) -> Interval:
-        """The interval for another confidence, for normal errors; use logarithms of times."""
+        """The interval at another confidence, for normal errors; take logarithms of times first."""
         factor = _normal(confidence) / _normal(self.confidence)
         down, up = factor * (self.value - self.low), factor * (self.high - self.value)
         return Interval(self.value, self.value - down, self.value + up, confidence)
 
     def with_confidence(self, confidence: float) -> Interval:
-        """The interval of a time, a rate or a ratio > 0 for another confidence: ``widened``."""
+        """The interval of a positive quantity at another confidence: widens its logarithm."""
         return self.logarithm().widened(confidence).exponential()
 
     def logarithm(self) -> Interval:
-        """Logarithm of an estimate > 0; an end of 0 becomes minus infinity."""
+        """Logarithm of a positive estimate; an end of 0 becomes minus infinity."""
         value, low, high = (math.log(x) if x else -math.inf for x in self[:3])
         return Interval(value, low, high, self.confidence)
 
@@ -138,18 +138,21 @@ class Interval(NamedTuple):
 
 
 def exact(value: float, confidence: float = 0.95) -> Interval:
-    """A value without error: a simulated time that does not vary."""
+    """The interval of a value without error, e.g. of a simulated time that does not vary."""
     return Interval(value, value, value, confidence)
 
 
 def combined(weights: Sequence[float], intervals: Sequence[Interval]) -> Interval:
-    """Weighted sum of at least one independent estimate, with an interval from theirs.
+    """Weighted sum of independent estimates, with the interval that follows from their intervals.
 
-    Zou and Donner, "Construction of confidence limits about effect measures" (Statistics in
-    Medicine 27 (2008), 1693).
+    Source: Zou and Donner, "Construction of confidence limits about effect measures", Statistics in
+    Medicine 27 (2008), 1693.
     """
-    spans = [sorted((w * one.low, w * one.high)) for w, one in zip(weights, intervals, strict=True)]
-    parts = [w * one.value for w, one in zip(weights, intervals, strict=True)]
+    spans = [
+        sorted((w * interval.low, w * interval.high))
+        for w, interval in zip(weights, intervals, strict=True)
+    ]
+    parts = [w * interval.value for w, interval in zip(weights, intervals, strict=True)]
     down = math.hypot(*(part - low for part, (low, _) in zip(parts, spans, strict=True)))
     up = math.hypot(*(high - part for part, (_, high) in zip(parts, spans, strict=True)))
     middle = math.fsum(parts)
@@ -157,32 +160,32 @@ def combined(weights: Sequence[float], intervals: Sequence[Interval]) -> Interva
 
 
 def middle(values: Sequence[float]) -> float:
-    """Median of at least one number, as numpy's; of few numbers that takes ten times as long."""
+    """Median of at least one number. For few numbers numpy takes ten times as long."""
     ordered = sorted(values)
     half, odd = divmod(len(ordered), 2)
     return float(ordered[half]) if odd else (ordered[half - 1] + ordered[half]) / 2
 
 
 def quantile(ordered: Sequence[float], share: float) -> float:
-    """Quantile of at least one number in order, by linear interpolation as numpy's."""
+    """Quantile of at least one sorted number, by linear interpolation as in numpy."""
     place = (len(ordered) - 1) * share
     before = math.floor(place)
     part = place - before
     low, high = ordered[before], ordered[min(before + 1, len(ordered) - 1)]
-    # From the nearer end, as numpy does: the result lies between both.
+    # Interpolate from the nearer end, as numpy does: the result then lies between both values.
     return high - (high - low) * (1 - part) if part >= 0.5 else low + (high - low) * part
 
 
 def within_process(
     samples: NDArray[np.float64], confidence: float = 0.95, resolution: float = 0.0
 ) -> Interval:
-    """Median of one process's samples >= 0 and its distribution-free interval.
+    """Median of one process's samples, with a distribution-free interval.
 
-    ``resolution`` is the step of the clock in the samples' unit: equal readings know no better. No
-    ends where even all samples together do not span it: n of them hold the median between them with
-    probability 1 - 2^(1-n). (Hollander and Wolfe, Nonparametric Statistical Methods, section 3.6.)
+    The ends are NaN if there are too few samples: n samples span the median with probability 1 -
+    2^(1-n). Source: Hollander and Wolfe, Nonparametric Statistical Methods, section 3.6.
+    ``resolution`` is the step of the clock, in the samples' unit.
     """
-    from isthmus import _core  # noqa: PLC0415 - a runner that only asks over_processes needs none
+    from isthmus import _core  # noqa: PLC0415 - over_processes does not need it
 
     estimate = _core.median_interval(samples, confidence, resolution)
     if 1.0 - 2.0 ** (1 - len(samples)) < confidence:
@@ -195,15 +198,15 @@ def over_processes(
 ) -> Interval:
     """Centre of several processes' medians, or of their ratios: ``location`` of the logarithms.
 
-    ``resolution``: the step of the clock in the medians' unit, which is the least that the interval
-    spans. Fewer than two processes have no interval. Where a median is 0 the clock saw nothing:
-    then the median of the medians, by ``within_process``'s order statistics. Raises ValueError for
-    an empty sequence.
+    The interval has no ends for fewer than two processes. If a median is 0, its time was below the
+    clock's step; then the result is the median of the medians, as in ``within_process``. The
+    interval spans at least ``resolution``, the step of the clock in the medians' unit. Raises
+    ValueError if ``medians`` is empty.
     """
     if not len(medians):
         raise ValueError("no process measured this")
     if min(medians) <= 0:
-        import numpy as np  # noqa: PLC0415 - only where a clock saw nothing
+        import numpy as np  # noqa: PLC0415 - only if a clock saw nothing
 
         interval = within_process(np.asarray(medians, dtype=np.float64), confidence)
     else:
@@ -212,7 +215,7 @@ def over_processes(
 
 
 def basis_over_processes(medians: Sequence[float], confidence: float = 0.95) -> Basis:
-    """What ``over_processes`` rests on for the medians of at least two processes."""
+    """The method by which ``over_processes`` estimates the interval of at least two medians."""
     if min(medians) <= 0:
         return "order statistics over processes"
     ranks_suffice = _signed_rank(len(medians), 0.5 - confidence / 2) >= 0
@@ -220,20 +223,20 @@ def basis_over_processes(medians: Sequence[float], confidence: float = 0.95) -> 
 
 
 def location(values: Sequence[float], confidence: float = 0.95) -> Interval:
-    """Centre of independent values that scatter alike to both sides: logarithms, differences.
+    """Centre of independent values with a symmetric distribution: logarithms, differences.
 
-    The median of all means of two (Hodges and Lehmann, "Estimates of location based on rank tests",
-    Annals of Mathematical Statistics 34 (1963), 598), between those that the signed-rank test does
-    not reject (Wilcoxon, Biometrics 1 (1945), 80): exact for any such distribution, and hardly
-    moved by outliers. Too few values for that (below 6 at 95 %) get Student's interval.
-    ``benchmarks/coverage.py`` compares both with order statistics. NaN without values, no ends for
-    a single one.
+    The estimate is the median of the means of all pairs (Hodges and Lehmann, "Estimates of location
+    based on rank tests", Annals of Mathematical Statistics 34 (1963), 598). The interval holds the
+    means that the signed-rank test does not reject (Wilcoxon, Biometrics 1 (1945), 80). It is exact
+    for any symmetric distribution, and outliers hardly move it. Fewer values than the test needs (6
+    at 95 %) get Student's interval. ``benchmarks/coverage.py`` compares both with order statistics.
+    The estimate is NaN without values; a single value gets no ends.
     """
     count = len(values)
     if count < 2:
         return Interval(values[0] if count else math.nan, math.nan, math.nan, confidence)
     ordered = sorted(values)
-    means = sorted((one + other) / 2 for i, one in enumerate(ordered) for other in ordered[i:])
+    means = sorted((x + y) / 2 for i, x in enumerate(ordered) for y in ordered[i:])
     half, odd = divmod(len(means), 2)
     value = means[half] if odd else (means[half - 1] + means[half]) / 2
     rank = _signed_rank(count, 0.5 - confidence / 2)
@@ -247,9 +250,10 @@ def location(values: Sequence[float], confidence: float = 0.95) -> Interval:
 
 @lru_cache(maxsize=1024)
 def _signed_rank(count: int, share: float) -> int:
-    """The largest sum of signed ranks that is not exceeded with more than this probability, or -1.
+    """Largest signed-rank sum with a lower tail of at most ``share``, or -1.
 
-    Each of the ranks 1 to ``count`` is in the sum or not; of many, the sum is all but normal.
+    Each of the ranks 1 to ``count`` is in the sum with probability 1/2. For many ranks the sum is
+    taken as normal.
     """
     if count > _MOST_RANKS:
         mean, variance = count * (count + 1) / 4, count * (count + 1) * (2 * count + 1) / 24
@@ -271,13 +275,17 @@ def _signed_rank(count: int, share: float) -> int:
 def shift(first: Sequence[float], second: Sequence[float], confidence: float = 0.95) -> Interval:
     """By how much the second of two independent sets of values lies above the first.
 
-    The difference of their centres (``location``). Its interval holds two: that of the rank-sum
-    test (Mann and Whitney, "On a test of whether one of two random variables is stochastically
-    larger than the other", Annals of Mathematical Statistics 18 (1947), 50), which outliers hardly
-    move and which is exact for two distributions of one shape, if there are values enough (4 and 4
-    at 95 %); and Welch's, right also where they scatter differently ("The generalization of
-    Student's problem when several different population variances are involved", Biometrika 34
-    (1947), 28). No ends where a set has fewer than two values. Raises ValueError for an empty set.
+    The estimate is the difference of the sets' centres (``location``). The interval covers two
+    others:
+
+    - The interval of the rank-sum test (Mann and Whitney, "On a test of whether one of two random
+    variables is stochastically larger than the other", Annals of Mathematical Statistics 18 (1947),
+    50). It is exact for two distributions of the same shape, and outliers hardly move it. It needs
+    enough values: 4 and 4 at 95 %.
+    - Welch's interval, which also holds for unequal variances ("The generalization of Student's
+    problem when several different population variances are involved", Biometrika 34 (1947), 28).
+
+    A set of fewer than two values has no ends. Raises ValueError for an empty set.
     """
     if not first or not second:
         raise ValueError("no values to compare")
@@ -317,10 +325,10 @@ def _mean_and_error(values: Sequence[float]) -> tuple[float, float, int]:
 
 @lru_cache(maxsize=1024)
 def _rank_sum(first: int, second: int, share: float) -> int:
-    """The largest Mann-Whitney statistic not exceeded with more than this probability, or -1.
+    """Largest Mann-Whitney statistic with a lower tail of at most ``share``, or -1.
 
-    The numbers of ways to get each are the coefficients of a Gaussian binomial; of many pairs, the
-    statistic is all but normal.
+    The numbers of ways to get each value are the coefficients of a Gaussian binomial. For many
+    pairs the statistic is taken as normal.
     """
     pairs = first * second
     if pairs > _MOST_RANKS**2:
@@ -346,22 +354,29 @@ def enough(
     precision: float,
     looks: Sequence[int] = LOOKS,
 ) -> bool:
-    """Whether a point needs no further process: at a look, its interval is within the precision.
+    """Whether a point needs no further process: its interval is within the precision at a look.
 
-    ``looks``, rising: the last is the most processes that it gets. ``half_width``, relative, is
-    asked for at a look only.
+    To stop after any process would stop too early, when the processes happen to agree: such 95 %
+    intervals hold the true value in 90 % of cases. Looks at 6, 8, 12, 16, 24 and 30 processes leave
+    93 to 97 % (``benchmarks/coverage.py``). A number of processes that is fixed in advance needs no
+    looks. Source: Anscombe, "Large-sample theory of sequential estimation", Mathematical
+    Proceedings of the Cambridge Philosophical Society 48 (1952), 600.
 
-    A look after each process stops too early, where the processes happen to agree: such 95 %
-    intervals hold the true value in 90 % of cases. Looks at 6, 8, 12, 16, 24 and 30 leave 93 to
-    97 % (``benchmarks/coverage.py``). A number of processes that was fixed before needs no
-    looks. (Anscombe, "Large-sample theory of sequential
-    estimation", Mathematical Proceedings of the Cambridge Philosophical Society 48 (1952), 600.)
+    Args:
+        processes: Number of processes so far.
+        half_width: Computes the relative half-width; called only at a look.
+        precision: Relative half-width that suffices.
+        looks: Rising numbers of processes; the last is the most that a point gets.
+
     """
     return processes >= looks[-1] or (processes in looks and half_width() <= precision)
 
 
 def apart(values: Mapping[str, float]) -> list[str]:
-    """The devices whose figure differs from the median of all; ``values``: above 0, by device."""
+    """The devices whose figure differs by more than ``APART`` from the median of all.
+
+    ``values`` holds a positive figure for each device.
+    """
     middle = median(values.values())
     return [device for device, value in values.items() if abs(value / middle - 1) > APART]
 
@@ -369,11 +384,12 @@ def apart(values: Mapping[str, float]) -> list[str]:
 def simultaneous(confidence: float, comparisons: int) -> float:
     """Confidence of each of ``comparisons`` intervals that are judged together.
 
-    The one correction for multiplicity here, because it gives intervals: what is shown is what is
-    judged. All that answer one question err together a fifth as often as an interval may, 1 % at
-    95 %, for a run answers several. Never too narrow for intervals that depend on one another.
-    (Sidak, "Rectangular confidence regions for the means of multivariate normal distributions",
-    Journal of the American Statistical Association 62 (1967), 626.)
+    This is the only correction for multiplicity, because it gives intervals: the interval shown is
+    the interval judged. The comparisons that answer one question err together with a fifth of an
+    interval's error probability (1 % at 95 %), because a run answers several questions. The
+    intervals are never too narrow if they depend on one another. Source: Sidak, "Rectangular
+    confidence regions for the means of multivariate normal distributions", Journal of the American
+    Statistical Association 62 (1967), 626.
     """
     return float((1 - _FAMILY * (1 - confidence)) ** (1 / max(comparisons, 1)))
 
@@ -386,10 +402,10 @@ def relevant(precision: float) -> float:
 def judge(ratio: Interval, smallest: float) -> Judgement:
     """Judges a ratio of times: the numerator is slower, faster, the same, or undecided.
 
-    "Same": the interval does not reach beyond that difference to either side, whether or not it
-    holds 1 (Schuirmann, "A comparison of the two one-sided tests procedure", Journal of
-    Pharmacokinetics and Biopharmaceutics 15 (1987), 657). "Slower" and "faster": it excludes 1, and
-    the estimate lies beyond.
+    "Same": the interval lies within the relevant difference to both sides, even if it excludes 1
+    (Schuirmann, "A comparison of the two one-sided tests procedure", Journal of Pharmacokinetics
+    and Biopharmaceutics 15 (1987), 657). "Slower" and "faster": the interval excludes 1, and the
+    estimate lies beyond it. ``smallest`` is the smallest relevant difference, as a share.
     """
     if ratio.low >= 1 / (1 + smallest) and ratio.high <= 1 + smallest:
         return "same"
@@ -401,6 +417,6 @@ def judge(ratio: Interval, smallest: float) -> Judgement:
 
 
 def _normal(confidence: float) -> float:
-    from statistics import NormalDist  # noqa: PLC0415 - seldom asked
+    from statistics import NormalDist  # noqa: PLC0415 - seldom needed
 
     return NormalDist().inv_cdf(0.5 + confidence / 2)

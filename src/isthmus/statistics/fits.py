@@ -1,8 +1,9 @@
-"""Time over bytes: a start-up time and a rate, in one line or in several; and the half-rate size.
+"""Curves of time over bytes (a start-up time and a rate for each line), and the half-rate size.
 
-A runtime changes its way at some sizes: a bounce buffer, another protocol, another engine. Then one
-line does not fit, and each way has its own. How many is decided by Schwarz's criterion. The
-summary has the time that a point's own series predicts for it: its curve at that size.
+A runtime moves data in different ways at different sizes: a bounce buffer, another protocol,
+another engine. A single line then does not fit, and each range of sizes gets a line. Schwarz's
+criterion decides the number of lines. The summary holds the time that the curve of a point's series
+predicts at its size.
 """
 
 from __future__ import annotations
@@ -24,70 +25,71 @@ from isthmus.thresholds import PLATEAU
 Values = NDArray[np.float64]
 
 NO_LAW = 0.5
-"""A fit that misses a point by more than this says nothing about the series."""
+"""Relative error at one point above which a fit is not used for its series."""
 NONE_FITS = 0.1
-"""Root mean square of log residuals above which a curve does not describe its series."""
+"""Root mean square of log residuals above which a curve is not used for its series."""
 _MOST_PLACES = 32
-"""Sizes at which a line may end: of more, every second, third, ... one."""
+"""Most sizes at which a line may end; of more sizes every second, third, ... is tried."""
 _MOST_BREAKS = 2
-"""Breaks of a curve. A choice: three lines fit in a sentence."""
+"""Most breaks of a curve. A choice: a sentence can describe three lines."""
 _LEAST_POINTS = 4
-"""Of one line of several: two hold it, two more tell whether it is one."""
+"""Fewest points of a line in a curve with breaks: two fix the line, two more test it."""
 _IRRELEVANT = 0.01
-"""Log residuals below this call for no further line: a curve that is exact has none to explain."""
+"""Log residuals that need no further line: otherwise a series without noise would get more lines.
+"""
 _STEPS = 4
 """Steps of Newton's method."""
 
 
 class AlphaBeta(NamedTuple):
-    """``seconds = alpha + bytes / beta``; the intervals include errors of the model."""
+    """``seconds = alpha + bytes / beta``; the intervals include the model's errors."""
 
     alpha: Interval
-    """Seconds."""
+    """Start-up time in seconds."""
     beta: Interval
-    """Bytes a second; infinite where no size shows a limit."""
+    """Bytes per second; infinite if no size shows a limit."""
     worst_residual: float
-    """Model over measurement, less 1, where it is largest; signed."""
+    """Largest relative deviation of the model from a measurement, signed."""
     worst_at: int
-    """Index of that point."""
+    """Index of the point with that deviation."""
     points: int
     smallest: float = 0.0
-    """Bytes of the smallest point that the line is for, and of the largest."""
+    """Bytes of the smallest point of this line; ``largest`` likewise."""
     largest: float = math.inf
     variances: tuple[float, float, float] = (0.0, 0.0, 0.0)
-    """Of alpha, of 1 / beta, and their covariance, where log residuals have a variance of 1."""
+    """Variances of alpha and of 1 / beta, and their covariance, for log residuals of variance 1."""
 
     def seconds(self, size: float) -> float:
         """Predicted time of ``size`` bytes."""
         return self.alpha.value + size / self.beta.value
 
     def variance(self, size: float) -> float:
-        """Of the logarithm of the predicted time, where log residuals have a variance of 1."""
+        """Variance of the predicted time's logarithm, for log residuals of variance 1."""
         of_alpha, of_gap, of_both = self.variances
         return (of_alpha + 2 * size * of_both + size**2 * of_gap) / self.seconds(size) ** 2
 
 
 class Curve(NamedTuple):
-    """Lines, each for the sizes of one way; from small to large."""
+    """Lines from small to large sizes, each for one range of sizes."""
 
     lines: tuple[AlphaBeta, ...]
     rms: float
-    """Root mean square of the log residuals, over free points."""
+    """Root mean square of the log residuals, over the degrees of freedom."""
     free: int = 1
-    """Points less parameters."""
+    """Degrees of freedom: points less parameters."""
     confidence: float = 0.95
 
     @property
     def fits(self) -> bool:
-        """Whether the lines describe the series: ``NONE_FITS``."""
+        """Whether the lines describe the series: see ``NONE_FITS``."""
         return self.rms <= NONE_FITS
 
     def seconds(self, size: float) -> float:
-        """Predicted time of ``size`` bytes; between two lines, by the one for smaller sizes."""
+        """Predicted time of ``size`` bytes; between two lines, by the line for smaller sizes."""
         return self._line(size).seconds(size)
 
     def predicted(self, size: float) -> Interval:
-        """Time of ``size`` bytes, with the interval that one more measurement of it is in."""
+        """Predicted time of ``size`` bytes, with the interval for one further measurement."""
         line = self._line(size)
         value = line.seconds(size)
         width = student(self.free, 0.5 + self.confidence / 2) * self.rms
@@ -105,7 +107,7 @@ class _Line(NamedTuple):
     """Seconds for each byte."""
     model: Values
     logs: Values
-    """Log of time over model."""
+    """Log of measured time over model."""
 
     @property
     def squares(self) -> float:
@@ -119,9 +121,9 @@ class _Line(NamedTuple):
 def alpha_beta(
     moved: Sequence[float], seconds: Sequence[float], confidence: float = 0.95
 ) -> AlphaBeta | None:
-    """Fits start-up time and rate to bytes moved; least squares of log residuals, none negative.
+    """Fits start-up time and rate to bytes moved, by least squares of log residuals.
 
-    Needs three points or more with two different sizes, else None.
+    Neither parameter is negative. Returns None for fewer than three points or a single size.
     """
     fitted = curve(moved, seconds, confidence, most_breaks=0)
     return fitted.lines[0] if fitted else None
@@ -133,12 +135,12 @@ def curve(
     confidence: float = 0.95,
     most_breaks: int = _MOST_BREAKS,
 ) -> Curve | None:
-    """The curve through a series: as many lines, one to three, as Schwarz's criterion supports.
+    """Fits one to three lines to a series, as many as Schwarz's criterion supports.
 
-    The criterion is n ln(mean squared log residual) + k ln n, least is best, where k counts the
-    parameters of all lines and two for each break: its place, which was searched for, costs more
-    than a parameter. Needs three points or more with two different sizes, else None. Intervals of
-    the parameters are Student's, from the scatter around all lines together.
+    The criterion is n ln(mean squared log residual) + k ln n; the least value is best. k counts the
+    parameters of all lines and two for each break, because its place is searched for. Intervals of
+    the parameters are Student's, from the scatter around all lines together. Returns None for fewer
+    than three points or a single size.
 
     Sources: G. Schwarz, "Estimating the dimension of a model", Annals of Statistics 6 (1978), 461;
     for breaks, Y.-C. Yao, "Estimating the number of change-points via Schwarz' criterion",
@@ -147,7 +149,7 @@ def curve(
     return _curve_through(tuple(moved), tuple(seconds), confidence, most_breaks)
 
 
-@lru_cache(maxsize=1024)  # tables, findings and plots ask for the same
+@lru_cache(maxsize=1024)  # tables, findings and plots fit the same series
 def _curve_through(
     moved: tuple[float, ...], seconds: tuple[float, ...], confidence: float, most_breaks: int
 ) -> Curve | None:
@@ -166,16 +168,16 @@ def _curve_through(
 def _chosen(
     sizes: Values, times: Values, most_breaks: int
 ) -> tuple[list[slice], list[_Line]] | None:
-    """The best partition by the criterion of ``curve``, with its lines."""
+    """The partition with the least value of ``curve``'s criterion, and its lines."""
     best: tuple[float, list[slice], list[_Line]] | None = None
-    known: dict[tuple[int, int], _Line | None] = {}
+    cache: dict[tuple[int, int], _Line | None] = {}
     for parts in _partitions(sizes, most_breaks):
         lines = []
         for part in parts:
             key = (part.start, part.stop)
-            if key not in known:
-                known[key] = _line(sizes[part], times[part])
-            lines.append(known[key])
+            if key not in cache:
+                cache[key] = _line(sizes[part], times[part])
+            lines.append(cache[key])
         sound = [line for line in lines if line is not None]
         if len(sound) < len(lines):
             continue
@@ -188,7 +190,7 @@ def _chosen(
 
 
 def _partitions(sizes: Values, most_breaks: int) -> Iterator[list[slice]]:
-    """Ways to cut sorted sizes into lines of enough points; equal sizes stay together."""
+    """Yields the cuts of sorted sizes into lines of enough points; equal sizes stay together."""
     count = len(sizes)
     places = [i for i in range(_LEAST_POINTS, count - _LEAST_POINTS + 1) if sizes[i] > sizes[i - 1]]
     places = places[:: -(-len(places) // _MOST_PLACES) or 1]
@@ -201,9 +203,9 @@ def _partitions(sizes: Values, most_breaks: int) -> Iterator[list[slice]]:
 
 
 def _line(sizes: Values, times: Values) -> _Line | None:
-    """Least squares of log residuals, neither parameter negative; None where it does not exist.
+    """Least squares of log residuals with no negative parameter; None if there is no solution.
 
-    Newton's method on the logarithms: each step is a weighted linear fit (weights 1 / model).
+    Newton's method on the logarithms: each step is a linear fit with weights 1 / model.
     """
     scale = float(sizes.max()) or 1.0
     x = sizes / scale
@@ -263,11 +265,12 @@ def _curve(
 
 
 def half_bandwidth(sizes: Sequence[float], rates: Sequence[float]) -> tuple[Interval, bool] | None:
-    """Bytes at which a series first has half of its peak, and whether it still rises at the end.
+    """Bytes at which a series first reaches half of its peak rate, and whether it still rises.
 
-    Interpolated in log size and log rate, between the last measured size that does not reach half
-    (0 where the smallest already does) and the first that does. Where the largest size is the
-    fastest by far, the true peak lies beyond, and so does its half. None without data.
+    The size is interpolated in log size and log rate, between the last measured size below half of
+    the peak and the first size that reaches it. The lower end is 0 if the smallest size already
+    reaches it. If the largest size is fastest by more than ``PLATEAU``, the true peak and its half
+    lie beyond. Returns None without data.
     """
     data = sorted((s, r) for s, r in zip(sizes, rates, strict=True) if r > 0.0 and s > 0.0)
     if not data:
@@ -284,9 +287,9 @@ def half_bandwidth(sizes: Sequence[float], rates: Sequence[float]) -> tuple[Inte
 
 
 COLUMNS = ("model_s", "model_low_s", "model_high_s")
-"""Columns of the summary: the predicted time, and the interval that a measurement there is in."""
+"""Columns of the summary: predicted time, and the interval for one further measurement."""
 LEAST_SIZES = 6
-"""Sizes of a series whose curve is told."""
+"""Fewest sizes of a series whose curve is reported."""
 _SERIES = ("study", "device", "api", "operation", "memory", "clock")
 
 
@@ -299,10 +302,10 @@ def curve_of(rows: Frame, confidence: float) -> Curve | None:
 def complete(
     frame: Frame, usable: NDArray[np.bool_], axes: Sequence[str], confidence: float
 ) -> Frame:
-    """The summary with its predicted times; empty where a series is short or no curve fits it.
+    """The summary with predicted times, which are empty if a series is short or no curve fits.
 
-    ``usable``: which rows count; the others get none. ``axes``: columns in which series differ,
-    too.
+    ``usable`` tells for each row whether the fit uses it; other rows get no prediction. ``axes``
+    are further columns that tell series apart.
     """
     columns = {name: np.full(len(frame), np.nan) for name in COLUMNS}
     places = np.flatnonzero(usable)

@@ -1,19 +1,20 @@
-"""One model of a run: what the state of the machine did to its rows.
+"""Model of how the state of the machine changed the times of a run's rows.
 
 The logarithm of the time of row p in process r is level(p) + sensitivity(p) x state(r) + noise. The
-state is what several rows share: the speed of the host at that time. References of the host's
-speed, timed in the same processes, show the state directly; the rest that rows share shows it too.
+state is the part that several rows share: the speed of the host at that time. References of the
+host's speed, timed in the same processes, show it directly. What rows share beyond that shows it,
+too.
 
 * Sensitivities to the references are random effects, shrunk towards the mean of all rows (Laird and
   Ware, "Random-effects models for longitudinal data", Biometrics 38 (1982), 963; fitted by EM).
 * The scatter of a row is shrunk towards that of rows of its kind (Smyth, "Linear models and
   empirical Bayes methods", Statistical Applications in Genetics and Molecular Biology 3 (2004), 3).
-* A state that wanders makes whole runs differ. How far the mean of a run lies from the mean of the
-  time after it follows from the state's autocovariance: a relaxation much shorter than the run, one
-  as long as it, 1/f noise or a random walk. Each is weighted by how well it explains the states of
-  this run (Bayesian model averaging; Hoeting et al., Statistical Science 14 (1999), 382). 1/f noise
-  is a sum of relaxations with time constants in geometric progression (van der Ziel, Physica 16
-  (1950), 359).
+* A slowly changing state makes whole runs differ. The state's autocovariance gives the difference
+  between the mean of a run and the mean of the time after it. Candidates are a relaxation much
+  shorter than the run, one as long as it, 1/f noise and a random walk. Each has a weight by how
+  well it explains the states of this run (Bayesian model averaging; Hoeting et al., Statistical
+  Science 14 (1999), 382). 1/f noise is a sum of relaxations with time constants in geometric
+  progression (van der Ziel, Physica 16 (1950), 359).
 """
 
 from __future__ import annotations
@@ -35,55 +36,57 @@ Array = NDArray[np.float64]
 HORIZON = 12.0
 """Time after a run within which a repetition may begin, in lengths of the run.
 
-Chosen with the weights below. 6 lengths hold 92 %, 24 lengths 94 to 95 % with intervals that are a
-fifth wider (``benchmarks/host_constants.py``)."""
+Chosen together with the weights below. 6 lengths hold 92 %; 24 lengths hold 94 to 95 % with
+intervals that are a fifth wider (``benchmarks/host_constants.py``)."""
 PRIOR_FREE = 4.0
-"""Degrees of freedom that the scatter of a row's kind is worth, beside the row's own.
+"""Degrees of freedom that the scatter of a row's kind adds to the row's own.
 
 From 2 to 16, intervals of the stored runs hold 93 to 96 % (``benchmarks/host_constants.py``)."""
 _LEAST_VARIANCE = 1e-24
-"""Variance of logarithms of times that is rounding alone: a double has 1e-16 of its value."""
+"""Variance of log times that rounding alone causes: a double has a relative error of 1e-16."""
 _STEPS = 50
 _KERNELS = (("brief", 0.95, 0.18), ("run", 0.6, 0.26), ("flicker", 0.9, 0.17),
             ("walk", 0.99, 0.03), ("walk", 0.999, 0.36))  # fmt: skip
-"""Name of the slow part, its share of the variance, and the weight before a run is seen.
+"""Name of the slow part, its share of the variance, and its prior weight.
 
 Chosen among 17 slow parts with twelve runs of each of two H100 nodes, ten longer runs and simulated
-states: the narrowest intervals that hold at least 93 % of each stored set, and 91 % of each
-simulated state. Six runs that were measured afterwards hold 95.8 %."""
+states. These give the narrowest intervals that hold at least 93 % of each stored set and 91 % of
+each simulated state. Six runs that were measured afterwards hold 95.8 %."""
 _BRIEF = 0.05
 """Time constant of a brief disturbance, in lengths of the run: it lasts a few processes."""
 _SEEN = 2.0
 """Standard errors above which the correlation of a run's rows counts: 1 in 40 by chance.
 
-1 and 3 hold 93 to 95 %, too (``benchmarks/host_constants.py``)."""
+With 1 and 3, too, intervals hold 93 to 95 % (``benchmarks/host_constants.py``)."""
 _FOLLOWED = 1.0
 """Standard errors of a pooled slope on a reference from which the references count.
 
-If they always count, intervals hold 96 % instead of 94 %, and 99 % where no state is. They are then
-1.6 instead of 1.5 times as wide as those of the processes (``benchmarks/host_constants.py``)."""
+If they always count, intervals hold 96 % instead of 94 %, and 99 % without any change of state.
+They are then 1.6 instead of 1.5 times as wide as intervals from the processes alone
+(``benchmarks/host_constants.py``)."""
 _FENCE = 1.5
-"""Interquartile ranges beyond the quartiles: Tukey's.
+"""Interquartile ranges beyond the quartiles: Tukey's fences.
 
-Without fences, intervals of the stored runs are 10 to 18 % wider, by
-``benchmarks/host_constants.py``."""
+Without fences, intervals of the stored runs are 10 to 18 % wider
+(``benchmarks/host_constants.py``)."""
 _SURE = 3.0
-"""Standard errors from which slopes are more than chance: one of three is in 1 of 250 runs.
+"""Standard errors from which slopes are more than chance: 1 in 250 runs exceeds it by chance.
 
 2 and 4 change no interval of the stored runs."""
 _UNKNOWN_SENSITIVITY = 0.5
-"""Standard deviation of a sensitivity of which a run says nothing: it lies between 0 and 1."""
+"""Standard deviation of a sensitivity that a run cannot estimate: it lies between 0 and 1."""
 MOST_SENSITIVE = 1.2
-"""Largest sensitivity to a reference: a time that a reference explains whole has 1.
+"""Largest sensitivity to a reference: a time that a reference explains completely has 1.
 
-A fifth more is left for errors. Stored runs have at most 0.6 (``benchmarks/host_constants.py``)."""
+The further fifth allows for errors. Stored runs have at most 0.6
+(``benchmarks/host_constants.py``)."""
 _RELAXATIONS = 8
 _HORIZON_POINTS = 96
 _BISECTIONS = 40
 
 
 class Row(NamedTuple):
-    """Logarithms of a row's times by process, and what it is alike in scatter."""
+    """Logarithms of a row's times by process, and the kind of rows whose scatter is alike."""
 
     kind: Hashable
     logs: Mapping[int, float]
@@ -91,18 +94,18 @@ class Row(NamedTuple):
 
 @dataclass(frozen=True)
 class Slow:
-    """What the machine's slow state adds to the uncertainty of a row's level."""
+    """What the slowly changing state of the machine adds to the uncertainty of a row's level."""
 
     half_width: float
-    """Of the logarithm, beyond the scatter of the processes; NaN where it cannot be known."""
+    """Half-width of the level's interval from this state alone, as a logarithm; NaN if unknown."""
     sensitivities: tuple[float, ...]
-    """Of the logarithm to those of the references."""
+    """Change of the row's logarithm for a change of each reference's logarithm."""
     shared: float
-    """Share of the row's remaining variance that other rows of the run have, too."""
+    """Share of the row's remaining variance that other rows of the run have in common."""
     errors: tuple[float, ...] = ()
     """Standard errors of the sensitivities."""
     rest: float = 0.0
-    """Of ``half_width``, what rows share and the references do not show."""
+    """Part of ``half_width`` that rows share and the references do not show."""
 
     most: tuple[float, ...] = ()
     """Largest sensitivities: scatter of the row over that of each reference."""
@@ -113,7 +116,7 @@ class Slow:
         return not math.isnan(self.half_width)
 
     def widened(self, interval: Interval) -> Interval:
-        """The interval of a time > 0 so that it covers a repetition of the run."""
+        """The interval of a time > 0, widened to cover a repetition of the run."""
         if not self.known or not self.half_width or not interval.known or interval.low <= 0:
             return interval
         state = Interval(0.0, -self.half_width, self.half_width, interval.confidence)
@@ -121,20 +124,20 @@ class Slow:
 
 
 UNKNOWN = Slow(math.nan, (), 0.0)
-"""Of a row whose run says nothing about the state of the machine."""
+"""The value for a row whose run does not show the state of the machine."""
 
 
 def slow_parts(
     rows: Sequence[Row], readings: Mapping[int, Sequence[float]], at: Mapping[int, float],
     confidence: float = 0.95,
 ) -> list[Slow]:  # fmt: skip
-    """What the state of the machine adds to each row.
+    """Returns what the state of the machine adds to each row.
 
     Args:
-        rows: of one run.
-        readings: logarithms of the references by process, one for each reference; may be empty.
-        at: when processes ran, in any unit; empty: evenly, in the order of their numbers.
-        confidence: of the half-widths.
+        rows: Rows of one run.
+        readings: By process: logarithms of the references, the same number for each; may be empty.
+        at: When processes ran, in any unit; empty: evenly, in the order of their numbers.
+        confidence: Confidence of the half-widths.
 
     """
     numbers = sorted({number for row in rows for number in row.logs})
@@ -149,8 +152,8 @@ def slow_parts(
 
 
 def _centred(numbers: Sequence[int], readings: Mapping[int, Sequence[float]]) -> Array:
-    """References by process, about their means; NaN where a process has none."""
-    width = max((len(one) for one in readings.values()), default=0)
+    """References by process, less their means; NaN for a process without readings."""
+    width = max((len(reading) for reading in readings.values()), default=0)
     table = np.array([readings.get(n, [math.nan] * width) for n in numbers], dtype=np.float64)
     table = table.reshape(len(numbers), width)
     if not width or np.isfinite(table).all(axis=1).sum() < FEWEST:
@@ -160,20 +163,20 @@ def _centred(numbers: Sequence[int], readings: Mapping[int, Sequence[float]]) ->
 
 
 def _fenced(values: Array) -> Array:
-    """Values of each row drawn in to Tukey's fences, as the centre of a row hardly sees them.
+    """Values of each row, clipped to Tukey's fences; the centre of a row hardly changes.
 
-    One process beside a burst of other work would decide the scatter of its row. (Tukey,
-    Exploratory Data Analysis, 1977, chapter 2.)
+    Otherwise one process beside a burst of other work would decide the scatter of its row. Source:
+    Tukey, Exploratory Data Analysis, 1977, chapter 2.
     """
     if not values.size:
         return values
     result = values.copy()
     for row in result:
-        there = np.isfinite(row)
-        if there.sum() >= FEWEST:
-            low, high = np.quantile(row[there], [0.25, 0.75])
+        finite = np.isfinite(row)
+        if finite.sum() >= FEWEST:
+            low, high = np.quantile(row[finite], [0.25, 0.75])
             reach = _FENCE * (high - low)
-            row[there] = np.clip(row[there], low - reach, high + reach)
+            row[finite] = np.clip(row[finite], low - reach, high + reach)
     return result
 
 
@@ -200,7 +203,7 @@ class _Fit:
             self._fit_sensitivities()
 
     def _residuals(self) -> Array:
-        """What the references do not explain, about each row's mean; NaN where nothing is known."""
+        """Logarithms less the part that references explain and each row's mean; NaN if unknown."""
         explained = self._sensitivity @ np.nan_to_num(self._states).T
         left = np.where(self._used, self._logs - explained, np.nan)
         count = np.maximum(self._used.sum(axis=1), 1)
@@ -232,7 +235,7 @@ class _Fit:
         return floor
 
     def _fit_sensitivities(self) -> None:
-        """EM of a random-coefficient model: coefficients of rows are normal around their mean."""
+        """Fits a model by EM in which rows' coefficients are normal around their mean."""
         width = self._sensitivity.shape[1]
         mask = self._used.astype(np.float64)
         count = np.maximum(mask.sum(axis=1), 1.0)
@@ -245,7 +248,7 @@ class _Fit:
         gram = np.einsum("prk,prl->pkl", about, about)
         moment = np.einsum("prk,pr->pk", about, logs)
         followed = self._followed(gram, moment)
-        # Else the references may have shown their own scatter alone.
+        # Otherwise the references may have shown only their own scatter.
         unknown = np.eye(width) * (_UNKNOWN_SENSITIVITY**2 if followed < _SURE else 0.0)
         if followed < _FOLLOWED:
             self._spread += unknown
@@ -271,13 +274,13 @@ class _Fit:
             self._variance = self._moderated(own)
 
     def _followed(self, gram: Array, moment: Array) -> float:
-        """Standard errors by which the rows follow a reference, by their pooled slopes."""
+        """Largest pooled slope of the rows on a reference, in standard errors."""
         information = (np.einsum("pkk->pk", gram) / self._variance[:, None]).sum(axis=0)
         slopes = (moment / self._variance[:, None]).sum(axis=0)
         return float((slopes / np.sqrt(np.maximum(information, 1e-300))).max())
 
     def slow(self) -> list[Slow]:
-        """What the state of the machine adds to each row."""
+        """Returns what the state of the machine adds to each row."""
         residuals = self._residuals()
         shared, series = self._shared(residuals)
         weights_rest = self._weights(series)
@@ -289,23 +292,23 @@ class _Fit:
             covariance = np.atleast_2d(np.cov(self._states[self._seen].T))
             direction = self._states @ self._sensitivity.mean(axis=0)
             weights_state = self._weights(direction)
-        known = bool(width) or shared is not None
-        there = np.isfinite(self._logs)
+        state_shows = bool(width) or shared is not None
+        finite = np.isfinite(self._logs)
         for p, count in enumerate(self._counts):
             coefficients = tuple(map(float, self._sensitivity[p]))
             errors = tuple(map(float, np.sqrt(np.diag(self._spread[p]))))
             most = tuple(map(float, self._most[p]))
-            if count < FEWEST or not known:
+            if count < FEWEST or not state_shows:
                 results.append(Slow(math.nan, coefficients, 0.0, errors, 0.0, most))
                 continue
-            mine = there[p]
+            of_row = finite[p]
             common = float(shared[p]) if shared is not None else 0.0
-            odds, excess = weights_rest[0], self._excess(mine, weights_rest[1], mine)
+            odds, excess = weights_rest[0], self._excess(of_row, weights_rest[1], of_row)
             deviations = [(odds, common * float(self._variance[p]) * excess)]
             if width:
                 second = np.outer(self._sensitivity[p], self._sensitivity[p])
                 of_state = float((second * covariance).sum())
-                excess = self._excess(mine, weights_state[1], self._seen)
+                excess = self._excess(of_row, weights_state[1], self._seen)
                 deviations.append((weights_state[0], of_state * excess))
             free = int(count - 1 + PRIOR_FREE)
             widths = [_reach(odds, variances, free, self._confidence)
@@ -316,16 +319,16 @@ class _Fit:
     def _shared(self, residuals: Array) -> tuple[Array | None, Array]:
         """Share of each row's variance that is common to rows, or None; and the common series."""
         scaled = np.nan_to_num(residuals / np.sqrt(self._variance)[:, None])
-        there = (self._used & (self._free[:, None] >= FEWEST - 1)).astype(np.float64)
-        scaled *= there
+        used = (self._used & (self._free[:, None] >= FEWEST - 1)).astype(np.float64)
+        scaled *= used
         own = self._free / np.maximum(self._used.sum(axis=1), 1)
-        together, number = scaled.sum(axis=0), there.sum(axis=0)
+        together, number = scaled.sum(axis=0), used.sum(axis=0)
         series = np.where(number > 0, together / np.maximum(number, 1), np.nan)
         pairs = float((number**2 - number).sum())
         if not pairs:
             return None, series
         products = (scaled * (together - scaled)).sum(axis=1)
-        expected = (there * (number - 1)).sum(axis=1) * own
+        expected = (used * (number - 1)).sum(axis=1) * own
         mean = float(products.sum() / max(expected.sum(), 1e-12))
         if mean < _SEEN / math.sqrt(pairs / 2):
             return np.zeros(len(self._kinds)), series
@@ -337,12 +340,12 @@ class _Fit:
         return shares, series
 
     def _weights(self, series: Array) -> tuple[Array, Array]:
-        """Weight of each kernel after a series of states was seen, by restricted likelihood.
+        """Weight of each kernel, given a series of states, by restricted likelihood.
 
-        And the scale of each kernel, in units of the variance of the series.
+        Also the scale of each kernel, in units of the variance of the series.
         """
-        there = np.isfinite(series)
-        values = series[there]
+        finite = np.isfinite(series)
+        values = series[finite]
         count = len(values)
         prior = np.array([weight for _, _, weight in _KERNELS])
         variance = float(np.var(values, ddof=1)) if count > 1 else 0.0
@@ -350,36 +353,36 @@ class _Fit:
             return prior, np.array([1 / _scatter(kernel[:-1, :-1]) for kernel in self._kernels])
         likelihoods, scales = [], []
         for kernel in self._kernels:
-            matrix = kernel[:-1, :-1][np.ix_(there, there)]
+            matrix = kernel[:-1, :-1][np.ix_(finite, finite)]
             _, size = np.linalg.slogdet(matrix)
             inverse = np.linalg.inv(matrix)
             ones = inverse.sum(axis=0)
             total = ones.sum()
             mean = ones @ values / total
-            # The inverse is rounded: the form may come out at 0 or below.
+            # Rounding of the inverse may make the quadratic form 0 or negative.
             square = max((values - mean) @ inverse @ (values - mean), _LEAST_VARIANCE)
             scales.append(square / (count - 1) / variance)
             likelihoods.append(-size / 2 - math.log(total) / 2 - (count - 1) / 2 * math.log(square))
         relative = np.exp(np.array(likelihoods) - max(likelihoods)) * prior
         return relative / relative.sum(), np.array(scales)
 
-    def _excess(self, mine: NDArray[np.bool_], scales: Array, window: NDArray[np.bool_]) -> Array:
-        """Variance of a row's mean about the time after the run, beyond what its scatter shows.
+    def _excess(self, of_row: NDArray[np.bool_], scales: Array, window: NDArray[np.bool_]) -> Array:
+        """Variance between a row's mean and the mean after the run, beyond the row's own scatter.
 
-        By kernel, in units of the variance between the processes of ``window``.
+        One value for each kernel, in units of the variance between the processes of ``window``.
         """
-        found = []
+        excesses = []
         for scale, kernel in zip(scales, self._kernels, strict=True):
             inner = kernel[:-1, :-1]
-            own, seen = inner[np.ix_(mine, mine)], inner[np.ix_(window, window)]
-            apart = own.mean() - 2 * kernel[-1, :-1][mine].mean() + kernel[-1, -1]
+            own, seen = inner[np.ix_(of_row, of_row)], inner[np.ix_(window, window)]
+            apart = own.mean() - 2 * kernel[-1, :-1][of_row].mean() + kernel[-1, -1]
             more = max(float(apart) - _scatter(own) / len(own), 0.0)
-            found.append(more * float(scale) * _scatter(inner) / _scatter(seen))
-        return np.array(found)
+            excesses.append(more * float(scale) * _scatter(inner) / _scatter(seen))
+        return np.array(excesses)
 
 
 def _reach(odds: Array, variances: Array, free: int, confidence: float) -> float:
-    """Half-width that holds a mixture of Student's t about 0 with this confidence."""
+    """Half-width that holds a mixture of Student's t around 0 with this confidence."""
     deviations = np.sqrt(variances)
     outside = 1 - confidence
     if float(odds[deviations > 0].sum()) <= outside:
@@ -396,7 +399,7 @@ def _reach(odds: Array, variances: Array, free: int, confidence: float) -> float
 
 @lru_cache(maxsize=256)
 def _tails(free: int) -> tuple[Array, Array]:
-    """Logarithms of t, and the probability beyond in both tails."""
+    """Logarithms of t, and the probability beyond t in both tails."""
     points = np.linspace(-4.0, 5.0, 181)
     return points, np.array([both_tails(free, math.exp(x)) for x in points])
 
@@ -411,17 +414,17 @@ def _kernels(times: Array) -> list[Array]:
     """Covariances of the states at these times; last, of the mean over the time after them."""
     span = float(times.max() - times.min()) or 1.0
     step = span / max(len(times) - 1, 1)
-    whole = HORIZON * span
+    horizon = HORIZON * span
     steps = (np.arange(_HORIZON_POINTS) + 0.5) / _HORIZON_POINTS
-    after = float(times.min() + times.max()) / 2 + whole * steps
+    after = float(times.min() + times.max()) / 2 + horizon * steps
     every = np.concatenate([times, after])
     apart = np.abs(every[:, None] - every[None, :])
-    constants = step * (whole / step) ** (np.arange(_RELAXATIONS) / (_RELAXATIONS - 1))
+    constants = step * (horizon / step) ** (np.arange(_RELAXATIONS) / (_RELAXATIONS - 1))
     slow = {
         "brief": np.exp(-apart / (_BRIEF * span)),
         "run": np.exp(-apart / span),
         "flicker": sum(np.exp(-apart / constant) for constant in constants) / _RELAXATIONS,
-        "walk": 1.0 - apart / (2 * whole),
+        "walk": 1.0 - apart / (2 * horizon),
     }
     result = []
     count = len(times)

@@ -11,19 +11,19 @@ from isthmus.statistics import middle, quantile
 from isthmus.student import student
 
 _FENCE = 1.5
-"""Interquartile ranges below the lower quartile: Tukey's fence, to which low values are raised."""
+"""Interquartile ranges below the lower quartile: lower values are raised to this fence (Tukey)."""
 _NORMAL_TO_MAD = 1.4826
 """Standard deviation over median absolute deviation of a normal distribution."""
 _OF_FEW, _MANY = 1.2, 10
-"""Factor of the median absolute deviation, for fewer than ``_MANY`` values."""
+"""Factor of the median absolute deviation for fewer than ``_MANY`` values."""
 LEAST_GROUP = 3
 """Fewest values of a group."""
 GROUP_SHARE = 1 / 3
-"""Least share of all values that each of two groups has."""
+"""Least share of all values that each of two groups must have."""
 
 
 class Above(NamedTuple):
-    """Values that lie above the rest."""
+    """The values of a sequence that lie above the rest."""
 
     places: frozenset[int]
     """Their indices in the sequence."""
@@ -32,12 +32,12 @@ class Above(NamedTuple):
     mean: float
     """Mean of the rest."""
     error: float
-    """Standard deviation of a further value about that mean."""
+    """Standard deviation of the difference between a further value and ``mean``."""
     free: float
     """Degrees of freedom of ``error``."""
 
     def bound(self, share: float) -> float:
-        """The bound below which a further value of the rest's kind lies, in this share of cases."""
+        """The bound below which a further value like the rest lies with probability ``share``."""
         return self.mean + student(self.free, share) * self.error
 
     def without_one(self, share: float) -> float:
@@ -46,7 +46,7 @@ class Above(NamedTuple):
 
 
 class Scatter(NamedTuple):
-    """Scatter of values of one kind, from other values of the kind."""
+    """Variance of values of one kind, from other values of the same kind."""
 
     variance: float
     free: float
@@ -57,18 +57,19 @@ UNKNOWN = Scatter(0.0, 0.0)
 
 
 def above(values: Sequence[float], false_alarms: float, kind: Scatter = UNKNOWN) -> Above:
-    """Which of at least three values lie above the rest.
+    """Finds which of at least three values lie above the rest.
 
     Finds up to half of the values, by the generalised extreme Studentised deviate test of the upper
     side. Several high values do not hide one another, as they do if only the largest is tested.
-    ``_group`` may find more: two groups show by the scatter of both. Source: Rosner, "Percentage
-    points for a generalized ESD many-outlier procedure", Technometrics 25 (1983), 165.
+    ``_group`` may find more: two groups differ by more than the scatter within them. Source:
+    Rosner, "Percentage points for a generalized ESD many-outlier procedure", Technometrics 25
+    (1983), 165.
 
     Args:
         values: Values such as logarithms of times; alike values are about normal.
         false_alarms: Share of samples of normal values in which any value is found. With 6 to 12
             values the share is twice as large (``benchmarks/fleet.py --healthy``).
-        kind: The values' own scatter is shrunk towards this (Smyth, "Linear models and empirical
+        kind: The scatter of the values is shrunk towards this (Smyth, "Linear models and empirical
             Bayes methods", Statistical Applications in Genetics and Molecular Biology 3 (2004), 3).
 
     """
@@ -76,8 +77,8 @@ def above(values: Sequence[float], false_alarms: float, kind: Scatter = UNKNOWN)
     centre = middle(values)
     ordered = _fenced([values[i] - centre for i in order])
     count = len(ordered)
-    found = max(_extreme(ordered, false_alarms / 2, kind), _group(ordered, false_alarms / 2))
-    kept = ordered[: count - found]
+    outliers = max(_extreme(ordered, false_alarms / 2, kind), _group(ordered, false_alarms / 2))
+    kept = ordered[: count - outliers]
     mean, spread = _scatter(kept)
     variance, free = _shrunk(spread**2, len(kept) - 1, kind)
     error = math.sqrt(variance * (1 + 1 / len(kept)))
@@ -105,7 +106,7 @@ def _shrunk(variance: float, free: float, kind: Scatter) -> tuple[float, float]:
 
 def _extreme(ordered: Sequence[float], false_alarms: float, kind: Scatter) -> int:
     """Number of the highest values that lie above the rest, by Rosner's test."""
-    count, found = len(ordered), 0
+    count, outliers = len(ordered), 0
     total, squares = math.fsum(ordered), math.fsum(value * value for value in ordered)
     for larger in range(1, count // 2 + 1):
         rest = count - larger
@@ -115,18 +116,18 @@ def _extreme(ordered: Sequence[float], false_alarms: float, kind: Scatter) -> in
         variance, free = _shrunk(own, rest - 1, kind)
         beyond, error = value - total / rest, math.sqrt(variance * (1 + 1 / rest))
         share = 1 - false_alarms / (rest + 1)
-        # Student's quantile takes longer to find, and is above the normal one.
+        # Computing Student's quantile takes longer; it is above the normal quantile.
         if beyond > NormalDist().inv_cdf(share) * error:
-            found = larger if beyond > student(free, share) * error else found
-    return found
+            outliers = larger if beyond > student(free, share) * error else outliers
+    return outliers
 
 
 def _group(ordered: Sequence[float], false_alarms: float) -> int:
-    """Number of the highest values that are a group of their own; 0 if there are not two groups.
+    """Number of the highest values that form a separate group; 0 if there are not two groups.
 
     The widest gap between two groups is divided by the standard deviation within them. The limit is
-    a quantile of Student's t of n / 2 degrees of freedom. In 200 000 samples of 6 to 100 normal
-    values a share below ``false_alarms`` was beyond it (``benchmarks/fleet.py --healthy``).
+    a quantile of Student's t with n / 2 degrees of freedom. In 200 000 samples of 6 to 100 normal
+    values, a share below ``false_alarms`` exceeds it (``benchmarks/fleet.py --healthy``).
     """
     count = len(ordered)
     least = max(LEAST_GROUP, math.ceil(GROUP_SHARE * count))
@@ -148,7 +149,7 @@ def _scatter(values: Sequence[float]) -> tuple[float, float]:
 
 
 def _fenced(ordered: Sequence[float]) -> list[float]:
-    """The values, with low ones raised to the fence: a very low value would hide all high ones."""
+    """The values, with low values raised to the fence: a very low value hides all high values."""
     low, high = quantile(ordered, 0.25), quantile(ordered, 0.75)
     fence = low - _FENCE * (high - low)
     return [max(value, fence) for value in ordered]

@@ -1,6 +1,6 @@
 """Studies: questions, and the points that answer them.
 
-A study is one module here that defines ``STUDY``; other packages add theirs through the entry point
+A study is a module here that defines ``STUDY``. Other packages add studies through the entry point
 group ``isthmus.studies``.
 """
 
@@ -11,7 +11,7 @@ from functools import cache
 
 from isthmus.registration import registered
 from isthmus.studies.base import Study
-from isthmus.text import known
+from isthmus.text import require_known
 
 __all__ = ["Study", "by_name", "in_order", "registry"]
 
@@ -23,10 +23,10 @@ def registry() -> Mapping[str, Study]:
 
 
 def in_order() -> list[Study]:
-    """All studies, the most used first."""
+    """All studies, the most used study first."""
     return sorted(registry().values(), key=lambda study: study.place)
 
 
 def by_name(name: str) -> Study:
-    """The study of this name; raises UsageError for an unknown one."""
-    return registry()[known("study", name, [*registry(), "all"])]
+    """The study of this name. Raises UsageError for an unknown name."""
+    return registry()[require_known("study", name, [*registry(), "all"])]

@@ -1,4 +1,4 @@
-"""Study 2: how much time does the allocation of buffers cost in each phase of an offload?"""
+"""Study 2: how long does each phase of an offload take with each kind of buffer allocation?"""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ ACCELERATOR = (
     "initialise", "program_device", "allocate", "populate", "map", "migrate_to_device",
     "migrate_to_device_wait", "set_arguments", "kernel_enqueue", "kernel_run", "read_back",
 )  # fmt: skip
-"""Phases of the offload; each excludes the others."""
+"""Phases of the offload, which do not overlap."""
 OPERATIONS = (*ACCELERATOR, "remainder", "total", "software_vadd", "software_vadd_simd")
 OFFSETS = ("offset1", "offset16", "offset64", "offset128", "offset2048")
 _NODES = _core.memory_nodes()
@@ -35,7 +35,7 @@ STUDY = Study(
         ),
         Axis("operation", "phase", words, OPERATIONS),
         Axis(
-            "memory", "how the vectors' host memory was asked for", words, MEMORY,
+            "memory", "allocation of the vectors' host memory", words, MEMORY,
             coarse=COARSE_MEMORY, reference="aligned",
         ),
         Axis(
@@ -44,7 +44,8 @@ STUDY = Study(
             parse_counts, (0,), 0, reference=0,
         ),
         Axis(
-            "handover", "user_pointer: the runtime is given the memory; copy: it copies", words,
+            "handover", "user_pointer: the runtime uses the program's memory; "
+            "copy: the program copies", words,
             reference="user_pointer",
         ),
     ),

@@ -9,11 +9,11 @@ from pkgutil import resolve_name
 from typing import Any
 
 from isthmus.errors import UsageError
-from isthmus.text import nearest
+from isthmus.text import did_you_mean
 
 Value = int | str
 OWN_SIZES = "own"
-"""Name of the set of sizes that the user gave."""
+"""Name of the set of sizes that the user gives."""
 
 
 @dataclass(frozen=True)
@@ -23,24 +23,24 @@ class Axis:
     name: str
     describes: str
     parse: Callable[[str], Sequence[Value]]
-    """Reads values from text; raises UsageError."""
+    """Reads values from text. Raises UsageError."""
     default: Sequence[Value] | None = None
     """Default values; None: those of the device or the operation."""
     absent: Value = ""
-    """Value in the column of the axis for an operation that lacks the axis: it is measured once,
-    with this value."""
+    """Value in the column of the axis for an operation without the axis: such an operation is
+    measured once."""
     selects: bool = False
-    """Whether an operation that lacks the value asked for is left out; else it is measured without
-    the axis."""
+    """Whether an operation that lacks the requested value is skipped; otherwise it is measured
+    without the axis."""
     coarse: Sequence[Value] | None = None
     """The default values that a run measures before all others; None: every default value."""
     unit_bytes: int = 0
-    """Bytes of one unit, for the axis that decides the sizes of points; 0 for others."""
+    """Bytes of one unit, for the axis that sets the sizes of points; 0 for other axes."""
     sets: Mapping[str, Sequence[int]] = field(default_factory=dict)
-    """Sets of sizes by name, of an axis whose values choose one where the sizes are not given."""
+    """Named sets of sizes, for an axis whose values choose a set unless the user gives sizes."""
     reference: Value | None = None
-    """Of a study of offloads: the value of the reference offload, which is timed in the same
-    processes as the others of its device and size; None: any."""
+    """In a study of offloads: value of the reference offload, which is timed in the same processes
+    as the other offloads of its device and size; None: any value."""
 
     @property
     def first(self) -> Sequence[Value] | None:
@@ -52,14 +52,14 @@ class Size(Enum):
     """Sizes of a headline that are not a number of bytes."""
 
     PLATEAU = "plateau"
-    """The size from which a larger copy is not faster: the run finds it."""
+    """The size above which copies are no faster; the run finds it."""
     ANY = "any"
     """Every size that the study measures."""
 
 
 @dataclass(frozen=True)
 class Headline:
-    """A question that a study answers before all others, on each device that can answer it."""
+    """A question that a study answers first, on each device that can answer it."""
 
     says: str
     """The quantity in words: "copy to device"."""
@@ -73,12 +73,12 @@ class Headline:
 
     @property
     def on_plateau(self) -> bool:
-        """Whether it asks for a rate that no larger size exceeds."""
+        """Whether the headline is about a rate that no larger size exceeds."""
         return self.bytes is Size.PLATEAU
 
 
 def words(text: str) -> list[str]:
-    """Values that are names: ``read,write``."""
+    """Parses a list of names: ``read,write``."""
     names = [word.strip() for word in text.split(",")]
     if not all(names):
         raise UsageError(f"'{text}' is no list of names")
@@ -87,7 +87,7 @@ def words(text: str) -> list[str]:
 
 @dataclass(frozen=True)
 class Analysis:
-    """What judges the runs of a study."""
+    """The functions that judge the runs of a study."""
 
     questions: Sequence[Callable[[Any], Any]] = ()
     """Functions from ``analysis.context.AnalysisContext`` to ``Answer``, in the order shown."""
@@ -95,42 +95,42 @@ class Analysis:
     """A function from ``AnalysisContext`` to ``analysis.findings.Finding`` s."""
     complete: Callable[[Any, Sequence[Any], float], Any] | None = None
     """Adds the study's own columns and rows to a summary. Arguments: the frame, the point of each
-    row, the run's precision; returns the frame."""
+    row, the run's precision. Returns the frame."""
 
 
 @dataclass(frozen=True)
 class Study:
-    """A question, as data: the planner turns it into tasks."""
+    """A question as data: the planner turns it into tasks."""
 
     name: str
     question: str
     operations: Sequence[str]
     axes: Sequence[Axis]
     columns: Sequence[str]
-    """Axes that become columns of the study's own."""
+    """Axes that are columns in tables of the study."""
     title: str = ""
-    """Above its part of the page; empty: its name."""
+    """Title of its part of the page; empty: its name."""
     needs: str = "other devices"
-    """What a device must have for it, in words."""
+    """What a device must have for the study, in words."""
     headlines: Sequence[Headline] = ()
     """The questions that a run answers first, until each answer is precise."""
     curve: Sequence[str] = ()
-    """Operations that a run measures after the headlines, over all sizes; empty: every operation
-    of a run that names none."""
+    """Operations that a run measures after the headlines, over all sizes. Empty: every default
+    operation."""
     place: int = 99
-    """Place in the order in which findings are shown: the most used study first."""
+    """Place in the order of findings: the most used study first."""
     analysed_by: str = ""
-    """Its ``Analysis`` as ``module:object``: by name, so that measuring does not load it."""
+    """Name of its ``Analysis`` as ``module:object``: a name, so that measuring does not load it."""
     software: Mapping[str, Sequence[Value]] = field(default_factory=dict)
-    """Points, by axis, at which a run of several APIs on emulated cards also measures the software
-    of each API alone; empty: none."""
+    """Points, by axis, at which a run of several APIs on emulated cards also measures each API's
+    software alone; empty: none."""
     plotted_by: str = ""
-    """A function that draws it on the page, ``reporters.html.charts.Plots``, as ``module:object``;
+    """A function that draws its plots, ``reporters.html.charts.Plots``, as ``module:object``;
     empty: rates over size."""
     between: bool = False
-    """Whether it is about the network between devices, which takes several ranks."""
+    """Whether the study is about the network between devices, which needs several ranks."""
     offload: bool = False
-    """Whether its operations are offloads, each in a fresh process: ``measure.visit``."""
+    """Whether its operations are offloads, each in a fresh process: see ``measure.visit``."""
 
     def __post_init__(self) -> None:
         """Raises ValueError for a study whose points would have no size."""
@@ -138,7 +138,7 @@ class Study:
             raise ValueError(f"study '{self.name}': exactly one axis needs unit_bytes")
 
     def analysis(self) -> Analysis:
-        """What judges its runs; nothing of all that where no name is given."""
+        """Loads the functions that judge its runs; an empty ``Analysis`` if it names none."""
         named: Analysis = resolve_name(self.analysed_by) if self.analysed_by else Analysis()
         return named
 
@@ -154,7 +154,7 @@ class Study:
 
     @property
     def _sets(self) -> Axis | None:
-        """The axis that names sets of sizes, if it has one."""
+        """The axis that names sets of sizes, if the study has such an axis."""
         return next((axis for axis in self.axes if axis.sets), None)
 
     @property
@@ -169,23 +169,23 @@ class Study:
         return [axis.name for axis in self.axes]
 
     def axis(self, name: str) -> Axis:
-        """Axis of this name; raises UsageError for an unknown one."""
+        """Axis of this name. Raises UsageError for an unknown name."""
         for axis in self.axes:
             if axis.name == name:
                 return axis
         raise UsageError(
-            f"study '{self.name}' has no axis '{name}'; {nearest(name, self.names)}"
+            f"study '{self.name}' has no axis '{name}'; {did_you_mean(name, self.names)}"
             f"it has {', '.join(self.names)}"
         )
 
-    def parse(self, given: Mapping[str, str]) -> dict[str, Sequence[Value]]:
+    def parse(self, requested: Mapping[str, str]) -> dict[str, Sequence[Value]]:
         """Parses and checks the values of the axes that the user set."""
-        parsed = {name: self.axis(name).parse(text) for name, text in given.items()}
+        parsed = {name: self.axis(name).parse(text) for name, text in requested.items()}
         for operation in parsed.get("operation", ()):
             if operation not in self.operations:
                 raise UsageError(
                     f"study '{self.name}' has no operation '{operation}'; "
-                    f"{nearest(str(operation), self.operations)}"
+                    f"{did_you_mean(str(operation), self.operations)}"
                     f"it has {', '.join(self.operations)}"
                 )
         named, sized = self._sets, self.size_axis.name
@@ -193,7 +193,7 @@ class Study:
             assert named
             if chosen not in named.sets:
                 raise UsageError(
-                    f"no {named.name} '{chosen}'; {nearest(str(chosen), named.sets)}"
+                    f"no {named.name} '{chosen}'; {did_you_mean(str(chosen), named.sets)}"
                     f"known: {', '.join(named.sets)}"
                 )
             if sized in parsed:
@@ -201,34 +201,34 @@ class Study:
         return parsed
 
     def of_software(
-        self, given: Mapping[str, Sequence[Value]]
+        self, requested: Mapping[str, Sequence[Value]]
     ) -> dict[str, Sequence[Value]] | None:
-        """Axes of the points at which software is measured alone; None where the run has none.
+        """Axes of the points at which software is measured alone; None without such points.
 
-        ``given``: the axes that the user set, parsed.
+        ``requested`` holds the parsed axes that the user set.
         """
-        wanted = dict(given)
+        wanted = dict(requested)
         for name, values in self.software.items():
-            requested = given.get(name, self.axis(name).first) or values
-            wanted[name] = [value for value in requested if value in values]
+            possible = requested.get(name, self.axis(name).first) or values
+            wanted[name] = [value for value in possible if value in values]
         has_points = self.software and all(wanted[name] for name in self.software)
         return wanted if has_points else None
 
     def sizes(
-        self, given: Mapping[str, Sequence[Value]]
+        self, requested: Mapping[str, Sequence[Value]]
     ) -> list[tuple[dict[str, Value], list[int]]]:
-        """Bytes of the points' buffers, and the column that says from which set they come, if any.
+        """Sizes of the points' buffers in bytes, with the column that names their set, if any.
 
-        ``given``: the axes that the user set, parsed.
+        ``requested`` holds the parsed axes that the user set.
         """
         axis, named = self.size_axis, self._sets
 
         def in_bytes(counts: Sequence[Value]) -> list[int]:
             return [axis.unit_bytes * int(count) for count in counts]
 
-        if axis.name in given:
-            return [({named.name: OWN_SIZES} if named else {}, in_bytes(given[axis.name]))]
+        if axis.name in requested:
+            return [({named.name: OWN_SIZES} if named else {}, in_bytes(requested[axis.name]))]
         if named:
-            chosen = given.get(named.name, named.default or ())
+            chosen = requested.get(named.name, named.default or ())
             return [({named.name: name}, in_bytes(named.sets[str(name)])) for name in chosen]
         return [({}, in_bytes(axis.default or ()))]

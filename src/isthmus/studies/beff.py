@@ -1,4 +1,4 @@
-"""Study 4: what is the network between the devices worth, at which message size?"""
+"""Study 4: how fast is the network between the devices, at each message size?"""
 
 from __future__ import annotations
 
@@ -7,9 +7,9 @@ from isthmus.studies.base import Axis, Headline, Study, words
 from isthmus.units import parse_counts, parse_positive, parse_sizes
 
 EXCHANGES = ("exchange", "exchange_rank")
-"""Exchanges of all ranks at once: the total, and that of each rank."""
+"""Exchanges of all ranks at once: the total, and the figure of each rank."""
 ON_REQUEST = ("pingpong", "window")
-"""Operations of other network benchmarks, measured where ``--axis operation`` names them."""
+"""Operations of other network benchmarks, measured only if ``--axis operation`` names them."""
 
 
 STUDY = Study(
@@ -27,10 +27,10 @@ STUDY = Study(
         Axis("memory", "kind of memory that messages come from and go to", words),
         Axis("channel", "way between devices: card, mpi, staged, ...", words, selects=True),
         Axis("ranks", "devices that take part", parse_positive),
-        Axis("rank", "the one whose own time it is, counted from 0", parse_counts),
-        Axis("looplength", "steps that one timed loop has", parse_positive),
-        Axis("topology", "who talks to whom: ring, pairs or random", words, selects=True),
-        Axis("depth", "what a channel holds on its way", parse_positive),
+        Axis("rank", "rank whose own time is shown, counted from 0", parse_counts),
+        Axis("looplength", "steps of one timed loop", parse_positive),
+        Axis("topology", "neighbours of each rank: ring, pairs or random", words, selects=True),
+        Axis("depth", "words that a channel buffers", parse_positive),
     ),
     columns=("channel", "ranks", "rank", "looplength", "sizes", "topology", "depth"),
     headlines=(

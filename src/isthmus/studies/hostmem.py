@@ -1,4 +1,4 @@
-"""Study 3: how fast do kernels on the card reach host memory, and what do large buffers lose?"""
+"""Study 3: how fast do kernels on the card access host memory, in small and large buffers?"""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from isthmus.units import parse_positive, parse_sizes
 
 KERNELS = ("read_bandwidth", "write_bandwidth", "bandwidth")
 COPIES = ("write", "read")
-"""Transfers between host and card memory, measured on request, for comparison."""
+"""Transfers between host and card memory, measured on request for comparison."""
 
 
 SIZES = parse_sizes("4Ki:256Mi")
@@ -30,11 +30,11 @@ STUDY = Study(
             unit_bytes=1,
         ),
         Axis("operation", "kernel that is timed", words, KERNELS),
-        Axis("memory", "kind of memory that the kernel reaches", words),
-        Axis("target", "where that memory is", words, ("host", "device"), "", True),
+        Axis("memory", "kind of memory that the kernel accesses", words),
+        Axis("target", "location of that memory", words, ("host", "device"), "", True),
         Axis(
             "implementation",
-            "what the kernel is: model, rtl or board",
+            "implementation of the kernel: model, rtl or board",
             words,
             ("model", "board"),
             "",
@@ -43,7 +43,7 @@ STUDY = Study(
         Axis("iterations", "sweeps over the buffer in one launch", parse_positive, None, 1),
         Axis("outstanding", "bursts in flight", parse_positive, None, "", True),
         Axis("burst_bytes", "longest burst", parse_sizes, None, "", True),
-        Axis("page_bytes", "page of host memory that the card knows", parse_sizes, None, "", True),
+        Axis("page_bytes", "page size of host memory in the card", parse_sizes, None, "", True),
     ),
     columns=("target", "implementation", "iterations", "outstanding", "burst_bytes", "page_bytes"),
     headlines=tuple(

@@ -15,15 +15,16 @@ OPERATIONS = (
 ON_REQUEST = (
     "graph_launch", "copy_sm_write", "copy_sm_read", "pointer_chase", "peer_write", "peer_read",
 )  # fmt: skip
-"""Further operations of some devices, measured where ``--axis operation`` names them."""
+"""Further operations of some devices, measured only if ``--axis operation`` names them."""
 _COARSE_MOST = 64 << 20
-"""Bytes up to which the curve begins; larger copies are measured where the rate still changes."""
+"""Bytes of the largest copy in the first sizes of a curve. Larger copies follow if the rate still
+changes."""
 _STEP_BELOW, _STEP_ABOVE = 16, 4
 """Factors between the first sizes of a curve, below and above ``LARGE``."""
 
 
 def coarse(sizes: Sequence[int]) -> Sequence[int]:
-    """The sizes at which a curve begins: about eight, closer together where rates settle."""
+    """The sizes at which a curve begins: about eight, closer together for large copies."""
     kept: list[int] = []
     for size in sizes:
         step = _STEP_ABOVE if kept and kept[-1] >= LARGE else _STEP_BELOW
@@ -34,7 +35,7 @@ def coarse(sizes: Sequence[int]) -> Sequence[int]:
 
 SIZES = parse_sizes("1:2Gi")
 ORDINARY = ("pageable", "aligned")
-"""Kinds of host memory that a driver may copy once more on the way to a device with a link."""
+"""Kinds of host memory that a driver may copy once more for a device with a link."""
 
 STUDY = Study(
     name="transfer",

@@ -1,1 +1,1 @@
-"""What a run must know of the machine: environment, binding, the measuring lock."""
+"""The machine under a run: environment, binding, the measuring lock."""

@@ -15,14 +15,14 @@ from isthmus.system.files import text
 _MOST_CPUS = 1 << 16
 _NODES = Path("/sys/devices/system/node")
 _MOST_NODES = 1024
-"""Memory nodes of a Linux kernel at most: MAX_NUMNODES, with CONFIG_NODES_SHIFT of 10."""
+"""Most memory nodes of a Linux kernel: MAX_NUMNODES, with CONFIG_NODES_SHIFT of 10."""
 _MPOL_BIND = 2  # set_mempolicy(2)
 _SYS_SET_MEMPOLICY = {"x86_64": 238, "aarch64": 237}
 
 
 @dataclass(frozen=True)
 class Binding:
-    """Where workers may run and take their memory from."""
+    """Processors on which workers run, and the node of their memory."""
 
     cpus: tuple[int, ...] = ()
     numa_node: int | None = None
@@ -37,7 +37,7 @@ def one_processor() -> Binding:
 
 
 def listed_cpus(text: str) -> set[int]:
-    """Processors of a list such as ``0,2-3``; raises UsageError for what is none."""
+    """Processors of a list such as ``0,2-3``. Raises UsageError for any other text."""
     cpus: set[int] = set()
     for piece in text.split(","):
         match = re.fullmatch(r"(\d{1,9})(?:-(\d{1,9}))?", piece.strip())
@@ -52,18 +52,18 @@ def listed_cpus(text: str) -> set[int]:
 
 
 def parse_cpus(text: str) -> list[int]:
-    """Processors of a list; raises UsageError for one that is not there."""
+    """Processors of a list. Raises UsageError for an unavailable processor."""
     cpus = listed_cpus(text)
     missing = cpus - os.sched_getaffinity(0)
     if missing:
-        raise UsageError(f"processor {min(missing)} is not to be had here")
+        raise UsageError(f"processor {min(missing)} is not available here")
     return sorted(cpus)
 
 
 def binding(cpus: str | None, node: int | None) -> Binding:
     """Binding of workers to listed processors, else to those of a memory node.
 
-    Raises UsageError for what cannot be bound to here: workers would die of it one by one.
+    Raises UsageError if a binding is impossible here: otherwise every worker would fail.
     """
     if node is not None:
         _try_memory(node)
@@ -72,30 +72,30 @@ def binding(cpus: str | None, node: int | None) -> Binding:
 
 
 def _node_cpus(node: int) -> list[int]:
-    """Processors of a memory node; raises UsageError where there are none."""
+    """Processors of a memory node. Raises UsageError if it has none."""
     if listed := text(_NODES / f"node{node}" / "cpulist"):
         return parse_cpus(listed)
-    raise UsageError(f"memory node {node} has no processors here: name some with --cpus")
+    raise UsageError(f"memory node {node} has no processors here: name processors with --cpus")
 
 
 def _try_memory(node: int) -> None:
-    """Raises UsageError where memory of a node cannot be had.
+    """Raises UsageError if memory of a node is unavailable.
 
-    A thread tries it: the policy is the thread's own and goes with it.
+    A thread tries it, because the policy belongs to the thread and ends with it.
     """
     with ThreadPoolExecutor(1) as pool:
         try:
             pool.submit(bind_memory, node).result()
         except OSError as error:
             raise UsageError(
-                f"memory node {node} is not to be had here: {error.strerror}"
+                f"memory node {node} is not available here: {error.strerror}"
             ) from error
 
 
 def bind_memory(node: int) -> None:
-    """Takes this thread's memory from one node only (set_mempolicy, MPOL_BIND)."""
+    """Restricts this thread's memory to one node (set_mempolicy, MPOL_BIND)."""
     if not 0 <= node < _MOST_NODES:
-        raise UsageError(f"memory node {node} is not to be had here")
+        raise UsageError(f"memory node {node} is not available here")
     number = _SYS_SET_MEMPOLICY.get(os.uname().machine)
     if number is None:
         raise UsageError("memory nodes cannot be chosen on this kind of processor")

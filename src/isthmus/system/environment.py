@@ -1,4 +1,4 @@
-"""The machine that measures, as a run file records it."""
+"""Reads the state of the machine for the run file."""
 
 from __future__ import annotations
 
@@ -28,12 +28,12 @@ def _cpu_info(root: Path) -> dict[str, str]:
 
 
 def is_virtualised(root: Path = _ROOT) -> bool:
-    """Whether the processor says that a hypervisor is present."""
+    """Whether the processor reports a hypervisor."""
     return "hypervisor" in _cpu_info(root).get("flags", "").split()
 
 
 def _idle_states(root: Path, *, allowed: bool = False) -> dict[str, int]:
-    """Microseconds that the processor needs to leave each idle state, or each that it may enter."""
+    """Exit latency of each idle state in microseconds; with ``allowed``, of enabled states only."""
     states = sorted((root / _CPU / "cpu0/cpuidle").glob("state*"))
     return {
         text(state / "name"): int(text(state / "latency") or "0")
@@ -56,10 +56,10 @@ def _memory_bytes(root: Path, name: str) -> int:
 
 
 def _processor_times(root: Path) -> tuple[float, float]:
-    """Busy processor time since start, and what of it a hypervisor took, in seconds.
+    """Busy processor time since start, and the part that a hypervisor took, in seconds.
 
-    Busy is all but ``idle`` and ``iowait``: a processor that has nothing to do loses nothing to
-    the hypervisor's other guests (proc_stat(5)).
+    ``idle`` and ``iowait`` are not busy: an idle processor loses nothing to the hypervisor's other
+    guests (proc_stat(5)).
     """
     times = [int(word) for word in text(root / "proc/stat").partition("\n")[0].split()[1:9]]
     tick = os.sysconf("SC_CLK_TCK")
@@ -76,10 +76,10 @@ def _load_average(root: Path) -> list[float]:
 
 
 def host(root: Path = _ROOT) -> dict[str, Any]:
-    """Host, processor, kernel, memory, power settings; "unknown" where the machine hides them.
+    """Host, processor, kernel, memory, power settings; "unknown" if the machine hides them.
 
-    ``root``: folder that holds ``proc`` and ``sys``, of this machine or of a captured one. What is
-    not read from files is this machine's and this process's.
+    ``root`` is the folder with ``proc`` and ``sys``, of this machine or captured from another.
+    Values that are not read from files are always those of this machine and process.
     """
     cpu = _cpu_info(root)
     power = root / _CPU / "cpu0/cpufreq"
@@ -104,7 +104,7 @@ def host(root: Path = _ROOT) -> dict[str, Any]:
         ),
         "governor": text(power / "scaling_governor") or "unknown",
         "governors": sorted(
-            {text(one) for one in (root / _CPU).glob("cpu[0-9]*/cpufreq/scaling_governor")}
+            {text(file) for file in (root / _CPU).glob("cpu[0-9]*/cpufreq/scaling_governor")}
         ),
         "frequency_driver": text(power / "scaling_driver"),
         "energy_preference": text(power / "energy_performance_preference"),
@@ -136,7 +136,7 @@ def _locked_memory_limit(root: Path) -> str:
 
 
 def _locks_without_limit(root: Path) -> bool:
-    """Whether this process has CAP_IPC_LOCK, to which no limit applies (mlock(2))."""
+    """Whether this process has CAP_IPC_LOCK, so that no limit applies (mlock(2))."""
     for line in text(root / "proc/self/status").splitlines():
         if line.startswith("CapEff:"):
             return bool(int(line.split()[1], 16) >> _CAP_IPC_LOCK & 1)
@@ -150,9 +150,9 @@ def _distribution() -> str:
 
 
 def counters(when: str, root: Path = _ROOT) -> dict[str, float]:
-    """Counters of the machine that a run compares, their names ending in ``when``.
+    """Counters of the machine that a run compares; their names end in ``when``.
 
-    All count since the start of the machine, summed over processors:
+    All count from the start of the machine and are summed over processors:
 
     - ``busy``: seconds in which processors had work
     - ``steal``: seconds of ``busy`` that a hypervisor took
@@ -163,14 +163,14 @@ def counters(when: str, root: Path = _ROOT) -> dict[str, float]:
         for name in ("core_throttle_count", "package_throttle_count")
         for file in (root / _CPU).glob(f"cpu[0-9]*/thermal_throttle/{name}")
     ]
-    known = [int(count) for count in counts if count.isdecimal()]
-    throttled = {f"throttled_{when}": float(sum(known))} if known else {}
+    counts_read = [int(count) for count in counts if count.isdecimal()]
+    throttled = {f"throttled_{when}": float(sum(counts_read))} if counts_read else {}
     busy_s, stolen_s = _processor_times(root)
     return {f"busy_{when}_s": busy_s, f"steal_{when}_s": stolen_s, **throttled}
 
 
 def commit() -> str:
-    """Commit that this Isthmus was checked out at, with "+" when changed; empty when installed."""
+    """Commit of this Isthmus's checkout, with "+" if it is changed; empty if installed."""
     root = Path(__file__).parents[3]
     if not (root / ".git").exists():
         return ""

@@ -1,4 +1,4 @@
-"""What files of the system say, and whether a file is there."""
+"""Reads files of the system, and finds libraries."""
 
 from __future__ import annotations
 
@@ -12,15 +12,15 @@ from isthmus.errors import IsthmusError
 
 _LDCONFIG = "/sbin/ldconfig"
 _USUAL = ("/lib", "/usr/lib", "/lib64", "/usr/lib64", "/usr/local/lib")
-"""Where libraries lie on a system without ``ldconfig``."""
+"""Folders of libraries on a system without ``ldconfig``."""
 _ANSWER_S = 30.0
-"""Longest wait for ``ldconfig``, which takes 5 ms: it reads one file."""
+"""Longest wait in seconds for ``ldconfig``, which reads one file and takes 5 ms."""
 
 
 def text(path: Path) -> str:
-    """What a file of the system says; empty where it is missing or refused.
+    """Contents of a system file; empty if it is missing or unreadable.
 
-    A name that a driver has written may have bytes that are no UTF-8.
+    A driver may write a name that is not UTF-8.
     """
     with contextlib.suppress(OSError):
         return path.read_text(encoding="utf-8", errors="replace").strip()
@@ -28,7 +28,7 @@ def text(path: Path) -> str:
 
 
 def is_there(path: Path) -> bool:
-    """Whether a file is there; raises IsthmusError where the system does not say."""
+    """Whether a file exists. Raises IsthmusError if the system does not tell."""
     try:
         path.stat()
     except (FileNotFoundError, NotADirectoryError):
@@ -41,21 +41,21 @@ def is_there(path: Path) -> bool:
 def has_library(name: str) -> bool:
     """Whether the dynamic loader finds a library by this name, such as ``libcuda.so.1``.
 
-    Raises IsthmusError where the system does not say: ``ctypes.util.find_library`` calls a library
-    missing if the program that it asks cannot be started.
+    Raises IsthmusError if the system does not tell. ``ctypes.util.find_library`` would then call
+    the library missing.
     """
     folders = filter(None, os.environ.get("LD_LIBRARY_PATH", "").split(":"))
     if any(is_there(Path(folder) / name) for folder in folders):
         return True
-    known = _known_libraries()
-    if known is None:
+    cached = _known_libraries()
+    if cached is None:
         return any(is_there(Path(folder) / name) for folder in _USUAL)
-    return name in known
+    return name in cached
 
 
 @cache
 def _known_libraries() -> frozenset[str] | None:
-    """Names in the dynamic loader's cache; None on a system that has none."""
+    """Names in the dynamic loader's cache; None on a system without a cache."""
     try:
         listed = subprocess.run(
             [_LDCONFIG, "-p"], stdin=subprocess.DEVNULL, capture_output=True, check=True,

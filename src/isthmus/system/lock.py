@@ -1,4 +1,4 @@
-"""The machine's measuring lock: two measurements at once would disturb each other."""
+"""The machine's measuring lock: two simultaneous measurements would disturb each other."""
 
 from __future__ import annotations
 
@@ -23,15 +23,15 @@ def exclusive(
     no_wait: bool = False,
     before_waiting: Callable[[], None] = lambda: None,
 ) -> contextlib.AbstractContextManager[None]:
-    """Holds the lock; names the process that it waits for, with ``no_wait`` in a BusyError.
+    """Holds the lock; reports the process that it waits for.
 
-    ``before_waiting`` is called once where another process holds the lock. It raises an error where
-    waiting would be in vain.
+    With ``no_wait`` it raises BusyError instead of waiting. ``before_waiting`` is called once if
+    another process holds the lock; it raises an error if waiting is useless.
     """
 
-    def wait(who: str) -> None:
+    def wait(holder: str) -> None:
         before_waiting()
-        message = f"another Isthmus measures here (process {who})"
+        message = f"another Isthmus measures here (process {holder})"
         if no_wait:
             raise BusyError(f"{message}: try again later, or leave out --no-wait to wait for it")
         say(f"{message}: waiting (--no-wait to give up instead)")
@@ -41,7 +41,7 @@ def exclusive(
 
 @contextlib.contextmanager
 def if_free(say: Callable[[str], None]) -> Iterator[None]:
-    """Holds the lock where it is free; else calls ``say`` with the process that holds it."""
+    """Holds the lock if it is free; otherwise calls ``say`` with the id of its holder."""
     with contextlib.ExitStack() as held:
         try:
             held.enter_context(measuring(_refuse))
@@ -51,19 +51,19 @@ def if_free(say: Callable[[str], None]) -> Iterator[None]:
 
 
 class _HeldError(Exception):
-    """Another process, whose number this says, holds the lock."""
+    """Another process holds the lock; the message is its id."""
 
 
-def _refuse(who: str) -> None:
-    raise _HeldError(who)
+def _refuse(holder: str) -> None:
+    raise _HeldError(holder)
 
 
 @contextlib.contextmanager
 def measuring(wait: Callable[[str], None]) -> Iterator[None]:
-    """Holds the lock; calls ``wait`` once with the process that holds it now.
+    """Holds the lock; calls ``wait`` once with the id of its present holder.
 
-    A process that holds the lock already continues at once. ``ISTHMUS_LOCK`` names another lock,
-    for tests.
+    Does not wait if this process holds the lock already. ``ISTHMUS_LOCK`` names another lock, for
+    tests.
     """
     path = Path(os.environ.get("ISTHMUS_LOCK") or "/tmp/isthmus-measuring.lock")
     if path in _held:
@@ -90,11 +90,10 @@ def measuring(wait: Callable[[str], None]) -> Iterator[None]:
 
 @contextlib.contextmanager
 def _open(path: Path) -> Iterator[TextIO]:
-    # Any user may hold the lock next, so no umask may exclude other users.
-    # Opened before it is created: in a sticky folder the kernel refuses O_CREAT for a file that
-    # another user has (fs.protected_regular).
-    # Anybody may have put something else there: it must not lead to another file of this user's,
-    # and reading it must not wait.
+    # Any user may hold the lock next, so that no umask may exclude other users. The file is opened
+    # before it is created: in a sticky folder the kernel refuses O_CREAT for another user's file
+    # (fs.protected_regular). Another user may have placed a link or a pipe there: the flags prevent
+    # that it redirects or blocks us.
     flags = os.O_RDWR | os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NONBLOCK
     try:
         descriptor = os.open(path, flags)

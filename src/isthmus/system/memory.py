@@ -18,13 +18,13 @@ _FILES = (
     ("", "memory.max", "memory.current", "inactive_file"),
     ("memory", "memory.limit_in_bytes", "memory.usage_in_bytes", "total_inactive_file"),
 )
-"""Of control groups, version 2 and 1: controller, limit, what is in use, and what of that is cache
-that the kernel gives up first."""
+"""For control groups version 2 and 1: controller, limit, used memory, and the key of cache in it
+that the kernel reclaims first."""
 
 
 def refuse_little() -> None:
-    """Raises IsthmusError where numerical libraries would hang or crash while they are loaded."""
-    # OpenBLAS waits without end for the memory of its threads.
+    """Raises IsthmusError if numerical libraries would hang or crash while they load."""
+    # OpenBLAS waits forever for the memory of its threads.
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
     limit, _ = resource.getrlimit(resource.RLIMIT_AS)
     if limit != resource.RLIM_INFINITY and limit < _LEAST_ADDRESS_SPACE:
@@ -35,12 +35,12 @@ def refuse_little() -> None:
 
 
 def available_bytes(groups: Path = GROUPS, own: Path = OWN) -> int:
-    """Bytes that can be had without swapping: the least of the machine and all groups around."""
+    """Bytes available without swapping: the least of the machine and all enclosing groups."""
     return min([psutil.virtual_memory().available, *_left_in_groups(groups, own)])
 
 
 def _left_in_groups(groups: Path, own: Path) -> Iterator[int]:
-    """Bytes left in each control group of this process (kernel: cgroup-v2.rst, memory)."""
+    """Yields available bytes of each control group of this process (kernel: cgroup-v2.rst)."""
     try:
         lines = os.fsdecode(own.read_bytes()).splitlines()
     except OSError:
@@ -55,7 +55,9 @@ def _left_in_groups(groups: Path, own: Path) -> Iterator[int]:
             for folder in (groups / controller / part for part in (inner, *inner.parents)):
                 try:
                     most = int((folder / limit).read_text())
-                    known = dict(map(str.split, (folder / "memory.stat").read_text().splitlines()))
-                    yield max(0, most - int((folder / used).read_text()) + int(known[cache]))
-                except (OSError, ValueError, KeyError):  # not there, or "max"
+                    statistics = dict(
+                        map(str.split, (folder / "memory.stat").read_text().splitlines())
+                    )
+                    yield max(0, most - int((folder / used).read_text()) + int(statistics[cache]))
+                except (OSError, ValueError, KeyError):  # missing, or "max"
                     continue

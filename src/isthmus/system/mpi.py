@@ -1,4 +1,4 @@
-"""The MPI that the ranks use: that of their launcher, through mpi4py."""
+"""The ranks' MPI: their launcher's library, through mpi4py."""
 
 from __future__ import annotations
 
@@ -24,16 +24,16 @@ _LIBRARIES: Mapping[str, tuple[str, ...]] = {
     **dict.fromkeys(("orterun", "orted", "prterun", "prted", "prte"), (_OPEN_MPI,)),
     **dict.fromkeys(("hydra_pmi_proxy", "mpiexec.hydra"), (_MPICH, _DEBIANS_MPICH)),
 }
-"""By the program that starts ranks on a host, the names of its MPI's library."""
+"""Names of MPI's library, by the program that starts ranks on a host."""
 _FOLDERS = ("lib", "lib64", "lib/*-linux-*")
 
 
 def library_of_launcher() -> Path | None:
-    """The MPI library that was installed with the program that started this process."""
+    """The MPI library that was installed with the launcher of this process; None if unknown."""
     for ancestor in psutil.Process().parents():
         try:
             program = Path(ancestor.exe())
-        except psutil.Error:  # a process of another user
+        except psutil.Error:  # e.g. a process of another user
             break
         for name in _LIBRARIES.get(program.name, ()):
             for folder in _FOLDERS:
@@ -44,13 +44,13 @@ def library_of_launcher() -> Path | None:
 
 
 def environment(before: Mapping[str, str]) -> dict[str, str]:
-    """Variables by which mpi4py's wheels load the launcher's MPI, unless the user chose one."""
+    """Variables by which mpi4py's wheels load the launcher's MPI, unless the user chose an MPI."""
     library = library_of_launcher()
     if library is None or {"MPI4PY_LIBMPI", "MPI4PY_MPIABI"} & before.keys():
         return {}
     if library.name != _DEBIANS_MPICH:
         return {"MPI4PY_LIBMPI": str(library)}
-    link = private.folder("mpich") / _MPICH  # the name that all but Debian give it
+    link = private.folder("mpich") / _MPICH  # the name that all but Debian use
     if not link.exists():
         partial = link.with_name(f".{_MPICH}.{os.getpid()}")
         partial.symlink_to(library)
@@ -60,20 +60,20 @@ def environment(before: Mapping[str, str]) -> dict[str, str]:
 
 
 def world(place: Place) -> Intracomm:
-    """All ranks, with MPI initialised.
+    """The communicator of all ranks, with MPI initialised.
 
-    Raises UsageError where there is no MPI, or another one than the launcher's.
+    Raises UsageError if there is no MPI, or a different MPI from the launcher's.
     """
     try:
-        import mpi4py  # noqa: PLC0415 - ranks alone need it
+        import mpi4py  # noqa: PLC0415 - only ranks need it
 
-        # A rank has threads that call nothing of MPI.
+        # A rank's other threads do not call MPI.
         mpi4py.rc.thread_level = os.environ.get("MPI4PY_RC_THREAD_LEVEL", "funneled")
         mpi4py.rc.finalize = False
         with warnings.catch_warnings():
             warnings.simplefilter(
                 "ignore"
-            )  # mpi4py's own warning on foreign launchers is replaced by an error below
+            )  # the error below replaces mpi4py's warning about foreign launchers
             from mpi4py import MPI  # noqa: PLC0415
     except (ImportError, RuntimeError) as error:
         why = str(error).splitlines()[0]
@@ -91,14 +91,14 @@ def world(place: Place) -> Intracomm:
 
 
 def handle(communicator: Intracomm) -> int:
-    """The value of its handle, an address or an integer as its MPI has them."""
+    """The value of an MPI handle, which is an address or an integer."""
     from mpi4py import MPI  # noqa: PLC0415
 
     return int(MPI._handleof(communicator))
 
 
 def version() -> str:
-    """Name and version of the MPI that is loaded."""
+    """Name and version of the loaded MPI."""
     from mpi4py import MPI  # noqa: PLC0415
 
     name, numbers = MPI.get_vendor()
@@ -106,7 +106,7 @@ def version() -> str:
 
 
 def in_use() -> str:
-    """Name, version and level of threads: higher levels cost time in some libraries."""
+    """Name, version and thread level of MPI: higher levels cost time in some libraries."""
     from mpi4py import MPI  # noqa: PLC0415
 
     levels = {
@@ -119,7 +119,7 @@ def in_use() -> str:
 
 
 def finalise() -> None:
-    """Leaves MPI."""
+    """Finalises MPI."""
     from mpi4py import MPI  # noqa: PLC0415
 
     MPI.Finalize()

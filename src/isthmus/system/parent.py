@@ -10,8 +10,8 @@ _PR_SET_PDEATHSIG = 1  # prctl(2)
 
 
 def die_with_parent(parent: int) -> None:
-    """Asks the kernel to kill this process when its parent, of this number, goes."""
+    """Asks the kernel to kill this process when its parent, of this id, ends."""
     libc = ctypes.CDLL(None, use_errno=True)
     libc.prctl(_PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)
-    if os.getppid() != parent:  # the parent ended before prctl was called
+    if os.getppid() != parent:  # the parent ended before prctl
         os._exit(1)

@@ -1,4 +1,4 @@
-"""A PCIe function and the ports between it and the root, as Linux shows them; only read, never set.
+"""Reads a PCIe function and the ports between it and the root from Linux; writes nothing.
 
 Sources: PCI Express Base Specification 5.0, section 7.5.3 (PCI Express capability), 7.7.11 (ACS),
 7.8.4 (AER), 7.8.6 (Resizable BAR); Linux, ``Documentation/ABI/testing/sysfs-bus-pci``.
@@ -21,10 +21,10 @@ _DDDD_BB_DD_F = r"[0-9a-f]{4,8}:[0-9a-f]{2}:[0-9a-f]{2}\.[0-7]"
 _ADDRESS = re.compile(_DDDD_BB_DD_F)
 _GROUP = re.compile(r"[0-9]*")
 Address = Annotated[str, msgspec.Meta(pattern=rf"^{_DDDD_BB_DD_F}$(?!\n)")]
-"""``dddd:bb:dd.f``; of a run file, too: commands that are to be pasted have it."""
+"""``dddd:bb:dd.f``. Run files are checked, too, because commands to paste contain it."""
 Group = Annotated[str, msgspec.Meta(pattern=rf"^{_GROUP.pattern}$(?!\n)")]
 _HEADER_BYTES = 64
-"""Of configuration space: what a user who is not root can read."""
+"""Bytes of configuration space that users other than root can read."""
 _CAPABILITIES = 0x34
 _PCI_EXPRESS = 0x10
 _EXTENDED = 0x100
@@ -45,12 +45,12 @@ _CORRECTABLE = {
 }  # fmt: skip
 """Bits of AER's Correctable Error Status, by the names of sysfs."""
 _WIDTHS = {1, 2, 4, 8, 12, 16, 32}
-"""Lanes that a link can have; a port without one says 0, a device that is gone 63 or 255."""
+"""Possible numbers of lanes: a port without a link reports 0, a lost device 63 or 255."""
 _BARS = 6
 
 
 class Port(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """One function on the way from a device to the root; None: the system does not show it."""
+    """A function on the way from a device to the root; None: the system does not show the value."""
 
     address: Address
     vendor: str = ""
@@ -58,31 +58,32 @@ class Port(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     class_code: str = ""
     """Six hexadecimal digits: class, subclass, interface."""
     kind: str = ""
-    """"endpoint", "root port", "switch upstream", "switch downstream" ...; empty: not known."""
+    """"endpoint", "root port", "switch upstream", "switch downstream" ...; empty: unknown."""
     speed: float | None = None
-    """GT/s of a lane as trained now; with the next three, of the link at this port."""
+    """Speed of a lane in GT/s as trained now; this and the next three fields are of this port's
+    link."""
     most_speed: float | None = None
     lanes: int | None = None
     most_lanes: int | None = None
     payload: int | None = None
-    """Largest payload as set (MPS), in bytes."""
+    """Configured largest payload (MPS), in bytes."""
     most_payload: int | None = None
     read_request: int | None = None
-    """Largest read request as set (MRRS), in bytes."""
+    """Configured largest read request (MRRS), in bytes."""
     relaxed_ordering: bool | None = None
     extended_tags: bool | None = None
     can_extended_tags: bool | None = None
     acs: list[str] | None = None
-    """Controls of Access Control Services that are on."""
+    """Enabled controls of Access Control Services."""
     correctable: dict[str, int] | None = None
-    """Errors that the kernel has counted since the device appeared, by the names of sysfs."""
+    """Errors that the kernel counted since the device appeared, by sysfs's names."""
     uncorrectable: dict[str, int] | None = None
     seen: list[str] | None = None
-    """Correctable errors that happened at least once since the bits were cleared."""
+    """Correctable errors that occurred since the status bits were cleared."""
     asleep: bool = False
-    """Whether it is suspended: its configuration space was not read."""
+    """Whether it is suspended, so that its configuration space was not read."""
     readable: bool = False
-    """Whether configuration space could be read beyond what every user may see."""
+    """Whether configuration space was readable beyond the part that every user may see."""
 
 
 class Bar(msgspec.Struct, frozen=True, omit_defaults=True):
@@ -91,11 +92,11 @@ class Bar(msgspec.Struct, frozen=True, omit_defaults=True):
     index: int
     bytes: int
     most_bytes: int | None = None
-    """Of a resizable one, the largest size that the device offers."""
+    """Largest size that a resizable window supports."""
 
 
 class Function(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """A device's PCIe function, with the way from it to the root."""
+    """A device's PCIe function, with its path to the root."""
 
     path: Annotated[list[Port], msgspec.Meta(min_length=1)]
     """The device first, then each port above it."""
@@ -103,29 +104,29 @@ class Function(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     numa_node: int | None = None
     iommu_group: Group = ""
     iommu_type: str = ""
-    """"identity", "DMA", "DMA-FQ" ... as sysfs names it."""
+    """"identity", "DMA", "DMA-FQ" ... as in sysfs."""
     bars: list[Bar] = []
     dma_bits: Annotated[int, msgspec.Meta(ge=1, le=64)] | None = None
-    """Width of the addresses that its driver lets it use."""
+    """Width of DMA addresses that its driver allows."""
     power_state: str = ""
     runtime_status: str = ""
     runtime_control: str = ""
 
     @property
     def device(self) -> Port:
-        """The device's own end."""
+        """The device's end of its link."""
         return self.path[0]
 
     @property
     def asleep(self) -> bool:
-        """Whether the device is suspended: its link at work is not known."""
+        """Whether the device is suspended, so that its link's active state is unknown."""
         return self.runtime_status == "suspended" or self.power_state.startswith("D3")
 
     def links(self) -> Iterator[Link]:
-        """Links on the way, the device's own first.
+        """Yields the links on the way, the device's own link first.
 
-        A port that ends a link from above begins none: within a switch there is no link. Where
-        configuration space is hidden, ports take turns, as they do below a root port.
+        A port at the upper end of a link begins no link: a switch has no link inside. If
+        configuration space is hidden, ports alternate as they do below a root port.
         """
         below: Port | None = None
         for i, port in enumerate(self.path):
@@ -140,15 +141,15 @@ class Function(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 
 
 class Link(NamedTuple):
-    """A link by the ports at its ends."""
+    """A link with the ports at its ends."""
 
     below: Port
     above: Port | None
-    """None: the system does not show it, as in many virtual machines."""
+    """None if the system does not show it, as in many virtual machines."""
 
     @property
     def ends(self) -> tuple[Port, ...]:
-        """The ports that are known."""
+        """The known ports."""
         return (self.below,) if self.above is None else (self.below, self.above)
 
     @property
@@ -163,22 +164,21 @@ class Link(NamedTuple):
 
     @property
     def most_speed(self) -> float | None:
-        """GT/s that every known end can."""
+        """GT/s that all known ends support."""
         return min((e.most_speed for e in self.ends if e.most_speed is not None), default=None)
 
     @property
     def most_lanes(self) -> int | None:
-        """Lanes that every known end has."""
+        """Lanes that all known ends have."""
         return min((e.most_lanes for e in self.ends if e.most_lanes is not None), default=None)
 
 
 def read(address: str, root: Path = Path("/")) -> Function | None:
-    """The function at ``dddd:bb:dd.f`` and the ports above it; None where there is none.
+    """The function at ``dddd:bb:dd.f`` and the ports above it; None if it does not exist.
 
-    ``root``: folder that holds ``proc`` and ``sys``, of this machine or of a captured one. A
-    suspended device or port is left asleep: its configuration space is not read. In a virtual
-    machine the ports above a device are the hypervisor's and tell nothing of the board: they are
-    left out.
+    ``root`` is the folder with ``proc`` and ``sys``, of this machine or captured from another.
+    Configuration space of a suspended device or port is not read, which would wake it. In a virtual
+    machine the ports above a device are left out: they are the hypervisor's, not the board's.
     """
     try:
         folder = (root / "sys/bus/pci/devices" / address).resolve(strict=True)
@@ -187,11 +187,13 @@ def read(address: str, root: Path = Path("/")) -> Function | None:
     configuration = _configuration(folder)
     group = folder / "iommu_group"
     virtual = environment.is_virtualised(root)
-    above = [] if virtual else [one for one in folder.parents if _ADDRESS.fullmatch(one.name)]
+    above = (
+        [] if virtual else [parent for parent in folder.parents if _ADDRESS.fullmatch(parent.name)]
+    )
     return Function(
         path=[
             _port(folder, configuration, guest=virtual),
-            *(_port(one, _configuration(one)) for one in above),
+            *(_port(parent, _configuration(parent)) for parent in above),
         ],
         driver=_target(folder / "driver"),
         numa_node=_node(text(folder / "numa_node")),
@@ -206,7 +208,7 @@ def read(address: str, root: Path = Path("/")) -> Function | None:
 
 
 def of_attributes(link: Mapping[str, str]) -> Function | None:
-    """A function as run files had it that kept its link alone; None without a valid one."""
+    """A function from the link attributes of an old run file; None if they are not valid."""
     group = link.get("iommu_group", "")
     if not (_ADDRESS.fullmatch(link.get("address", "")) and _GROUP.fullmatch(group)):
         return None
@@ -227,7 +229,7 @@ def of_attributes(link: Mapping[str, str]) -> Function | None:
 
 
 def _configuration(folder: Path) -> bytes:
-    """Configuration space; empty where reading it would wake a suspended function."""
+    """Configuration space; empty if reading it would wake a suspended function."""
     return b"" if _asleep(folder) else _bytes(folder / "config")
 
 
@@ -264,7 +266,7 @@ def _port(folder: Path, configuration: bytes, *, guest: bool = False) -> Port:
 
 
 def _capabilities(configuration: bytes) -> Iterator[tuple[int, bytes]]:
-    """Each capability's id and what begins with it."""
+    """Yields each capability's id and the bytes from its beginning."""
     at = configuration[_CAPABILITIES] & ~3 if len(configuration) > _HEADER_BYTES else 0
     seen: set[int] = set()
     while at and at not in seen and at + 2 <= len(configuration):
@@ -288,10 +290,10 @@ def _number(data: bytes, at: int, size: int) -> int:
 
 
 def _express(capability: bytes, *, guest: bool, virtual: bool) -> dict[str, Any]:
-    """What the PCI Express capability says; nothing without it.
+    """Values of the PCI Express capability; empty without it.
 
-    ``virtual``: a virtual function (SR-IOV) has zeros for settings; the settings of its physical
-    function hold. In a virtual machine (``guest``) the zeros are all that tells one.
+    A virtual function (``virtual``, SR-IOV) has zeros for settings, because those of its physical
+    function apply. In a virtual machine (``guest``) only the zeros reveal a virtual function.
     """
     if len(capability) < 12 or capability[1:4] == b"\xff\xff\xff":
         return {}
@@ -325,7 +327,7 @@ def _errors_seen(capability: bytes) -> dict[str, Any]:
 
 
 def _bars(resources: str, configuration: bytes) -> list[Bar]:
-    """Memory windows, from the lines "start end flags" of sysfs."""
+    """Memory windows, from sysfs's lines "start end flags"."""
     most = _resizable(dict(_extended_capabilities(configuration)).get(_RESIZABLE_BAR, b""))
     bars = []
     lines = re.findall(r"^0x(\w+) 0x(\w+) 0x(\w+)$", resources, re.MULTILINE)
@@ -337,7 +339,7 @@ def _bars(resources: str, configuration: bytes) -> list[Bar]:
 
 
 def _resizable(capability: bytes) -> dict[int, int]:
-    """The largest size that each resizable BAR offers, by its index."""
+    """The largest size that each resizable BAR supports, by index."""
     if len(capability) < 12:
         return {}
     largest = {}
@@ -350,7 +352,7 @@ def _resizable(capability: bytes) -> dict[int, int]:
 
 
 def _counters(folder: Path, *kinds: str) -> dict[str, int] | None:
-    """Counters of errors that sysfs keeps, those of several kinds together; None without any."""
+    """Error counters of sysfs, summed over ``kinds``; None without any."""
     texts = [text(folder / f"aer_dev_{kind}") for kind in kinds]
     if not any(texts):
         return None
@@ -372,7 +374,7 @@ def _whole(said: str) -> int | None:
 
 
 def _node(said: str) -> int | None:
-    """A memory node; -1 is what Linux writes where the firmware does not tell."""
+    """A memory node; None for -1, which Linux writes if the firmware does not tell."""
     node = _whole(said)
     return None if node is None or node < 0 else node
 
@@ -384,7 +386,7 @@ def _bytes(path: Path) -> bytes:
 
 
 def _target(link: Path) -> str:
-    """Name of what a symbolic link points to, even where that was not captured."""
+    """Name of a symbolic link's target, even if the target was not captured."""
     with contextlib.suppress(OSError):
         return link.readlink().name
     return ""

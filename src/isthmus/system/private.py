@@ -1,4 +1,4 @@
-"""Private folders of this user below the system's temporary folder."""
+"""Private folders of this user in the system's temporary folder."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ from isthmus.errors import IsthmusError
 
 
 def folder(*names: str) -> Path:
-    """The folder of these names, made where it is missing.
+    """The folder with these names; creates it if it is missing.
 
-    Anybody may write to the temporary folder. A folder that another user made under our name could
-    name any library: then a folder with a random name is used, which later processes find again.
-    Raises IsthmusError where none can be made.
+    Any user can write to the temporary folder. If another user created a folder under our name, its
+    libraries could be malicious: then a folder with a random name is used, which later processes
+    find again. Raises IsthmusError if no folder can be created.
     """
     try:
         path = _base().joinpath(*names)
@@ -28,7 +28,7 @@ def folder(*names: str) -> Path:
 
 
 def _base() -> Path:
-    """The folder of this user, below which all others are."""
+    """The folder of this user, which contains all others."""
     temporary = Path(tempfile.gettempdir())
     usual = temporary / f"isthmus-{os.getuid()}"
     with contextlib.suppress(FileExistsError):
@@ -36,19 +36,19 @@ def _base() -> Path:
     if _is_private(usual):
         return usual
     others = sorted(temporary.glob(f"{usual.name}-*"))
-    known = next(filter(_is_private, others), None)
-    return known or Path(tempfile.mkdtemp(prefix=f"{usual.name}-", dir=temporary))
+    found_again = next(filter(_is_private, others), None)
+    return found_again or Path(tempfile.mkdtemp(prefix=f"{usual.name}-", dir=temporary))
 
 
 def _is_private(path: Path) -> bool:
-    """Whether this user alone can write to a folder; False for a link to one."""
+    """Whether only this user can write to a folder; False for a link."""
     status = path.lstat()
     own = status.st_uid == os.getuid() and not status.st_mode & 0o022
     return stat.S_ISDIR(status.st_mode) and own
 
 
 def write(path: Path, data: bytes) -> Path:
-    """Writes a file whole or not at all: another process may be about to read it."""
+    """Writes a file completely or not at all: another process may read it."""
     descriptor, partial = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
     with os.fdopen(descriptor, "wb") as file:
         file.write(data)

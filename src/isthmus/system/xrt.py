@@ -1,7 +1,7 @@
 """The installed XRT: libraries, version, boards, and usable modes.
 
-XRT loads a shim, the layer that talks to a board or stands in for one, from ``$XILINX_XRT/lib``;
-``XCL_EMULATION_MODE`` chooses it and is read when the library loads, so a process has one mode.
+XRT loads a shim, which accesses a board or emulates it, from ``$XILINX_XRT/lib``. The library reads
+``XCL_EMULATION_MODE`` when it loads and chooses the shim, so that a process has one mode.
 """
 
 from __future__ import annotations
@@ -30,11 +30,11 @@ HARDWARE = ""
 NOOP = "noop"
 EMULATIONS = ("hw_emu", "sw_emu")
 CARD = "card"
-"""What an address says after ``@``, before ``=BOARD``, for an emulated card of ours."""
+"""The part after ``@`` of an address, before ``=BOARD``, for our emulated card."""
 MODES: Mapping[str, str] = MappingProxyType(
     {HARDWARE: "xrt_core", NOOP: "xrt_noop", "hw_emu": "xrt_hwemu", "sw_emu": "xrt_swemu"}
 )
-"""Modes, and the shim that each needs."""
+"""Modes, and the shim of each."""
 NATIVE = "xrt_coreutil"
 OPENCL = "xilinxopencl"
 
@@ -54,12 +54,12 @@ class Obstacle(NamedTuple):
 
 
 def _places() -> list[Path]:
-    """Folders where XRT's libraries may be: the user's choice alone, else the usual ones."""
+    """Folders that may hold XRT's libraries: the user's choice, else the usual folders."""
     chosen = os.environ.get("XILINX_XRT")
     if chosen:
         return [Path(chosen) / "lib"]
-    # Not by sysconfig, which fills its table when first asked: backends are asked by threads, and
-    # before Python 3.13 a second thread finds that table empty.
+    # Not from sysconfig, which fills its table at first use: several threads query backends, and
+    # before Python 3.13 a second thread finds the table empty.
     multiarch = getattr(sys.implementation, "_multiarch", "")
     usual = (f"/usr/lib/{multiarch}", "/usr/lib64", "/usr/local/lib", "/usr/lib")
     return [_VENDORS_FOLDER / "xrt" / "lib", *map(Path, dict.fromkeys(usual))]
@@ -67,21 +67,21 @@ def _places() -> list[Path]:
 
 @dataclass(frozen=True)
 class Installation:
-    """One XRT: the folder with its libraries."""
+    """An installation of XRT: the folder with its libraries."""
 
     libraries: Path
 
     def library(self, name: str) -> Path | None:
-        """Path of a library, as the loader would open it; None where it is missing.
+        """Path of a library, as the loader would open it; None if it is missing.
 
-        Raises IsthmusError where the system does not say.
+        Raises IsthmusError if the system does not tell.
         """
         path = self.libraries / f"lib{name}.so.2"  # XRT's versions are 2.x
         return path if is_there(path) else None
 
     @property
     def version(self) -> str:
-        """Version, from the name of the file behind the links."""
+        """Version, from the name of the file that the links lead to."""
         library = self.library(NATIVE)
         match = re.search(r"\.so\.([\d.]+)$", library.resolve().name) if library else None
         return match[1] if match else "of unknown version"
@@ -112,19 +112,19 @@ class Installation:
         variables = {
             "XILINX_XRT": str(self.root()),
             "LD_LIBRARY_PATH": f"{self.libraries}:{path}" if path else str(self.libraries),
-            # Else an xrt.ini that happens to lie in the working folder changes what is timed.
+            # Otherwise an xrt.ini in the working folder could change what is timed.
             "XRT_INI_PATH": os.environ.get("XRT_INI_PATH") or str(_no_settings()),
         }
         if mode != HARDWARE:
             variables["XCL_EMULATION_MODE"] = mode
         if mode in EMULATIONS:
-            # The name is part of the names of sockets; leftover files go to a private folder.
+            # The user name is part of socket names; leftover files go to a private folder.
             variables["USER"] = f"isthmus-{user}-{os.getpid()}"
             variables["SDACCEL_EM_RUN_DIR"] = str(private.folder("xrt", "emulation"))
         return variables
 
     def obstacle(self, mode: str) -> Obstacle | None:
-        """Why a mode cannot be used; None where no reason is known."""
+        """Why a mode cannot be used; None if no reason is known."""
         shim = MODES[mode]
         if self.library(shim) is None:
             newer = "; newer versions no longer bring it" if mode == NOOP else ""
@@ -154,9 +154,10 @@ def candidates(
     what: str = "",
     **environment: str,
 ) -> list[Candidate]:
-    """One for each mode that can work here; ``environment`` comes on top of what the mode needs.
+    """A candidate for each mode that can work here.
 
-    ``noop_binary`` makes the bitstream with which the API alone is measured; None: there is none.
+    ``environment`` is added to the mode's environment. ``noop_binary`` creates the bitstream for
+    measuring the API alone; None if there is none.
     """
     return [
         Candidate(
@@ -184,9 +185,9 @@ def problems(installation: Installation) -> list[Problem]:
 
 
 def find() -> Installation | None:
-    """The installation that would be used; None where there is none.
+    """The installation in use; None if there is none.
 
-    Raises IsthmusError where none is found and the system does not say what is in some place.
+    Raises IsthmusError if none is found and the system does not tell the contents of some folder.
     """
     unknown: IsthmusError | None = None
     for place in _places():
@@ -202,7 +203,7 @@ def find() -> Installation | None:
 
 
 def absent() -> Obstacle:
-    """The problem to report where there is no XRT."""
+    """The problem to report without an XRT."""
     chosen = os.environ.get("XILINX_XRT")
     if chosen:
         return Obstacle(
@@ -253,7 +254,7 @@ def _no_board() -> Obstacle | None:
 
 
 def validation_xclbins() -> list[Path]:
-    """Bitstreams with which installed platforms validate their boards."""
+    """Bitstreams by which installed platforms validate their boards."""
     files: list[Path] = []
     for folder in ("dsa", "firmware"):
         for name in ("bandwidth", "verify"):
@@ -262,19 +263,19 @@ def validation_xclbins() -> list[Path]:
 
 
 def software_alone(address: Address) -> str:
-    """Of an emulated card below XRT: the address of the same API above nothing; else empty."""
+    """For an emulated card below XRT: the address of the same API without a card; else empty."""
     emulated = address.mode.partition("=")[0] == CARD
     return f"{address.scheme}:{address.selector or 0}@{NOOP}" if emulated else ""
 
 
 def bitstreams(mode: str, default: Path | None = None) -> dict[str, str]:
-    """Environment that tells a backend which bitstreams it may use in a mode without being asked.
+    """Environment that lists the bitstreams which a backend may load in a mode without permission.
 
-    Without hardware any may be loaded, ``default`` where none is named: nothing can be hurt.
+    Without hardware it may load any bitstream, by default ``default``: nothing can be damaged.
     """
     if mode == HARDWARE:
         files = ":".join(map(str, validation_xclbins()))
-        # Empty, so that nothing that a shell exports can program a board.
+        # Empty, so that a variable of the user's shell cannot cause a board to be programmed.
         return {
             "ISTHMUS_VALIDATION_BINARIES": files,
             "ISTHMUS_DEFAULT_BINARY": "",

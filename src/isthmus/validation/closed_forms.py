@@ -1,4 +1,4 @@
-"""The closed forms that rows of published figures name: (board, inputs) -> SI units."""
+"""Closed forms that rows of published figures name: (board, inputs) -> SI units."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import Any
 from isthmus import models
 from isthmus.boards import Board
 from isthmus.errors import UsageError
-from isthmus.text import nearest
+from isthmus.text import did_you_mean
 
 _OF_NO_MODEL: Mapping[str, Callable[..., float]] = {
     "parameter": lambda board, name: board.seconds(name),
@@ -19,17 +19,17 @@ _OF_NO_MODEL: Mapping[str, Callable[..., float]] = {
 
 
 def closed_form(name: str, inputs: Mapping[str, Any]) -> Callable[[Board], float]:
-    """The one of this name, of any model, with its inputs; UsageError for an unknown one."""
+    """The closed form of this name, with its inputs. Raises UsageError for an unknown name."""
     of_models = (model.closed_forms.items() for model in models.registry().values())
-    known = {**_OF_NO_MODEL, **{form: function for some in of_models for form, function in some}}
-    if name not in known:
+    forms = {**_OF_NO_MODEL, **{form: function for some in of_models for form, function in some}}
+    if name not in forms:
         raise UsageError(
-            f"no closed form '{name}'; {nearest(name, known)}known: {', '.join(known)}"
+            f"no closed form '{name}'; {did_you_mean(name, forms)}known: {', '.join(forms)}"
         )
-    signature = inspect.signature(known[name])
+    signature = inspect.signature(forms[name])
     try:
         signature.bind(None, **inputs)
     except TypeError as error:
         takes = ", ".join([*signature.parameters][1:]) or "none"
         raise UsageError(f"closed form '{name}': {error}; its inputs: {takes}") from error
-    return lambda board: known[name](board, **inputs)
+    return lambda board: forms[name](board, **inputs)

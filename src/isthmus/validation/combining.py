@@ -11,27 +11,27 @@ from isthmus.statistics import Interval
 from isthmus.statistics import combined as weighted_sum
 
 _MOVED = 1 << 20
-"""Bytes that ever smaller blocks move, where a row asks for the cost of a call."""
+"""Bytes that blocks of each size move in total, for rows that ask for the cost of a call."""
 
 
 def combined(row: Row, figure_of: Callable[[Term], Interval]) -> Interval:
-    """The row's figure in its unit, from each point's time in seconds or rate in bytes a second.
+    """The row's figure in its unit, from each point's time in seconds or rate in bytes per second.
 
-    Points are independent; one that is named twice counts once. A point in both numerator and
-    denominator counts as two, so that the interval of the ratio is too wide. Of several processes,
-    ``analysis.reproduction`` has the interval over what this gives for each of them.
+    Points are independent; a point that is named twice counts once. A point in both numerator and
+    denominator counts as two, so that the ratio's interval is too wide. For several processes,
+    ``analysis.reproduction`` computes the interval over the figures of all processes.
     """
     if row.combine == "max":
-        here = _largest([figure_of(term) for term in row.plus])
+        figure = _largest([figure_of(term) for term in row.plus])
     else:
-        here = _sum(list(_weighted(row)), figure_of)
+        figure = _sum(list(_weighted(row)), figure_of)
     if row.over:
-        here = _ratio(here, _sum([(1.0, term) for term in row.over], figure_of))
-    return here.times(row.times / row.scale)
+        figure = _ratio(figure, _sum([(1.0, term) for term in row.over], figure_of))
+    return figure.times(row.times / row.scale)
 
 
 def _weighted(row: Row) -> Iterator[tuple[float, Term]]:
-    """Each point with its weight in the row's sum."""
+    """Yields each point with its weight in the row's sum."""
     if row.combine == "mean":
         yield from ((1.0 / len(row.plus), term) for term in row.plus)
     elif row.combine == "cost of a call":
@@ -60,16 +60,18 @@ def _sum(weighted: Sequence[tuple[float, Term]], figure_of: Callable[[Term], Int
 
 
 def _largest(intervals: Sequence[Interval]) -> Interval:
-    """The largest estimate; its interval is unknown where one of theirs is."""
-    value = max(one.value for one in intervals)
-    known = all(one.known for one in intervals)
-    low, high = (max(one[end] for one in intervals) if known else math.nan for end in (1, 2))
+    """The largest estimate; its interval is unknown if one of the intervals is unknown."""
+    value = max(interval.value for interval in intervals)
+    all_known = all(interval.known for interval in intervals)
+    low, high = (
+        max(interval[end] for interval in intervals) if all_known else math.nan for end in (1, 2)
+    )
     return Interval(value, low, high, intervals[0].confidence)
 
 
 def _ratio(above: Interval, below: Interval) -> Interval:
     value = above.value / below.value
-    if above.value <= 0:  # has no logarithm
+    if above.value <= 0:  # there is no logarithm
         return Interval(value, math.nan, math.nan, above.confidence)
     _, low, high, confidence = above.at_least(0.0).over(below.at_least(0.0))
     exact = above.half_width == below.half_width == 0

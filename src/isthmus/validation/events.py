@@ -1,8 +1,8 @@
 """Published figures reproduced by the emulated card's event model.
 
-What was published really runs on the emulated card that the source's run names, in this process,
-verified: kernels that sweep 1024 times over host memory, rings of cards that exchange messages.
-That takes seconds, so that what was found for a board is kept.
+The emulated card of the source's run executes the published work in this process, with
+verification: kernels that sweep 1024 times over host memory, rings of cards that exchange messages.
+That takes seconds, so that the results of a board are cached.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ def figure(row: Row, board: Board) -> float:
 
 
 def _parameters(board: Board) -> _Parameters:
-    """Parameters for the card, which needs whole bytes and cycles where a fit tries fractions."""
+    """Parameters for the card, which needs whole bytes and cycles when a fit tries fractions."""
     fractions = {
         name: round(setting.value)
         for name, setting in board.settings.items()

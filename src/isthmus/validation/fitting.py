@@ -1,4 +1,4 @@
-"""Fits of boards' parameters to published figures, and the check with held-out points."""
+"""Fits of boards' parameters to published figures, checked by held-out points."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ _ROUGHLY = 1e-3
 
 
 def fits() -> list[Fit]:
-    """Those of all sources."""
+    """The fits of all sources."""
     return [fit for source in published.sources().values() for fit in source.fits]
 
 
@@ -40,9 +40,9 @@ def solve(
 ) -> Board:
     """The board with the parameters that minimise the squared relative residuals.
 
-    Parameters are searched as multiples of their start, so that nanoseconds and bytes weigh alike.
-    What events predict is taken as their closed form times the ratio that both have on ``board``:
-    right where the fit gives the board back.
+    Parameters are multiples of their start, so that nanoseconds and bytes weigh alike. Predictions
+    of events are approximated by their closed form times the ratio of both on ``board``, which is
+    exact if the fit returns that board.
     """
     quick = [(*point.quick(board), point.row.published) for point in points]
     forms = dict.fromkeys(form for form, _, _ in quick)
@@ -59,7 +59,7 @@ def solve(
             [factor * predicted[form] / published - 1.0 for form, factor, published in quick]
         )
 
-    from scipy.optimize import least_squares  # noqa: PLC0415 - who reads results does not fit
+    from scipy.optimize import least_squares  # noqa: PLC0415 - readers of results do not fit
 
     solution = least_squares(
         residuals,
@@ -73,7 +73,7 @@ def solve(
 
 
 def rounded(name: str, value: float) -> float:
-    """A fitted value as it stands in a file: four digits, a ratio five; whole pages and cycles."""
+    """A fitted value as files store it: four digits, a ratio five; whole pages and cycles."""
     if name.endswith("_bytes"):
         return float(round(value / _PAGE) * _PAGE)
     if TABLE[name].type is int:
@@ -82,7 +82,7 @@ def rounded(name: str, value: float) -> float:
 
 
 class Fitted(NamedTuple):
-    """One parameter: what the fit gives, and what the board's file says."""
+    """One parameter: the fit's value, and the value in the board's file."""
 
     board: str
     parameter: str
@@ -93,7 +93,7 @@ class Fitted(NamedTuple):
 
 
 def refit() -> list[Fitted]:
-    """All fits, redone from the published figures."""
+    """Repeats all fits from the published figures."""
     points = all_points()
     fitted = []
     for fit in fits():
@@ -115,16 +115,16 @@ def refit() -> list[Fitted]:
 
 
 def text(values: Sequence[Fitted]) -> str:
-    """The fits' parameters, a line each, and whether the boards' files say the same."""
+    """A table of the fits' parameters beside the values in the boards' files."""
     rows: list[tuple[str, ...]] = [("board", "parameter", "fitted", "in file", "unit", "points")]
-    for one in values:
-        fitted, in_file = f"{one.fitted:.8g}", f"{one.in_file:.8g}"
-        rows.append((one.board, one.parameter, fitted, in_file, one.unit, one.calibration))
+    for value in values:
+        fitted, in_file = f"{value.fitted:.8g}", f"{value.in_file:.8g}"
+        rows.append((value.board, value.parameter, fitted, in_file, value.unit, value.calibration))
     return "\n".join(columns(rows)) + "\n"
 
 
 class Constant(NamedTuple):
-    """A parameter fitted to whole curves, as closed forms, with its 95 % interval."""
+    """A parameter fitted to whole curves by closed forms, with its 95 % interval."""
 
     board: str
     parameter: str
@@ -137,12 +137,12 @@ class Constant(NamedTuple):
 
     @property
     def determined(self) -> bool:
-        """Whether the curves tell the parameter from 0; no parameter can be negative."""
+        """Whether the interval excludes 0; no parameter can be negative."""
         return self.low > 0
 
 
 def constants(board: str = "") -> list[Constant]:
-    """Parameters with more points than parameters in their curves, of one board or of all."""
+    """Parameters of curves that have more points than parameters, for one board or all."""
     points = all_points()
     results = []
     for fit in fits():
@@ -166,7 +166,7 @@ def constants(board: str = "") -> list[Constant]:
 def _half_widths(
     board: Board, names: Sequence[str], points: Sequence[PublishedPoint]
 ) -> NDArray[np.float64]:
-    """Of Student's 95 % intervals around least squares, from the slopes of the residuals there."""
+    """Half-widths of Student's 95 % intervals around least squares, from the residuals' slopes."""
 
     def residuals(tried: Board) -> NDArray[np.float64]:
         return np.array([point.residual(tried) for point in points])
@@ -188,26 +188,26 @@ def _half_widths(
 
 
 class HeldOut(NamedTuple):
-    """Errors of a curve where each size is predicted by a fit to all the others."""
+    """Errors of a curve if a fit to all other sizes predicts each size."""
 
     series: str
     fitted_points: int
-    """Of the curve, in each of the fits."""
+    """Number of points of the curve in each fit."""
     fitted_rms: float
     fitted_worst: float
-    """Of the board in the file, which has seen what its calibration names."""
+    """Errors of the board in the file, which was fitted to its calibration."""
     held_out_points: int
     held_out_rms: float
     held_out_worst: float
 
 
 HELD_OUT = "held_out.csv"
-"""File of a source's folder with what ``held_out`` gave last: 20 s. ``tools/model_docs.py`` writes
-it, a test compares."""
+"""File of a source's folder with the latest results of ``held_out``, which take 20 s.
+``tools/model_docs.py`` writes it; a test compares it."""
 
 
 def known_held_out(board: Board, study: str) -> list[HeldOut]:
-    """What the sources' files have of a study's curves as events, on a board as its file has it."""
+    """Stored held-out errors of a study's curves as events, for a board equal to its file."""
     results = []
     for source in published.sources().values():
         of_study = {row.series for row in source.rows if row.run and row.run.study == study}
@@ -227,12 +227,12 @@ def known_held_out(board: Board, study: str) -> list[HeldOut]:
 
 
 def _curves(fit: Fit) -> list[str]:
-    """Its series, by closed forms and as events."""
+    """Names of its series, by closed forms and as events."""
     return [f"{series}{how}" for how in ("", AS_EVENTS) for series in fit.series]
 
 
 def held_out_texts(rows: Sequence[HeldOut]) -> dict[Path, str]:
-    """Texts of the sources' files with these errors of their curves."""
+    """Contents of the sources' files of held-out errors."""
     texts = {}
     for source in published.sources().values():
         curves = {name for fit in source.fits for name in _curves(fit)}
@@ -241,19 +241,19 @@ def held_out_texts(rows: Sequence[HeldOut]) -> dict[Path, str]:
             writer = csv.writer(text, lineterminator="\n")
             writer.writerow(HeldOut._fields)
             writer.writerows(
-                [f"{v:.4g}" if isinstance(v, float) else v for v in one]
-                for one in rows
-                if one.series in curves
+                [f"{v:.4g}" if isinstance(v, float) else v for v in row_values]
+                for row_values in rows
+                if row_values.series in curves
             )
             texts[source.folder / HELD_OUT] = text.getvalue()
     return texts
 
 
 def held_out() -> list[HeldOut]:
-    """Leaves one size out of all curves of a fit, and predicts it; for each size in turn.
+    """Leaves out each size in turn from all curves of a fit, and predicts it.
 
-    Events near a board are its closed form times the ratio of the two on the board in the file
-    (``solve``); what is predicted really runs on the card.
+    The fit approximates events by their closed form (see ``solve``); the prediction itself runs on
+    the emulated card.
     """
     points = [point for point in all_points() if point.row.combine == "sum"]
     results = []
@@ -284,10 +284,10 @@ def held_out() -> list[HeldOut]:
 
 
 def rms(residuals: Sequence[float]) -> float:
-    """Root of the mean of the squares."""
+    """Root mean square."""
     return math.sqrt(sum(r * r for r in residuals) / len(residuals))
 
 
 def worst(residuals: Sequence[float]) -> float:
-    """The largest by size, with its sign."""
+    """The residual with the largest absolute value, with its sign."""
     return max(residuals, key=abs)

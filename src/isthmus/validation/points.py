@@ -16,18 +16,18 @@ AS_EVENTS = ", as events"
 
 @dataclass(frozen=True)
 class PublishedPoint:
-    """One published figure and the model for it."""
+    """A published figure and the model for it."""
 
     row: Row
     series: str
-    """The row's, or that of the same figures as events predict them."""
+    """Name of the row's series, or of the same series as events."""
     predict: Callable[[Board], float]
-    """Gives the prediction in the row's unit."""
+    """Computes the prediction in the row's unit."""
     closed_form: Callable[[Board], float] | None = None
-    """Closed form of a point that events predict: fits use it, times the ratio of the two."""
+    """Closed form of a point that events predict: fits use it times the ratio of the two."""
 
     def quick(self, board: Board) -> tuple[Callable[[Board], float], float]:
-        """A closed form, and the factor by which it stands for ``predict`` near that board."""
+        """A closed form and a factor; their product approximates ``predict`` near this board."""
         if self.closed_form is None:
             return self.predict, 1.0
         return self.closed_form, self.predict(board) / self.closed_form(board)

@@ -1,4 +1,4 @@
-"""The residual table: rows, series with their aims, and the text of both."""
+"""The residual table: rows, series with their aims, and formats of both."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ class SeriesSummary(NamedTuple):
 
 
 class AimSummary(NamedTuple):
-    """An aim, the residuals of its series, and the points that miss it."""
+    """An aim, the residuals of its series, and the points that miss the aim."""
 
     aim: str
     wanted: str
@@ -70,17 +70,17 @@ def validate() -> Validation:
 
 
 def _aims(series: Sequence[SeriesSummary]) -> Iterator[Aim]:
-    """Aims of the sources; series of event figures have the aims of their closed forms."""
-    known = {one.series for one in series}
+    """Yields the aims of the sources; series as events have the aims of their closed forms."""
+    names = {summary.series for summary in series}
     for aim in (aim for source in published.sources().values() for aim in source.aims):
         yield aim
         as_events = tuple(f"{name}{AS_EVENTS}" for name in aim.series)
-        if known.issuperset(as_events):
+        if names.issuperset(as_events):
             yield dataclasses.replace(aim, name=f"{aim.name}{AS_EVENTS}", series=as_events)
 
 
 def _not_modelled() -> list[tuple[str, str]]:
-    """Figures of the sources without rows, and why."""
+    """Figures of the sources without rows, with the reasons."""
     figures = (figure for source in published.sources().values() for figure in source.figures)
     return [
         (f"{figure.name}: {figure.title}", figure.because or f"needs {figure.needs}")
@@ -137,12 +137,12 @@ def render(validation: Validation, form: str) -> str:
     if form == "json":
         content = {
             "points": [row._asdict() for row in validation.rows],
-            "series": [one._asdict() for one in validation.series],
-            "held_out": [one._asdict() for one in validation.held_out],
+            "series": [item._asdict() for item in validation.series],
+            "held_out": [item._asdict() for item in validation.held_out],
             "constants": [
-                {**one._asdict(), "determined": one.determined} for one in validation.constants
+                {**item._asdict(), "determined": item.determined} for item in validation.constants
             ],
-            "aims": [one._asdict() for one in validation.aims],
+            "aims": [item._asdict() for item in validation.aims],
             "not_modelled": [{"figure": figure, "why": why} for figure, why in _not_modelled()],
         }
         return json_text(content)
@@ -223,11 +223,11 @@ def _md(validation: Validation) -> Iterator[str]:
 
 
 def _plain(validation: Validation) -> Iterator[str]:
-    """The validation as plain data, without the longest tables, with numbers of missed points."""
-    aims, *others, points, not_modelled = _tables(validation)
+    """The validation as text without the longest tables; misses are shown as numbers."""
+    aims, *tables, points, not_modelled = _tables(validation)
     missed = [str(len(aim.misses)) for aim in validation.aims]
     short = [[*row[:-1], number] for row, number in zip(aims[2], missed, strict=True)]
-    for title, headings, rows in ((*aims[:2], short), *others):
+    for title, headings, rows in ((*aims[:2], short), *tables):
         yield title
         yield from columns([headings, *rows], indent="  ")
         yield ""

@@ -1,4 +1,4 @@
-// Messages between GPUs: how they go by their size, and where there is a GPU that they arrive.
+// Messages between GPUs: the way they take for each size; with a GPU, that they arrive.
 #include <algorithm>
 #include <catch2/catch.hpp>
 #include <filesystem>
@@ -32,7 +32,7 @@ bool is_sound(const PeerPlan& plan, std::uint64_t bytes, unsigned blocks) {
          plan.lane_blocks * signal_bytes <= signal_area_bytes;
 }
 
-/// The backend where it finds a GPU.
+/// The backend if it finds a GPU; else null.
 std::unique_ptr<Backend> with_gpu() {
   namespace fs = std::filesystem;
   try {
@@ -52,7 +52,7 @@ OperationSpec exchange(std::size_t bytes, const std::string& topology = "ring") 
   return {"exchange", bytes, "device", {{"channel", "cuda"}, {"topology", topology}}};
 }
 
-/// Ranks that are threads, each with a GPU, or a share of one.
+/// Runs an action on ranks that are threads; each has a GPU, or shares one.
 void on_gpus(Backend& backend, unsigned ranks,
              const std::function<void(Device&, Communicator&)>& action) {
   const std::vector<DeviceInfo> devices = backend.devices();
@@ -63,7 +63,7 @@ void on_gpus(Backend& backend, unsigned ranks,
   });
 }
 
-/// Whether what was sent in so many steps is all that was armed, on each rank.
+/// Whether each rank received all messages that it armed, after so many steps.
 std::vector<char> arrived(Backend& backend, unsigned ranks, const OperationSpec& spec,
                           std::uint64_t steps, std::uint64_t seed_of_first) {
   constexpr std::uint64_t seed = 1000;
@@ -83,7 +83,7 @@ std::vector<char> arrived(Backend& backend, unsigned ranks, const OperationSpec&
 
 }  // namespace
 
-TEST_CASE("cuda: messages of every size are shared out whole", "[cuda]") {
+TEST_CASE("cuda: every byte of a message has one sender, at every size", "[cuda]") {
   const unsigned blocks = GENERATE(1U, 2U, 7U, 80U, 132U);
   CAPTURE(blocks);
   for (std::uint64_t bytes = 1; bytes < 64 * mib; bytes += 1 + bytes / 3) {
@@ -133,16 +133,16 @@ TEST_CASE("cuda: three ranks in a ring keep their messages apart", "[cuda]") {
   CHECK(arrived(*backend, 3, exchange(bytes), 0, 1000) == std::vector<char>{1, 1, 1});
 }
 
-TEST_CASE("cuda: a message that is lost or another is seen", "[cuda]") {
+TEST_CASE("cuda: a lost or wrong message is found", "[cuda]") {
   const auto backend = with_gpu();
   if (!backend) {
     return;
   }
   const std::size_t bytes = GENERATE(1, 64 * kib, least_copied_bytes);
   CAPTURE(bytes);
-  // The last of those that were armed is not sent.
+  // The last armed message is not sent.
   CHECK(arrived(*backend, 2, exchange(bytes), 3, 1000) == std::vector<char>{0, 0});
-  // Rank 0 sends others than it should: so its neighbour says.
+  // Rank 0 sends data from another seed, so its neighbour reports a fault.
   CHECK(arrived(*backend, 2, exchange(bytes), 0, 1001).at(1) == 0);
 }
 

@@ -1,4 +1,4 @@
-// Our declarations of NCCL's API: against nccl.h where there is one; and what is said without it.
+// Compares our declarations of NCCL's API with nccl.h, if installed; tests the error without NCCL.
 #include "../nccl.hpp"
 
 #include <catch2/catch.hpp>
@@ -25,18 +25,18 @@ namespace isthmus::cuda {
 namespace {
 
 static_assert(sizeof(nccl::UniqueId) == 128);
-// Passed by value as C passes it.
+// C passes it by value.
 static_assert(std::is_trivial_v<nccl::UniqueId> && std::is_standard_layout_v<nccl::UniqueId>);
 
-TEST_CASE("cuda: a missing NCCL is told with its cure", "[cuda]") {
+TEST_CASE("cuda: the error of a missing NCCL says what to install", "[cuda]") {
   REQUIRE(setenv("ISTHMUS_NCCL", "/nowhere/libnccl.so.2", 1) == 0);
-  const std::string told = nccl::missing();
+  const std::string message = nccl::missing();
   REQUIRE(unsetenv("ISTHMUS_NCCL") == 0);
-  CHECK_THAT(told, Catch::Matchers::Contains("/nowhere/libnccl.so.2"));
-  CHECK_THAT(told, Catch::Matchers::Contains("install"));
+  CHECK_THAT(message, Catch::Matchers::Contains("/nowhere/libnccl.so.2"));
+  CHECK_THAT(message, Catch::Matchers::Contains("install"));
 }
 
-TEST_CASE("cuda: links that nobody tells of are no links", "[cuda]") {
+TEST_CASE("cuda: unknown links count as no links", "[cuda]") {
   CHECK_FALSE(nvlink_of("ffff:ff:1f.7", "/nowhere/libcuda.so.1").has_value());
   CHECK_FALSE(condition_of("ffff:ff:1f.7", "/nowhere/libcuda.so.1").has_value());
 }

@@ -1,8 +1,8 @@
-// Our declarations of OpenCL against the Khronos header, where there is one. Compiling is the test.
+// Compares our declarations of OpenCL with the Khronos header, if installed. Compiling is the test.
 #if __has_include(<CL/cl.h>)
 #define CL_TARGET_OPENCL_VERSION 200
-#define CL_USE_DEPRECATED_OPENCL_1_2_APIS  // declared the same on every version
-// The header's scalar types carry alignments, which do not matter to a call.
+#define CL_USE_DEPRECATED_OPENCL_1_2_APIS  // declared alike on every version
+// The header's scalar types carry alignments, which calls ignore.
 #pragma GCC diagnostic ignored "-Wignored-attributes"
 #include <CL/cl.h>
 #include <CL/cl_ext.h>
@@ -17,8 +17,8 @@
 namespace isthmus::cl {
 namespace {
 
-/// Whether two types are passed the same way and mean the same: our handle for Khronos' handle,
-/// scalars of one size and sign, pointers and functions likewise all the way down.
+/// Whether two types are passed the same way and mean the same. Our handles stand for Khronos';
+/// pointers and functions are compared recursively; scalars by their size and sign.
 template <class Ours, class Theirs>
 struct Same : std::is_same<Ours, Theirs> {};
 template <>

@@ -1,4 +1,4 @@
-// Emulated FPGA cards that exchange messages: their cables, and on Intel's emulator the messages.
+// Emulated FPGA cards that exchange messages: their cables, and with Intel's emulator the messages.
 #include <fcntl.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -24,7 +24,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-/// Folders for temporary files are made here meanwhile, so that it is seen what is left in them.
+/// While it exists, temporary folders are made inside it, so that a test sees leftovers.
 class TemporaryFolder {
  public:
   TemporaryFolder() {
@@ -46,7 +46,7 @@ class TemporaryFolder {
   TemporaryFolder& operator=(const TemporaryFolder&) = delete;
 
   [[nodiscard]] bool empty() const { return fs::is_empty(path_); }
-  /// The ports of the only cables in it.
+  /// The ports of a rank; the folder must hold one set of cables.
   [[nodiscard]] fs::path card(unsigned rank) const {
     return fs::directory_iterator(path_)->path() / std::to_string(rank);
   }
@@ -85,12 +85,12 @@ TEST_CASE("cables: ports 0 and 1 of each card go to the next one's 2 and 3", "[c
     communicator.barrier();
     cables.hide();
   });
-  // Rank 0 has put ABCD, rank 1 EFGH, rank 2 IJKL.
+  // Rank 0 wrote ABCD, rank 1 EFGH, rank 2 IJKL.
   CHECK(heard == std::array<std::string, ranks>{"GHIJ", "KLAB", "CDEF"});
   CHECK(temporary.empty());
 }
 
-TEST_CASE("cables: a folder that cannot be made is told to all ranks", "[cables]") {
+TEST_CASE("cables: all ranks report a folder that cannot be made", "[cables]") {
   const TemporaryFolder temporary;
   setenv("TMPDIR", "/proc/self", 1);
   World world(2);
@@ -123,7 +123,7 @@ TEST_CASE("cables: an emulated card and a board are not connected", "[cables]") 
 
 namespace {
 
-/// A device with channels that compiles for itself, opened anew; none where there is no emulator.
+/// Opens a device with channels that compiles for itself; null without an emulator.
 std::unique_ptr<Device> emulated_card(Backend& backend) {
   for (const DeviceInfo& info : backend.devices()) {
     for (const OperationInfo& operation : info.operations) {
@@ -136,7 +136,7 @@ std::unique_ptr<Device> emulated_card(Backend& backend) {
   return nullptr;
 }
 
-/// The OpenCL backend where it finds Intel's emulator.
+/// The OpenCL backend if it finds Intel's emulator; else null.
 std::unique_ptr<Backend> emulator() {
   try {
     auto backend =
@@ -177,8 +177,8 @@ Cards emulated_cards(Backend& backend, unsigned ranks) {
 
 constexpr std::uint64_t seed = 1000;
 
-/// One verified run by ranks with a card each, after `before` on each of them. Rank 0 may have
-/// another seed than it should.
+/// One verified run by ranks with a card each; each rank first calls `before`. Rank 0 may get a
+/// wrong seed.
 std::vector<Outcome> outcomes(const Cards& cards, const OperationSpec& spec, std::uint64_t steps,
                               const std::function<void(unsigned)>& before,
                               std::uint64_t seed_of_first = seed) {
@@ -200,7 +200,7 @@ std::vector<Outcome> outcomes(const Cards& cards, const OperationSpec& spec, std
 
 void nothing(unsigned /*rank*/) {}
 
-/// Stands between a card and its neighbour, and changes one bit of one byte on the way.
+/// Changes one bit of one byte between a card and its neighbour.
 class Spoiler {
  public:
   Spoiler(const fs::path& input, std::size_t bytes, std::size_t spoiled) {
@@ -242,7 +242,7 @@ class Spoiler {
 
 }  // namespace
 
-TEST_CASE("intel channels: messages of any size arrive, whatever a channel holds", "[intel]") {
+TEST_CASE("intel channels: messages of any size arrive, at any depth of a channel", "[intel]") {
   const auto backend = emulator();
   if (!backend) {
     return;
@@ -253,9 +253,9 @@ TEST_CASE("intel channels: messages of any size arrive, whatever a channel holds
     for (const char* topology : {"ring", "pairs", "random"}) {
       for (const std::size_t bytes : {1, 63, 64, 65, 4097, 70'001}) {
         INFO(bytes << " B, " << ranks << " ranks, " << topology);
-        for (const Outcome& one : outcomes(cards, exchange(bytes, topology), 4, nothing)) {
-          CHECK(one.fault.empty());
-          CHECK(one.arrived);
+        for (const Outcome& outcome : outcomes(cards, exchange(bytes, topology), 4, nothing)) {
+          CHECK(outcome.fault.empty());
+          CHECK(outcome.arrived);
         }
       }
     }
@@ -276,7 +276,7 @@ TEST_CASE("intel channels: one wrong bit in any message is found", "[intel]") {
   constexpr std::size_t bytes = 640;
   constexpr std::size_t steps = 20;
   constexpr std::size_t through_a_port = steps * bytes / 2;
-  // In the first message, which is not kept, and in the last one.
+  // In the first message, which is not kept, and in the last message.
   for (const std::size_t spoiled : {std::size_t{5}, through_a_port - 3}) {
     const TemporaryFolder temporary;
     const Cards cards = emulated_cards(*backend, 2);
@@ -298,10 +298,10 @@ TEST_CASE("intel channels: other messages than expected are not accepted", "[int
   if (!backend) {
     return;
   }
-  for (const Outcome& one :
+  for (const Outcome& outcome :
        outcomes(emulated_cards(*backend, 2), exchange(1), 4, nothing, seed + 1)) {
-    CHECK_FALSE(one.arrived);
-    CHECK_FALSE(one.fault.empty());
+    CHECK_FALSE(outcome.arrived);
+    CHECK_FALSE(outcome.fault.empty());
   }
 }
 

@@ -1,4 +1,4 @@
-// Transfers that run when a later one is refused are waited for.
+// If a transfer is refused, the backend waits for the transfers that already run.
 #include "../together.hpp"
 
 #include <catch2/catch.hpp>
@@ -23,7 +23,7 @@ struct Handle {
 
 }  // namespace
 
-TEST_CASE("xrt: what is started is waited for, whatever fails", "[late]") {
+TEST_CASE("xrt: started transfers are waited for after any failure", "[late]") {
   std::vector<int> items = {0, 1, 2, 3};
   int waited = 0;
   SECTION("nothing fails") {

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated, NamedTuple, NoReturn, get_args
 import typer
 
 from isthmus.errors import GATE_FAILED, IsthmusError, UsageError
-from isthmus.output import tell, warn
+from isthmus.output import inform, warn
 
 if TYPE_CHECKING:
     from isthmus.boards import Board
@@ -155,7 +155,7 @@ def _tell_events(
     from isthmus.emulation import bounds_text, watch
 
     shown = watch.lines(events, session.computing)
-    tell("\n".join([*shown, *bounds_text.lines(found, cards)]))
+    inform("\n".join([*shown, *bounds_text.lines(found, cards)]))
 
 
 def _needed(

@@ -9,7 +9,7 @@ import typer
 
 from isthmus.command import App
 from isthmus.errors import UsageError
-from isthmus.output import put, tell
+from isthmus.output import inform, put
 
 if TYPE_CHECKING:
     from isthmus.emulation import build_kernel
@@ -156,8 +156,8 @@ def build(
     made = build_kernel.build(order)
     put("\n".join(map(str, [*made.libraries, made.xclbin])))
     for note in made.notes:
-        tell(note)
-    tell(f"Run it with: {_run(made, order)}")
+        inform(note)
+    inform(f"Run it with: {_run(made, order)}")
 
 
 def _run(made: build_kernel.Built, order: build_kernel.Order) -> Invocation:

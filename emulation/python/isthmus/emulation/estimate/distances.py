@@ -24,6 +24,7 @@ from isthmus.emulation.estimate.structure import (
     Constant,
     Element,
     Expression,
+    Leave,
     Loop,
     Operation,
     Pragma,
@@ -162,7 +163,7 @@ def _steps(body: Iterable[Statement], name: str) -> Iterator[_Step | None]:
                 yield None
         elif isinstance(one, Assign):
             yield from _assigned(one, name)
-        elif not isinstance(one, Clear):
+        elif not isinstance(one, Clear | Leave):
             yield from _reads(one.value, name)
 
 

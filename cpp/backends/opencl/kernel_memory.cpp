@@ -1,4 +1,4 @@
-#include "reached.hpp"
+#include "kernel_memory.hpp"
 
 #include <algorithm>
 
@@ -21,7 +21,7 @@ std::vector<std::string> shared_kinds(DeviceId device) {
   return kinds;
 }
 
-Reached::Reached(const Session& session, const std::string& kind, std::size_t bytes)
+KernelMemory::KernelMemory(const Session& session, const std::string& kind, std::size_t bytes)
     : shared_(nullptr, FreeShared{session.context()}) {
   const std::vector<std::string> host = shared_kinds(session.device());
   if (kind == "device") {
@@ -31,7 +31,7 @@ Reached::Reached(const Session& session, const std::string& kind, std::size_t by
   } else if (kind == "alloc_host") {
     mapped_ = std::make_unique<HostEnd>(session, kind, bytes);
   } else {
-    // Its alignment ends at the widest type: a page's beginning is to be found in it.
+    // Its alignment is at most the widest type's: allocate a further page to begin at a page.
     std::size_t room = bytes + page_bytes;
     shared_.reset(
         api().clSVMAlloc(session.context(), mem_read_write | mem_svm_fine_grain_buffer, room, 0));
@@ -44,14 +44,14 @@ Reached::Reached(const Session& session, const std::string& kind, std::size_t by
   }
 }
 
-Memory& Reached::memory() const {
+Memory& KernelMemory::memory() const {
   if (device_) {
     return *device_;
   }
   return mapped_ ? mapped_->memory() : *view_;
 }
 
-void Reached::set_argument(Kernel kernel, Uint index) const {
+void KernelMemory::set_argument(Kernel kernel, Uint index) const {
   if (shared_) {
     check(api().clSetKernelArgSVMPointer(kernel, index, view_->data()), "clSetKernelArgSVMPointer");
     return;
