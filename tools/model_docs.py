@@ -38,16 +38,18 @@ def printed(*arguments: str) -> str:
     return f"```\n$ isthmus {' '.join(arguments)}\n{out}\n```\n"
 
 
-def aims_and_series(tables: str) -> str:
-    """Returns the tables of aims and of series from the output of ``isthmus model validate``."""
-    kept = re.findall(r"### (?:Aims|Series)\n.*?(?=### |\Z)", tables, re.DOTALL)
-    return f"\n{''.join(kept)}"
+def series(tables: str) -> str:
+    """Returns the table of series; ``isthmus model validate`` prints all tables."""
+    found = re.search(r"### Series\n(.*?)(?=### |\Z)", tables, re.DOTALL)
+    if not found:
+        raise SystemExit("the validation prints no table of series")
+    return found[1]
 
 
 def parts(validation: residuals.Validation) -> Mapping[str, Mapping[str, Callable[[], str]]]:
     """Returns, for each page, its generated parts: name, and function that makes the text."""
     return {
-        "models.md": {"residuals": lambda: aims_and_series(residuals.render(validation, "md"))},
+        "models.md": {"residuals": lambda: series(residuals.render(validation, "md"))},
         "reproduce.md": {"example": lambda: printed("reproduce", "mmio/read-latency")},
     }
 
