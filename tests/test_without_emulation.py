@@ -21,7 +21,7 @@ from isthmus.xrt_emulation import ABSENT
 ROOT = Path(__file__).parents[1]
 HIDDEN = """
 import sys
-sys.modules.update({"isthmus.emulation": None, "isthmus.xclbin": None})
+sys.modules.update({"isthmus_emulation": None, "isthmus_emulation.xclbin": None})
 from isthmus.cli import main
 main()
 """

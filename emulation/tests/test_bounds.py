@@ -13,7 +13,7 @@ from on_cards import NATIVE, SOURCES, Ran, Run, _compile, card_exec, compiled, e
 
 from conftest import Command, made_once
 from isthmus import boards
-from isthmus.emulation import bounds, bounds_text, event_files
+from isthmus_emulation import bounds, bounds_text, event_files
 
 __all__ = ["card_exec", "emulated"]  # fixtures
 TUNING = Path(__file__).parents[2] / "kernels" / "tuning"

@@ -15,10 +15,10 @@ import pytest
 
 from conftest import LIMIT_S
 from isthmus import boards, emulation
-from isthmus.emulation import elf, kernels, page
-from isthmus.emulation.root import MODE
-from isthmus.emulation.session import CLOCK
 from isthmus.errors import NoDeviceError, UsageError
+from isthmus_emulation import elf, kernels, page
+from isthmus_emulation.root import MODE
+from isthmus_emulation.session import CLOCK
 
 
 def installation() -> None:
@@ -219,7 +219,7 @@ def test_a_program_believes_that_it_is_on_a_board(program: Path, tmp_path: Path)
 
 
 def test_a_kernel_of_ones_own(program: Path, tmp_path: Path) -> None:
-    from isthmus.xclbin import Argument, Bank, Design, Kernel
+    from isthmus_emulation.xclbin import Argument, Bank, Design, Kernel
 
     installation()
     folder = tmp_path / "kernels"

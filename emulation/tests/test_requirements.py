@@ -14,12 +14,12 @@ import pytest
 
 from conftest import LIMIT_S, Command
 from isthmus import emulation
-from isthmus.emulation import elf
-from isthmus.emulation.requirements import GLIBC, Requirement, glibc_version
-from isthmus.emulation.session import CLOCK
-from isthmus.emulation.shims import own_shim
 from isthmus.errors import NoDeviceError
 from isthmus.system import xrt
+from isthmus_emulation import elf
+from isthmus_emulation.requirements import GLIBC, Requirement, glibc_version
+from isthmus_emulation.session import CLOCK
+from isthmus_emulation.shims import own_shim
 
 PAGE = Path(__file__).parents[2] / "docs" / "emulation.md"
 SINCE_LATER_XRT = {"_ZNK3xrt3run5wait2ERKNSt6chrono8durationIlSt5ratioILl1ELl1000EEEE"}

@@ -13,11 +13,11 @@ from on_cards import Ran, Run, card_exec, emulated, probe, probed, programs, tra
 
 from conftest import Command
 from isthmus import xclbin
-from isthmus.emulation import csynth, event_files, schedule, watch
 from isthmus.errors import UsageError
-from isthmus.xclbin import Argument, Design, Kernel, SectionKind, cycles, tables
-from isthmus.xclbin.design import Timer, completed
-from isthmus.xclbin.kinds import ClockType
+from isthmus_emulation import csynth, event_files, schedule, watch
+from isthmus_emulation.xclbin import Argument, Design, Kernel, SectionKind, cycles, tables
+from isthmus_emulation.xclbin.design import Timer, completed
+from isthmus_emulation.xclbin.kinds import ClockType
 
 __all__ = ["card_exec", "emulated", "probe", "probed", "programs"]  # fixtures
 ARGUMENTS = (

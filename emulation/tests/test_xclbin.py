@@ -21,7 +21,7 @@ from hypothesis import strategies as st
 from conftest import Command
 from isthmus import xclbin
 from isthmus.errors import UsageError
-from isthmus.xclbin import (
+from isthmus_emulation.xclbin import (
     Argument,
     Bank,
     Clock,

@@ -25,7 +25,7 @@ ABSENT = (
 
 def is_built() -> bool:
     """Whether this build has the emulation."""
-    spec = find_spec("isthmus.emulation")
+    spec = find_spec("isthmus_emulation")
     return spec is not None and spec.origin is not None
 
 

@@ -1,0 +1,238 @@
+"""Distances of dependences through an array: partial sums in the forms that HLS code has.
+
+- An index modulo a constant: ``p[i % 7] += x``.
+- A shift register: each iteration moves every element on by one place, and sets one end.
+- What a pragma says: ``DEPENDENCE variable=p inter distance=7 true``, or ``false``.
+
+For all other dependences ``of`` returns None.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Final, Literal, NamedTuple
+
+from isthmus_emulation.estimate.schedule import Access, Modulo
+from isthmus_emulation.estimate.structure import (
+    Array,
+    Assign,
+    Call,
+    Choice,
+    Clear,
+    Code,
+    Constant,
+    Element,
+    Expression,
+    Leave,
+    Loop,
+    Operation,
+    Pragma,
+    Process,
+    Statement,
+    Variable,
+)
+
+NEVER: Final = 0
+"""Distance of a dependence that there is not."""
+
+
+class Distances:
+    """Iterations between a write to an array and the read that needs it, in a kernel's code."""
+
+    def __init__(self, code: Code) -> None:
+        self._said: dict[str, int] = {}
+        self._steps: dict[str, int] = {}
+        self._shifted: dict[str, int] = {}
+        for function in code.functions.values():
+            for pragma in function.pragmas:
+                self._note(pragma)
+            for loop in _loops(function.body):
+                self._steps.setdefault(loop.variable or "", loop.step)
+                for pragma in loop.pragmas:
+                    self._note(pragma)
+                self._shifted |= _shift_registers(loop, code.sizes)
+
+    def of(self, read: Access, write: Access, variables: Sequence[str]) -> int | None:
+        """Returns the distance in iterations of a loop, or of loops that have become one.
+
+        ``variables`` count the iterations, the innermost loop's last.
+        Returns NEVER where no iteration needs what another has written, None where none of the
+        known forms says it.
+        """
+        name = write.array
+        said = self._said.get(name.split("@")[0])
+        if said is not None:
+            return said
+        if write.copies > 1 and name not in self._shifted:
+            return None  # of unrolled loops: a pipelined iteration is several of the source
+        if name in self._shifted:
+            return self._shifted[name]
+        if len(variables) != 1:
+            return None  # where an inner loop begins anew, the remainder may jump
+        return self._by_modulo(read, write, variables[0])
+
+    def _note(self, pragma: Pragma) -> None:
+        """Keeps what DEPENDENCE says of an array between iterations (UG1399, DEPENDENCE)."""
+        words = {*pragma.options, *pragma.options.values()}
+        if pragma.name != "dependence" or "intra" in words or "pointer" in words:
+            return
+        name = pragma.options.get("variable", "")
+        if "false" in words:
+            self._said[name] = NEVER
+        elif distance := pragma.number("distance"):
+            self._said[name] = distance
+
+    def _by_modulo(self, read: Access, write: Access, variable: str) -> int | None:
+        found = None
+        for left, right in zip(write.indices, read.indices, strict=False):
+            if left.modulo is None or right.modulo is None:
+                if left.linear is None or left.linear != right.linear:
+                    return None
+                continue
+            found = _apart(left.modulo, right.modulo, variable, self._steps.get(variable, 1))
+            if found is None:
+                return None
+        return found
+
+
+def _apart(write: Modulo, read: Modulo, variable: str, step: int) -> int | None:
+    """Returns after how many iterations a read has the index of a write; None: unknown."""
+    names = {*write.linear, *read.linear} - {""}
+    if write.by != read.by or not step:
+        return None
+    if any(write.linear.get(n, 0) != read.linear.get(n, 0) for n in names):
+        return None
+    by = write.by
+    per_iteration = write.linear.get(variable, 0) * step % by
+    offset = (write.linear.get("", 0) - read.linear.get("", 0)) % by
+    round_trip = by // math.gcd(per_iteration, by)
+    return next((n for n in range(1, round_trip + 1) if n * per_iteration % by == offset), NEVER)
+
+
+class _Step(NamedTuple):
+    """What a loop does with an array."""
+
+    kind: Literal["read", "move", "enter"]
+    """``move``: an element gets the value of the one beside it. ``enter``: any other write."""
+    number: int
+    """Index of what is read or entered; of a move 1 towards higher indices, else -1."""
+
+
+def _shift_registers(loop: Loop, sizes: Mapping[str, tuple[int, ...]]) -> dict[str, int]:
+    """Returns distances through the arrays that each iteration of a loop shifts by one place."""
+    found = {}
+    for name, size in sizes.items():
+        steps = list(_steps(loop.body, name)) if len(size) == 1 else []
+        distance = _through_shifts([one for one in steps if one is not None], size)
+        if distance is not None and None not in steps:
+            found[name] = distance
+    return found
+
+
+def _through_shifts(steps: Sequence[_Step], size: tuple[int, ...]) -> int | None:
+    """Returns the least distance from the entry to a read; None where it is no shift register."""
+    moves = [n for n, step in enumerate(steps) if step.kind == "move"]
+    entries = [n for n, step in enumerate(steps) if step.kind == "enter"]
+    ways = {steps[n].number for n in moves}
+    if len(entries) != 1 or len(ways) != 1:
+        return None
+    (entry,) = entries
+    begin = 0 if 1 in ways else size[0] - 1
+    if steps[entry].number != begin or moves[0] < entry < moves[-1]:
+        return None
+    # What enters behind the moves of its iteration is not moved in it; a read behind them sees one
+    # move more.
+    late = int(moves[-1] < entry)
+    distances = [
+        abs(step.number - begin) + late - int(moves[-1] < n)
+        for n, step in enumerate(steps)
+        if step.kind == "read"
+    ]
+    return min((one for one in distances if one > 0), default=NEVER)
+
+
+def _steps(body: Iterable[Statement], name: str) -> Iterator[_Step | None]:
+    """Yields what statements do with an array, in order; None: it is no shift register."""
+    for one in body:
+        if isinstance(one, Loop | Process):
+            yield from _steps(one.body, name)
+        elif isinstance(one, Choice):
+            yield from _reads(one.condition, name)
+            if any(True for branch in one.branches for _ in _steps(branch, name)):
+                yield None
+        elif isinstance(one, Assign):
+            yield from _assigned(one, name)
+        elif not isinstance(one, Clear | Leave):
+            yield from _reads(one.value, name)
+
+
+def _assigned(one: Assign, name: str) -> Iterator[_Step | None]:
+    target, value = one.target, one.value
+    if not isinstance(target, Element) or target.array != name:
+        yield from _reads(value, name)
+        return
+    index = _linear(target.indices[0]) if len(target.indices) == 1 else None
+    is_move = isinstance(value, Element) and value.array == name and len(value.indices) == 1
+    of = _linear(value.indices[0]) if is_move else None  # type: ignore[union-attr]
+    if index is None or (is_move and of is None):
+        yield None
+    elif of is not None:
+        by = _difference(index, of)
+        yield _Step("move", by) if by in {1, -1} else None
+    else:
+        yield from _reads(value, name)
+        yield _Step("enter", index.get("", 0)) if set(index) <= {""} else None
+
+
+def _reads(value: Expression, name: str) -> Iterator[_Step | None]:
+    if isinstance(value, Element) and value.array == name:
+        index = _linear(value.indices[0]) if len(value.indices) == 1 else None
+        is_constant = index is not None and set(index) <= {""}
+        yield _Step("read", index.get("", 0)) if index is not None and is_constant else None
+    elif isinstance(value, Array) and value.name == name:
+        yield None
+    elif isinstance(value, Operation):
+        for operand in value.operands:
+            yield from _reads(operand, name)
+    elif isinstance(value, Element | Call):
+        inside = value.indices if isinstance(value, Element) else value.arguments
+        for one in inside:
+            yield from _reads(one, name)
+
+
+def _linear(value: Expression) -> dict[str, int] | None:
+    """Returns the coefficients of variables, with the constant under an empty name."""
+    if isinstance(value, Constant):
+        return None if value.value is None else {"": value.value}
+    if isinstance(value, Variable):
+        return {value.name: 1}
+    if isinstance(value, Operation) and value.kind in {"add", "subtract"}:
+        if len(value.operands) != 2:
+            return None
+        left, right = map(_linear, value.operands)
+        if left is None or right is None:
+            return None
+        sign = 1 if value.kind == "add" else -1
+        return {n: left.get(n, 0) + sign * right.get(n, 0) for n in {*left, *right}}
+    return None
+
+
+def _difference(left: Mapping[str, int], right: Mapping[str, int]) -> int | None:
+    """Returns the constant by which two sums differ; None where it is no constant."""
+    names = {*left, *right} - {""}
+    if any(left.get(n, 0) != right.get(n, 0) for n in names):
+        return None
+    return left.get("", 0) - right.get("", 0)
+
+
+def _loops(body: Iterable[Statement]) -> Iterator[Loop]:
+    """Yields all loops of a body, also those within others."""
+    for one in body:
+        if isinstance(one, Loop | Process):
+            if isinstance(one, Loop):
+                yield one
+            yield from _loops(one.body)
+        elif isinstance(one, Choice):
+            for branch in one.branches:
+                yield from _loops(branch)

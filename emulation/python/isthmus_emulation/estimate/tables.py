@@ -1,0 +1,151 @@
+"""Loops that fill tables: HLS runs them itself, and makes ROMs of their arrays (UG1399)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+
+from isthmus_emulation.estimate.structure import (
+    Array,
+    Assign,
+    Call,
+    Choice,
+    Clear,
+    Code,
+    Constant,
+    Element,
+    Evaluate,
+    Expression,
+    Loop,
+    Operation,
+    Process,
+    Return,
+    Statement,
+    Variable,
+)
+
+
+def loops_of(code: Code) -> frozenset[int]:
+    """Returns the numbers of loops that write arrays which nothing else writes, from constants.
+
+    ``dense_large`` of mgrailoo/HLS4ML_CPP_HDL_MNIST_ has such a loop of 7840 iterations, which its
+    report does not count.
+    """
+    found = _Found(code)
+    for function in code.functions.values():
+        found.read(function.body, function.parameters)
+    return frozenset(
+        loop for loop, arrays in found.loops.items()
+        if arrays and arrays <= found.reads
+        and not any(found.writers[one] - {loop} or one in found.given for one in arrays)
+    )  # fmt: skip
+
+
+class _Found:
+    def __init__(self, code: Code) -> None:
+        self._code = code
+        self.loops: dict[int, set[str]] = {}
+        """Arrays that a loop of constants writes."""
+        self.writers: dict[str, set[int]] = {}
+        """Loops that write an array; 0 is code outside such loops."""
+        self.reads: set[str] = set()
+        """Arrays that the code reads."""
+        self.given: set[str] = set()
+        """Arrays that a function is given."""
+
+    def read(self, body: tuple[Statement, ...], parameters: Iterable[str]) -> None:
+        """Reads a function."""
+        constants: set[str] = set()
+        for name, _ in _values(body):
+            constants.add(name)
+        constants -= set(parameters)
+        before = -1
+        while len(constants) != before:
+            before = len(constants)
+            for name, value in _values(body):
+                if value is None or not _is_constant(value, constants):
+                    constants.discard(name)
+        self._read(body, constants, 0)
+
+    def _read(self, body: tuple[Statement, ...], constants: set[str], loop: int) -> None:
+        for one in body:
+            self._note_given(one)
+            if isinstance(one, Assign) and isinstance(one.target, Element):
+                self.writers.setdefault(one.target.array, set()).add(loop)
+            elif isinstance(one, Clear):
+                self.writers.setdefault(one.array, set()).add(loop)
+            elif isinstance(one, Choice):
+                for branch in one.branches:
+                    self._read(branch, constants, loop)
+            elif isinstance(one, Process):
+                self._read(one.body, constants, loop)
+            elif isinstance(one, Loop):
+                arrays: set[str] = set()
+                is_table = self._fills(one, constants, arrays)
+                if is_table and loop == 0:
+                    self.loops[one.number] = arrays
+                self._read(one.body, constants, loop or (one.number if is_table else 0))
+
+    def _fills(self, loop: Loop, constants: set[str], arrays: set[str]) -> bool:
+        """Whether each statement of a loop needs constants alone; notes the arrays it writes."""
+        return loop.trips is not None and all(
+            self._is_filling(one, constants, arrays) for one in loop.body
+        )
+
+    def _is_filling(self, one: Statement, constants: set[str], arrays: set[str]) -> bool:
+        if isinstance(one, Assign):
+            known = _is_constant(one.value, constants)
+            if isinstance(one.target, Element):
+                storage = self._code.storage.get(one.target.array)
+                arrays.add(one.target.array)
+                known = known and storage is not None and not storage.port
+                known = known and storage is not None and storage.kind in {"ram", "registers"}
+                known = known and all(_is_constant(i, constants) for i in one.target.indices)
+            return known
+        if isinstance(one, Choice):
+            return _is_constant(one.condition, constants) and all(
+                self._is_filling(s, constants, arrays) for branch in one.branches for s in branch
+            )
+        if isinstance(one, Loop):
+            return self._fills(one, constants, arrays)
+        return isinstance(one, Evaluate) and _is_constant(one.value, constants)
+
+    def _note_given(self, one: Statement) -> None:
+        waiting: list[Expression] = []
+        if isinstance(one, Assign | Evaluate | Return):
+            waiting.append(one.value)
+        if isinstance(one, Assign) and isinstance(one.target, Element):
+            waiting += one.target.indices
+        if isinstance(one, Choice):
+            waiting.append(one.condition)
+        while waiting:
+            expression = waiting.pop()
+            if isinstance(expression, Call):
+                self.given |= {a.name for a in expression.arguments if isinstance(a, Array)}
+                waiting += expression.arguments
+            elif isinstance(expression, Element):
+                self.reads.add(expression.array)
+                waiting += expression.indices
+            elif isinstance(expression, Operation):
+                waiting += expression.operands
+
+
+def _values(body: tuple[Statement, ...]) -> Iterator[tuple[str, Expression | None]]:
+    """Yields scalar variables with their values; None: a number of iterations is unknown."""
+    for one in body:
+        if isinstance(one, Assign) and isinstance(one.target, Variable):
+            yield one.target.name, one.value
+        elif isinstance(one, Choice):
+            for branch in one.branches:
+                yield from _values(branch)
+        elif isinstance(one, Loop | Process):
+            if isinstance(one, Loop) and one.variable:
+                yield one.variable, None if one.trips is None else Constant()
+            yield from _values(one.body)
+
+
+def _is_constant(value: Expression, constants: set[str]) -> bool:
+    if isinstance(value, Constant):
+        return True
+    if isinstance(value, Variable):
+        return value.name in constants
+    return isinstance(value, Operation) and all(_is_constant(o, constants) for o in value.operands)

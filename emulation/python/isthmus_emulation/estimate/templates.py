@@ -1,0 +1,50 @@
+"""Values of a template's parameters, which pragmas of its code may name."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from isthmus_emulation.estimate import libclang
+
+_DEEPEST = 4
+"""Base classes of base classes that are looked at."""
+
+
+def constants(clang: Any, function: Any) -> dict[str, int]:
+    """Returns the constants of a function of a template, for one of its instantiations.
+
+    ``N`` of ``template <int N>``, and ``CONFIG_T::reuse_factor`` of ``template <class CONFIG_T>``.
+    """
+    template = clang.conf.lib.clang_getSpecializedCursorTemplate(function)
+    if template is None:
+        return {}
+    wanted = {"TEMPLATE_TYPE_PARAMETER", "TEMPLATE_NON_TYPE_PARAMETER"}
+    names = [c.spelling for c in template.get_children() if c.kind.name in wanted]
+    found: dict[str, int] = {}
+    for number, name in enumerate(names[: max(0, function.get_num_template_arguments())]):
+        kind = function.get_template_argument_kind(number).name
+        if kind == "INTEGRAL":
+            found[name] = function.get_template_argument_value(number)
+        elif kind == "TYPE":
+            declared = function.get_template_argument_type(number).get_declaration()
+            members = _members(clang, declared, 0)
+            found |= {f"{name}::{member}": value for member, value in members.items()}
+    return found
+
+
+def _members(clang: Any, declared: Any, depth: int) -> dict[str, int]:
+    """Constants that a class declares, with those of its base classes."""
+    found: dict[str, int] = {}
+    if declared is None or depth > _DEEPEST:
+        return found
+    for child in declared.get_children():
+        kind = child.kind.name
+        if kind == "CXX_BASE_SPECIFIER":
+            found |= _members(clang, child.type.get_declaration(), depth + 1)
+        elif kind == "VAR_DECL" and child.type.is_const_qualified():
+            value = libclang.constant(clang, child)
+            if value is not None:
+                found[child.spelling] = value
+        elif kind == "ENUM_DECL":
+            found |= {c.spelling: c.enum_value for c in child.get_children()}
+    return found
