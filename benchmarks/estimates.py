@@ -18,7 +18,7 @@ from typing import NamedTuple
 
 from common import ROOT
 
-from isthmus.emulation import estimate
+from isthmus_emulation import estimate
 
 XRT = ROOT / "emulation" / "xrt"
 TIMEOUT_S = 300

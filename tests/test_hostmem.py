@@ -258,7 +258,7 @@ def test_the_same_study_through_the_real_xrt_on_an_emulated_card(isthmus: Comman
 def test_each_buffer_lies_where_its_argument_reaches(
     isthmus: Command, tmp_path: Path, scheme: str
 ) -> None:
-    from isthmus.emulation import kernels
+    from isthmus_emulation import kernels
 
     linked = msgspec.structs.replace(
         kernels.design(KERNELS, boards.load("u250"), "hw_emu"),

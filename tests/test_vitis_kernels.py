@@ -231,7 +231,7 @@ def test_hls_interfaces_burst_as_the_rtl_does(kernel: str) -> None:
 @pytest.mark.emulation
 @pytest.mark.parametrize("kernel", KERNELS)
 def test_kernel_xml_has_the_registers_of_the_rtl_and_of_our_xclbin(kernel: str) -> None:
-    from isthmus.xclbin import Argument, Design, Kernel
+    from isthmus_emulation.xclbin import Argument, Design, Kernel
 
     rtl = (RTL / f"{kernel}.sv").read_text(encoding="utf-8")
     packed = re.search(r"assign \{(.*?)\} = arguments;", rtl)
@@ -266,7 +266,7 @@ def test_kernel_xml_has_the_registers_of_the_rtl_and_of_our_xclbin(kernel: str) 
 @pytest.mark.emulation
 def test_vadd_takes_calls_made_for_the_one_in_our_transfer_xclbin() -> None:
     """That one's size has 32 bits; the upper half of `elements` begins at 0 and stays."""
-    from isthmus.xclbin import TRANSFER
+    from isthmus_emulation.xclbin import TRANSFER
 
     (ours,) = (kernel for kernel in TRANSFER.build().kernels if kernel.name == "vadd")
     arguments = DESCRIBE.xml_of(DESCRIBE.kernel_of("vadd")).findall("kernel/args/arg")

@@ -153,7 +153,7 @@ def _outputs(form: str | None) -> Iterator[bytes]:
 
 
 def _xclbin(path: Path) -> None:
-    from isthmus.xclbin import listing, load, read  # noqa: PLC0415 - a build may leave it out
+    from isthmus_emulation.xclbin import listing, load, read  # noqa: PLC0415
 
     one = load(path)
     listing.as_text(one)
@@ -162,7 +162,7 @@ def _xclbin(path: Path) -> None:
 
 
 def _xclbins() -> Iterator[bytes]:
-    from isthmus.xclbin import Bank, Design, transfer_default  # noqa: PLC0415
+    from isthmus_emulation.xclbin import Bank, Design, transfer_default  # noqa: PLC0415
 
     yield transfer_default().encode()
     yield transfer_default("hw_emu").encode()

@@ -13,7 +13,7 @@ from on_cards import NATIVE, Ran, Run, _compile, card_exec, emulated
 
 from conftest import Command, made_once
 from isthmus import boards
-from isthmus.emulation import bounds, bounds_text
+from isthmus_emulation import bounds, bounds_text
 
 __all__ = ["card_exec", "emulated"]  # fixtures
 TUNING = Path(__file__).parents[2] / "kernels" / "tuning"

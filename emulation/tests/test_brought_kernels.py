@@ -9,11 +9,11 @@ import pytest
 from on_cards import OPENCL, SOURCES, Run, card_exec, compiled, emulated
 
 from conftest import Command
-from isthmus import boards, xclbin
-from isthmus.emulation import connectivity, kernels
-from isthmus.emulation.prototype import defined_in
+from isthmus import boards
 from isthmus.errors import UsageError
-from isthmus.xclbin import Argument, Bank, Design, Kernel
+from isthmus_emulation import connectivity, kernels, xclbin
+from isthmus_emulation.prototype import defined_in
+from isthmus_emulation.xclbin import Argument, Bank, Design, Kernel
 
 __all__ = ["card_exec", "emulated"]  # fixtures
 pytestmark = pytest.mark.usefixtures("emulated")

@@ -22,7 +22,7 @@ import pytest
 from on_cards import Made, Ran, Run, card_exec, emulated, programs
 
 from conftest import LIMIT_S, Command
-from isthmus.emulation import execution
+from isthmus_emulation import execution
 
 __all__ = ["card_exec", "emulated", "programs"]  # fixtures
 pytestmark = pytest.mark.usefixtures("emulated")
@@ -498,7 +498,7 @@ def test_an_xclbin_has_the_kernels_that_were_asked_for(isthmus: Command) -> None
 
 
 def test_the_clock_needs_nothing_but_libc() -> None:
-    from isthmus.emulation.session import CLOCK
+    from isthmus_emulation.session import CLOCK
 
     if shutil.which("readelf") is None:
         pytest.skip("no readelf")

@@ -20,9 +20,9 @@ from on_cards import (
 )
 
 from conftest import Command, made_once
-from isthmus import xclbin
-from isthmus.emulation.prototype import defined_in
-from isthmus.xclbin.description import load
+from isthmus_emulation import xclbin
+from isthmus_emulation.prototype import defined_in
+from isthmus_emulation.xclbin.description import load
 
 __all__ = ["card_exec", "emulated", "programs"]  # fixtures
 pytestmark = pytest.mark.usefixtures("emulated")

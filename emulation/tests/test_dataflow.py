@@ -12,8 +12,8 @@ import pytest
 from on_cards import SOURCES, Run, card_exec, compiled, emulated
 
 from conftest import Command
-from isthmus.emulation import build_kernel, computing
-from isthmus.emulation.estimate import libclang
+from isthmus_emulation import build_kernel, computing
+from isthmus_emulation.estimate import libclang
 
 __all__ = ["card_exec", "emulated"]  # fixtures
 COUNT = 1024

@@ -105,7 +105,7 @@ def test_names_that_cannot_be(options: list[str], message: str, card_exec: Run) 
 
 
 def test_names_of_installed_boards_can_be_given() -> None:
-    from isthmus.emulation import naming
+    from isthmus_emulation import naming
 
     known = [shell.name for name in boards.names() for shell in boards.load(name).shells]
     assert U250 in known

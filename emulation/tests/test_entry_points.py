@@ -12,8 +12,8 @@ import msgspec
 import pytest
 from on_cards import Made, Run, card_exec, emulated, programs
 
-from isthmus.emulation import elf
-from isthmus.emulation.session import CLOCK
+from isthmus_emulation import elf
+from isthmus_emulation.session import CLOCK
 
 __all__ = ["card_exec", "emulated", "programs"]  # fixtures
 LIST = Path(__file__).parents[1] / "clock" / "entry_points.toml"

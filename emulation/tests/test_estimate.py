@@ -9,10 +9,10 @@ import pytest
 from on_cards import SOURCES, Run, card_exec, compiled, emulated
 
 from conftest import Command
-from isthmus.emulation import compiler, computing, estimate, watch
-from isthmus.emulation.estimate import libclang, operators, reader, rules, schedule, table
-from isthmus.emulation.estimate.preprocessed import Preprocessed
-from isthmus.emulation.estimate.structure import (
+from isthmus_emulation import compiler, computing, estimate, watch
+from isthmus_emulation.estimate import libclang, operators, reader, rules, schedule, table
+from isthmus_emulation.estimate.preprocessed import Preprocessed
+from isthmus_emulation.estimate.structure import (
     Array,
     Assign,
     Call,
@@ -33,8 +33,8 @@ from isthmus.emulation.estimate.structure import (
     Storage,
     Variable,
 )
-from isthmus.emulation.trace import Event, KernelTime, events_of
-from isthmus.xclbin.kinds import DATA_MHZ
+from isthmus_emulation.trace import Event, KernelTime, events_of
+from isthmus_emulation.xclbin.kinds import DATA_MHZ
 
 __all__ = ["card_exec", "emulated"]  # fixtures
 NEEDS_LIBCLANG = pytest.mark.skipif(libclang.cindex() is None, reason="no libclang")

@@ -12,7 +12,7 @@ import pytest
 from on_cards import SOURCES, Run, card_exec, compiled, emulated
 
 from conftest import Command
-from isthmus.emulation import elf
+from isthmus_emulation import elf
 
 __all__ = ["card_exec", "emulated"]  # fixtures
 CHANGES = """

@@ -12,14 +12,14 @@ from pathlib import Path
 
 import pytest
 
+import isthmus_emulation
 from conftest import LIMIT_S, Command
-from isthmus import emulation
-from isthmus.emulation import elf
-from isthmus.emulation.requirements import GLIBC, Requirement, glibc_version
-from isthmus.emulation.session import CLOCK
-from isthmus.emulation.shims import own_shim
 from isthmus.errors import NoDeviceError
 from isthmus.system import xrt
+from isthmus_emulation import elf
+from isthmus_emulation.requirements import GLIBC, Requirement, glibc_version
+from isthmus_emulation.session import CLOCK
+from isthmus_emulation.shims import own_shim
 
 PAGE = Path(__file__).parents[2] / "docs" / "emulation.md"
 OTHER_GLIBC = r"""
@@ -39,7 +39,7 @@ extern "C" size_t confstr(int name, char* into, size_t size) noexcept {
 @pytest.fixture
 def here() -> xrt.Installation:
     try:
-        emulation.prepare(["u250"]).close()
+        isthmus_emulation.prepare(["u250"]).close()
     except NoDeviceError as error:
         pytest.skip(f"no XRT behind which a card is emulated: {error}")
     installed = xrt.find()

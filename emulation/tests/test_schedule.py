@@ -12,12 +12,11 @@ from hypothesis import strategies as st
 from on_cards import Ran, Run, card_exec, emulated, probe, probed, programs, trace_of
 
 from conftest import Command
-from isthmus import xclbin
-from isthmus.emulation import csynth, schedule, watch
 from isthmus.errors import UsageError
-from isthmus.xclbin import Argument, Design, Kernel, SectionKind, cycles, tables
-from isthmus.xclbin.design import Timer, completed
-from isthmus.xclbin.kinds import ClockType
+from isthmus_emulation import csynth, schedule, watch, xclbin
+from isthmus_emulation.xclbin import Argument, Design, Kernel, SectionKind, cycles, tables
+from isthmus_emulation.xclbin.design import Timer, completed
+from isthmus_emulation.xclbin.kinds import ClockType
 
 __all__ = ["card_exec", "emulated", "probe", "probed", "programs"]  # fixtures
 ARGUMENTS = (

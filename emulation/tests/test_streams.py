@@ -18,13 +18,13 @@ import pytest
 from on_cards import Made, Ran, Run, card_exec, emulated, programs, trace_of
 
 from conftest import Command, made_once, slow
-from isthmus import xclbin
-from isthmus.emulation.prototype import defined_in
 from isthmus.errors import UsageError
-from isthmus.xclbin import Argument, Design, Kernel
-from isthmus.xclbin.description import load
-from isthmus.xclbin.design import completed
-from isthmus.xclbin.streams import Side
+from isthmus_emulation import xclbin
+from isthmus_emulation.prototype import defined_in
+from isthmus_emulation.xclbin import Argument, Design, Kernel
+from isthmus_emulation.xclbin.description import load
+from isthmus_emulation.xclbin.design import completed
+from isthmus_emulation.xclbin.streams import Side
 
 __all__ = ["card_exec", "emulated", "programs"]  # fixtures
 needs_xrt = pytest.mark.usefixtures("emulated")

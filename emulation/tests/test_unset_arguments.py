@@ -19,9 +19,9 @@ from on_cards import (
 )
 
 from conftest import Command, made_once
-from isthmus import xclbin
 from isthmus.errors import UsageError
-from isthmus.xclbin import Bank, Design, MemoryType
+from isthmus_emulation import xclbin
+from isthmus_emulation.xclbin import Bank, Design, MemoryType
 
 __all__ = ["card_exec", "emulated", "programs"]  # fixtures
 PICK = """

@@ -10,7 +10,7 @@ import pytest
 from on_cards import IN_VERILOG, Run, card_exec, compiled, emulated
 
 from conftest import Command
-from isthmus.emulation.compiler import PARTS
+from isthmus_emulation.compiler import PARTS
 
 __all__ = ["card_exec", "emulated"]  # fixtures
 pytestmark = [IN_VERILOG, pytest.mark.slow, pytest.mark.usefixtures("emulated")]

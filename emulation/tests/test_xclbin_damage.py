@@ -9,9 +9,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from isthmus import xclbin
 from isthmus.errors import UsageError
-from isthmus.xclbin import listing, metadata, tables
+from isthmus_emulation import xclbin
+from isthmus_emulation.xclbin import listing, metadata, tables
 
 SECTIONS_AT = 456
 """Offset of the first section header, as ``offsetof(struct axlf, m_sections)`` has it."""

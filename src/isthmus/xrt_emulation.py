@@ -25,7 +25,7 @@ ABSENT = (
 
 def is_built() -> bool:
     """Whether this build has the emulation."""
-    spec = find_spec("isthmus.emulation")
+    spec = find_spec("isthmus_emulation")
     return spec is not None and spec.origin is not None
 
 
@@ -36,18 +36,18 @@ def candidate(address: Address, opencl: str = "") -> Candidate:
     where this build or the XRT here has no emulation, UsageError for a board that cannot be.
     """
     _require()
-    from isthmus import emulation
+    import isthmus_emulation
 
-    return emulation.candidate(address, opencl)
+    return isthmus_emulation.candidate(address, opencl)
 
 
 def default_xclbin() -> Path | None:
     """An xclbin for XRT's noop mode: two banks, host memory, an empty kernel; None: not built."""
     if not is_built():
         return None
-    from isthmus import emulation
+    import isthmus_emulation
 
-    return emulation.default_xclbin()
+    return isthmus_emulation.default_xclbin()
 
 
 def add_commands(app: typer.Typer, card: typer.Typer) -> None:
@@ -56,9 +56,9 @@ def add_commands(app: typer.Typer, card: typer.Typer) -> None:
     In a build without the emulation each of them raises NoDeviceError.
     """
     if is_built():
-        from isthmus import emulation
+        import isthmus_emulation
 
-        emulation.add_commands(app, card)
+        isthmus_emulation.add_commands(app, card)
         return
     for group, name in ((card, "xclbin"), (card, "exec"), (card, "include"), (app, "xclbin")):
         group.command(

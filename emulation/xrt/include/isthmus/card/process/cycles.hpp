@@ -19,7 +19,7 @@ struct ArgumentPlace;
 /// - + - * / // % min max, which take two numbers
 /// - neg, which takes one number
 ///
-/// As in Python, // rounds down and % has the sign of its right operand. isthmus/xclbin/cycles.py
+/// As in Python, // rounds down and % has the sign of its right operand. isthmus_emulation/xclbin/cycles.py
 /// writes the formula.
 class Formula {
  public:

@@ -1,0 +1,81 @@
+"""Finds the resource that bounds a program on emulated cards, and the gain of possible changes.
+
+An item is a run of the kernel with the most work. The times of a region are divided by its items.
+The model of ``isthmus advise --job`` (``isthmus.models.pipeline``) computes the time of an item as
+the program runs, and with each change.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+from isthmus.boards import Board
+from isthmus.models import pipeline
+from isthmus_emulation import changes
+from isthmus_emulation.part import KINDS, Part, union
+from isthmus_emulation.region import Region
+from isthmus_emulation.trace import Event, events_of, events_of_host
+
+
+def regions(files: Sequence[Path], boards: Sequence[Board]) -> list[Region]:
+    """Returns the regions of each card that moves data or runs kernels.
+
+    ``boards`` are in the order of the cards' numbers.
+    """
+    host = events_of_host(files)
+    found = []
+    for header, events in events_of(files):
+        work = [event for event in events if event.kind in KINDS and event.duration_fs]
+        for name, begin, end in _parts(work, host):
+            within = [event for event in work if begin <= event.begin_fs < end]
+            if any(event.kind != "launch" for event in within):
+                part = Part(within, _within(host, begin, end), end - begin, boards[header.card])
+                found.append(_region(part, header.card, name))
+    return found
+
+
+def _within(host: Sequence[Event], begin: int, end: int) -> list[Event]:
+    """Returns a region's events of the host; a call tells what its thread computed before it."""
+    return [event for event in host if begin <= event.begin_fs - (event.kind == "call") < end]
+
+
+def _parts(work: Sequence[Event], host: Sequence[Event]) -> Iterator[tuple[str, int, int]]:
+    """Yields name, begin and end of each region; without marks one region with all work."""
+    if not work:
+        return
+    last = max(event.begin_fs + event.duration_fs for event in work)
+    marks = [event for event in host if event.kind == "region"]
+    if not marks:
+        yield "", min(event.begin_fs for event in work), last
+    for index, mark in enumerate(marks):
+        end = marks[index + 1].begin_fs if marks[index + 1 :] else last
+        if end > mark.begin_fs:
+            yield mark.name, mark.begin_fs, end
+
+
+def _region(part: Part, card: int, name: str) -> Region:
+    """Returns what bounds a part."""
+    bank, bank_share = part.bank()
+    shares = {KINDS[kind]: union(some) / part.length for kind, some in part.of.items()}
+    shares |= {"bank": bank_share, "host": max(0.0, 1 - part.busy / part.length)}
+    moves = part.stages.into, part.stages.out
+    moved = sum(move.fixed + move.data for move in moves)
+    kernels = [changes.bound(part, name, runs) for name, runs in part.runs.items()]
+    return Region(
+        card=card,
+        name=name,
+        seconds=part.length,
+        items=part.items,
+        shares=shares,
+        bank=bank,
+        way=part.way,
+        buffer_sets=part.buffer_sets,
+        modelled_s=part.modelled,
+        limit=pipeline.limit(part.stages),
+        startup=sum(move.fixed for move in moves) / moved if moved else 0.0,
+        computed_s=part.computed,
+        copied_s=part.copied,
+        kernels=tuple(sorted(kernels, key=lambda kernel: -kernel.run_s * kernel.runs)),
+        changes=tuple(changes.of(part)),
+    )

@@ -1,0 +1,205 @@
+"""Computes what changes of a program would gain.
+
+Each change is judged alone, by the time of the whole region: what remains after it counts. What the
+model does not explain of the present time stays as it is.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
+
+from isthmus.models import host_memory
+from isthmus.models.pipeline import MOST_SETS, Stages, Transfer
+from isthmus.thresholds import AS_FAST_WAY
+from isthmus_emulation.part import Part, union
+from isthmus_emulation.region import Change, KernelBound, Kind, Way
+from isthmus_emulation.trace import Event, KernelFacts, Port
+
+_FS = 1e-15
+_AT_ONCE = 1.03
+"""Ratio of the kernels' times, each alone, to the time of all, above which they work at once."""
+_BY_ELEMENTS = 1.25
+"""Most ratio of computing time to the busiest port's time at which the port counts as the bound: a
+pipelined loop has a few clocks more than elements."""
+_WORTH = 1.03
+"""Least gain of a change that is named: a smaller gain is within the error of the model."""
+_SMALL = 0.02
+"""Share of a memory's work up to which arguments may stay beside a large one."""
+
+
+def of(part: Part) -> list[Change]:
+    """Returns the changes that gain something, the largest gain first."""
+    found = [*_of_kernels(part), *_of_host(part), *_of_ways(part)]
+    worth = [change for change in dict.fromkeys(found) if change.gain >= _WORTH]
+    return sorted(worth, key=lambda change: -change.gain)
+
+
+def _of_kernels(part: Part) -> Iterator[Change]:
+    """Yields changes of kernels and their memories; none if kernels run at the same time."""
+    runs = part.of["kernel"]
+    if not runs or sum(union(some) for some in part.runs.values()) > _AT_ONCE * union(runs):
+        return
+    widest = part.board.number("kernel.width_bytes")
+
+    def widened(run: Event, facts: KernelFacts) -> float | None:
+        wider = element_bytes(part, facts) / widest
+        if not 0 < wider < 1 or not _is_by_elements(run, facts):
+            return None
+        return _run_fs(run, facts, wider * _computing_fs(run, facts), facts.memory_fs)
+
+    kernels: dict[Kind, Callable[[Event, KernelFacts], float | None]] = {
+        "wide ports": widened,
+        "partial sums": _with_partial_sums,
+    }
+    for kind, run_fs in kernels.items():
+        if stages := _with_kernels(part, run_fs):
+            yield _change(part, kind, stages)
+    into, out = part.in_two_banks()
+    stages = _with_kernels(part, _apart) or part.stages
+    yield _change(part, "two banks", replace(stages, into=into, out=out))
+    moves = part.of["write"] or part.of["read"]
+    if moves and (stages := _with_kernels(part, _in_host_memory)):
+        # The kernel then moves what the program transfers, even if it needs a part of it now.
+        least = host_memory.item_s(part.board, part.bytes_of("write"), part.bytes_of("read"))
+        stages = replace(stages, kernel=max(stages.kernel, least), into=Transfer(), out=Transfer())
+        yield _change(part, "host memory", stages)
+
+
+def _of_host(part: Part) -> Iterator[Change]:
+    """Yields the change that maps buffers instead of copying into them."""
+    if part.copied:
+        half = max(0.0, part.stages.host_before + part.stages.host_after - part.copied) / 2
+        stages = replace(part.stages, host_before=half, host_after=half)
+        yield _change(part, "mapped buffers", stages)
+
+
+def _of_ways(part: Part) -> Iterator[Change]:
+    """Yields more buffer sets and threads: the next step, and the simplest of the fastest."""
+    if part.items == 1:
+        return
+    if part.way.sets == 1:
+        yield _change(part, "double buffering", part.stages, Way(1, 2))
+    sets = range(part.way.threads + 1, MOST_SETS + 1)
+    more = [_change(part, "threads", part.stages, Way(n, n)) for n in sets]
+    if more:
+        least = min(change.item_s for change in more)
+        yield more[0]
+        yield next(change for change in more if change.item_s <= AS_FAST_WAY * least)
+
+
+def _change(part: Part, kind: Kind, stages: Stages, way: Way | None = None) -> Change:
+    """Returns a change with its gain."""
+    new = way or part.way
+    saved = part.modelled - part.total(stages, new)
+    seconds = part.length - saved * min(1.0, part.length / part.modelled)
+    gain = part.length / seconds if seconds > 0 else 1.0
+    return Change(kind, seconds / part.items, gain, new.sets)
+
+
+def _with_kernels(
+    part: Part, run_fs: Callable[[Event, KernelFacts], float | None]
+) -> Stages | None:
+    """Returns stages with other times of the kernels' runs; None if no run changes."""
+    new = [
+        (event.duration_fs, run_fs(event, event.facts))
+        for event in part.of["kernel"]
+        if isinstance(event.facts, KernelFacts)
+    ]
+    saved = [(before - after) * _FS for before, after in new if after is not None]
+    if not saved:
+        return None
+    return replace(part.stages, kernel=max(0.0, part.kernel - sum(saved) / part.items))
+
+
+def _computing_fs(run: Event, facts: KernelFacts) -> int:
+    """Returns a run's computing time: given, estimated, or by one element a clock."""
+    computing = run.computing
+    if computing is None or not computing.known:
+        return facts.elements_fs
+    return computing.computing_fs
+
+
+def _is_by_elements(run: Event, facts: KernelFacts) -> bool:
+    return 0 < _computing_fs(run, facts) <= _BY_ELEMENTS * facts.elements_fs
+
+
+def _run_fs(run: Event, facts: KernelFacts, computing: float, memory: float) -> float:
+    """Returns a run's time with other times of computing and memory, which overlap."""
+    today = max(_computing_fs(run, facts), facts.memory_fs)
+    return run.duration_fs - today + max(computing, memory)
+
+
+def _with_partial_sums(run: Event, facts: KernelFacts) -> float | None:
+    if run.computing is None or not run.computing.partial_sums:
+        return None
+    computing = _computing_fs(run, facts) - run.computing.spared_fs
+    return _run_fs(run, facts, computing, facts.memory_fs)
+
+
+def _apart(run: Event, facts: KernelFacts) -> float | None:
+    if facts.apart_fs >= facts.memory_fs:
+        return None
+    return _run_fs(run, facts, _computing_fs(run, facts), facts.apart_fs)
+
+
+def _in_host_memory(run: Event, facts: KernelFacts) -> float | None:
+    if not facts.host_fs:
+        return None
+    return _run_fs(run, facts, _computing_fs(run, facts), facts.host_fs)
+
+
+def element_bytes(part: Part, facts: KernelFacts) -> int:
+    """Returns bytes that the busiest port moves in a clock; 0 if no port counts elements."""
+    clocks = facts.elements_fs * _FS * part.board.hertz("kernel.clock_MHz")
+    return round(max(port.bytes for port in facts.ports) / clocks) if clocks >= 1 else 0
+
+
+def bound(part: Part, instance: str, runs: Sequence[Event]) -> KernelBound:
+    """Returns what bounds the runs of a kernel."""
+    seconds = sum(run.duration_fs for run in runs) * _FS / len(runs)
+    run, facts = next(
+        ((one, one.facts) for one in runs if isinstance(one.facts, KernelFacts)), (runs[0], None)
+    )
+    if facts is None:
+        return KernelBound(instance, len(runs), seconds)
+    gains_by_banks = facts.apart_fs * _WORTH < facts.memory_fs
+    memory, shared = _shared(facts.ports) if gains_by_banks else ("", {})
+    found = KernelBound(
+        instance,
+        len(runs),
+        seconds,
+        bytes_per_s=max(port.bytes for port in facts.ports) / seconds,
+        element_bytes=element_bytes(part, facts),
+        by="memory",
+        loop=run.computing.bound if run.computing else "",
+        partial_sums=run.computing.partial_sums if run.computing else 0,
+        shared=tuple(shared),
+        moves=_to_move(shared),
+        memory=memory,
+        ports=tuple(dict.fromkeys(port.argument for port in facts.ports)),
+    )
+    if _computing_fs(run, facts) <= facts.memory_fs:
+        return found
+    return replace(found, by="elements" if _is_by_elements(run, facts) else "computing")
+
+
+def _shared(ports: Sequence[Port]) -> tuple[str, dict[str, int]]:
+    """Returns the busiest memory, and the bytes of its arguments, the largest first."""
+    bytes_of: dict[str, dict[str, int]] = {}
+    for port in ports:
+        of_memory = bytes_of.setdefault(port.memory, {})
+        of_memory[port.argument] = of_memory.get(port.argument, 0) + port.bytes
+    memory, moved = max(bytes_of.items(), key=lambda one: sum(one[1].values()))
+    return memory, dict(sorted(moved.items(), key=lambda one: -one[1]))
+
+
+def _to_move(shared: dict[str, int]) -> tuple[str, ...]:
+    """Returns arguments that need another bank; the largest stays, and small ones beside it."""
+    room = _SMALL * sum(shared.values())
+    moves = []
+    for name, moved in reversed(list(shared.items())[1:]):
+        room -= moved
+        if room < 0:
+            moves.append(name)
+    return tuple(reversed(moves))

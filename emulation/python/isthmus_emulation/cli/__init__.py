@@ -1,0 +1,33 @@
+"""The commands ``isthmus xclbin``, and of ``isthmus card`` all but ``boards``."""
+
+from __future__ import annotations
+
+import typer
+
+from isthmus.output import put
+from isthmus_emulation.cli import card_exec, card_kernel, card_xclbin, xclbin
+
+
+def add_commands(app: typer.Typer, card: typer.Typer) -> None:
+    """Registers the commands; ``card`` is the group ``isthmus card``."""
+    xclbin.add_to(app)
+    card_kernel.add_to(card)
+    card.command(name="xclbin", help="Write an xclbin with the emulated card's kernels.")(
+        card_xclbin.write
+    )
+    card.command(
+        name="exec",
+        help="Run an XRT or OpenCL program on emulated cards.",
+        # What follows the program's name is the program's.
+        context_settings={"allow_interspersed_args": False},
+    )(card_exec.execute)
+    card.command(name="include", help="Print the folder of the header for kernels of your own.")(
+        include
+    )
+
+
+def include() -> None:
+    """Prints the folder for ``-I`` of a C++ compiler."""
+    from isthmus_emulation.session import CLOCK
+
+    put(CLOCK.parent / "include")

@@ -1,0 +1,209 @@
+"""``isthmus card exec``: any XRT or OpenCL program of AMD's, on emulated cards."""
+
+from __future__ import annotations
+
+import contextlib
+import sys
+import time
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, NamedTuple, NoReturn, get_args
+
+import typer
+
+from isthmus.errors import GATE_FAILED, IsthmusError, UsageError
+from isthmus.output import tell, warn
+
+if TYPE_CHECKING:
+    from isthmus.boards import Board
+    from isthmus_emulation.region import Region
+    from isthmus_emulation.session import ClockKind, Session
+
+_Trace = Annotated[Path | None, typer.Option(help="write a timeline that ui.perfetto.dev opens")]
+_MaxSimulated = Annotated[
+    str | None,
+    typer.Option(metavar="TIME", help="end a program that waits longer, as 20ms or 2s, with 3"),
+]
+_Junit = Annotated[
+    Path | None, typer.Option(metavar="FILE", help="write the result as JUnit's XML")
+]  # fmt: skip
+
+
+def execute(
+    command: Annotated[list[str], typer.Argument(metavar="PROGRAM [ARGS]...")],
+    board: Annotated[
+        list[str] | None,
+        typer.Option(help="a card's board; repeat it for several cards [u250]"),
+    ] = None,
+    device_name: Annotated[
+        list[str] | None,
+        typer.Option(
+            help="name that the program sees, such as a shell's (isthmus card boards u250); "
+            "one for each --board"
+        ),
+    ] = None,
+    clock: Annotated[
+        str,
+        typer.Option(
+            help="what the program's clocks show: virtual time, the card's alone, or wall time"
+        ),
+    ] = "virtual",
+    as_hardware: Annotated[
+        bool, typer.Option("--as-hardware", help="hide from the program that this is an emulation")
+    ] = False,
+    trace: _Trace = None,
+    kernels: Annotated[
+        list[Path] | None, typer.Option(help="folder with kernels of your own; may be repeated")
+    ] = None,
+    fail_on_warning: Annotated[
+        bool,
+        typer.Option("--fail-on-warning", help="end a program with 3 at the first warning"),
+    ] = False,
+    watch: Annotated[
+        bool, typer.Option("--watch", help="say at the end what waited for what, and how long")
+    ] = False,
+    max_simulated: _MaxSimulated = None,
+    junit: _Junit = None,
+) -> NoReturn:
+    """Runs the program with emulated cards in place of hardware; its exit code is ours."""
+    from isthmus.units import parse_seconds
+    from isthmus_emulation.session import prepare
+
+    kind = _chosen_clock(clock)
+    boards = board or ["u250"]
+    if max_simulated is not None:
+        parse_seconds(max_simulated)
+    wanted = _Wanted(watch, trace, junit, max_simulated, fail_on_warning)
+    options = _needed(boards, device_name, kind, kernels, as_hardware=as_hardware)
+    with (
+        _reserved(trace),
+        _reserved(junit),
+        prepare(
+            boards, names=device_name or (), as_hardware=as_hardware, clock=kind,
+            trace=watch or trace is not None, kernels=kernels or (),
+            fail_on_warning=fail_on_warning,
+        ) as session,
+    ):  # fmt: skip
+        code = _run(session, command, boards, options, wanted)
+    sys.exit(code)  # not returned: Typer returns 130 after a Ctrl-C
+
+
+class _Wanted(NamedTuple):
+    """Results that the user asks for."""
+
+    watch: bool
+    trace: Path | None
+    junit: Path | None
+    max_simulated: str | None
+    fail_on_warning: bool
+
+
+def _run(
+    session: Session,
+    command: Sequence[str],
+    boards: Sequence[str],
+    options: Sequence[str],
+    wanted: _Wanted,
+) -> int:
+    """Runs the program, prints what it did, and returns the exit code.
+
+    ``options`` are the options that change how the program runs.
+    """
+    from isthmus.boards import named
+    from isthmus_emulation import account, bounds, execution, gates, last_call, region
+    from isthmus_emulation.trace import timeline
+
+    began = time.monotonic()
+    limit = gates.Limit(session, wanted.max_simulated)
+    is_over = limit.is_exceeded if wanted.max_simulated else None
+    code = execution.run(command, session, is_over=is_over)
+    wall_s = time.monotonic() - began
+    cards = [named(one) for one in boards]
+    found = bounds.regions(session.events, cards)
+    if wanted.watch:
+        _tell_events(session, found, cards)
+    told = account.line(session.used(), boards, wall_s, computing=session.computing)
+    warn(told)
+    if ended := last_call.death(session, code):
+        warn(last_call.sentence(ended, options, command))
+    failures = [*limit.failures(), *gates.warnings(session, fatal=wanted.fail_on_warning)]
+    for failure in failures:
+        warn(failure)
+    written = True
+    if wanted.trace is not None:
+        facts = {"boards": ", ".join(boards), "bounds": region.plain(found)}
+        written = _write(wanted.trace, timeline(session.events, facts))
+    if wanted.junit is not None:
+        report = gates.as_junit(command, code, failures, told, wall_s)
+        written = _write(wanted.junit, report) and written
+    # The program's own failure comes before a file of ours that is missing.
+    return GATE_FAILED if failures else code or int(not written)
+
+
+def _tell_events(session: Session, found: Sequence[Region], cards: Sequence[Board]) -> None:
+    """Prints the waits of the cards, and what bounds the program."""
+    from isthmus_emulation import bounds_text, watch
+
+    shown = watch.lines(session.events, session.computing)
+    tell("\n".join([*shown, *bounds_text.lines(found, cards)]))
+
+
+def _needed(
+    boards: Sequence[str],
+    names: Sequence[str] | None,
+    clock: str,
+    kernels: Sequence[Path] | None,
+    *,
+    as_hardware: bool,
+) -> list[str]:
+    """Returns the options that change how the program runs."""
+    given = [("--board", one) for one in boards]
+    given += [("--device-name", one) for one in names or ()]
+    given += [("--kernels", str(one)) for one in kernels or ()]
+    words = [word for pair in given for word in pair]
+    words += ["--clock", clock] if clock != "virtual" else []
+    return words + (["--as-hardware"] if as_hardware else [])
+
+
+def _chosen_clock(name: str) -> ClockKind:
+    """Returns the clock of this name; raises UsageError for an unknown name."""
+    from isthmus_emulation.session import ClockKind
+
+    kinds: tuple[ClockKind, ...] = get_args(ClockKind)
+    for kind in kinds:
+        if kind == name:
+            return kind
+    raise UsageError(f"no clock '{name}'; choose {', '.join(kinds)}")
+
+
+@contextlib.contextmanager
+def _reserved(path: Path | None) -> Iterator[None]:
+    """Makes a file for results before the program starts; removes it if the start fails."""
+    if path is None:
+        yield
+        return
+    try:
+        path.touch(exist_ok=False)
+    except FileExistsError as error:
+        raise UsageError(f"{path} exists; nothing is overwritten: choose another name") from error
+    except OSError as error:
+        raise UsageError(f"{path}: {error.strerror}") from error
+    try:
+        yield
+    except BaseException:
+        path.unlink(missing_ok=True)
+        raise
+
+
+def _write(path: Path, data: bytes) -> bool:
+    """Writes a file for the user; if that fails, warns and returns False."""
+    from isthmus.saving import save
+
+    try:
+        save(data, path, replace=True)
+    except IsthmusError as error:
+        with contextlib.suppress(OSError):
+            path.unlink()  # only its name was taken
+        warn(str(error))
+        return False
+    return True

@@ -1,0 +1,66 @@
+"""Estimates the cycles that a kernel in C++ or OpenCL C computes, where no report says them.
+
+``reader`` reads the kernel's code with libclang, ``rules`` computes cycles by the rules that the
+vendor's HLS documents, ``rewriter`` inserts the counters of loops, and ``table`` writes the costs.
+"""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from typing import NamedTuple
+
+from isthmus_emulation.estimate import libclang, reader, rewriter, rules, table
+from isthmus_emulation.estimate.arrays import NotReadError
+from isthmus_emulation.estimate.preprocessed import Preprocessed
+from isthmus_emulation.xclbin.kinds import DATA_MHZ
+
+_MACRO = re.compile(r"^#define (\w+) \(?(\d+)\)?$", re.MULTILINE)
+
+
+class Counted(NamedTuple):
+    """A kernel's preprocessed source with counters of its loops and their costs."""
+
+    text: bytes | None
+    why: str
+    """Why there is none, for the user; else empty."""
+
+
+def counted(
+    path: Path, name: str, macros: str, ours: Path, clock_mhz: float | None, *,
+    in_opencl: bool = False, kernel_flow: bool = True,
+) -> Counted:  # fmt: skip
+    """Returns the source of the kernel ``name`` with counters, scheduled for a clock.
+
+    Args:
+        path: Preprocessed source.
+        name: Function of the kernel.
+        macros: Definitions of macros (``g++ -dM``), which pragmas may name.
+        ours: Folder of Isthmus's own headers, which are not the kernel's code.
+        clock_mhz: Clock that operators are scheduled for. None: the estimate is not the kernel's
+            time, but tells the stages of pipelines to the streams of DATAFLOW regions.
+        in_opencl: Whether each work-item is a call of the function.
+        kernel_flow: Whether arguments without INTERFACE lie in memory; in the vendor's IP flow
+            they lie in a RAM.
+
+    """
+    clang = libclang.cindex()
+    if clang is None:
+        return Counted(None, f"no libclang 18 or later is here: {libclang.INSTALL}")
+    source = Preprocessed(path.read_bytes(), ours)
+    constants = {found[1]: int(found[2]) for found in _MACRO.finditer(macros)}
+    try:
+        found = reader.read(
+            clang, path, source, name,
+            kernel_flow=kernel_flow, constants=constants, in_opencl=in_opencl,
+        )  # fmt: skip
+    except NotReadError as error:
+        return Counted(None, str(error))
+    if found is None:
+        return Counted(None, "libclang finds no such function")
+    estimate = rules.estimate(found.code, clock_mhz or DATA_MHZ)
+    numbers = {cost.number for cost in estimate.costs}
+    counters = [one for one in found.counters if one.number in numbers]
+    text = rewriter.counted(source.text, counters, found.regions)
+    definition = table.of(estimate, is_time=clock_mhz is not None)
+    return Counted(text + definition.encode(), "")

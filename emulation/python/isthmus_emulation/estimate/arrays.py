@@ -1,0 +1,118 @@
+"""Where a kernel's arrays and streams lie."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from isthmus_emulation.estimate import libclang
+from isthmus_emulation.estimate.cursors import elements, is_constant
+from isthmus_emulation.estimate.preprocessed import Preprocessed, pragma
+from isthmus_emulation.estimate.structure import Pragma, Storage
+
+SMALL_ARRAY = 4
+"""Elements up to which HLS makes an array registers (UG1399, complete_threshold)."""
+SMALL_TABLE = 256
+"""Elements up to which a constant array is taken for logic, not for a RAM with ports."""
+
+
+class NotReadError(Exception):
+    """The kernel has what cannot be estimated; the text says what: ``it has tasks``."""
+
+
+class Arrays:
+    """Arrays, streams and constants by their declarations, and what pragmas say of them."""
+
+    def __init__(
+        self, clang: Any, source: Preprocessed, kernel_flow: bool, constants: dict[str, int]
+    ) -> None:
+        self._clang = clang
+        self._source = source
+        self._kernel_flow = kernel_flow
+        self._constants = dict(constants)
+        self._storage: dict[str, Storage] = {}
+        self._sizes: dict[str, tuple[int, ...]] = {}
+
+    @staticmethod
+    def _name(cursor: Any) -> str:
+        return f"{cursor.spelling}@{cursor.location.offset}"  # extents of "int a, b" differ by way
+
+    def _pragma(self, text: str) -> Pragma:
+        return pragma(text, self._constants.get)
+
+    def _declare(self, cursor: Any, *, is_argument: bool = False, is_top: bool = False) -> None:
+        """Notes where an array or stream lies, and the value of a constant."""
+        kind = cursor.type.get_canonical().get_pointee().kind.name
+        spelled = cursor.type.get_canonical().spelling
+        name = self._name(cursor)
+        is_array = cursor.type.get_canonical().kind.name in {"CONSTANTARRAY", "INCOMPLETEARRAY"}
+        if "hls::task" in spelled:
+            raise NotReadError("it has tasks (hls::task)")
+        if "hls::stream" in spelled or "ap_shift_reg" in spelled:
+            self._storage[name] = Storage("stream" if "hls::stream" in spelled else "registers")
+        elif "burst_maxi" in spelled:
+            self._storage[name] = Storage("memory", port=name)
+        elif is_argument and (kind != "INVALID" or is_array) and "&" not in spelled[-1:]:
+            if is_top:
+                place = "memory" if self._kernel_flow else "ram"
+                bits = 8 * max(0, _element(cursor.type.get_canonical()).get_size())
+                self._storage[name] = Storage(place, port=name, bits=bits)  # type: ignore[arg-type]
+        elif is_array and name not in self._storage:
+            size = elements(cursor.type.get_canonical())
+            limit = SMALL_TABLE if is_constant(cursor.type) else SMALL_ARRAY
+            small = size is not None and size <= limit
+            self._storage[name] = Storage("registers" if small else "ram")
+        if not is_argument and cursor.type.is_const_qualified():
+            known = libclang.constant(self._clang, cursor)
+            if known is not None:
+                self._constants.setdefault(cursor.spelling, known)
+
+    def _place_arrays(self, arguments: Sequence[Any], pragmas: Sequence[Pragma]) -> None:
+        """What INTERFACE and ARRAY_PARTITION say."""
+        by_name = {argument.spelling: self._name(argument) for argument in arguments}
+        for one in pragmas:
+            words = {*one.options, one.options.get("mode", "")}
+            port = by_name.get(one.options.get("port", ""))
+            if one.name == "interface" and port is not None and port in self._storage:
+                if "m_axi" in words:
+                    bundle, bits = one.options.get("bundle", port), self._storage[port].bits
+                    self._storage[port] = Storage("memory", port=bundle, bits=bits)
+                elif words & {"bram", "ap_memory"}:
+                    self._storage[port] = Storage("ram", port=port)
+                elif words & {"axis", "ap_fifo"}:
+                    self._storage[port] = Storage("stream")
+            if one.name in {"array_partition", "array_reshape"}:
+                self._partition(one)
+
+    def _partition(self, one: Pragma) -> None:
+        variable = one.options.get("variable", "")
+        for name, there in list(self._storage.items()):
+            if name.split("@")[0] != variable or there.kind not in {"ram", "memory"}:
+                continue
+            words = {*one.options, one.options.get("type", "")}
+            if "cyclic" in words or "block" in words:
+                banks = there.banks * (one.number("factor") or 2)
+                self._storage[name] = Storage(there.kind, banks, True, there.port)
+            elif one.options.get("dim", "1") == "0" or there.partitioned:
+                self._storage[name] = Storage("registers")
+            else:
+                self._storage[name] = self._complete(name, one.number("dim") or 1)
+
+    def _complete(self, name: str, dimension: int) -> Storage:
+        """An array of which one dimension is apart."""
+        sizes = self._sizes.get(name, ())
+        if len(sizes) <= 1:
+            return Storage("registers")
+        return Storage("ram", sizes[dimension - 1] if dimension <= len(sizes) else 1, True)
+
+    def _is_stream(self, name: str) -> bool:
+        return name in self._storage and self._storage[name].kind == "stream"
+
+
+def _element(of: Any) -> Any:
+    """The type behind a pointer, or of an array's elements in all dimensions."""
+    if of.kind.name == "POINTER":
+        of = of.get_pointee().get_canonical()
+    while of.kind.name in {"CONSTANTARRAY", "INCOMPLETEARRAY"}:
+        of = of.element_type.get_canonical()
+    return of

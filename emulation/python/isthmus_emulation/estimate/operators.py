@@ -1,0 +1,120 @@
+"""Latencies of operators, as the vendor's HLS schedules them.
+
+Sources. Stages of floating-point operators are the ``NUM_STAGE`` that HLS wrote into the RTL of
+public projects (``NAME_fadd_32ns_32ns_32_7_full_dsp_1`` has 7), which configure the operator of
+AMD's PG060. UltraScale+ near 300 MHz: 7 for an addition, 4 for a product (WYI1223/ECE8893MyLab,
+public RTL of 2mm, bicg and attention kernels), 8 and 7 in double. UltraScale+ at 100 MHz: 4, 3, 9
+(division) and 8 (square root) in LoreFiaschi/ArithmeticNonStandarNumbersLibrary. Division and
+square root in double: 31 and 30 at 100 MHz, 59 and 57 near 300 MHz (Stepaka/Xilinx_lab).
+A product of 32-bit integers has 2 stages in the RTL lists of both clocks, a division has 4 stages
+more than bits (``sdiv_32ns_32ns_32_36``).
+Delays of integer logic are those that schedule reports of HLS show for UltraScale+ (speed -2).
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Final, NamedTuple
+
+from isthmus_emulation.estimate.structure import Number
+
+FAST_MHZ: Final = 200
+"""Clock from which on the stages are those published near 300 MHz; below, those at 100 MHz."""
+UNCERTAINTY: Final = 0.27
+"""Share of the clock's period that HLS keeps for routing: the default of set_clock_uncertainty."""
+
+_SLOW, _FAST = 0, 1
+_STAGES: Final[dict[tuple[str, Number], tuple[int, int]]] = {
+    ("add", "half"): (4, 5),
+    ("add", "float"): (4, 7),
+    ("add", "double"): (5, 8),
+    ("multiply", "half"): (3, 4),
+    ("multiply", "float"): (3, 4),
+    ("multiply", "double"): (5, 7),
+    ("divide", "half"): (6, 9),
+    ("divide", "float"): (9, 16),
+    ("divide", "double"): (31, 59),
+    ("sqrt", "half"): (6, 9),
+    ("sqrt", "float"): (8, 16),
+    ("sqrt", "double"): (30, 57),
+    ("exp", "half"): (7, 13),
+    ("exp", "float"): (8, 14),
+    ("exp", "double"): (21, 30),
+    ("compare", "half"): (2, 2),
+    ("compare", "float"): (2, 2),
+    ("compare", "double"): (2, 2),
+    ("convert", "half"): (2, 3),
+    ("convert", "float"): (4, 6),
+    ("convert", "double"): (5, 6),
+}
+_DELAYS_NS: Final = {"add": 0.9, "compare": 0.9, "logic": 0.3, "shift": 0.9, "free": 0.0}
+_BITS_OF_DELAY: Final = 32
+"""Bits that the delays are for; a carry grows with more."""
+_PRODUCT_NS: Final = 2.2
+"""One DSP block, up to 18 by 27 bits."""
+_DSP_BITS: Final = 18
+
+_TEXTS: Final = {
+    "add": "sum",
+    "subtract": "sum",
+    "multiply": "product",
+    "divide": "division",
+    "sqrt": "square root",
+    "exp": "exponential",
+    "compare": "comparison",
+    "convert": "conversion",
+}
+
+
+_INSTANCES: Final = {"add": "add", "subtract": "sub", "multiply": "mul", "divide": "div",
+                     "compare": "cmp", "shift": "shl"}  # fmt: skip
+_OF_NUMBER: Final[dict[Number, str]] = {"half": "h", "float": "f", "double": "d"}
+
+
+REDUCTIONS: Final = frozenset({"floating-point sum", "floating-point product"})
+"""Operators, as ``text`` names them, whose order a kernel may change: partial sums."""
+
+
+class Latency(NamedTuple):
+    """Time from operands to result."""
+
+    stages: int
+    """Whole cycles, from the beginning of one."""
+    ns: float
+    """Delay within a cycle, if there are no stages."""
+
+
+def latency(kind: str, number: Number, bits: int, clock_mhz: float) -> Latency:
+    """The latency of an operator at that clock."""
+    kind = "add" if kind == "subtract" else kind
+    speed = _FAST if clock_mhz >= FAST_MHZ else _SLOW
+    if number != "integer" and (stages := _STAGES.get((kind, number))):
+        return Latency(stages[speed], 0.0)
+    if kind == "multiply":
+        if bits <= _DSP_BITS:
+            return Latency(0, _PRODUCT_NS)
+        return Latency(2 if bits <= 32 else 5, 0.0)
+    if kind == "divide":
+        return Latency(bits + 4, 0.0)
+    if kind in {"sqrt", "exp"}:
+        return Latency(bits // 2, 0.0)
+    grown = max(1.0, math.log2(max(bits, 1)) / math.log2(_BITS_OF_DELAY))
+    return Latency(0, _DELAYS_NS.get(kind, 0.0) * (grown if kind != "logic" else 1.0))
+
+
+def instance(kind: str, number: Number) -> str:
+    """The name that ALLOCATION has for an operator (UG1399): ``mul``, ``fadd``, ``ddiv``."""
+    name = _INSTANCES.get(kind, kind)
+    return f"{_OF_NUMBER[number]}{name}" if number in _OF_NUMBER else name
+
+
+def plain(name: str) -> str:
+    """The name of ``instance`` for one of ALLOCATION, which tells signs of integers apart."""
+    return {"sdiv": "div", "udiv": "div", "srem": "div", "urem": "div", "icmp": "cmp",
+            "lshr": "shl", "ashr": "shl"}.get(name, name)  # fmt: skip
+
+
+def text(kind: str, number: Number) -> str:
+    """The operator in words: ``floating-point sum``."""
+    prefix = "integer" if number == "integer" else "floating-point"
+    return f"{prefix} {_TEXTS.get(kind, 'logic')}"

@@ -1,0 +1,74 @@
+"""A preprocessed source: where its lines come from, and its pragmas."""
+
+from __future__ import annotations
+
+import bisect
+import re
+from collections.abc import Callable
+from pathlib import Path
+
+from isthmus_emulation.estimate.structure import Pragma
+from isthmus_emulation.prototype import value
+
+_MARK = re.compile(rb'^# (\d+) "((?:[^"\\]|\\.)*)"([ \d]*)$', re.MULTILINE)
+_PRAGMA = re.compile(rb"^[ \t]*#[ \t]*pragma[ \t]+HLS[ \t]+(.*)$", re.MULTILINE | re.IGNORECASE)
+_SYSTEM = b"3"
+"""Flag of a line mark: what follows is a system's header."""
+_OPTION = re.compile(r"(\w+)(?:\s*=\s*([^\s,]+(?:\s*[-+*/]\s*[^\s,]+)*))?")
+_NAME = re.compile(r"[A-Za-z_]\w*")
+
+
+class Preprocessed:
+    """The text that the compiler reads, in bytes as libclang counts."""
+
+    def __init__(self, text: bytes, ours: Path) -> None:
+        self.text = text
+        self._marks = [
+            (m.end() + 1, int(m[1]), _SYSTEM in m[3].split() or m[2].startswith(bytes(ours)))
+            for m in _MARK.finditer(text)
+        ]
+        self._begins = [begin for begin, _, _ in self._marks]
+        self.pragmas = [(m.start(), m[1].decode("utf-8", "replace"))
+                        for m in _PRAGMA.finditer(text)]  # fmt: skip
+
+    def line(self, offset: int) -> int:
+        """The line of the file that the user has."""
+        which = bisect.bisect_right(self._begins, offset) - 1
+        if which < 0:
+            return self.text.count(b"\n", 0, offset) + 1
+        begin, line, _ = self._marks[which]
+        return line + self.text.count(b"\n", begin, offset)
+
+    def is_users(self, offset: int) -> bool:
+        """Whether the code is the user's, not a header's of the system or of HLS."""
+        which = bisect.bisect_right(self._begins, offset) - 1
+        return which < 0 or not self._marks[which][2]
+
+    def pragmas_in(self, begin: int, end: int) -> list[tuple[int, str]]:
+        """Places and texts of pragmas there."""
+        return [(at, text) for at, text in self.pragmas if begin <= at < end]
+
+    def end_of_statement(self, end: int) -> int:
+        """Behind the ``;`` of a statement, where libclang's extent stops before it."""
+        rest = re.match(rb"\s*;", self.text[end:])
+        return end + rest.end() if rest else end
+
+
+def pragma(text: str, constant: Callable[[str], int | None]) -> Pragma:
+    """Reads ``UNROLL factor=N``; ``constant`` knows the values of names."""
+
+    def number(found: re.Match[str]) -> str:
+        known = constant(found[0])
+        return found[0] if known is None else str(known)
+
+    options: dict[str, str] = {}
+    name, *rest = text.split(None, 1)
+    for found in _OPTION.finditer(rest[0] if rest else ""):
+        key, said = found[1].lower(), found[2]
+        if said is None:
+            options[key] = ""
+        elif key in {"variable", "port", "bundle", "mode", "type", "instances"}:
+            options[key] = said
+        else:
+            options[key] = value(_NAME.sub(number, said))
+    return Pragma(name.lower(), options)

@@ -1,0 +1,496 @@
+"""A kernel's code, as libclang reads it."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import Any, Literal, NamedTuple
+
+from isthmus_emulation import opencl_c
+from isthmus_emulation.estimate import libclang
+from isthmus_emulation.estimate.arrays import SMALL_ARRAY, SMALL_TABLE
+from isthmus_emulation.estimate.cursors import dimensions, inner
+from isthmus_emulation.estimate.expressions import OVERLOADED, Expressions
+from isthmus_emulation.estimate.preprocessed import Preprocessed
+from isthmus_emulation.estimate.regions import Insertion, Part, insertions, uses_of
+from isthmus_emulation.estimate.structure import (
+    Array,
+    Assign,
+    Call,
+    Choice,
+    Clear,
+    Code,
+    Constant,
+    Element,
+    Evaluate,
+    Expression,
+    Function,
+    Loop,
+    Operation,
+    Process,
+    Return,
+    Statement,
+    Storage,
+    Variable,
+)
+
+_LOOPS = ("FOR_STMT", "WHILE_STMT", "DO_STMT", "CXX_FOR_RANGE_STMT")
+_FIRST_ASSIGNING = 23
+"""From there on operators of CXBinaryOperatorKind assign, up to the comma's."""
+_COMMA = 33
+_ASSIGN = 22
+_STEPS = {1: 1, 2: -1, 3: 1, 4: -1}
+"""What the increments of CXUnaryOperatorKind add."""
+
+
+class Counter(NamedTuple):
+    """Where a counter is inserted."""
+
+    number: int
+    begin: int
+    """Of the statement."""
+    body: int
+    end: int
+    body_is_block: bool = False
+
+
+class Read(NamedTuple):
+    """What the reader finds."""
+
+    code: Code
+    counters: tuple[Counter, ...]
+    """Of loops."""
+    regions: tuple[Insertion, ...]
+    """What makes processes of DATAFLOW regions."""
+
+
+def read(
+    clang: Any, path: Path, source: Preprocessed, top: str, *, kernel_flow: bool = True,
+    constants: dict[str, int] | None = None, in_opencl: bool = False,
+) -> Read | None:  # fmt: skip
+    """Reads the function ``top`` and those that it calls; None where libclang finds no such.
+
+    Without ``kernel_flow`` an argument that no INTERFACE names lies in a RAM, as in the vendor's
+    IP flow. Raises NotReadError.
+    """
+    options = ["-x", "c++", "-std=c++17", "-ferror-limit=0", "-w"]
+    unit = clang.Index.create().parse(str(path), args=options)
+    functions = _declared(unit.cursor, "FUNCTION_DECL")
+    found = [one for one in functions if one.spelling == top and one.is_definition()]
+    users = [one for one in found if source.is_users(one.extent.start.offset)]
+    if not users:
+        return None
+    return _Reader(clang, source, kernel_flow, constants or {}).all(
+        unit.cursor, users[-1], in_opencl
+    )
+
+
+def _declared(cursor: Any, which: str) -> Iterable[Any]:
+    """Declarations of a source, also within namespaces."""
+    for child in cursor.get_children():
+        kind = child.kind.name
+        if kind in {"LINKAGE_SPEC", "NAMESPACE", "UNEXPOSED_DECL"}:
+            yield from _declared(child, which)
+        elif kind == which:
+            yield child
+
+
+class _Reader(Expressions):
+    def __init__(
+        self, clang: Any, source: Preprocessed, kernel_flow: bool, constants: dict[str, int]
+    ) -> None:
+        super().__init__(clang, source, kernel_flow, constants)
+        self._functions: dict[str, Function] = {}
+        self._numbers: dict[tuple[str, int], int] = {("top", 0): 0}
+        self._counters: dict[int, Counter] = {}
+        self._regions: dict[int, list[Insertion]] = {}
+        self._pragmas: list[tuple[int, str]] = []
+
+    def all(self, unit: Any, top: Any, in_opencl: bool) -> Read:
+        for declared in _declared(unit, "VAR_DECL"):
+            if self._source.is_users(declared.extent.start.offset):
+                self._declare(declared)
+                self._sizes[self._name(declared)] = dimensions(declared.type.get_canonical())
+        name = self._function(top, is_top=True)
+        begin, end = top.extent.start.offset, top.extent.end.offset
+        block = self._body_of(top)
+        self._counters[0] = Counter(0, begin, block.extent.start.offset + 1, end)
+        work: Literal["none", "sequential", "pipelined"] = "none"
+        if in_opencl:
+            before = self._source.text.rfind(b"}", 0, begin)  # of another function
+            said = [text for _, text in self._source.pragmas_in(max(before, 0), end)]
+            work = "pipelined" if opencl_c.WORK_ITEMS in said else "sequential"
+        self._storage |= _split(self._functions.values(), self._storage, self._sizes)
+        code = Code(name, self._functions, self._storage, work, self._sizes)
+        regions = tuple(one for region in self._regions.values() for one in region)
+        return Read(code, tuple(self._counters[n] for n in sorted(self._counters)), regions)
+
+    def _number(self, kind: str, offset: int) -> int:
+        return self._numbers.setdefault((kind, offset), len(self._numbers))
+
+    @staticmethod
+    def _body_of(function: Any) -> Any:
+        return next(c for c in function.get_children() if c.kind.name == "COMPOUND_STMT")
+
+    # Functions and what they declare
+
+    def _function(self, cursor: Any, *, is_top: bool = False) -> str:
+        name = cursor.get_usr() or cursor.spelling
+        if name in self._functions:
+            return str(name)
+        self._functions[name] = Function(cursor.spelling, 0, (), ())  # it may call itself
+        arguments = [c for c in cursor.get_children() if c.kind.name == "PARM_DECL"]
+        block = self._body_of(cursor)
+        for argument in arguments:
+            self._declare(argument, is_argument=True, is_top=is_top)
+        begin, end = block.extent.start.offset, block.extent.end.offset
+        outer, self._pragmas = self._pragmas, self._source.pragmas_in(begin, end)
+        # Names of constants, which pragmas may have, are known when the body has been read.
+        body = self._statements(block.get_children())
+        pragmas = tuple(self._pragma(text) for _, text in self._pragmas)
+        self._pragmas = outer
+        self._place_arrays(arguments if is_top else [], pragmas)
+        if any(one.name == "dataflow" for one in pragmas):
+            body = self._processes(block)
+        line = self._source.line(cursor.location.offset)
+        parameters = tuple(map(self._name, arguments))
+        references = frozenset(
+            self._name(one) for one in arguments if "REFERENCE" in one.type.kind.name
+        )
+        self._functions[name] = Function(
+            cursor.spelling, line, parameters, body, pragmas, references
+        )
+        return str(name)
+
+    # Statements
+
+    def _statements(self, cursors: Iterable[Any]) -> tuple[Statement, ...]:
+        return tuple(one for cursor in cursors for one in self._statement(cursor))
+
+    def _statement(self, cursor: Any) -> list[Statement]:
+        kind = cursor.kind.name
+        if kind in _LOOPS:
+            return [self._loop(cursor)]
+        if kind in {"COMPOUND_STMT", "LABEL_STMT", "CASE_STMT", "DEFAULT_STMT", "SWITCH_STMT"}:
+            children = list(cursor.get_children())
+            if kind in {"CASE_STMT", "SWITCH_STMT"}:
+                children = children[1:]
+            return list(self._statements(children))
+        if kind == "IF_STMT":
+            return self._choice(cursor)
+        if kind == "DECL_STMT":
+            return [one for c in cursor.get_children() for one in self._declaration(c)]
+        if kind == "RETURN_STMT":
+            values = list(cursor.get_children())
+            return [Return(self._expression(values[0]))] if values else []
+        if not cursor.kind.is_expression():
+            return list(self._statements(cursor.get_children()))
+        return self._effect(cursor)
+
+    def _choice(self, cursor: Any) -> list[Statement]:
+        parts = list(cursor.get_children())
+        if len(parts) < 2:
+            return []
+        branches = tuple(self._statements([part]) for part in parts[1:])
+        return [Choice(self._expression(parts[0]), branches)]
+
+    def _declaration(self, cursor: Any) -> list[Statement]:
+        if cursor.kind.name != "VAR_DECL":
+            return []
+        self._declare(cursor)
+        name = self._name(cursor)
+        sizes = dimensions(cursor.type.get_canonical())
+        if sizes:
+            self._sizes[name] = sizes
+            begins = cursor.type.is_const_qualified() or cursor.storage_class.name == "STATIC"
+            has_values = any(c.kind.name == "INIT_LIST_EXPR" for c in cursor.get_children())
+            elements = math.prod(sizes)
+            cleared = has_values and not begins and elements > SMALL_ARRAY
+            return [Clear(name, elements)] if cleared else []
+        if name in self._storage or cursor.storage_class.name == "STATIC":
+            return []
+        parts = [c for c in cursor.get_children() if c.kind.is_expression()]
+        value = self._expression(parts[-1]) if parts else Constant()
+        return [Assign(Variable(name), value, declares=True)]
+
+    def _effect(self, cursor: Any) -> list[Statement]:
+        cursor = inner(cursor)
+        kind = cursor.kind.name
+        parts = list(cursor.get_children())
+        if kind in {"BINARY_OPERATOR", "COMPOUND_ASSIGNMENT_OPERATOR"} and len(parts) == 2:
+            operator = libclang.binary_operator(self._clang, cursor)
+            if operator == _COMMA:
+                return [*self._effect(parts[0]), *self._effect(parts[1])]
+            if operator == _ASSIGN:
+                return self._assignment(parts[0], self._expression(parts[1]))
+            if operator >= _FIRST_ASSIGNING:
+                value = self._operation(libclang.BINARY[operator], cursor, parts)
+                return self._assignment(parts[0], value)
+        is_unary = kind == "UNARY_OPERATOR" and len(parts) == 1
+        if is_unary and libclang.unary_operator(self._clang, cursor) in _STEPS:
+            value = Operation("add", operands=(self._expression(parts[0]), Constant(1)))
+            return self._assignment(parts[0], value)
+        if kind == "CALL_EXPR":
+            return self._call_statement(cursor, parts)
+        return [Evaluate(self._expression(cursor))]
+
+    def _assignment(self, target: Any, value: Expression) -> list[Statement]:
+        place = self._place(target)
+        return [Assign(place, value)] if place is not None else [Evaluate(value)]
+
+    def _place(self, cursor: Any) -> Variable | Element | None:
+        found = self._expression(cursor)
+        while isinstance(found, Operation) and found.operands:
+            found = found.operands[0]
+        return found if isinstance(found, Variable | Element) else None
+
+    def _call_statement(self, cursor: Any, parts: list[Any]) -> list[Statement]:
+        """Writes to streams, and assignments of classes."""
+        name = cursor.spelling
+        if name in {"write", "write_nb"} and parts:
+            stream = self._base(parts[0])
+            values = [self._expression(part) for part in parts[1:]]
+            if stream is not None and values:
+                return [Assign(Element(stream), values[0])]
+        if name == "read" and len(parts) == 2:
+            stream = self._base(parts[0])
+            if stream is not None:
+                return self._assignment(parts[1], Element(stream))
+        if name.startswith("operator") and len(parts) == 3:
+            word = name.removeprefix("operator")
+            left, right = parts[0], parts[2]
+            stream = self._stream(left)
+            if stream is not None and word == "<<":
+                return [Assign(Element(stream), self._expression(right))]
+            if stream is not None and word == ">>":
+                return self._assignment(right, Element(stream))
+            if word == "=":
+                return self._assignment(left, self._expression(right))
+            if word.endswith("=") and word[:-1] in OVERLOADED and word not in {"<=", ">="}:
+                kind = OVERLOADED[word[:-1]]
+                return self._assignment(left, self._operation(kind, cursor, [left, right]))
+        if name in {"operator++", "operator--"} and parts:
+            old = self._expression(parts[0])
+            return self._assignment(parts[0], Operation("add", operands=(old, Constant(1))))
+        return [Evaluate(self._expression(cursor))]
+
+    # Loops and processes
+
+    def _loop(self, cursor: Any) -> Loop:
+        begin, end = cursor.extent.start.offset, cursor.extent.end.offset
+        kind = cursor.kind.name
+        parts = list(cursor.get_children())
+        start, test, step, block = self._parts(kind, cursor, parts)
+        number = self._number("loop", begin)
+        inside = block.extent.start.offset
+        closed = end if self._source.text[end - 1 : end] in {b"}", b";"} else (
+            self._source.end_of_statement(end)
+        )  # fmt: skip
+        is_block = block.kind.name == "COMPOUND_STMT"
+        self._counters.setdefault(number, Counter(number, begin, inside, closed, is_block))
+        outer = self._pragmas
+        mine = [(at, t) for at, t in outer if begin <= at < end]  # also before a body without {}
+        self._pragmas = mine
+        body = self._statements([block])
+        own = tuple(self._pragma(text) for _, text in self._pragmas)
+        before = [(at, t) for at, t in outer if self._stands_before(at, t, begin)]
+        own += tuple(self._pragma(text.split(None, 1)[1]) for _, text in before)
+        taken = {at for at, _ in (*mine, *before)}
+        self._pragmas = [(at, text) for at, text in outer if at not in taken]
+        self._place_arrays([], own)
+        if any(one.name == "dataflow" for one in own):
+            body = self._processes(block)
+        variable, trips = self._counting(start, test, step)
+        test_value = Constant() if test is None or variable else self._expression(test)
+        line = self._source.line(begin)
+        return Loop(number, line, body, variable, trips, test_value, own)
+
+    def _stands_before(self, at: int, text: str, begin: int) -> bool:
+        """Whether an attribute of OpenCL C, as a pragma, stands before the loop."""
+        if not text.startswith(opencl_c.BEFORE_LOOP) or at >= begin:
+            return False
+        between = self._source.text[at:begin].split(b"\n")
+        left = b" ".join(line for line in between if not line.strip().startswith(b"#"))
+        return re.fullmatch(rb"\s*(?:\w+\s*:)?\s*", left) is not None
+
+    def _parts(self, kind: str, cursor: Any, parts: list[Any]) -> tuple[Any, Any, Any, Any]:
+        """Beginning, test, step and body of a loop; None for those that it has not."""
+        if kind == "DO_STMT":
+            return None, parts[-1], None, parts[0]
+        if kind != "FOR_STMT":
+            return None, parts[0] if kind == "WHILE_STMT" else None, None, parts[-1]
+        begin = cursor.extent.start.offset
+        ends = self._semicolons(begin)
+        found: list[Any] = [None, None, None]
+        for part in parts[:-1]:
+            found[sum(part.extent.start.offset > end for end in ends)] = part
+        return found[0], found[1], found[2], parts[-1]
+
+    def _semicolons(self, begin: int) -> list[int]:
+        depth, found = 0, []
+        for at in range(begin, len(self._source.text)):
+            letter = self._source.text[at : at + 1]
+            depth += (letter in {b"(", b"{"}) - (letter in {b")", b"}"})
+            if letter == b";" and depth == 1:
+                found.append(at)
+            if letter == b")" and depth == 0:
+                break
+        return found
+
+    def _counting(self, start: Any, test: Any, step: Any) -> tuple[str | None, int | None]:
+        """The variable that counts a loop's iterations, and their number if that is a constant."""
+        if test is None or step is None:
+            return None, None
+        test, step = inner(test), inner(step)
+        while step.kind.name == "BINARY_OPERATOR" and len(list(step.get_children())) == 2:
+            step = inner(next(iter(step.get_children())))
+        sides = list(test.get_children())
+        stepped = list(step.get_children())
+        if len(sides) != 2 or not stepped:
+            return None, None
+        counter = inner(stepped[0]).referenced
+        if counter is None:
+            return None, None
+        name = self._name(counter)
+        first = self._first(start, counter)
+        last = libclang.constant(self._clang, sides[1])
+        by = self._step(step, stepped)
+        if first is None or last is None or not by:
+            return name, None
+        operator = libclang.binary_operator(self._clang, test)
+        inclusive = operator in {13, 14}  # <= and >=
+        distance = (last - first) * (1 if by > 0 else -1) + (1 if inclusive else 0)
+        return name, max(0, -(-distance // abs(by)))
+
+    def _first(self, start: Any, counter: Any) -> int | None:
+        if start is None:
+            return None
+        for part in start.walk_preorder():
+            if part.kind.name == "VAR_DECL" and part == counter:
+                values = [c for c in part.get_children() if c.kind.is_expression()]
+                return libclang.constant(self._clang, values[-1]) if values else None
+            if part.kind.name == "BINARY_OPERATOR":
+                return libclang.constant(self._clang, list(part.get_children())[1])
+        return None
+
+    def _step(self, step: Any, parts: list[Any]) -> int | None:
+        if step.kind.name == "UNARY_OPERATOR":
+            return _STEPS.get(libclang.unary_operator(self._clang, step))
+        if step.kind.name == "COMPOUND_ASSIGNMENT_OPERATOR":
+            by = libclang.constant(self._clang, parts[1])
+            kind = libclang.BINARY[libclang.binary_operator(self._clang, step)]
+            if by is not None and kind in {"add", "subtract"}:
+                return by if kind == "add" else -by
+        return None
+
+    def _processes(self, block: Any) -> tuple[Statement, ...]:
+        """Loops and calls of a DATAFLOW region as its processes."""
+        region = self._number("region", block.extent.start.offset)
+        found: list[Statement] = []
+        parts: list[Part] = []
+        made: dict[int, set[str]] = {}
+        for cursor in block.get_children():
+            begin, end = cursor.extent.start.offset, cursor.extent.end.offset
+            closed = end if self._source.text[end - 1 : end] in {b"}", b";"} else (
+                self._source.end_of_statement(end)
+            )  # fmt: skip
+            number = None
+            if cursor.kind.name != "DECL_STMT":
+                inside = list(self._again(cursor))
+                if any(isinstance(one, Loop) or _has_call(one) for one in inside):
+                    number = self._number("process", begin)
+                    line = self._source.line(begin)
+                    uses, writes = uses_of(cursor)
+                    after = tuple(n for n, words in made.items() if words & uses)
+                    made[number] = writes
+                    found.append(Process(number, region, line, tuple(inside), after))
+                else:
+                    found += inside
+            parts.append(Part(cursor, begin, closed, number))
+        if block.kind.name == "COMPOUND_STMT":
+            self._regions[region] = insertions(self._source, block, parts, self._pragma)
+        return tuple(found)
+
+    def _again(self, cursor: Any) -> tuple[Statement, ...]:
+        outer = self._pragmas
+        self._pragmas = self._source.pragmas_in(
+            cursor.extent.start.offset, cursor.extent.end.offset
+        )
+        found = self._statements([cursor])
+        self._pragmas = outer
+        return found
+
+
+def _split(
+    functions: Iterable[Function], storage: Mapping[str, Storage],
+    sizes: Mapping[str, tuple[int, ...]],
+) -> dict[str, Storage]:  # fmt: skip
+    """Returns the arrays that HLS splits: dimensions whose indices are all constants.
+
+    A small array without writes is a table in logic, like a ``const`` array. An array with
+    constant indices in all dimensions becomes variables. Source: the report of
+    Nocbox/sobel-Zynq7000, where without a pragma a window of 3 by 3 has no RAM, and each of two
+    lines has a RAM. We infer that LLVM's scalar replacement of aggregates does this; nobody has
+    checked it.
+    """
+    constant: dict[str, list[bool]] = {}
+    bodies = [function.body for function in functions]
+    written = {name for body in bodies for name in _written(body)}
+    for one in (one for body in bodies for one in _expressions(body)):
+        if isinstance(one, Element):
+            known = [isinstance(i, Constant) and i.value is not None for i in one.indices]
+            before = constant.get(one.array, known)
+            constant[one.array] = [a and b for a, b in zip(before, known, strict=False)]
+        elif isinstance(one, Array):
+            constant[one.name] = []
+    found = {}
+    for name, there in storage.items():
+        known = constant.get(name, [])
+        if there.kind != "ram" or there.port or there.partitioned or not known:
+            continue
+        extent = sizes.get(name, ())
+        is_table = name not in written and 0 < math.prod(extent) <= SMALL_TABLE
+        banks = math.prod(size for size, apart in zip(extent, known, strict=False) if apart)
+        if all(known) or is_table:
+            found[name] = Storage("registers")
+        elif any(known):
+            found[name] = Storage("ram", banks, True)
+    return found
+
+
+def _written(statements: Iterable[Statement]) -> Iterable[str]:
+    """Arrays that statements write."""
+    for one in statements:
+        if isinstance(one, Assign) and isinstance(one.target, Element):
+            yield one.target.array
+        elif isinstance(one, Choice):
+            for branch in one.branches:
+                yield from _written(branch)
+        elif isinstance(one, Loop | Process):
+            yield from _written(one.body)
+
+
+def _has_call(statement: Statement) -> bool:
+    return any(isinstance(one, Call) for one in _expressions([statement]))
+
+
+def _expressions(statements: Iterable[Statement]) -> Iterable[Expression]:
+    """All expressions within statements."""
+    waiting: list[Any] = list(statements)
+    while waiting:
+        one = waiting.pop()
+        if isinstance(one, Assign):
+            waiting += [one.target, one.value]
+        elif isinstance(one, Evaluate | Return):
+            waiting.append(one.value)
+        elif isinstance(one, Choice):
+            waiting += [one.condition, *(s for branch in one.branches for s in branch)]
+        elif isinstance(one, Loop | Process):
+            waiting += one.body
+        else:
+            yield one
+            waiting += getattr(one, "operands", ())
+            waiting += getattr(one, "indices", ())
+            waiting += getattr(one, "arguments", ())

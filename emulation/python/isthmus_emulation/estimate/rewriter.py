@@ -1,0 +1,41 @@
+"""Inserts counters into a preprocessed source, on the lines that are there."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from isthmus_emulation.estimate.reader import Counter
+from isthmus_emulation.estimate.regions import Insertion
+
+KERNEL = 0
+"""The counter of the kernel's function."""
+
+
+def counted(text: bytes, counters: Iterable[Counter], regions: Iterable[Insertion]) -> bytes:
+    """The source, in which each loop of these counts, and regions have processes.
+
+    ``isthmus/card/loop_counts.hpp`` has the classes of the counters.
+    """
+    inserted = [(one.at, one.order, one.words.encode()) for one in regions]
+
+    def insert(at: int, order: int, words: str) -> None:
+        inserted.append((at, order, words.encode()))
+
+    for one in counters:
+        name = f"isthmus_n{one.number}"
+        count = f" ++{name}.times; "
+        if one.number == KERNEL:
+            insert(one.body, 0, f" isthmus_loop {name}(0); {count}")
+            continue
+        insert(one.begin, -1, f"{{ isthmus_loop {name}({one.number}); ")
+        if one.body_is_block:
+            insert(one.body + 1, 0, count)
+        else:
+            insert(one.body, -3, f"{{{count}")
+            insert(one.end, -1, " }")
+        insert(one.end, 1, " }")
+    pieces, done = [], 0
+    for at, _, words in sorted(inserted, key=lambda one: one[:2]):
+        pieces += [text[done:at], words]
+        done = at
+    return b"".join([*pieces, text[done:]])

@@ -1,0 +1,643 @@
+"""Cycles of a kernel's loops, by the rules that the vendor's HLS documents (UG1399).
+
+An innermost loop is pipelined unless a pragma says otherwise. It begins an iteration each II
+cycles: II is the longest of the pragma's, of chains of operators from an iteration to the next,
+and of what the ports of memories allow. What these rules cannot decide makes a range.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Iterable, Mapping
+from typing import Final, NamedTuple
+
+import msgspec
+
+from isthmus_emulation.estimate import operators
+from isthmus_emulation.estimate.schedule import Access, Result, Scheduler, whole
+from isthmus_emulation.estimate.structure import (
+    Array,
+    Assign,
+    Call,
+    Choice,
+    Clear,
+    Code,
+    Cost,
+    Element,
+    Estimate,
+    Evaluate,
+    Expression,
+    Function,
+    Loop,
+    Operation,
+    Pragma,
+    Process,
+    Return,
+    Span,
+    Statement,
+    Variable,
+)
+
+ENTRY_CYCLES: Final = 2
+"""States before and behind a loop: reports of Vitis HLS have II x (trips - 1) + depth + 1 or 2."""
+CALL_CYCLES: Final = 1
+"""The state in which a function that is not inlined starts."""
+AUTO_PIPELINE_TRIPS: Final = 64
+"""Loops of fewer iterations are unrolled into the loop around them, which is pipelined (UG1399
+2020.2, config_compile -pipeline_loops). A published rate of loops of 64 shows that they are not:
+blocks of 4 KiB follow each other (Xilinx/Vitis_Accel_Examples, host_memory_bandwidth)."""
+PORTS_OF_RAM: Final = 2
+"""Reads and writes a cycle of a block RAM (UG1399, ARRAY_PARTITION)."""
+WIDEST_PORT_BITS: Final = 512
+"""Up to which HLS widens a port for several elements at once (UG1399, m_axi_max_widen_bitwidth)."""
+REQUEST_CYCLES: Final = 10
+"""From a loop's beginning to the first word of a burst, without the memory's own latency, which
+the card's model adds; reports of HLS with latency=0 have 9 to 12."""
+WORDS_BEHIND_MEMORY: Final = 64
+"""Stages that a read of memory adds to a pipeline: HLS schedules it with this latency (UG1399,
+m_axi_latency of the Vitis flow). The words in them are on the way to a stream."""
+
+DEPTH_SHARE: Final = 0.3
+"""Share by which the depth that HLS gives a chain of operators differs from ours. Of the loops in
+the reports of Marui-9/swiglu and ishanurg's FFT most are within it."""
+
+_NONE: Final = Span(0, 0)
+
+
+def estimate(code: Code, clock_mhz: float) -> Estimate:
+    """The costs of all loops of a kernel; number 0 is the kernel's function, once for each call."""
+    return _Rules(code, clock_mhz).all()
+
+
+class _Pipeline(NamedTuple):
+    """A pipelined body."""
+
+    interval: Span
+    depth: Span
+    why: str
+    ahead: int
+    """Words that the pipeline holds at most."""
+    partial_sums: int = 0
+    spared: float = 0.0
+    """As a ``Cost`` has them."""
+
+
+class _Rules:
+    def __init__(self, code: Code, clock_mhz: float) -> None:
+        self._code = code
+        self._scheduler = Scheduler(code, clock_mhz)
+        self._costs: dict[int, Cost] = {}
+        self._processes: dict[int, Process] = {}
+        self._called: list[str] = []
+        self._is_automatic = True
+        """Whether loops without a pragma are pipelined in the function that is read."""
+
+    def all(self) -> Estimate:
+        top = self._code.functions[self._code.top]
+        names: dict[str, str] = {}
+        self._is_automatic = "off" not in _words(top, "pipeline")
+        pipelined = top.pragma("pipeline") is not None and self._is_automatic
+        if pipelined or self._code.work_items == "pipelined":
+            wanted = _wanted(top.pragma("pipeline"))
+            found = self._pipeline(top.body, (), names, wanted)
+            each = found.interval if self._code.work_items == "pipelined" else found.depth
+            self._note(0, top.line, each, _NONE, found.why)
+        else:
+            self._note(0, top.line, self._sequence(top.body, names), _NONE, "")
+        costs = tuple(self._costs[number] for number in sorted(self._costs))
+        return Estimate(costs, self._processes)
+
+    def _note(
+        self, number: int, line: int, iteration: Span, entry: Span, why: str, *,
+        found: _Pipeline | None = None, is_pipelined: bool = False, ahead: float = 0,
+    ) -> None:  # fmt: skip
+        """Keeps a loop's cost; a loop reached in several ways keeps the range of all its costs."""
+        before = self._costs.get(number)
+        if before is not None:
+            iteration = iteration.or_else(before.iteration)
+            entry = entry.or_else(before.entry)
+            why = why or before.why
+            ahead = max(ahead, before.ahead)
+        words = math.ceil(ahead)
+        sums = (found.partial_sums, found.spared) if found else (0, 0.0)
+        self._costs[number] = Cost(
+            number, line, iteration, entry, why, is_pipelined, *sums, ahead=words
+        )
+
+    # Code that is not pipelined
+
+    def _sequence(self, body: tuple[Statement, ...], names: Mapping[str, str]) -> Span:
+        """Cycles of a body without those of its loops, which are noted."""
+        whole = _NONE
+        simple: list[Statement] = []
+
+        def finish() -> None:
+            nonlocal whole
+            if simple:
+                whole += self._straight(simple, names)
+                simple.clear()
+
+        clears = _NONE
+        for statement in body:
+            if not self._holds_loops(statement):
+                simple.append(statement)
+                continue
+            finish()
+            cycles = self._with_loops(statement, names)
+            if isinstance(statement, Clear):  # those beside each other work at once
+                clears = clears.both(cycles)
+                continue
+            whole += clears + cycles
+            clears = _NONE
+        finish()
+        return whole + clears
+
+    def _straight(self, body: Iterable[Statement], names: Mapping[str, str]) -> Span:
+        result = self._scheduler.run(tuple(body), (), names)
+        ports = self._ports(result, frozenset())[0]
+        turns = max((turns - 1 for turns, _ in self._turns(result)), default=0)
+        cycles = _scheduled(result.end) + Span(turns, turns)
+        return cycles.both(Span(ports.least - 1, ports.most - 1)) + self._requests(result)
+
+    def _requests(self, result: Result) -> Span:
+        """Cycles of requests to memory, without the memory's own latency."""
+        memory = any(self._scheduler.storage(a.array).kind == "memory" for a in result.accesses)
+        return Span(0, REQUEST_CYCLES if memory else 0)
+
+    def _with_loops(self, statement: Statement, names: Mapping[str, str]) -> Span:
+        if isinstance(statement, Loop):
+            self._loop(statement, names)
+            return _NONE
+        if isinstance(statement, Clear):
+            is_ram = self._scheduler.storage(statement.array).kind == "ram"
+            is_loop = is_ram or statement.elements >= AUTO_PIPELINE_TRIPS
+            most = statement.elements + ENTRY_CYCLES
+            return Span(statement.elements if is_loop else 0, most)
+        if isinstance(statement, Process):
+            self._processes[statement.number] = statement
+            inside = self._sequence(statement.body, names)
+            self._note(statement.number, statement.line, inside, _NONE, "", ahead=inside.most + 1)
+            return _NONE
+        if isinstance(statement, Choice):
+            cycles = [self._sequence(branch, names) for branch in statement.branches]
+            alone = len(cycles) < 2
+            return Span(
+                0 if alone else min(one.least for one in cycles), max(one.most for one in cycles)
+            )
+        whole = _NONE
+        for call in _calls(statement):
+            function = self._code.functions.get(call.function)
+            if function is not None and call.function not in self._called:
+                whole += self._function(function, call, names)
+        return whole
+
+    def _function(self, function: Function, call: Call, names: Mapping[str, str]) -> Span:
+        inner = dict(names)
+        for parameter, argument in zip(function.parameters, call.arguments, strict=False):
+            if isinstance(argument, Array | Variable):
+                inner[parameter] = names.get(argument.name, argument.name)
+            else:
+                inner.pop(parameter, None)
+        self._called.append(call.function)
+        outer, self._is_automatic = self._is_automatic, "off" not in _words(function, "pipeline")
+        pragma = function.pragma("pipeline")
+        if pragma is not None and "off" not in pragma.options:
+            found = self._pipeline(function.body, (), inner, _wanted(pragma))
+            cycles = found.depth
+        else:
+            cycles = self._sequence(function.body, inner)
+        self._called.pop()
+        self._is_automatic = outer
+        inlined = function.pragma("inline")
+        return cycles if inlined and "off" not in inlined.options else cycles + Span(0, CALL_CYCLES)
+
+    # Loops
+
+    def _loop(self, loop: Loop, names: Mapping[str, str]) -> None:
+        """Notes the costs of a loop, and of the loops within it."""
+        if _is_unrolled(loop) and any(not _is_unrolled(one) for one in self._loops(loop.body)):
+            # Copies of the loops within it, one after the other; nothing counts iterations.
+            iteration = self._sequence(loop.body, names)
+            self._note(loop.number, loop.line, Span(0, iteration.most), _NONE, "")
+            return
+        if _is_unrolled(loop) and loop.trips is not None:
+            result = self._scheduler.run((loop,), (), names)
+            ports = self._ports(result, frozenset())[0]
+            cycles = _scheduled(result.end) + Span(ports.least - 1, ports.most - 1)
+            self._note(loop.number, loop.line, _NONE, cycles, "")
+            return
+        if self._is_pipelined(loop):
+            self._pipelined(loop, (loop,), names)
+            return
+        nest = self._nest(loop)
+        if nest is not None and "off" not in _words(nest[-1], "loop_flatten"):
+            self._flattened(nest, names)
+            return
+        iteration = self._sequence(loop.body, names)
+        factor = _factor(loop)
+        least, most = max(1.0, iteration.least), max(1.0, iteration.most) + 1
+        copies = Span(least / factor, most)
+        self._note(loop.number, loop.line, copies, Span(1, ENTRY_CYCLES), "not pipelined")
+
+    def _is_pipelined(self, loop: Loop) -> bool:
+        pragma = loop.pragma("pipeline")
+        if pragma is not None:
+            return "off" not in pragma.options
+        if not self._is_automatic:
+            return False
+        inner = [one for one in self._loops(loop.body) if not _is_unrolled(one)]
+        if not inner:
+            return True
+        few = all(one.trips is not None and one.trips < AUTO_PIPELINE_TRIPS for one in inner)
+        deepest = all(not self._loops(one.body) for one in inner)
+        none_said = all(one.pragma("pipeline") is None for one in inner)
+        return few and deepest and none_said
+
+    def _nest(self, loop: Loop) -> tuple[Loop, ...] | None:
+        """Loops from this one to a pipelined one, each with nothing but the next that takes time.
+
+        What stands beside the next loop HLS moves into it, where it is simple.
+        """
+        nest = [loop]
+        while not self._is_pipelined(nest[-1]):
+            inner = [one for one in nest[-1].body if self._holds_loops(one)]
+            if len(inner) != 1 or not isinstance(inner[0], Loop) or _is_unrolled(inner[0]):
+                return None
+            if inner[0].pragma("dataflow") or nest[-1].pragma("dataflow"):
+                return None
+            nest.append(inner[0])
+        return tuple(nest)
+
+    def _flattened(self, nest: tuple[Loop, ...], names: Mapping[str, str]) -> None:
+        """Loops as one. HLS moves simple code beside the inner loop into it.
+
+        That it does so is not certain where the code reaches memory or takes more than a cycle, or
+        the inner loop's length varies.
+        """
+        inner = nest[-1]
+        beside = tuple(s for loop in nest[:-1] for s in loop.body if not isinstance(s, Loop))
+        moved = self._scheduler.run(beside, (), names)
+        simple = moved.end <= 1 and all(
+            self._scheduler.storage(a.array).kind != "memory" for a in moved.accesses
+        )
+        constant = all(loop.trips is not None for loop in nest[1:])
+        found = self._pipelined(inner, nest, names)
+        sure = simple and constant
+        spread = _spread(found)
+        alone = self._costs[inner.number]
+        entry = _NONE if sure else Span(0, alone.entry.most)
+        self._costs[inner.number] = msgspec.structs.replace(alone, entry=entry)
+        outer = nest[0]
+        around = Span(alone.entry.least, spread.most)
+        self._note(outer.number, outer.line, _NONE, around, "", is_pipelined=sure)
+        for loop in nest[:-1]:
+            straight = [one for one in loop.body if not isinstance(one, Loop)]
+            cycles = self._straight(straight, names) if straight else _NONE
+            iteration = _NONE if sure else Span(0, cycles.most + 1)
+            if loop is outer:
+                noted = self._costs[outer.number]
+                self._costs[outer.number] = msgspec.structs.replace(noted, iteration=iteration)
+            else:
+                self._note(loop.number, loop.line, iteration, _NONE, "")
+
+    def _pipelined(self, loop: Loop, nest: tuple[Loop, ...], names: Mapping[str, str]) -> _Pipeline:
+        """Notes a pipelined loop; ``nest`` are the loops that become one with it."""
+        variables = [one.variable for one in nest if one.variable]
+        factor = _factor(loop)
+        body = loop.body
+        if factor > 1:
+            copy = Loop(loop.number, loop.line, loop.body, loop.variable, factor)
+            body = (copy,)
+        found = self._pipeline(
+            (Evaluate(loop.test), *body), tuple(variables), names, _wanted(loop.pragma("pipeline"))
+        )
+        rewinds = any("rewind" in _words(one, "pipeline") for one in nest)
+        entry = _NONE if rewinds else _spread(found)
+        each = Span(found.interval.least / factor, found.interval.most / factor)
+        self._note(
+            loop.number,
+            loop.line,
+            each,
+            entry,
+            found.why,
+            found=found,
+            is_pipelined=True,
+            ahead=found.ahead,
+        )
+        return found
+
+    def _pipeline(
+        self,
+        body: tuple[Statement, ...],
+        variables: tuple[str, ...],
+        names: Mapping[str, str],
+        wanted: int,
+    ) -> _Pipeline:
+        has_rams = bool(variables) or self._code.work_items != "none"
+        result = self._scheduler.run(body, variables, names, has_rams=has_rams)
+        fast = frozenset(variables[-1:])
+        reasons: list[tuple[Span, str]] = [(Span(wanted, wanted), "as its pragma says")]
+        for path in result.carried.values():
+            needs = max(1, whole(path.cycles))
+            reasons.append((Span(needs, needs), path.slowest))
+        sums = [n for n, path in enumerate(result.carried.values(), 1) if path.adds_up]
+        reasons.append(self._ports(result, fast))
+        reasons += self._through_memory(result, variables)
+        reasons += [(Span(turns, turns), why) for turns, why in self._turns(result)]
+        rest = max(span.most for n, (span, _) in enumerate(reasons) if n not in sums)
+        interval = Span(
+            max(1, *(span.least for span, _ in reasons)),
+            max(1, *(span.most for span, _ in reasons)),
+        )
+        most, why = max(reasons, key=lambda reason: reason[0].most)
+        text = f"II {_shown(interval)}" + (f": {why}" if most.most > 1 and why else "")
+        depth = max(1, whole(result.end))
+        requests = self._requests(result)
+        behind = REQUEST_CYCLES + WORDS_BEHIND_MEMORY if requests.most else 0
+        for loop in result.unknown:  # HLS cannot unroll these, and then pipelines them instead
+            self._loop(loop, names)
+            cost = self._costs[loop.number]
+            self._costs[loop.number] = msgspec.structs.replace(
+                cost, iteration=Span(0, cost.iteration.most), entry=Span(0, cost.entry.most)
+            )
+        deep = _scheduled(depth) + requests
+        ahead = depth + 1 + behind
+        if most.most == rest:
+            return _Pipeline(interval, deep, text, ahead)
+        return _Pipeline(interval, deep, text, ahead, int(most.most), 1 - rest / most.most)
+
+    # What bounds II
+
+    def _ports(self, result: Result, fast: frozenset[str]) -> tuple[Span, str]:
+        """Cycles that the accesses of an iteration take at the busiest port."""
+        counts: dict[tuple[str, str], tuple[int, int, int]] = {}
+        known: set[tuple[str, bool, int, tuple[tuple[tuple[str, int], ...], ...]]] = set()
+        reached: Counter[tuple[object, ...]] = Counter()
+        for access in result.accesses:
+            storage = self._scheduler.storage(access.array)
+            if storage.kind == "registers":
+                continue
+            if access.indices and all(index.linear is not None for index in access.indices):
+                places = tuple(_place(index.linear or {}) for index in access.indices)
+                same = (access.array, access.writes, access.copies, places)
+                if same in known:
+                    continue  # the same element twice
+                known.add(same)
+            if storage.kind != "stream" and not _varies(access, fast) and not access.writes:
+                continue  # the same element in each iteration: HLS reads it once
+            way = ("write" if access.writes else "read") if storage.kind != "ram" else ""
+            name = storage.port or access.array
+            all_of, distinct, bits = counts.get((name, way), (0, 0, 0))
+            copies = self._distinct(access, fast, reached)
+            bits += copies * storage.bits
+            counts[name, way] = (all_of + copies, distinct + 1, bits)
+        least, most, why = 1.0, 1.0, ""
+        for (name, way), (all_of, distinct, bits) in counts.items():
+            storage = self._scheduler.storage(name)
+            if storage.kind == "ram":
+                ports = PORTS_OF_RAM * max(1, storage.banks)
+                needs = math.ceil(all_of / ports)
+                is_sure = storage.partitioned or storage.port or distinct == all_of
+                fewest = needs if is_sure else 1  # HLS may partition an array of its own
+            else:
+                needs = all_of
+                widest = max(distinct, -(-bits // WIDEST_PORT_BITS))
+                fewest = all_of if storage.kind == "stream" else min(all_of, widest)
+            least = max(least, fewest)
+            if needs > most:
+                most, why = needs, f"{way or 'port'}s of {name.split('@')[0]}"
+        return Span(least, max(least, most)), why
+
+    def _distinct(
+        self, access: Access, fast: frozenset[str], reached: Counter[tuple[object, ...]]
+    ) -> int:
+        """Elements that copies of an access reach, and that ``reached`` has not counted before.
+
+        Unrolled loops may reach the same element several times; HLS reads or writes it once.
+        """
+        rest, most = [], 1
+        sizes = self._code.sizes.get(access.array, ())
+        if access.copies == 1 or not sizes or len(sizes) != len(access.indices):
+            return access.copies
+        for index, size in zip(access.indices, sizes, strict=True):
+            if index.linear is None:
+                return access.copies
+            if index.of - fast:
+                most *= size
+            else:
+                rest.append(_place(index.linear))
+        key = (access.array, access.writes, *rest)
+        copies = min(access.copies, max(0, most - reached[key]))
+        reached[key] += copies
+        return copies
+
+    def _through_memory(self, result: Result, variables: tuple[str, ...]) -> list[tuple[Span, str]]:
+        """Dependences of an iteration on words that iterations before it have written."""
+        found = []
+        free = self._independent()
+        for write in (a for a in result.accesses if a.writes):
+            if (
+                write.array.split("@")[0] in free
+                or self._scheduler.storage(write.array).kind == "stream"
+            ):
+                continue
+            for read in result.accesses:
+                if read.writes or read.array != write.array:
+                    continue
+                path = write.value.paths.get(f"{write.array}[]")
+                if path is None:
+                    continue
+                distance = _distance(read, write, variables[-1:] or ("",))
+                if distance is None:
+                    continue
+                ram = self._scheduler.storage(write.array).kind != "registers"
+                around = path.cycles + (0 if distance.is_same or not ram else 1)
+                needs = max(1, whole(around / distance.iterations))
+                why = f"dependence through {write.array.split('@')[0]}" + (
+                    f", {path.slowest}" if path.slowest else ""
+                )
+                found.append((Span(needs if distance.is_sure else 1, needs), why))
+        return found
+
+    def _turns(self, result: Result) -> list[tuple[int, str]]:
+        """Cycles in which the instances that ALLOCATION allows serve all their uses, and why."""
+        of = self._code.functions[self._called[-1] if self._called else self._code.top]
+        found = []
+        for pragma in _pragmas(of.body, of.pragmas):
+            name, limit = pragma.options.get("instances", ""), pragma.number("limit")
+            uses = result.uses[name] or result.uses[operators.plain(name)]
+            if pragma.name == "allocation" and limit and uses > limit:
+                found.append((-(-uses // limit), f"ALLOCATION of {name}"))
+        return found
+
+    def _independent(self) -> set[str]:
+        """Arrays of which a pragma says that no iteration needs another's words."""
+        free = set()
+        for function in self._code.functions.values():
+            for pragma in _pragmas(function.body, function.pragmas):
+                if pragma.name == "dependence" and "false" in pragma.options:
+                    free.add(pragma.options.get("variable", ""))
+        return free
+
+    # What the code holds
+
+    def _holds_loops(self, statement: Statement) -> bool:
+        """Whether a statement, or a function that it calls, has a loop."""
+        if isinstance(statement, Loop | Clear | Process):
+            return True
+        if isinstance(statement, Choice):
+            return any(self._holds_loops(one) for branch in statement.branches for one in branch)
+        return any(self._called_loops(call) for call in _calls(statement))
+
+    def _called_loops(self, call: Call) -> bool:
+        function = self._code.functions.get(call.function)
+        if function is None or call.function in self._called:
+            return False
+        self._called.append(call.function)
+        holds = any(map(self._holds_loops, function.body))
+        self._called.pop()
+        return holds
+
+    def _loops(self, body: tuple[Statement, ...]) -> list[Loop]:
+        """Loops of a body, not those within them, with those of functions that it calls."""
+        found: list[Loop] = []
+        for statement in body:
+            if isinstance(statement, Loop):
+                found.append(statement)
+            elif isinstance(statement, Choice):
+                for branch in statement.branches:
+                    found += self._loops(branch)
+            elif isinstance(statement, Process):
+                found += self._loops(statement.body)
+            else:
+                for call in _calls(statement):
+                    function = self._code.functions.get(call.function)
+                    if function is not None and call.function not in self._called:
+                        self._called.append(call.function)
+                        found += self._loops(function.body)
+                        self._called.pop()
+        return found
+
+
+class _Distance(NamedTuple):
+    """Iterations between a write and the read that needs it."""
+
+    iterations: int
+    is_sure: bool
+    is_same: bool
+    """Whether it is the same element always, which HLS may keep in a register."""
+
+
+def _distance(read: Access, write: Access, variables: tuple[str, ...]) -> _Distance | None:
+    """The distance; None where no iteration reads what another has written."""
+    variable = variables[0]
+    iterations, same = None, True
+    for left, right in zip(write.indices, read.indices, strict=False):
+        if left.linear is None or right.linear is None:
+            data = left.is_data or right.is_data
+            depends = variable in left.of | right.of
+            return _Distance(1, data or not depends, False)
+        names = {*left.linear, *right.linear} - {""}
+        if any(left.linear.get(n, 0) != right.linear.get(n, 0) for n in names):
+            return _Distance(1, False, False)
+        step = left.linear.get(variable, 0)
+        apart = left.linear.get("", 0) - right.linear.get("", 0)
+        if step == 0:
+            if apart:
+                return None
+            continue
+        same = False
+        if apart % step or apart // step <= 0:
+            return None
+        iterations = apart // step
+    return _Distance(iterations or 1, True, same)
+
+
+def _place(linear: Mapping[str, int]) -> tuple[tuple[str, int], ...]:
+    return tuple(sorted((name, times) for name, times in linear.items() if times))
+
+
+def _varies(access: Access, fast: frozenset[str]) -> bool:
+    if not fast or not access.indices:
+        return True
+    return access.copies > 1 or any(
+        index.is_data or index.of & fast or index.linear is None for index in access.indices
+    )
+
+
+def _spread(found: _Pipeline) -> Span:
+    """Cycles of a loop's beginning and end, beside an interval for each iteration."""
+    return Span(
+        max(0, found.depth.least - found.interval.most) + 1,
+        max(0, found.depth.most - found.interval.least) + ENTRY_CYCLES,
+    )
+
+
+def _scheduled(cycles: float) -> Span:
+    """The depth of a chain of operators."""
+    return Span(
+        math.floor(cycles * (1 - DEPTH_SHARE)), math.ceil(whole(cycles) * (1 + DEPTH_SHARE))
+    )
+
+
+def _shown(span: Span) -> str:
+    return f"{span.least:g}" if span.least == span.most else f"{span.least:g} to {span.most:g}"
+
+
+def _wanted(pragma: Pragma | None) -> int:
+    return (pragma.number("ii") if pragma else None) or 1
+
+
+def _factor(loop: Loop) -> int:
+    pragma = loop.pragma("unroll")
+    if pragma is None:
+        return 1
+    return pragma.number("factor") or (loop.trips or 1)
+
+
+def _is_unrolled(loop: Loop) -> bool:
+    pragma = loop.pragma("unroll")
+    return pragma is not None and pragma.number("factor") is None and "off" not in pragma.options
+
+
+def _words(of: Loop | Function, name: str) -> Mapping[str, str]:
+    pragma = of.pragma(name)
+    return pragma.options if pragma is not None else {}
+
+
+def _pragmas(body: tuple[Statement, ...], own: tuple[Pragma, ...]) -> list[Pragma]:
+    found = list(own)
+    for statement in body:
+        if isinstance(statement, Loop):
+            found += _pragmas(statement.body, statement.pragmas)
+        elif isinstance(statement, Choice):
+            for branch in statement.branches:
+                found += _pragmas(branch, ())
+        elif isinstance(statement, Process):
+            found += _pragmas(statement.body, ())
+    return found
+
+
+def _calls(statement: Statement) -> list[Call]:
+    """Calls within a statement's expressions."""
+    expressions: list[Expression] = []
+    if isinstance(statement, Assign):
+        expressions = [statement.value]
+        if isinstance(statement.target, Element):
+            expressions += statement.target.indices
+    elif isinstance(statement, Evaluate | Return):
+        expressions = [statement.value]
+    elif isinstance(statement, Choice):
+        expressions = [statement.condition]
+    found: list[Call] = []
+    while expressions:
+        one = expressions.pop()
+        if isinstance(one, Call):
+            found.append(one)
+            expressions += one.arguments
+        elif isinstance(one, Operation):
+            expressions += one.operands
+        elif isinstance(one, Element):
+            expressions += one.indices
+    return found[::-1]

@@ -1,0 +1,496 @@
+"""Schedules a block: the cycles in which its values are ready, with operators chained as by HLS."""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field, replace
+
+from isthmus_emulation.estimate import operators
+from isthmus_emulation.estimate.structure import (
+    Array,
+    Assign,
+    Call,
+    Choice,
+    Code,
+    Constant,
+    Element,
+    Evaluate,
+    Expression,
+    Function,
+    Loop,
+    Operation,
+    Process,
+    Return,
+    Statement,
+    Storage,
+    Variable,
+)
+
+RAM_CYCLES = 1
+"""From a block RAM's address to its word, and for a write (UG1399, BIND_STORAGE: latency)."""
+RAM_NS = 1.23
+"""From a block RAM's clock to its word: ``load`` in the schedule reports of Marui-9/swiglu
+(``*.verbose.sched.rpt``, K26); 1.35 on the slower xczu3eg of WYI1223/ECE8893MyLab."""
+REGISTERS_NS = 0.52
+"""Selects one of a few registers: ``sparsemux`` in the reports of Marui-9/swiglu (0.72 of many)."""
+_ROUNDING = 1e-9
+"""Cycles by which sums of delays within a cycle may be off (shares are multiples of 1e-3)."""
+_LONGEST_UNROLLED = 4096
+"""Most copies of a loop's body that are scheduled; HLS warns beyond it."""
+
+
+@dataclass(frozen=True)
+class Path:
+    """A chain of operators from a variable's old value."""
+
+    cycles: float
+    slowest: str = ""
+    """The slowest operator, in words."""
+    stages: float = 0.0
+
+    @property
+    def adds_up(self) -> bool:
+        """Whether the chain is one floating-point sum or product: partial sums shorten it."""
+        alone = self.cycles <= self.stages + _ROUNDING
+        return alone and self.slowest in operators.REDUCTIONS
+
+
+@dataclass(frozen=True)
+class Value:
+    """A result."""
+
+    ready: float = 0.0
+    """Cycles since the iteration began."""
+    paths: Mapping[str, Path] = field(default_factory=dict)
+    """Chains by the variables whose old values the result needs."""
+    of: frozenset[str] = frozenset()
+    """Variables of loops that it depends on."""
+    linear: Mapping[str, int] | None = None
+    """Coefficients of variables, with the constant under an empty name; None: not linear."""
+    is_data: bool = False
+    """Whether it was read from memory: as an index it is unknown."""
+
+
+@dataclass(frozen=True)
+class Access:
+    """A read or write of an array."""
+
+    array: str
+    writes: bool
+    indices: tuple[Value, ...]
+    value: Value
+    copies: int = 1
+
+
+@dataclass
+class Result:
+    """Cycles and accesses of a block."""
+
+    end: float = 0.0
+    accesses: list[Access] = field(default_factory=list)
+    carried: dict[str, Path] = field(default_factory=dict)
+    """Chains of operators, by variables that need their old value."""
+    unknown: list[Loop] = field(default_factory=list)
+    """Inner loops whose number of iterations is no constant."""
+    uses: Counter[str] = field(default_factory=Counter)
+    """How often an operator, by HLS's name (``fmul``), or a function of the source is used."""
+
+
+def whole(cycles: float) -> int:
+    """Whole cycles that hold these."""
+    return math.ceil(cycles - _ROUNDING)
+
+
+class Scheduler:
+    """Schedules blocks of a kernel at a clock."""
+
+    def __init__(self, code: Code, clock_mhz: float) -> None:
+        self._code = code
+        self._clock_mhz = clock_mhz
+        self._usable_ns = 1000 / clock_mhz * (1 - operators.UNCERTAINTY)
+        self._has_rams = True
+
+    def run(
+        self, body: Iterable[Statement], loops: Iterable[str], names: Mapping[str, str], *,
+        has_rams: bool = True,
+    ) -> Result:  # fmt: skip
+        """Schedules one iteration of a body.
+
+        Args:
+            body: What an iteration does.
+            loops: Variables that count iterations.
+            names: What parameters of the function stand for.
+            has_rams: Whether arrays lie in a RAM. In a pipelined function HLS unrolls all loops
+                (UG1399, PIPELINE), so that indices are constants and arrays are variables.
+
+        """
+        self._has_rams = has_rams
+        scope = _Scope(self, dict(names), set(loops))
+        scope.block(tuple(body))
+        result = scope.result
+        result.end = max(result.end, *(v.ready for v in scope.values.values()), 0.0)
+        for name, value in scope.values.items():
+            if name in value.paths and name not in scope.loops | scope.declared:
+                result.carried[name] = value.paths[name]
+        return result
+
+    def storage(self, array: str) -> Storage:
+        """Returns the place of the array."""
+        return self._code.storage.get(array, Storage("registers"))
+
+    def function(self, name: str) -> Function | None:
+        """Returns the function if the source has its code."""
+        return self._code.functions.get(name)
+
+    def after(self, begin: float, operation: Operation) -> float:
+        """Returns the time at which the operation's result is ready."""
+        stages, delay = operators.latency(
+            operation.kind, operation.number, operation.bits, self._clock_mhz
+        )
+        return whole(begin) + stages if stages else self.delayed(begin, delay)
+
+    def delayed(self, begin: float, delay_ns: float) -> float:
+        """Returns the end of a delay: within the cycle if it fits, else from the next cycle on."""
+        share = min(delay_ns / self._usable_ns, 1.0)
+        within = begin - math.floor(begin)
+        return begin + share if within + share <= 1 else math.floor(begin) + 1 + share
+
+    def loaded(self, begin: float, array: str) -> float:
+        """Returns the time at which a word of the array is read."""
+        kind = self.storage(array).kind
+        if kind == "registers" or (kind == "ram" and not self._has_rams):
+            return self.delayed(begin, REGISTERS_NS)
+        return self.delayed(math.floor(begin) + RAM_CYCLES, RAM_NS if kind == "ram" else 0.0)
+
+    def stored(self, begin: float, array: str) -> float:
+        """Returns the time at which a word is written to the array."""
+        kind = self.storage(array).kind
+        is_variable = kind == "registers" or (kind == "ram" and not self._has_rams)
+        return begin if is_variable else math.floor(begin) + RAM_CYCLES
+
+
+class _Scope:
+    def __init__(self, scheduler: Scheduler, names: dict[str, str], loops: set[str]) -> None:
+        self.scheduler = scheduler
+        self.names = names
+        self.loops = loops
+        self.values: dict[str, Value] = {}
+        self.declared: set[str] = set()
+        """Variables that begin in each iteration anew."""
+        self.result = Result()
+        self._calls: list[str] = []
+        self._copies = 1
+        """Of the code that is read: of loops that are unrolled."""
+        self._stores: dict[str, list[Access]] = {}
+
+    # Statements
+
+    def block(self, body: tuple[Statement, ...]) -> Value:
+        """Returns the value that the block returns."""
+        returned = Value()
+        for statement in body:
+            if isinstance(statement, Return):
+                returned = _joined([returned, self.value(statement.value)])
+            else:
+                self._statement(statement)
+        return returned
+
+    def _statement(self, statement: Statement) -> None:
+        if isinstance(statement, Assign):
+            self._assign(statement)
+        elif isinstance(statement, Evaluate):
+            self._finish(self.value(statement.value))
+        elif isinstance(statement, Choice):
+            self._choice(statement)
+        elif isinstance(statement, Loop):
+            self._unrolled(statement)
+        elif isinstance(statement, Process):
+            self.block(statement.body)
+
+    def _finish(self, value: Value) -> None:
+        self.result.end = max(self.result.end, value.ready)
+
+    def _assign(self, statement: Assign) -> None:
+        value = self.value(statement.value)
+        target = statement.target
+        if isinstance(target, Variable):
+            name = self._name(target.name)
+            self.values[name] = value
+            if statement.declares:
+                self.declared.add(name)
+            self._finish(value)
+            return
+        array = self._name(target.array)
+        indices = tuple(map(self.value, target.indices))
+        begin = max([value.ready, *(index.ready for index in indices)])
+        end = self.scheduler.stored(begin, array)
+        store = Access(array, True, indices, replace(value, ready=end))
+        self.result.accesses.append(store)
+        self._stores.setdefault(array, []).append(store)
+        self.result.end = max(self.result.end, end)
+
+    def _choice(self, choice: Choice) -> None:
+        condition = self.value(choice.condition)
+        before, outer = dict(self.values), set(self.declared)
+        made: dict[str, list[Value]] = {}
+        accesses = self.result.accesses
+        alternatives = []
+        for branch in choice.branches:
+            self.values, self.result.accesses = dict(before), []
+            self.block(branch)
+            alternatives.append(self.result.accesses)
+            for name, value in self.values.items():
+                if value is not before.get(name) and name not in self.declared - outer:
+                    made.setdefault(name, []).append(value)
+        self.result.accesses = accesses + _alternatives(alternatives)
+        self.values = before
+        for name, values in made.items():
+            whole = len(values) == len(choice.branches) > 1
+            olds = [] if whole else [before.get(name) or self._old(name)]
+            joined = _joined([*values, *olds, condition])
+            self.values[name] = self._operated(Operation("logic"), [joined])
+
+    def _unrolled(self, loop: Loop) -> None:
+        """All copies of a loop's body at once; chains of values go through all."""
+        trips = min(loop.trips or 1, _LONGEST_UNROLLED)
+        if loop.trips is None:
+            self.result.unknown.append(loop)
+        if trips == 0:
+            return
+        before, accesses = dict(self.values), self.result.accesses
+        self.result.accesses = []
+        variable = loop.variable
+        if variable is not None:
+            self.values[variable] = Value(of=frozenset([variable]), linear={variable: 1, "": 0})
+        marked = {n: replace(v, paths={**v.paths, f"{n}'": Path(0.0)}) for n, v in before.items()}
+        self.values |= {n: value for n, value in marked.items() if n != variable}
+        self._copies *= trips
+        self.block(loop.body)
+        self._copies //= trips
+        for name, value in list(self.values.items()):
+            if value is marked.get(name):
+                self.values[name] = before[name]
+            elif name != variable:
+                origin = f"{name}'" if name in before else name
+                self.values[name] = _repeated(value, origin, trips)
+                self._finish(self.values[name])
+        self.result.accesses = accesses + [
+            self._copied(self._chained(access, variable, trips), variable, trips)
+            for access in self.result.accesses
+        ]
+
+    def _chained(self, access: Access, variable: str | None, trips: int) -> Access:
+        """A write to the element that the copy before has written, as ``sum[0] += ...`` has it."""
+        if not access.writes or any(index.is_data for index in access.indices):
+            return access
+        if any(variable in index.of or index.linear is None for index in access.indices):
+            return access
+        value = _repeated(access.value, f"{access.array}[]", trips)
+        self._finish(value)
+        return replace(access, value=value)
+
+    @staticmethod
+    def _copied(access: Access, variable: str | None, trips: int) -> Access:
+        of = frozenset[str]().union(*(index.of for index in access.indices))
+        differs = variable is None or variable in of or not access.indices
+        differs = differs or any(index.is_data for index in access.indices)
+        copies = access.copies * (trips if differs else 1)
+        return Access(access.array, access.writes, access.indices, access.value, copies)
+
+    # Expressions
+
+    def _name(self, name: str) -> str:
+        return self.names.get(name, name)
+
+    def _old(self, name: str) -> Value:
+        linear = {name: 1, "": 0} if name in self.loops else None
+        of = frozenset([name]) if name in self.loops else frozenset[str]()
+        if name not in self.loops and name not in self.values:
+            linear = {name: 1, "": 0}
+        return Value(paths={name: Path(0.0)}, of=of, linear=linear)
+
+    def value(self, expression: Expression) -> Value:
+        """Returns the time at which an expression's value is ready."""
+        if isinstance(expression, Constant):
+            known = expression.value
+            return Value(linear=None if known is None else {"": known})
+        if isinstance(expression, Variable):
+            return self._variable(self._name(expression.name))
+        if isinstance(expression, Element):
+            return self._loaded(expression)
+        if isinstance(expression, Operation):
+            return self._operated(expression, list(map(self.value, expression.operands)))
+        if isinstance(expression, Call):
+            return self._called(expression)
+        return Value()
+
+    def _variable(self, name: str) -> Value:
+        """A variable's value; of a member that of the structure, where that was assigned whole."""
+        whole = name
+        while whole not in self.values and "." in whole:
+            whole = whole.rpartition(".")[0]
+        return self.values.get(whole) or self._old(name)
+
+    def _loaded(self, element: Element) -> Value:
+        array = self._name(element.array)
+        indices = tuple(map(self.value, element.indices))
+        joined = _joined(indices)
+        stored = self._stored(array, indices)
+        ready = self.scheduler.loaded(max(joined.ready, stored.ready), array)
+        origin = {f"{array}[]": Path(0.0)}
+        paths = {**stored.paths, **_without_cycles(joined.paths), **origin}
+        value = Value(ready, paths, joined.of, None, True)
+        self.result.accesses.append(Access(array, False, indices, value))
+        return value
+
+    def _stored(self, array: str, indices: tuple[Value, ...]) -> Value:
+        """The last value of this iteration that may lie in the element; it is read behind it."""
+        is_stream = self.scheduler.storage(array).kind == "stream"
+        for store in () if is_stream else reversed(self._stores.get(array, ())):
+            if not _apart(store.indices, indices):
+                return store.value
+        return Value()
+
+    def _operated(self, operation: Operation, operands: list[Value]) -> Value:
+        joined = _joined(operands)
+        if operation.kind == "free":
+            linear = operands[0].linear if len(operands) == 1 else None
+            return Value(joined.ready, joined.paths, joined.of, linear, joined.is_data)
+        linear = _linear(operation, operands)
+        varies = joined.ready > 0 or joined.is_data or not joined.of
+        is_known = linear is not None and not set(linear) - {""}
+        is_address = linear is not None and not varies  # HLS makes it a counter of its own
+        is_free = is_known or is_address or _is_wiring(operation, operands)
+        if operation.number == "integer" and is_free:
+            return Value(joined.ready, joined.paths, joined.of, linear, joined.is_data)
+        self.result.uses[operators.instance(operation.kind, operation.number)] += self._copies
+        takes = operators.text(operation.kind, operation.number)
+        paths = {}
+        for name, path in joined.paths.items():
+            after = self.scheduler.after(path.cycles, operation)
+            slowest = (takes, after - path.cycles)
+            if path.stages >= slowest[1]:
+                slowest = (path.slowest, path.stages)
+            paths[name] = Path(after, *slowest)
+        ready = self.scheduler.after(joined.ready, operation)
+        return Value(ready, paths, joined.of, linear, joined.is_data)
+
+    def _called(self, call: Call) -> Value:
+        arguments = [self.value(a) for a in call.arguments if not isinstance(a, Array)]
+        function = self.scheduler.function(call.function)
+        if function is None or call.function in self._calls:  # HLS refuses recursion
+            return _joined(arguments)
+        self.result.uses[function.name] += self._copies
+        outer = self.names
+        inner = dict(outer)
+        for parameter, argument in zip(function.parameters, call.arguments, strict=False):
+            is_name = isinstance(argument, Variable) and parameter in function.references
+            if isinstance(argument, Array) or is_name:
+                name = argument.name  # type: ignore[union-attr]
+                inner[parameter] = outer.get(name, name)
+            else:
+                self.values[parameter] = self.value(argument)
+                self.declared.add(parameter)
+                inner.pop(parameter, None)
+        self.names = inner
+        self._calls.append(call.function)
+        returned = self.block(function.body)
+        self._calls.pop()
+        self.names = outer
+        return returned
+
+
+def _copies_in_chain(chain: float, trips: int) -> float:
+    """Further links of a chain: short ones are sums, which HLS makes a tree of."""
+    return math.log2(trips) if chain < 1 else trips - 1
+
+
+def _repeated(value: Value, origin: str, trips: int) -> Value:
+    """The value of the last copy, where each needs ``origin``, the value of the copy before."""
+    path = value.paths.get(origin)
+    chain = max(path.cycles, 0.0) if path else 0.0
+    return _later(value, chain * _copies_in_chain(chain, trips))
+
+
+def _later(value: Value, cycles: float) -> Value:
+    paths = {n: Path(p.cycles + cycles, p.slowest, p.stages) for n, p in value.paths.items()}
+    return Value(value.ready + cycles, paths, value.of, None, value.is_data)
+
+
+def _without_cycles(paths: Mapping[str, Path]) -> dict[str, Path]:
+    return {name: Path(path.cycles + RAM_CYCLES, path.slowest) for name, path in paths.items()}
+
+
+def _joined(values: Iterable[Value]) -> Value:
+    """A result that needs all of these."""
+    there = list(values)
+    paths: dict[str, Path] = {}
+    for value in there:
+        for name, path in value.paths.items():
+            if name not in paths or path.cycles > paths[name].cycles:
+                paths[name] = path
+    return Value(
+        max((value.ready for value in there), default=0.0),
+        paths,
+        frozenset[str]().union(*(value.of for value in there)),
+        None,
+        any(value.is_data for value in there),
+    )
+
+
+def _apart(left: tuple[Value, ...], right: tuple[Value, ...]) -> bool:
+    """Whether two elements of an array are certainly different ones."""
+    for one, other in zip(left, right, strict=False):
+        if one.linear is None or other.linear is None:
+            continue
+        names = {*one.linear, *other.linear} - {""}
+        same = all(one.linear.get(n, 0) == other.linear.get(n, 0) for n in names)
+        if same and one.linear.get("", 0) != other.linear.get("", 0):
+            return True
+    return False
+
+
+def _linear(operation: Operation, operands: list[Value]) -> dict[str, int] | None:
+    """The sum or product as coefficients."""
+    if len(operands) != 2 or any(o.linear is None for o in operands):
+        return None
+    left, right = (dict(o.linear or {}) for o in operands)
+    if operation.kind == "add":
+        return {n: left.get(n, 0) + right.get(n, 0) for n in {*left, *right}}
+    if operation.kind == "subtract":
+        return {n: left.get(n, 0) - right.get(n, 0) for n in {*left, *right}}
+    if operation.kind == "multiply":
+        for factor, other in ((left, right), (right, left)):
+            if set(factor) <= {""}:
+                return {n: c * factor.get("", 0) for n, c in other.items()}
+    return None
+
+
+def _is_wiring(operation: Operation, operands: list[Value]) -> bool:
+    """Whether HLS makes wires of it: a constant shift, a power of 2 as factor or divisor."""
+    last = operands[-1].linear
+    if len(operands) != 2 or last is None or set(last) - {""}:
+        return False
+    by = last.get("", 0)
+    is_power = by > 0 and by & (by - 1) == 0
+    return operation.kind == "shift" or (operation.kind in {"multiply", "divide"} and is_power)
+
+
+def _alternatives(branches: list[list[Access]]) -> list[Access]:
+    """Accesses of branches: of each array as many as the branch has that needs most ports."""
+    if len(branches) < 2:
+        return branches[0] if branches else []
+    counts = [Counter[tuple[str, bool]]() for _ in branches]
+    for count, branch in zip(counts, branches, strict=True):
+        for access in branch:
+            count[access.array, access.writes] += access.copies
+    kept = []
+    for branch, count in zip(branches, counts, strict=True):
+        for access in branch:
+            key = (access.array, access.writes)
+            most = max(range(len(branches)), key=lambda n, key=key: counts[n][key])  # type: ignore[misc]
+            if counts[most] is count:
+                kept.append(access)
+    return kept

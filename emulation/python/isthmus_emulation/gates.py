@@ -1,0 +1,66 @@
+"""Limits of a program on emulated cards, and its result for continuous integration."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from pathlib import Path
+
+from isthmus.junit import Case, junit
+from isthmus.units import format_seconds, parse_seconds
+from isthmus_emulation import account
+from isthmus_emulation.session import WARNINGS, Session
+
+
+@dataclass
+class Limit:
+    """The simulated time that a program may wait for its cards."""
+
+    session: Session
+    given: str | None
+    """Such as 20ms; None: no limit."""
+    ended: bool = field(default=False, init=False)
+
+    def is_exceeded(self) -> bool:
+        """Whether the program is to be ended now."""
+        self.ended = self._waited_s() > self._most_s
+        return self.ended
+
+    def failures(self) -> list[str]:
+        """One line where the program waited longer, else none."""
+        if self.given is None or self._waited_s() <= self._most_s:
+            return []
+        what = "the program was ended" if self.ended else "the program had ended by itself"
+        return [
+            f"{format_seconds(self._waited_s())} simulated, more than --max-simulated "
+            f"{self.given}: {what}"
+        ]
+
+    @cached_property
+    def _most_s(self) -> float:
+        return float("inf") if self.given is None else parse_seconds(self.given)
+
+    def _waited_s(self) -> float:
+        return account.waited_s(self.session.used())
+
+
+def warnings(session: Session, *, fatal: bool) -> list[str]:
+    """The failure that --fail-on-warning ends a program with: the first warning of a card."""
+    file: Path = session.directory / WARNINGS
+    if not fatal or not file.exists():
+        return []
+    first = file.read_text("utf-8", "replace").splitlines()[:1]
+    return [f"--fail-on-warning: {line}" for line in first]
+
+
+def as_junit(
+    command: Sequence[str], code: int, failures: Sequence[str], told: str, wall_s: float
+) -> bytes:
+    """One test: the program, with its arguments as its name; times in seconds of wall time."""
+    reasons = [*failures, *([f"exit code {code}"] if code and not failures else [])]
+    case = Case("card.exec", shlex.join(command), "failure" if reasons else "", "; ".join(reasons))
+    if not reasons:
+        case = case._replace(message=told)
+    return junit("isthmus card exec", [case], wall_s).encode()

@@ -1,0 +1,96 @@
+"""What a program did last when a signal ended it, and how to go on in a debugger.
+
+The library that is preloaded writes the last call of XRT or OpenCL into a file of the session
+(``emulation/clock/last_call.cpp``).
+"""
+
+from __future__ import annotations
+
+import signal
+import struct
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from isthmus.program import invocation
+from isthmus_emulation.session import Session
+
+_HEADER = struct.Struct("<IIII3Q128s")
+_VERSION = 1
+_FORM_BYTES = 96
+_KILLED = 128  # as shells tell a death by signal
+_FATAL = (signal.SIGSEGV, signal.SIGABRT, signal.SIGBUS, signal.SIGFPE, signal.SIGILL)
+"""Signals that a program gets for what itself does."""
+
+
+@dataclass(frozen=True)
+class LastCall:
+    """The last call of a process."""
+
+    program: int
+    thread: int
+    text: str
+    """With its arguments: ``xrt::run::set_arg(2, buffer of 4096 bytes) of kernel scale``."""
+
+
+@dataclass(frozen=True)
+class Death:
+    """A program's end by a signal of its own making."""
+
+    signal: signal.Signals
+    call: LastCall | None
+    """None: it made no call of XRT or OpenCL."""
+    kernel_runs: int
+    """That were begun."""
+    unfinished: int
+    """Kernel runs of which the program has not seen the end."""
+
+
+def death(session: Session, code: int) -> Death | None:
+    """What is known of the program's end; None where its exit code names no such signal."""
+    number = next((one for one in _FATAL if one == code - _KILLED), None)
+    if number is None:
+        return None
+    used = session.used()
+    return Death(
+        number,
+        _newest(session.directory),
+        sum(slot.kernels for slot in used),
+        sum(slot.busy for slot in used),
+    )
+
+
+def sentence(found: Death, options: Sequence[str], command: Sequence[str]) -> str:
+    """The line for the user; ``options`` are those of ``card exec`` that the program needs."""
+    what = f"the program ended by {found.signal.name} ({signal.strsignal(found.signal)})"
+    last = "it made no call of XRT or OpenCL"
+    if found.call is not None:
+        last = f"its last call was {found.call.text}, in thread {found.call.thread}"
+    kernels = f"kernel runs: {found.kernel_runs}, of which {found.unfinished} not seen to end"
+    debugger = ("gdb", "-ex", "run", "-ex", "bt", "--args", *command)
+    again = invocation("card", "exec", *options, "--", *debugger)
+    return f"{what}; {last}; {kernels}. To see where: {again}"
+
+
+def _newest(folder: Path) -> LastCall | None:
+    """The call of the process that has begun to use XRT last."""
+    files = sorted(folder.glob("last_call.*"), key=lambda file: file.stat().st_mtime_ns)
+    return _read(files[-1]) if files else None
+
+
+def _read(file: Path) -> LastCall | None:
+    data = file.read_bytes()
+    if len(data) < _HEADER.size:
+        return None
+    version, forms, call, thread, *numbers, text = _HEADER.unpack_from(data)
+    if version != _VERSION or not 0 < call <= forms:
+        return None
+    begin = _HEADER.size + (call - 1) * _FORM_BYTES
+    form = _text(data[begin : begin + _FORM_BYTES])
+    return LastCall(
+        int(file.suffix.removeprefix(".")), thread, form.format(*numbers, text=_text(text))
+    )
+
+
+def _text(data: bytes) -> str:
+    return data.split(b"\0", 1)[0].decode("utf-8", "replace")

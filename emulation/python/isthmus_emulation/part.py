@@ -1,0 +1,190 @@
+"""Takes the events of a region apart: stages of an item, and how the program overlaps items."""
+
+from __future__ import annotations
+
+import statistics
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
+
+from isthmus.boards import Board
+from isthmus.models import pipeline
+from isthmus.models.pipeline import MOST_SETS, Stages, Transfer
+from isthmus_emulation.region import Way
+from isthmus_emulation.trace import Event, KernelFacts, TransferFacts
+
+_FS = 1e-15
+KINDS = {"write": "link in", "read": "link out", "kernel": "kernel", "launch": "launch"}
+"""Kinds of events that take time, and the names of their shares."""
+_OVERLAPS = 0.02
+"""Least share of work beside other work for a program to count as overlapping. It is above 0
+because the ends of events touch."""
+_SAME = 1.03
+"""Most ratio of the model's errors at which a simpler way of running is chosen."""
+_ACTIVE = 0.3
+"""Least share of the busiest thread's calls from which on a thread counts: one that only prepares
+buffers does not."""
+
+
+class Part:
+    """The events of a region, and the stages of its items."""
+
+    def __init__(
+        self, events: Sequence[Event], host: Sequence[Event], length_fs: int, board: Board
+    ) -> None:
+        self.board = board
+        self.length = length_fs * _FS
+        self.events = events
+        self.of = {kind: [event for event in events if event.kind == kind] for kind in KINDS}
+        runs: dict[str, list[Event]] = {}
+        for event in self.of["kernel"]:
+            runs.setdefault(event.name, []).append(event)
+        self.runs = runs
+        longest = max(runs.values(), key=lasting, default=[])
+        self.items = len(longest) or max(len(self.of["write"]), len(self.of["read"]))
+        self.kernel = union(self.of["kernel"]) / self.items
+        self.busy = union(events)
+        calls = [event for event in host if event.kind == "call"]
+        self.copied = lasting(event for event in host if event.kind == "host copy") / self.items
+        self.computed = max(self.copied, sum(call.bytes for call in calls) * _FS / self.items)
+        self.threads = _threads(calls)
+        self.buffer_sets = _buffer_sets(longest)
+        self.overlaps = self.items > 1 and self._overlaps()
+        self.stages = self._stages()
+        self.way = self._way()
+        self.modelled = self.total(self.stages, self.way)
+
+    def total(self, stages: Stages, way: Way) -> float:
+        """Returns the modelled seconds of the region."""
+        one_thread = way.threads == 1 and way.sets > 1
+        of_items = pipeline.one_thread_s if one_thread else pipeline.total_s
+        return of_items(stages, self.items, way.sets)
+
+    def _overlaps(self) -> bool:
+        """Returns whether the card's work, or the host's computing for other sets, overlaps."""
+        alone = sum(lasting(some) for some in self.of.values())
+        if alone - self.busy >= _OVERLAPS * self.busy:
+            return True
+        together = alone + self.computed * self.items
+        return self.buffer_sets != 1 and together - self.length >= _OVERLAPS * self.length
+
+    def _stages(self) -> Stages:
+        """Returns the times of an item; without overlap the host takes the rest of the time."""
+        # The program's first launch takes longer, launches from a queue take less.
+        software = self._parameter("driver.launch_ns") or self._parameter("kernel.launch_ns")
+        longest = max((event.duration_fs for event in self.of["launch"]), default=0) * _FS
+        launch = min(software * 1e-9, longest)
+        stages = Stages(
+            into=self._transfer("write"),
+            kernel=self.kernel,
+            out=self._transfer("read"),
+            launch=launch * len(self.of["launch"]) / self.items,
+            relaunch=min(launch, self._parameter("driver.launch_interval_ns") * 1e-9),
+            host_before=self.computed,
+            channels=int(self._parameter("dma.engines")),
+        )
+        if not self.overlaps:
+            left = max(0.0, self.length / self.items - (stages.serial - self.computed))
+            stages = replace(stages, host_before=left / 2, host_after=left / 2)
+        return stages
+
+    def _parameter(self, name: str) -> float:
+        """Returns a parameter of the board; 0 if the board lacks that part."""
+        has_part = self.board.has(name.partition(".")[0])
+        return self.board.number(name) if has_part else 0.0
+
+    def in_two_banks(self) -> tuple[Transfer, Transfer]:
+        """Returns the transfers, if what comes in and what goes out lie in separate banks."""
+        return self._transfer("write", apart=True), self._transfer("read", apart=True)
+
+    def bytes_of(self, kind: str) -> float:
+        """Returns the bytes of an item's transfers in one direction."""
+        return sum(event.bytes for event in self.of[kind]) / self.items
+
+    def _transfer(self, kind: str, *, apart: bool = False) -> Transfer:
+        facts = [event.facts for event in self.of[kind] if isinstance(event.facts, TransferFacts)]
+        if not facts:  # a random link: use the observed times
+            return Transfer(0.0, lasting(self.of[kind]) / self.items)
+        fixed = sum(min(transfer.startup_fs, transfer.alone_fs) for transfer in facts)
+        data = sum(transfer.alone_fs for transfer in facts) - fixed
+        in_one = not apart and self._memories("write") & self._memories("read")
+        beside = statistics.fmean(
+            transfer.beside_in_one if in_one else transfer.beside_in_two for transfer in facts
+        )
+        return Transfer(fixed * _FS / self.items, data * _FS / self.items, max(0.0, beside))
+
+    def _memories(self, kind: str) -> set[str]:
+        facts = (event.facts for event in self.of[kind])
+        return {transfer.memory for transfer in facts if isinstance(transfer, TransferFacts)}
+
+    def _way(self) -> Way:
+        """Returns the simplest way whose modelled time is near the program's."""
+        if not self.overlaps:
+            return Way(1, 1)
+
+        def error(way: Way) -> float:
+            ratio = self.total(self.stages, way) / self.length
+            return max(ratio, 1 / ratio)
+
+        ways = self._ways()
+        least = min(map(error, ways))
+        return next(way for way in ways if error(way) <= _SAME * least)
+
+    def _ways(self) -> list[Way]:
+        """Returns ways that fit the threads and the buffers that were seen, the simplest first."""
+        one_thread = [Way(1, sets) for sets in (2, 3)]
+        if self.threads == 1:
+            return one_thread
+        most = min(self.buffer_sets or MOST_SETS, MOST_SETS)
+        if self.threads > 1:
+            least = max(2, min(self.threads, most))
+            return [Way(self.threads, sets) for sets in range(least, max(least, most) + 1)]
+        several = [Way(sets, sets) for sets in range(2, MOST_SETS + 1)]
+        return [Way(1, 1), *one_thread, *several]
+
+    def bank(self) -> tuple[str, float]:
+        """Returns the memory that moves most bytes, and the share of its rate."""
+        moved: Counter[str] = Counter()
+        for event in self.events:
+            if isinstance(event.facts, TransferFacts):
+                moved[event.facts.memory] += event.bytes
+            elif isinstance(event.facts, KernelFacts):
+                for port in event.facts.ports:
+                    moved[port.memory] += port.bytes
+        if not moved or not self.board.has("memory"):
+            return "", 0.0
+        ((bank, moves),) = moved.most_common(1)
+        return bank, moves / self.board.bank_rate() / self.length
+
+
+def _threads(calls: Sequence[Event]) -> int:
+    """Returns the number of the program's threads that use the card; 0: XRT's threads do."""
+    counts = Counter(call.name for call in calls if call.duration_fs)
+    most = max(counts.values(), default=0)
+    return sum(count >= _ACTIVE * most for count in counts.values())
+
+
+def _buffer_sets(runs: Sequence[Event]) -> int:
+    """Returns the most buffers that runs of a kernel have had as one argument; 0: unknown."""
+    buffers: dict[str, set[int]] = {}
+    for event in runs:
+        if isinstance(event.facts, KernelFacts):
+            for port in event.facts.ports:
+                buffers.setdefault(port.argument, set()).add(port.address)
+    return max(map(len, buffers.values()), default=0)
+
+
+def lasting(events: Iterable[Event]) -> float:
+    """Returns the sum of the events' seconds."""
+    return sum(event.duration_fs for event in events) * _FS
+
+
+def union(events: Iterable[Event]) -> float:
+    """Returns the seconds in which at least one event lasts."""
+    whole, until = 0, 0
+    for begin, end in sorted(
+        (event.begin_fs, event.begin_fs + event.duration_fs) for event in events
+    ):
+        whole += max(0, end - max(begin, until))
+        until = max(until, end)
+    return whole * _FS

@@ -1,0 +1,270 @@
+"""Kernels by their prototypes in C: ``void scale(const int* in, int* out, int n)``."""
+
+from __future__ import annotations
+
+import ast
+import re
+from dataclasses import dataclass, replace
+from functools import lru_cache
+
+from isthmus.errors import UsageError
+from isthmus_emulation.xclbin import Argument, Kernel
+from isthmus_emulation.xclbin.sizes import size_of
+
+EXAMPLE = "void scale(const int* in, int* out, int n)"
+_COMMENT = re.compile(r"//[^\n]*|/\*.*?\*/|^[ \t]*#(?:\\\n|[^\n])*", re.DOTALL | re.MULTILINE)
+_FUNCTION = re.compile(r"\s*(.*?)\b([A-Za-z_]\w*)\s*\((.*)\)\s*;?\s*", re.DOTALL)
+_ARGUMENT = re.compile(r"(.*?[\w>*&\s])\b([A-Za-z_]\w*)\s*((?:\[[^]]*\]\s*)*)", re.DOTALL)
+_TYPE = re.compile(r"[A-Za-z_][\w:]*(?: [A-Za-z_]\w*)*(?:<[\w\s,:<>()*/+-]*>)?")
+_TEMPLATE = re.compile(r"<.*>", re.DOTALL)
+_ARITHMETIC = re.compile(r"([<,\[]\s*)([\d()][\d\s()*/+-]*)(?=[,>\]])")
+_BITS = re.compile(r"(?:\w+::)*ap_u?(?:int<\s*(\d+)\s*>|fixed<\s*(\d+)\s*,[^>]*>)")
+_PORT = re.compile(r"(?:hls::)?burst_maxi<\s*(.+?)\s*>")
+_WIDEST = 64
+_INTEGERS = re.compile(r"(?:unsigned|signed|char|short|int|long|u?int\d+_t|size_t|\s)+")
+_INTERFACE = re.compile(
+    r"^[ \t]*#[ \t]*pragma[ \t]+HLS[ \t]+INTERFACE[ \t]+((?:\\\n|[^\n])*)",
+    re.MULTILINE | re.IGNORECASE,
+)
+_COUNTS = ("n", "count", "size", "elements", "length", "number")
+
+
+@dataclass(frozen=True)
+class Parameter:
+    """An argument of a kernel: ``const int* in`` has the element ``int``."""
+
+    name: str
+    element: str
+    """Its type without const and ``*``."""
+    pointer: bool
+    const: bool
+    reference: bool = False
+    """To a stream, or to a value that the kernel writes."""
+
+    @property
+    def type(self) -> str:
+        """As an xclbin has it."""
+        return f"{self.element}{self._mark}"
+
+    @property
+    def _mark(self) -> str:
+        return "*" if self.pointer else "&" if self.reference else ""
+
+    @property
+    def stream(self) -> bool:
+        """Whether it leads to another kernel; of an alias of such a type the compiler knows."""
+        return self.reference and self.element.startswith(("hls::stream", "stream<"))
+
+    @property
+    def size(self) -> int | None:
+        """Bytes in the registers, such as of ``ap_uint<24>``; None: ``size_of(type)`` tells."""
+        bits = None if self.pointer else _BITS.fullmatch(self.element)
+        if bits is None:
+            return None
+        return next((size for size in (1, 2, 4) if int(bits[1] or bits[2]) <= 8 * size), 8)
+
+    def __str__(self) -> str:
+        const = "const " if self.const else ""
+        return f"{const}{self.type} {self.name}"
+
+
+@dataclass(frozen=True)
+class Prototype:
+    """Name and arguments of a kernel."""
+
+    name: str
+    parameters: tuple[Parameter, ...]
+    control: str = "ap_ctrl_hs"
+    bundles: tuple[tuple[str, str], ...] = ()
+    """Arguments, and the names of their ports to memory."""
+
+    @property
+    def kernel(self) -> Kernel:
+        """The kernel as an xclbin describes it."""
+        ports = {name: f"M_AXI_{bundle.upper()}" for name, bundle in self.bundles}
+        arguments = (
+            Argument(
+                p.name,
+                f"const {p.type}" if p.const and p.pointer else p.type,
+                "stream" if p.stream else None,
+                size=p.size,
+                port=ports.get(p.name),
+            )
+            for p in self.parameters
+        )
+        return Kernel(self.name, tuple(arguments), control=self.control)
+
+    @property
+    def count(self) -> Parameter | None:
+        """The argument that most likely says how many elements there are."""
+        values = (p for p in self.parameters if not p.pointer and not p.reference)
+        integers = [p for p in values if _INTEGERS.fullmatch(p.element) and size_of(p.element) != 1]
+        named = [p for p in integers if p.name.lower().startswith(_COUNTS)]
+        return next(iter(named or integers), None)
+
+    def __str__(self) -> str:
+        return f"void {self.name}({', '.join(map(str, self.parameters))})"
+
+
+def parse(text: str) -> Prototype:
+    """Reads a prototype; raises UsageError that says what is wrong with it."""
+    found = _FUNCTION.fullmatch(_COMMENT.sub(" ", text))
+    if found is None:
+        raise UsageError(f"cannot read {text!r} as a kernel; write it as '{EXAMPLE}'")
+    result, name, inside = " ".join(found[1].split()), found[2], found[3].strip()
+    if "kernel" in result.lstrip("_").split():
+        raise UsageError(
+            f"kernel {name}: this is OpenCL C, for which no files are written here: isthmus card "
+            "kernel build FILE.cl builds it"
+        )
+    if result != "void":
+        raise UsageError(
+            f"kernel {name}: a kernel returns nothing, here it returns '{result}': begin with void"
+        )
+    parts = [] if inside in {"", "void"} else _split(inside)
+    parameters = tuple(_parameter(part, name) for part in parts)
+    names = [parameter.name for parameter in parameters]
+    if double := next((one for one in names if names.count(one) > 1), None):
+        raise UsageError(f"kernel {name}: two arguments are named '{double}'")
+    return Prototype(name, parameters)
+
+
+def defined_in(source: str, name: str) -> Prototype | None:
+    """The function of that name which a C++ source defines; None where there is none.
+
+    With what its pragmas say of its interface: ``ap_ctrl_none``, and the bundles of pointers.
+    """
+    found = _definitions(source, name)
+    if not found:
+        return None
+    # Headers come before it, and may define others of the name.
+    result, inside, rest = next((one for one in reversed(found) if one[0] == "void"), found[-1])
+    prototype = parse(f"{result} {name}({_folded(inside)})")
+    return _with_interfaces(prototype, _body(rest[1:], "{}"))
+
+
+def defines_kernel(source: str, name: str) -> bool:
+    """Whether a C++ source defines a function of that name as a kernel is: it returns nothing.
+
+    Headers may define others, as the C++ library's ``copy``.
+    """
+    return any(result == "void" for result, _, _ in _definitions(source, name))
+
+
+def _definitions(source: str, name: str) -> list[tuple[str, str, str]]:
+    """Of each function of that name: its result, its arguments, and what comes from ``{`` on."""
+    text = _code(source)
+    found = []
+    for head in re.finditer(rf"([\w:<>]+)\s+({re.escape(name)})\s*\(", text):
+        inside = _body(text[head.end() :], "()")
+        rest = text[head.end() + len(inside) + 1 :].lstrip()
+        if rest.startswith("{"):
+            found.append((head[1], inside, rest))
+    return found
+
+
+def _with_interfaces(prototype: Prototype, body: str) -> Prototype:
+    control, bundles = prototype.control, {}
+    there = [parameter.name for parameter in prototype.parameters]
+    for pragma in _INTERFACE.findall(body):
+        words = re.sub(r"\s*=\s*", "=", pragma.replace("\\\n", " ")).split()
+        said = dict(word.split("=", 1) for word in words if "=" in word)
+        modes = {word.lower() for word in (*words, said.get("mode", ""))}
+        if "ap_ctrl_none" in modes:
+            control = "ap_ctrl_none"
+        if "m_axi" in modes and "port" in said and "bundle" in said:
+            if said["port"].isidentifier() and said["port"] not in there:
+                raise UsageError(
+                    f"kernel {prototype.name}: a pragma names port={said['port']}, which is none "
+                    f"of its arguments ({', '.join(there)})"
+                )
+            bundles[said["port"]] = said["bundle"]
+    return replace(prototype, control=control, bundles=tuple(bundles.items()))
+
+
+@lru_cache(maxsize=16)  # sources have megabytes, and some have many kernels
+def _code(source: str) -> str:
+    return _COMMENT.sub(_only_interfaces, source)
+
+
+def _only_interfaces(found: re.Match[str]) -> str:
+    return found[0] if _INTERFACE.match(found[0]) else " "
+
+
+def _body(text: str, brackets: str) -> str:
+    """Up to the bracket that closes what was opened before."""
+    depth = 1
+    for at, letter in enumerate(text):
+        depth += (letter == brackets[0]) - (letter == brackets[1])
+        if depth == 0:
+            return text[:at]
+    return text
+
+
+def _folded(text: str) -> str:
+    """With values in place of arithmetic in types: ``<int, ((512) / (8 * 4))>``."""
+    return _ARITHMETIC.sub(lambda found: found[1] + value(found[2]), text)
+
+
+def value(text: str) -> str:
+    """What integers with ``+ - * / ( )`` come to, as C++ divides; anything else as it is."""
+    calculate = {ast.Add: int.__add__, ast.Sub: int.__sub__, ast.Mult: int.__mul__}
+
+    def of(node: ast.expr) -> int:
+        if isinstance(node, ast.Constant) and isinstance(node.value, int):
+            return node.value
+        if not isinstance(node, ast.BinOp):
+            raise TypeError
+        left, right = of(node.left), of(node.right)
+        if isinstance(node.op, ast.Div) and left >= 0 and right > 0:
+            return left // right
+        return calculate[type(node.op)](left, right)
+
+    try:
+        return str(of(ast.parse(" ".join(text.split()), mode="eval").body))
+    except (SyntaxError, TypeError, KeyError):
+        return text
+
+
+def _split(inside: str) -> list[str]:
+    """Arguments between commas that stand in no template's brackets."""
+    parts, depth = [""], 0
+    for letter in inside:
+        depth += (letter == "<") - (letter == ">")
+        if letter == "," and depth == 0:
+            parts.append("")
+        else:
+            parts[-1] += letter
+    return parts
+
+
+def _parameter(text: str, kernel: str) -> Parameter:
+    shown = " ".join(text.split())
+    found = _ARGUMENT.fullmatch(text.strip())
+    where = f"kernel {kernel}: argument '{shown}'"
+    if found is None:
+        raise UsageError(f"{where} has no type and name; write it as 'const int* in' or 'int n'")
+    template = _TEMPLATE.search(found[1])
+    spaced = _TEMPLATE.sub("<>", found[1]).replace("*", " * ").replace("&", " & ")
+    words = spaced.replace("__restrict__", " ").split()
+    stars = words.count("*") + bool(found[3])
+    reference = words.count("&") > 0
+    if "hls::stream" in found[1] and (stars or not reference):
+        raise UsageError(f"{where} is a stream, given by reference: 'hls::stream<int>& in'")
+    if words.count("&") > 1 or (reference and stars):
+        raise UsageError(f"{where} is a reference to more than a value or a stream")
+    if stars > 1:
+        raise UsageError(f"{where} is a pointer to pointers, which no kernel can follow")
+    left = [word for word in words if word not in {"*", "&", "const", "volatile", "restrict"}]
+    element = " ".join(left).replace(" <>", "<>")
+    if template is not None:
+        element = element.replace("<>", " ".join(template[0].split()))
+    if _TYPE.fullmatch(element) is None or (element == "void" and not stars):
+        raise UsageError(f"{where} has no type that can be read: '{element}'")
+    port = _PORT.fullmatch(element)
+    if port and not (stars or reference):
+        return Parameter(found[2], port[1], pointer=True, const="const" in port[1].split())
+    bits = _BITS.fullmatch(element)
+    if bits and not stars and int(bits[1] or bits[2]) > _WIDEST:
+        raise UsageError(f"{where} is wider than {_WIDEST} bits, the most that a value can have")
+    return Parameter(found[2], element, stars == 1, "const" in words, reference)

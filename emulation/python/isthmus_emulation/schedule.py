@@ -1,0 +1,119 @@
+"""How long kernels compute, as the user gives it: formulas, and reports of Vitis HLS."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import msgspec
+
+from isthmus.errors import UsageError
+from isthmus_emulation import csynth
+from isthmus_emulation.xclbin import Design
+
+_NAMED = re.compile(r"\s*([A-Za-z_]\w*)\s*=\s*(.*)", re.DOTALL)
+_SHOWN_LOOPS = 3
+
+
+@dataclass(frozen=True)
+class Schedule:
+    """The cycles of a kernel."""
+
+    cycles: str
+    """A formula, or a range of two."""
+    origin: str | None = None
+    """The report that they come from; None: the user's own words."""
+    clock_mhz: float | None = None
+    """The clock that the report is for."""
+
+    def notes(self, kernel: str, source: str) -> list[str]:
+        """Lines for the user about a report; ``source`` is the kernel's code, with its pragmas."""
+        if self.origin is None:
+            return []
+        told = []
+        if ".." in self.cycles:
+            told.append(
+                f"{kernel}: {self.origin} knows a range alone, {self.cycles} cycles, of which the "
+                "most are counted; --cycles says them exactly"
+            )
+        if "LOOP_TRIPCOUNT" in source.upper():
+            told.append(
+                f"{kernel}: the source has LOOP_TRIPCOUNT, so that the {self.cycles} cycles of "
+                f"{self.origin} hold for those trip counts alone; --cycles says them for any"
+            )
+        if self.clock_mhz is not None:
+            told.append(
+                f"{kernel}: {self.cycles} cycles ({self.origin}), scheduled for "
+                f"{self.clock_mhz:.4g} MHz; they take the time of the board's clock, which card "
+                f"exec --board BOARD,kernel.clock_MHz={self.clock_mhz:.4g} sets"
+            )
+        return told
+
+
+def given(
+    kernels: Sequence[str], reports: Sequence[Path], formulas: Sequence[str]
+) -> dict[str, Schedule]:
+    """Schedules by the names of kernels.
+
+    A formula is ``KERNEL=FORMULA``, or without a name where there is one kernel. Raises UsageError
+    for another kernel's, and for a report that does not know the latency.
+    """
+    found: dict[str, Schedule] = {}
+
+    def add(kernel: str, schedule: Schedule, said: str) -> None:
+        if kernel not in kernels:
+            built = ", ".join(kernels)
+            raise UsageError(f"{said} is of a kernel {csynth.shown(kernel)}; built is {built}")
+        if kernel in found:
+            raise UsageError(f"kernel {kernel}: give one of --schedule and --cycles, once")
+        found[kernel] = schedule
+
+    for text in formulas:
+        named = _NAMED.fullmatch(text)
+        if named is None and len(kernels) > 1:
+            raise UsageError(
+                f"--cycles '{text}': of which kernel? Write {kernels[0]}={text.strip()}"
+            )
+        kernel, formula = (named[1], named[2]) if named else (kernels[0], text)
+        add(kernel, Schedule(" ".join(formula.split())), f"--cycles '{text}'")
+    for path in reports:
+        report = csynth.read(path)
+        add(report.kernel, _of_report(report, path), str(path))
+    return found
+
+
+def _of_report(report: csynth.Report, path: Path) -> Schedule:
+    if report.most is None:
+        loops = ", ".join(map(str, report.unknown_loops[:_SHOWN_LOOPS]))
+        why = f"the trip count of {loops} is not known to HLS" if loops else "HLS does not know it"
+        raise UsageError(
+            f"{path} has no latency of {csynth.shown(report.kernel)}: {why}. Say it "
+            "with --cycles, as a formula over the kernel's values: a pipelined loop takes about II "
+            "cycles for each iteration, and those of one iteration once"
+        )
+    exact = report.least == report.most
+    cycles = f"{report.most}" if exact else f"{report.least} .. {report.most}"
+    longest = "" if report.longest is None else f"; {report.longest}"
+    by = f", HLS {report.version}" if report.version else ""
+    return Schedule(cycles, f"{path.name}{by}{longest}", report.clock_mhz)
+
+
+def applied(
+    design: Design, schedules: Mapping[str, Schedule], clock_mhz: int | None = None
+) -> Design:
+    """The design with these schedules, in place of those that its description has.
+
+    Its clock is ``clock_mhz``, else that of the fastest report, else stays as it is.
+    """
+    kernels = (
+        msgspec.structs.replace(kernel, cycles=said.cycles, schedule=said.origin)
+        if (said := schedules.get(kernel.name))
+        else kernel
+        for kernel in design.kernels
+    )
+    design = msgspec.structs.replace(design, kernels=tuple(kernels))
+    reports = [round(said.clock_mhz) for said in schedules.values() if said.clock_mhz]
+    clock = clock_mhz or max(reports, default=None)
+    return design if clock is None else design.at_clock(clock)

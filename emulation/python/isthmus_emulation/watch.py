@@ -1,0 +1,163 @@
+"""What a program and its cards waited for, in simulated time, as text."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from pathlib import Path
+
+from isthmus.units import format_seconds
+from isthmus_emulation.account import bytes_text
+from isthmus_emulation.computing import (
+    ESTIMATE,
+    NOT_MODELLED,
+    Computing,
+    not_modelled,
+    unchecked_depths,
+)
+from isthmus_emulation.trace import Event, KernelTime, events_of
+
+_FS = 1e-15
+_FIRST, _LAST = 11, 2
+"""Rows of events that are shown of each card, so that the shares behind them stay on the screen."""
+_DECIDES = 0.5
+"""Share of a run from which on its computing bounds it, though it waits for streams, too."""
+_LANES = (
+    ("kernels", {"kernel"}),
+    ("transfers", {"write", "read", "copy"}),
+    ("registers", {"register"}),
+    ("driver's software", {"pin", "program", "launch"}),
+)
+_TEXTS = {
+    "write": "host to card",
+    "read": "card to host",
+    "copy": "within the card",
+    "pin": "pages of a buffer pinned",
+    "program": "bitstream loaded",
+}
+Span = tuple[int, int]
+
+
+def lines(files: Iterable[Path], computing: Sequence[Computing] = ()) -> list[str]:
+    """Returns the first and last events of each card, then shares of the time from first to last.
+
+    The last line names kernels of ``computing`` that are not modelled, also those that never end.
+    """
+    told = []
+    for header, unordered in events_of(files):
+        events = sorted(unordered, key=lambda event: event.begin_fs)
+        if not events:
+            continue
+        told.append(f"card {header.card}, {header.board}: simulated time, what was waited for")
+        rows = list(_rows(events))
+        left = len(rows) - _FIRST - _LAST
+        if left > 1:
+            rows[_FIRST:-_LAST] = [f"  ... {left} like these; --trace FILE has all"]
+        told += rows
+        told += _summary(events)
+    if unknown := not_modelled(computing):
+        told.append(f"computing {NOT_MODELLED}: {', '.join(unknown)}, whose time is memory's alone")
+    if unchecked := unchecked_depths(computing):
+        told.append(f"stream depths not checked: {', '.join(unchecked)}")
+    return told
+
+
+def _rows(events: Sequence[Event]) -> Iterator[str]:
+    """Yields a line for each event, and for each time in which the card waits."""
+    busy_until = 0
+    for event in events:
+        if event.begin_fs > busy_until:
+            yield _row(busy_until, event.begin_fs - busy_until, "card waits for program")
+        yield _row(event.begin_fs, event.duration_fs, _what(event))
+        busy_until = max(busy_until, event.begin_fs + event.duration_fs)
+
+
+def _row(begin_fs: int, duration_fs: int, what: str) -> str:
+    begin, duration = format_seconds(_FS * begin_fs), format_seconds(_FS * duration_fs)
+    return f"  {begin:>9} +{duration:>8}  {what}"
+
+
+def _what(event: Event) -> str:
+    kernels = {"kernel": f"kernel {event.name}", "launch": f"kernel {event.name} launched"}
+    what = kernels.get(event.kind) or _TEXTS.get(event.kind, event.kind)
+    if not event.bytes or event.kind == "pin" or not event.duration_fs:
+        return what + _computing(event)
+    rate = event.bytes / (_FS * event.duration_fs) / 1e9
+    return f"{what}: {bytes_text(event.bytes)}, {rate:.3g} GB/s{_computing(event)}"
+
+
+def _computing(event: Event) -> str:
+    """What bounds a kernel's time, as text; empty if the kernel's own model sets its time."""
+    if event.computing is None:
+        return ""
+    known, memory, most, least, *_ = event.computing
+    if event.computing.is_estimate:
+        return _estimate(event, event.computing)
+    if not known:
+        return f"; computing {NOT_MODELLED}"
+    computing, moving = format_seconds(_FS * most), format_seconds(_FS * memory)
+    lowest = f"{format_seconds(_FS * least)} to " if least < most else ""
+    bound = "computing" if most > memory else "memory"
+    computing_decides = most > memory and most >= _DECIDES * event.duration_fs
+    if event.duration_fs > max(most, memory) and not computing_decides:
+        bound = "its streams"
+    return f"; bound by {bound}: computes {lowest}{computing}, memory {moving}"
+
+
+def _estimate(event: Event, time: KernelTime) -> str:
+    """What bounds an estimated kernel, and how long memory waits for it."""
+    whole = max(event.duration_fs, 1)
+    low, high = (format_seconds(_FS * end) for end in (time.least_fs, time.most_fs))
+    spread = f"{low} to {high}" if low != high else high
+    moving = format_seconds(_FS * time.memory_fs)
+    waits = _percent(max(0, whole - time.memory_fs), whole)
+    bound = "memory" if time.memory_fs > time.computing_fs else time.bound or "computing"
+    if whole > max(time.memory_fs + time.computing_fs, 1):
+        bound = "its streams"
+    return f"; bound by {bound}; memory {moving}, waits {waits}; computes {spread} ({ESTIMATE})"
+
+
+def _summary(events: Sequence[Event]) -> list[str]:
+    """How long each lane worked, alone or beside others, and how long none did."""
+    spans = {lane: _union(_spans(events, kinds)) for lane, kinds in _LANES}
+    every = _union([span for some in spans.values() for span in some])
+    whole = max(end for _, end in every)
+    busy = _length(every)
+    told = []
+    for lane, some in spans.items():
+        if some:
+            apart = [span for other, those in spans.items() if other != lane for span in those]
+            alone = busy - _length(_union(apart))
+            overlap = "" if alone == _length(some) else f", alone {_percent(alone, whole)}"
+            told.append(_share(lane, _length(some), whole, overlap))
+    told.append(_share("card idle, waiting for the program", whole - busy, whole, ""))
+    return told
+
+
+def _share(what: str, part_fs: int, whole_fs: int, more: str) -> str:
+    seconds = format_seconds(_FS * part_fs)
+    return f"  {what}: {seconds} of {format_seconds(_FS * whole_fs)}, " + (
+        f"{_percent(part_fs, whole_fs)}{more}"
+    )
+
+
+def _percent(part: int, whole: int) -> str:
+    return f"{100 * part / whole:.0f} %" if whole else "0 %"
+
+
+def _spans(events: Iterable[Event], kinds: set[str]) -> list[Span]:
+    return [(e.begin_fs, e.begin_fs + e.duration_fs) for e in events if e.kind in kinds]
+
+
+def _union(spans: Iterable[Span]) -> list[Span]:
+    """Spans that do not meet, in order."""
+    union: list[Span] = []
+    for begin, end in sorted(spans):
+        if union and begin <= union[-1][1]:
+            union[-1] = (union[-1][0], max(union[-1][1], end))
+        else:
+            union.append((begin, end))
+    return union
+
+
+def _length(spans: Iterable[Span]) -> int:
+    return sum(end - begin for begin, end in spans)

@@ -1,0 +1,84 @@
+"""The part of an xclbin for Isthmus's emulated card: addresses of memories, kernels, arguments.
+
+This is the section BITSTREAM, which on a board holds the bitstream. Lines of words:
+
+    isthmus.card/1
+    memory card|hbm|chip|host ADDRESS BYTES NAME
+    kernel KERNEL INSTANCE ADDRESS RANGE
+    free                                            the kernel above has no control register
+    restarts                                        it has a count of how often it is to run
+    cycles FORMULA                                  that a run computes, in cycles.py's notation
+    least FORMULA                                   the lower end of a range of cycles
+    computing TEXT                                  the cycles as the user reads them
+    argument KIND OFFSET BYTES NAME                 of the kernel above, in their order
+    stream INSTANCE N INSTANCE N DEPTH NAME         from one's argument N (from 0) to another's
+    end
+
+KIND is value, stream, buffer, or constant for a buffer that is declared const.
+
+``emulation/xrt/src/description.cpp`` reads it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+
+from isthmus_emulation.xclbin import cycles
+from isthmus_emulation.xclbin.kinds import MemoryType
+from isthmus_emulation.xclbin.metadata import Argument, Kernel
+from isthmus_emulation.xclbin.streams import Stream
+from isthmus_emulation.xclbin.tables import Memory
+
+_MEMORIES: dict[int, str] = {
+    MemoryType.HOST: "host",
+    MemoryType.HBM: "hbm",
+    MemoryType.BRAM: "chip",
+    MemoryType.URAM: "chip",
+}
+_ARGUMENTS = {"global": "buffer", "constant": "buffer", "stream": "stream"}
+"""By the argument's qualifier; any other is a value."""
+
+
+def describe(
+    memories: Iterable[Memory], kernels: Iterable[Kernel], streams: Iterable[Stream] = ()
+) -> bytes:
+    """The section for complete kernels, as ``Design.build`` has them."""
+    return "".join(f"{line}\n" for line in _lines(memories, kernels, streams)).encode()
+
+
+def _lines(
+    memories: Iterable[Memory], kernels: Iterable[Kernel], streams: Iterable[Stream]
+) -> Iterator[str]:
+    yield "isthmus.card/1"
+    for memory in memories:
+        where = _MEMORIES.get(memory.type, "card")
+        yield f"memory {where} {memory.address} {memory.size} {memory.name}"
+    for kernel in kernels:
+        for instance in kernel.instances:
+            place = f"{instance.address or 0} {kernel.address_range}"
+            yield f"kernel {kernel.name} {instance.name} {place}"
+            if kernel.control == "ap_ctrl_none":
+                yield "free"
+            if kernel.auto_restart:
+                yield "restarts"
+            if computing := cycles.read(kernel):
+                yield f"cycles {computing.most}"
+                if computing.least:
+                    yield f"least {computing.least}"
+                yield f"computing {kernel.cycles} cycles ({kernel.schedule or 'given'})"
+            for argument in kernel.arguments:
+                kind = _kind(argument)
+                place = "0 0" if kind == "stream" else f"{argument.offset} {argument.size}"
+                yield f"argument {kind} {place} {argument.name}"
+    for stream in streams:
+        ends = (
+            f"{stream.producer} {stream.producer_argument} "
+            f"{stream.consumer} {stream.consumer_argument}"
+        )
+        yield f"stream {ends} {stream.depth} {stream.name}"
+    yield "end"
+
+
+def _kind(argument: Argument) -> str:
+    kind = _ARGUMENTS.get(argument.qualifier or "", "value")
+    return "constant" if kind == "buffer" and "const" in argument.type.split() else kind
