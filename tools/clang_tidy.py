@@ -87,7 +87,13 @@ def prepare() -> bool:
     )
     tests = "ON" if CATCH2.exists() else "OFF"
     separate = ("-DCMAKE_UNITY_BUILD=OFF", "-DCMAKE_DISABLE_PRECOMPILE_HEADERS=ON")
-    if not configure(BUILD, *separate, *(f"-D{one}" for one in python), f"-DISTHMUS_TESTS={tests}"):
+    if not configure(
+        BUILD,
+        *separate,
+        *(f"-D{one}" for one in python),
+        f"-DISTHMUS_TESTS={tests}",
+        "-DISTHMUS_EMULATION=ON",
+    ):
         return False
     # Without Verilator there is no such target.
     command = ["cmake", "--build", str(BUILD), "--parallel", JOBS, "--target", "isthmus_verilated"]

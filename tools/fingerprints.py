@@ -1,4 +1,4 @@
-"""Fingerprints of what Isthmus is built from: its files, the compiler, and what CMake finds.
+"""Fingerprints of what the packages are built from: files, the compiler, and what CMake finds.
 
 They change when the build would come out differently, and take no process and little time.
 """
@@ -11,7 +11,8 @@ import shutil
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
-BUILT_FROM = ("CMakeLists.txt", "pyproject.toml", "cpp", "kernels", "card", "emulation")
+ISTHMUS = ("CMakeLists.txt", "pyproject.toml", "cmake", "cpp", "kernels", "card")
+EMULATION = ("emulation", "cmake", "cpp/include", "card")
 NOT_BUILT = (Path("cpp", "tests"), Path("emulation", "tests"))
 COMPILER = os.environ.get("CXX", "c++")
 TOOLS = ("cmake", "make", "ninja", "verilator")
@@ -29,9 +30,9 @@ SOUGHT = (
 card has the RTL kernels."""
 
 
-def built_files(root: Path) -> Iterator[Path]:
-    """The files of a tree that the compiled parts are made of."""
-    for name in BUILT_FROM:
+def built_files(root: Path, names: Iterable[str]) -> Iterator[Path]:
+    """The files of a tree that a package's compiled parts are made of."""
+    for name in names:
         path = root / name
         for file in sorted(path.rglob("*")) if path.is_dir() else [path]:
             tests = any(root / folder in file.parents for folder in NOT_BUILT)
@@ -40,16 +41,26 @@ def built_files(root: Path) -> Iterator[Path]:
 
 
 def of_build(root: Path, *surroundings: str) -> str:
-    """Changes with the files that the compiled parts are made of, and with what surrounds them.
+    """Changes with the files that `isthmus` is compiled from, and with what surrounds them.
 
     And with the names of Python packages: an editable install knows which modules are packages.
     """
+    packages = sorted((root / "src").rglob("__init__.py"))
+    names = (str(file.relative_to(root)) for file in packages)
+    return of_files(root, ISTHMUS, (*surroundings, *names))
+
+
+def of_emulation(root: Path, *surroundings: str) -> str:
+    """Changes with the files that `isthmus-emulation` consists of, and with what surrounds them."""
+    return of_files(root, EMULATION, surroundings)
+
+
+def of_files(root: Path, names: Iterable[str], surroundings: Iterable[str]) -> str:
+    """Changes with these files and folders, and with what surrounds them."""
     digest = hashlib.sha256("\n".join(surroundings).encode())
-    for file in built_files(root):
+    for file in built_files(root, names):
         content = hashlib.sha256(file.read_bytes()).hexdigest()
         digest.update(f"{file.relative_to(root)} {content}\n".encode())
-    packages = sorted((root / "src").rglob("__init__.py"))
-    digest.update("\n".join(str(file.relative_to(root)) for file in packages).encode())
     return digest.hexdigest()
 
 

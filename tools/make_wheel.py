@@ -1,6 +1,7 @@
-"""Builds an sdist, and from it a wheel for this Python, tagged with the oldest glibc it runs on.
+"""Builds an sdist and a wheel of both packages, for the oldest glibc that each wheel runs on.
 
-The wheel brings no library of the machine that builds it, and links none but glibc's and libstdc++.
+The wheel of `isthmus` is for this Python, that of `isthmus-emulation` for each. A wheel brings no
+library of the machine that builds it, and links none but glibc's and libstdc++.
 """
 
 from __future__ import annotations
@@ -29,11 +30,11 @@ def run(*command: object, **environment: str) -> str:
     ).stdout
 
 
-def build(folder: Path) -> tuple[Path, Path]:
-    """The sdist, and the wheel as the compiler made it from that."""
+def build(source: Path, folder: Path) -> tuple[Path, Path]:
+    """The sdist of a package, and the wheel as the compiler made it from that."""
     arguments = [*shlex.split(os.environ.get("CMAKE_ARGS", ""))]
     arguments.append(f"-DPython_INCLUDE_DIR={setup.python_headers()}")
-    run("build", "--sdist", "--no-isolation", "--outdir", folder, setup.ROOT)
+    run("build", "--sdist", "--no-isolation", "--outdir", folder, source)
     sdist = next(folder.glob("*.tar.gz"))
     options = ("--no-deps", "--no-build-isolation", "--wheel-dir", folder)
     run("pip", "wheel", *options, sdist, CMAKE_ARGS=shlex.join(arguments))
@@ -51,14 +52,15 @@ def platform_of(wheel: Path) -> str:
 
 def main() -> int:
     """Prints the files and their sizes."""
-    with tempfile.TemporaryDirectory() as folder:
-        sdist, raw = build(Path(folder))
-        repaired = Path(folder, "repaired")
-        run("auditwheel", "repair", "--plat", platform_of(raw), "--wheel-dir", repaired, raw)
-        DIST.mkdir(exist_ok=True)
-        for file in (sdist, *repaired.iterdir()):
-            shutil.copy(file, DIST)
-            print(f"{file.stat().st_size / 1e6:.2f} MB  dist/{file.name}")
+    DIST.mkdir(exist_ok=True)
+    for source in (setup.ROOT, setup.ROOT / "emulation"):
+        with tempfile.TemporaryDirectory() as folder:
+            sdist, raw = build(source, Path(folder))
+            repaired = Path(folder, "repaired")
+            run("auditwheel", "repair", "--plat", platform_of(raw), "--wheel-dir", repaired, raw)
+            for file in (sdist, *repaired.iterdir()):
+                shutil.copy(file, DIST)
+                print(f"{file.stat().st_size / 1e6:.2f} MB  dist/{file.name}")
     return 0
 
 

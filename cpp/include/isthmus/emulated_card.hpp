@@ -1,5 +1,5 @@
-// Simulated time for backends whose runtime can run above an emulated card. The folder emulation/
-// implements it; in a build without that folder no card is emulated.
+// Simulated time for backends whose runtime can run above an emulated card: the package
+// isthmus-emulation starts such a runtime, and its cards count their time on a page (card_page.hpp).
 #pragma once
 
 #include <cstddef>
@@ -13,7 +13,6 @@
 
 namespace isthmus::emulated_card {
 
-#ifdef ISTHMUS_XRT_EMULATION
 /// Whether this process's runtime has emulated cards, by the environment of the process.
 bool present();
 
@@ -26,12 +25,6 @@ void describe(DeviceInfo& info);
 std::unique_ptr<Operation> timed(std::unique_ptr<Operation> operation);
 /// The offload with the card's time in each phase, in addition to the host's.
 std::unique_ptr<Offload> timed(std::unique_ptr<Offload> offload);
-#else
-inline bool present() { return false; }
-inline void describe(DeviceInfo& /*info*/) {}
-inline std::unique_ptr<Operation> timed(std::unique_ptr<Operation> operation) { return operation; }
-inline std::unique_ptr<Offload> timed(std::unique_ptr<Offload> offload) { return offload; }
-#endif
 
 /// Free host-only buffers by size. XRT's emulation (seen in 2.13) confuses a freed buffer with a
 /// new one at the same address, so above an emulated card buffers are kept and reused.

@@ -9,7 +9,7 @@
 
 #include "isthmus/card/process/description.hpp"
 #include "isthmus/card/process/outcome.hpp"
-#include "isthmus/card/process/page.hpp"
+#include "isthmus/card_page.hpp"
 #include "isthmus/card/process/timing.hpp"
 
 namespace isthmus::card::process {
