@@ -1,4 +1,4 @@
-# What all of Isthmus is compiled with: the root, and the emulation of XRT where that is built alone.
+# What all of Isthmus is compiled with: the root, and the emulation of XRT where it is built alone.
 option(ISTHMUS_TESTS "Build the C++ tests (needs Catch2 v2)" OFF)
 option(ISTHMUS_WERROR "Treat warnings as errors; usual where CI is set" $ENV{CI})
 option(ISTHMUS_COVERAGE "Count which lines run (make coverage)" OFF)

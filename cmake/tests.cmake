@@ -1,5 +1,5 @@
-# How C++ tests are built. The target isthmus_tests builds all of them, and isthmus_thread_tests those
-# where threads meet, which alone the thread sanitizer can find wrong.
+# How C++ tests are built. The target isthmus_tests builds all of them. isthmus_thread_tests builds
+# those where threads meet, which alone the thread sanitizer can find wrong.
 find_package(Catch2 2 REQUIRED)
 add_custom_target(isthmus_tests)
 add_custom_target(isthmus_thread_tests)

@@ -1,5 +1,5 @@
-// Simulated time for backends whose runtime can run above an emulated card: the package
-// isthmus-emulation starts such a runtime, and its cards count their time on a page (card_page.hpp).
+// Simulated time for backends whose runtime can run above an emulated card. The package
+// isthmus-emulation brings such cards. They count their time on a page (card_page.hpp).
 #pragma once
 
 #include <cstddef>
