@@ -7,12 +7,12 @@ library of the machine that builds it, and links none but glibc's and libstdc++.
 from __future__ import annotations
 
 import os
-import re
 import shlex
 import shutil
 import subprocess
 import sys
 import tempfile
+import zipfile
 from pathlib import Path
 
 import setup
@@ -41,13 +41,20 @@ def build(source: Path, folder: Path) -> tuple[Path, Path]:
     return sdist, next(folder.glob("*.whl"))
 
 
-def platform_of(wheel: Path) -> str:
-    """Tag of the oldest systems that have all that a wheel links; raises SetupError without one."""
-    shown = " ".join(run("auditwheel", "show", wheel).split())
-    platform = re.search(r'following platform tag: "(manylinux\w+)"', shown)
-    if platform is None:
-        raise setup.SetupError(f"the wheel is for no other machine: {shown}")
-    return platform[1]
+def repaired(raw: Path) -> Path:
+    """The wheel with the tag of the oldest systems that have all that it links.
+
+    XRT itself loads our shims, so XRT's library is there. Raises SetupError for a wheel that links
+    anything else that other systems lack.
+    """
+    folder = raw.parent / "repaired"
+    run("auditwheel", "repair", "--exclude", "libxrt_coreutil.so.2", "--wheel-dir", folder, raw)
+    wheel = next(folder.iterdir())
+    with zipfile.ZipFile(wheel) as files:
+        copied = [name for name in files.namelist() if ".libs/" in name]
+    if copied or "manylinux" not in wheel.name:
+        raise setup.SetupError(f"{wheel.name} is for no other machine: {copied}")
+    return wheel
 
 
 def main() -> int:
@@ -56,9 +63,7 @@ def main() -> int:
     for source in (setup.ROOT, setup.ROOT / "emulation"):
         with tempfile.TemporaryDirectory() as folder:
             sdist, raw = build(source, Path(folder))
-            repaired = Path(folder, "repaired")
-            run("auditwheel", "repair", "--plat", platform_of(raw), "--wheel-dir", repaired, raw)
-            for file in (sdist, *repaired.iterdir()):
+            for file in (sdist, repaired(raw)):
                 shutil.copy(file, DIST)
                 print(f"{file.stat().st_size / 1e6:.2f} MB  dist/{file.name}")
     return 0
