@@ -49,6 +49,7 @@ def without(
         ("card", "exec", "--board", "u250", "--", "touch", "made"),
         ("card", "xclbin", "--kernels", "vadd", "-o", "made"),
         ("card", "include"),
+        ("card", "kernel", "build", "made.cpp", "--no-estimate"),
         ("xclbin", "write", "-o", "made", "--mode", "hw"),
         ("xclbin", "dump", "card.xclbin", "--json"),
         *(

@@ -57,7 +57,7 @@ def default_xclbin() -> Path | None:
 
 
 def add_commands(app: typer.Typer, card: typer.Typer) -> None:
-    """Registers ``isthmus xclbin``, and ``exec``, ``xclbin`` and ``include`` of ``isthmus card``.
+    """Registers ``isthmus xclbin``, and all of ``isthmus card`` but ``boards``.
 
     Without the emulation each of them raises NoDeviceError.
     """
@@ -66,7 +66,8 @@ def add_commands(app: typer.Typer, card: typer.Typer) -> None:
 
         isthmus_emulation.add_commands(app, card)
         return
-    for group, name in ((card, "xclbin"), (card, "exec"), (card, "include"), (app, "xclbin")):
+    of_card = ((card, name) for name in ("kernel", "xclbin", "exec", "include"))
+    for group, name in (*of_card, (app, "xclbin")):
         group.command(
             name=name,
             help="Needs the emulation of XRT: pip install 'isthmus[emulation]'",
