@@ -9,13 +9,15 @@ STAGE := @$(PYTHON) tools/stage.py
 PYTEST = $(if $(CI),,-m "not slow")
 # CI names the slowest tests, so that its time can be cut where the time goes.
 SLOWEST = $(if $(CI),--durations=25 --durations-min=5)
+PYTESTS = $(BIN)/python -m pytest -n auto $(PYTEST) $(SLOWEST)
+TEST_EMULATION = $(PYTHON) tools/stage.py "Emulation: Python tests" $(PYTESTS) emulation/tests
 CPP_SOURCES := git ls-files -co --exclude-standard '*.cpp' '*.hpp'
-.PHONY: help setup fpga-emulator mpi run dev test test-all conformance sanitize coverage lint lint-all ruff mypy schema prose clang-format clang-tidy format docs bench faults fuzz soak nightly wheel sbom
+.PHONY: help setup fpga-emulator mpi run dev test test-emulation test-all conformance sanitize coverage lint lint-all ruff mypy schema prose clang-format clang-tidy format docs bench faults fuzz soak nightly wheel sbom
 
 help: ## show this
 	@sed -n 's/^\([a-z-]*\):.*## /  make \1\t/p' $(MAKEFILE_LIST) | expand -t 18
 
-setup: ## make .venv with isthmus in it
+setup: ## make .venv with isthmus and isthmus-emulation in it
 	$(SETUP) run
 
 dev: ## the same, with what tests and checks need, for .venv/bin/python -m pytest
@@ -38,8 +40,12 @@ test: ## C++ tests, then Python tests; not the slow ones (ARGS="tests/test_x.py 
 	$(SETUP) test $(if $(PYTEST),,slow)
 	@status=0; $(PYTHON) tools/cpp_tests.py || status=1; \
 	$(if $(CI),$(PYTHON) tools/cpp_tests.py --further || status=1;) \
-	$(PYTHON) tools/stage.py "Python tests" $(BIN)/python -m pytest -n auto $(PYTEST) $(SLOWEST) $(ARGS) || status=1; \
-	exit $$status
+	$(PYTHON) tools/stage.py "Python tests" $(PYTESTS) $(or $(ARGS),tests) || status=1; \
+	$(if $(ARGS),,$(TEST_EMULATION) || status=1;) exit $$status
+
+test-emulation: ## the tests of the emulation of XRT alone
+	$(SETUP) test
+	@status=0; $(PYTHON) tools/cpp_tests.py --emulation || status=1; $(TEST_EMULATION) || status=1; exit $$status
 
 test-all: ## every test but the sanitizers'
 	@$(MAKE) test PYTEST=
@@ -48,7 +54,7 @@ conformance: ## what every backend must do, on one: make conformance BACKEND=nul
 	$(SETUP) conformance
 	@$(PYTHON) tools/cpp_tests.py --conformance "$(BACKEND)"
 
-sanitize: ## C++ tests with the address, undefined and thread sanitizers, and without Verilator and emulation
+sanitize: ## C++ tests with the address, undefined and thread sanitizers, and without Verilator
 	$(SETUP) test
 	@$(PYTHON) tools/cpp_tests.py --further
 
@@ -110,7 +116,7 @@ docs: ## the documentation as a site in build/site; its links and anchors are ch
 	$(SETUP) docs
 	$(STAGE) docs env NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build
 
-wheel: ## an sdist, and from it a wheel for this Python, in dist/
+wheel: ## an sdist of each package, and from it a wheel, in dist/
 	$(SETUP) package
 	@$(BIN)/python tools/make_wheel.py
 

@@ -51,23 +51,23 @@ OF_EMULATION = Path(__file__).parent / "emulation" / "tests"
 
 
 class WithoutEmulation(pytest.Module):
-    """A file of tests that this build cannot import: it is skipped as one."""
+    """A file of tests that cannot be imported without the emulation: it is skipped as one."""
 
     def collect(self) -> list[pytest.Item]:
         """Says why."""
-        pytest.skip(xrt_emulation.ABSENT)
+        pytest.skip(xrt_emulation.why_absent())
 
 
 def pytest_pycollect_makemodule(module_path: Path, parent: pytest.Collector) -> object:
-    """Leaves the emulation's tests out where it is not built."""
-    if OF_EMULATION not in module_path.parents or xrt_emulation.is_built():
+    """Leaves the emulation's tests out where it is not installed."""
+    if OF_EMULATION not in module_path.parents or not xrt_emulation.why_absent():
         return None
     return WithoutEmulation.from_parent(parent, path=module_path)
 
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Marks the emulation's tests, and skips what is marked so where it is not built.
+    """Marks the emulation's tests, and skips what is marked so where it is not installed.
 
     Slow tests come first, so that at the end no process is left with a long one.
     """
@@ -75,8 +75,8 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     for item in items:
         if OF_EMULATION in item.path.parents:
             item.add_marker(pytest.mark.emulation)
-        if item.get_closest_marker("emulation") and not xrt_emulation.is_built():
-            item.add_marker(pytest.mark.skip(reason=xrt_emulation.ABSENT))
+        if item.get_closest_marker("emulation") and xrt_emulation.why_absent():
+            item.add_marker(pytest.mark.skip(reason=xrt_emulation.why_absent()))
 
 
 def _scratch() -> str:

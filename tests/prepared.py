@@ -91,13 +91,16 @@ class Prepared:
 def _load() -> None:
     """Loads all that commands load when they are asked for it."""
     import isthmus
-    from isthmus import built, cli, published
+    from isthmus import built, cli, published, xrt_emulation
     from isthmus.reporters.html import page
 
     for name in ("pandas", "scipy.optimize", "rich.console", "rich.table"):
         importlib.import_module(name)
-    # Sources, and what the build installed beside the compiled parts.
-    for root in {Path(isthmus.__file__).parent, built.FOLDER}:
+    # Sources, what the build installed beside the compiled parts, and the emulation of XRT.
+    roots = {Path(isthmus.__file__).parent, built.FOLDER}
+    if not xrt_emulation.why_absent():
+        roots.add(Path(sys.modules["isthmus_emulation"].__path__[0]))
+    for root in roots:
         for file in root.rglob("*.py"):
             path = file.relative_to(root.parent).with_suffix("")
             name = ".".join(path.parts).removesuffix(".__init__")

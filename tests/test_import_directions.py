@@ -16,7 +16,11 @@ import pytest
 from isthmus.studies import registry
 
 REPOSITORY = Path(__file__).parents[1]
-ROOTS = (REPOSITORY / "src" / "isthmus", REPOSITORY / "emulation" / "python" / "isthmus")
+ROOTS = {
+    "isthmus": (REPOSITORY / "src" / "isthmus", ""),
+    "isthmus_emulation": (REPOSITORY / "emulation/python/isthmus_emulation", "emulation."),
+}
+"""Packages that count, with their folder and what precedes the names of their modules here."""
 LADDER = (
     "units", "statistics", "boards", "models", "system", "results", "checks", "backends",
     "studies", "measure", "analysis", "reporters", "cli",
@@ -28,10 +32,10 @@ def _modules() -> dict[str, Path]:
     """Every module's file by its name within the package."""
     descriptions = REPOSITORY.glob("cpp/backends/*/*.py")
     modules = {f"backends.{file.stem}": file for file in descriptions}
-    for root in ROOTS:
+    for root, prefix in ROOTS.values():
         for file in root.rglob("*.py"):
-            parts = file.relative_to(root).with_suffix("").parts
-            modules[".".join(parts).removesuffix("__init__").rstrip(".")] = file
+            name = prefix + ".".join(file.relative_to(root).with_suffix("").parts)
+            modules[name.removesuffix("__init__").rstrip(".")] = file
     return modules
 
 
@@ -47,9 +51,9 @@ def _imports(file: Path, known: Mapping[str, Path]) -> set[str]:
     result = set()
     for name in named:
         package, _, inner = name.partition(".")
-        if package == "isthmus":
-            module = inner if inner in known else inner.rpartition(".")[0]
-            result.add(module)
+        if package in ROOTS:
+            module = f"{ROOTS[package][1]}{inner}".rstrip(".")
+            result.add(module if module in known else module.rpartition(".")[0])
     return result - {""}
 
 

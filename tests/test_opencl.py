@@ -58,10 +58,10 @@ def test_more_than_the_device_holds_is_left_out_and_told(isthmus: Command, pocl:
 @pytest.mark.emulation
 @pytest.mark.usefixtures("pocl")
 def test_beside_an_emulated_card_another_platform_is_what_it_is(isthmus: Command) -> None:
-    from isthmus import emulation
+    import isthmus_emulation
 
     try:
-        emulation.prepare(["u250"]).close()
+        isthmus_emulation.prepare(["u250"]).close()
     except IsthmusError as error:
         pytest.skip(f"no XRT behind which a card is emulated: {error}")
     program = [sys.executable, "-m", "isthmus", "run", "transfer", "--device", "opencl:pocl",

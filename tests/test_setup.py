@@ -116,6 +116,43 @@ def test_the_build_depends_on_its_sources_and_on_what_surrounds_them(tree: Path)
     assert fingerprints.of_build(tree, "g++-12", "") != before
 
 
+def test_each_package_depends_on_its_sources_and_both_on_the_card_model(tree: Path) -> None:
+    def prints() -> tuple[str, str]:
+        return fingerprints.of_build(tree, "g++-12"), fingerprints.of_emulation(tree, "g++-12")
+
+    first = prints()
+    put(tree / "emulation" / "tests" / "test_card.py")
+    assert prints() == first
+    put(tree / "emulation" / "shim" / "card.cpp")
+    with_shim = prints()
+    assert (with_shim[0] == first[0], with_shim[1] == first[1]) == (True, False)
+    put(tree / "card" / "src" / "card.cpp")
+    with_card = prints()
+    assert with_card[0] != with_shim[0]
+    assert with_card[1] != with_shim[1]
+    (tree / "emulation" / "card").symlink_to("../card")
+    assert prints() == with_card
+
+
+def test_users_go_on_without_an_emulation_that_cannot_be_built_and_tests_do_not(
+    tree: Path, pip: Callable[[str], Path], capsys: pytest.CaptureFixture[str]
+) -> None:
+    put(tree / "emulation" / "CMakeLists.txt")
+    file = pip("echo no coroutines; exit 1")
+    setup.install_emulation(setup.Stamps(), needed=False)
+    assert "  going on without it: no coroutines" in capsys.readouterr().out
+    setup.install_emulation(setup.Stamps(), needed=False)
+    assert capsys.readouterr().out == ""
+    with pytest.raises(setup.SetupError, match="the build failed"):
+        setup.install_emulation(setup.Stamps(), needed=True)
+    put(tree / "emulation" / "CMakeLists.txt", "project(other)")  # may have cured it
+    put(file, f"#!/bin/sh\necho $* > {tree}/arguments\n")
+    setup.install_emulation(setup.Stamps(), needed=False)
+    assert (tree / "arguments").read_text("utf-8").rstrip().endswith(f" {tree / 'emulation'}")
+    file.unlink()
+    setup.install_emulation(setup.Stamps(), needed=True)  # is there
+
+
 def test_a_module_that_becomes_a_package_is_installed_again(tree: Path) -> None:
     put(tree / "src" / "isthmus" / "charts.py")
     before = fingerprints.of_build(tree, "g++-12", "")

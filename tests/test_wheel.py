@@ -1,6 +1,6 @@
-"""Sdist and wheel: what is in them, and what the libraries link.
+"""Sdists and wheels: what is in them, and what the libraries link.
 
-What is compiled is looked at as set-up made it; `make nightly` builds a whole wheel from the sdist.
+What is compiled is looked at as set-up made it; `make nightly` builds whole wheels from the sdists.
 """
 
 from __future__ import annotations
@@ -27,14 +27,28 @@ LIBRARIES = {
 }  # fmt: skip
 """What any machine with the wheel's glibc has, and the engine."""
 MOST_BYTES = 15e6
-NOT_IN_SDIST = (".ci", "benchmarks/results")
+NOT_IN_SDIST = (".ci", "benchmarks/results", "emulation")
 """Beside the images of the documentation."""
 
 
-def installed() -> dict[str, Path]:
+def installed(package: str = "isthmus") -> dict[str, Path]:
     """What set-up compiled and put beside the sources, by the names in a wheel."""
-    files = metadata.files("isthmus") or []
-    return {str(file): Path(str(file.locate())) for file in files if file.parts[0] == "isthmus"}
+    files = metadata.files(package) or []
+    return {str(file): Path(str(file.locate())) for file in files if file.parts[0] == package}
+
+
+def made_of(project: Path, folder: Path) -> tuple[set[str], Path]:
+    """Names in a project's sdist, and the wheel made from it without what is compiled."""
+    if importlib.util.find_spec("build") is None:
+        pytest.skip("make wheel installs what builds it")
+    environment = {**os.environ, "SKBUILD_WHEEL_CMAKE": "false", "SKBUILD_WHEEL_PY_API": "py3"}
+    command = [sys.executable, "-m", "build", "--no-isolation", "--outdir", folder, project]
+    subprocess.run(command, env=environment, check=True, capture_output=True)
+    (sdist,) = folder.glob("*.tar.gz")
+    with tarfile.open(sdist) as file:
+        sources = {name.partition("/")[2] for name in file.getnames()}
+    (wheel,) = folder.glob("*.whl")
+    return sources, wheel
 
 
 def tracked(*folders: str) -> set[str]:
@@ -47,19 +61,10 @@ def tracked(*folders: str) -> set[str]:
 
 @pytest.mark.slow
 def test_sdist_and_wheel_have_what_commands_need(tmp_path: Path) -> None:
-    if importlib.util.find_spec("build") is None:
-        pytest.skip("make wheel installs what builds it")
-    # Without what is compiled: that is as set-up compiled it.
-    environment = {**os.environ, "SKBUILD_WHEEL_CMAKE": "false", "SKBUILD_WHEEL_PY_API": "py3"}
-    command = [sys.executable, "-m", "build", "--no-isolation", "--outdir", tmp_path, ROOT]
-    subprocess.run(command, env=environment, check=True, capture_output=True)
-    (sdist,) = tmp_path.glob("*.tar.gz")
-    with tarfile.open(sdist) as file:
-        sources = {name.partition("/")[2] for name in file.getnames()}
+    sources, wheel = made_of(ROOT, tmp_path)
     left_out = tracked(*NOT_IN_SDIST) | {name for name in tracked("docs") if name.endswith(".png")}
     assert tracked() - sources == left_out
 
-    (wheel,) = tmp_path.glob("*.whl")
     with zipfile.ZipFile(wheel) as parts:
         names = set(parts.namelist()) | set(installed())
     places = {"src/isthmus/": "isthmus/", "card/boards/": "isthmus/boards/"}
@@ -75,13 +80,42 @@ def test_sdist_and_wheel_have_what_commands_need(tmp_path: Path) -> None:
     assert wheel.name.startswith(f"isthmus-{isthmus.__version__}-")
 
 
+@pytest.mark.slow
+def test_the_emulation_has_an_sdist_and_a_wheel_of_its_own(tmp_path: Path) -> None:
+    sources, wheel = made_of(ROOT / "emulation", tmp_path)
+    links = {"emulation/card", "emulation/cmake", "emulation/cpp/include"}
+    own = tracked("emulation") - tracked("emulation/tests") - links
+    assert {name.removeprefix("emulation/") for name in own} <= sources
+    linked = tracked("cmake/options.cmake", "cpp/include", "card/include", "card/src")
+    assert linked | tracked("card/rtl/bench") <= sources
+    python = "emulation/python/"
+    with zipfile.ZipFile(wheel) as parts:
+        assert {name.removeprefix(python) for name in own if name.startswith(python)} <= set(
+            parts.namelist()
+        )
+    assert wheel.name.startswith(f"isthmus_emulation-{isthmus.__version__}-py3-none-")
+
+
+@pytest.mark.emulation
+def test_no_library_of_the_emulation_links_a_vendors_but_the_shims_which_xrt_loads() -> None:
+    objects = [path for name, path in installed("isthmus_emulation").items() if ".so" in name]
+    assert len(objects) == 5
+    for path in objects:
+        of_xrt = {"libxrt_coreutil"} if path.name == "libxrt_core.so.2" else set()
+        assert needed(path) <= LIBRARIES | of_xrt, path.name
+
+
+def needed(path: Path) -> set[str]:
+    """Libraries that a shared object is linked with."""
+    shown = subprocess.run(["readelf", "-d", path], check=True, capture_output=True, text=True)
+    return set(re.findall(r"NEEDED.*\[([^.\]]+)", shown.stdout))
+
+
 def test_no_library_links_a_vendors() -> None:
     objects = [path for name, path in installed().items() if name.endswith(".so")]
     assert len(objects) > len(backends.registry())
     for path in objects:
-        shown = subprocess.run(["readelf", "-d", path], check=True, capture_output=True, text=True)
-        needed = re.findall(r"NEEDED.*\[([^.\]]+)", shown.stdout)
-        assert set(needed) <= LIBRARIES, path.name
+        assert needed(path) <= LIBRARIES, path.name
 
 
 def test_recipes_name_the_version_of_the_package() -> None:

@@ -1,6 +1,6 @@
-"""Isthmus without the emulation of XRT, as a build with -DISTHMUS_XRT_EMULATION=OFF has it.
+"""Isthmus without the package isthmus-emulation, and what the two packages share.
 
-Where this build has it, its two packages are hidden from the commands.
+Where that package is installed, it is hidden from the commands.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ from pathlib import Path
 
 import pytest
 
+import isthmus as package
 from conftest import LIMIT_S
 from isthmus.backends import by_scheme
 from isthmus.system import xrt
@@ -21,15 +22,23 @@ from isthmus.xrt_emulation import ABSENT
 ROOT = Path(__file__).parents[1]
 HIDDEN = """
 import sys
-sys.modules.update({"isthmus_emulation": None, "isthmus_emulation.xclbin": None})
+sys.modules["isthmus_emulation"] = None
+from isthmus.cli import main
+main()
+"""
+OTHER_VERSION = """
+import isthmus
+isthmus.__version__ = "0.0.9"
 from isthmus.cli import main
 main()
 """
 
 
-def without(folder: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
+def without(
+    folder: Path, *arguments: str, program: str = HIDDEN
+) -> subprocess.CompletedProcess[str]:
     return subprocess.run(
-        [sys.executable, "-c", HIDDEN, *arguments],
+        [sys.executable, "-c", program, *arguments],
         cwd=folder, capture_output=True, text=True, timeout=LIMIT_S, check=False,
     )  # fmt: skip
 
@@ -40,6 +49,7 @@ def without(folder: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
         ("card", "exec", "--board", "u250", "--", "touch", "made"),
         ("card", "xclbin", "--kernels", "vadd", "-o", "made"),
         ("card", "include"),
+        ("card", "kernel", "build", "made.cpp", "--no-estimate"),
         ("xclbin", "write", "-o", "made", "--mode", "hw"),
         ("xclbin", "dump", "card.xclbin", "--json"),
         *(
@@ -67,9 +77,67 @@ def test_all_else_works(tmp_path: Path) -> None:
         assert ABSENT not in done.stdout + done.stderr
 
 
+@pytest.mark.emulation
+def test_an_emulation_of_another_version_is_refused_and_all_else_works(tmp_path: Path) -> None:
+    refused = without(tmp_path, "card", "include", program=OTHER_VERSION)
+    reason = (
+        f"isthmus 0.0.9 does not work with isthmus-emulation {package.__version__}: "
+        "pip install --upgrade 'isthmus[emulation]'"
+    )
+    assert (refused.returncode, refused.stdout, refused.stderr) == (4, "", f"isthmus: {reason}\n")
+    boards = without(tmp_path, "card", "boards", "u250", program=OTHER_VERSION)
+    assert (boards.returncode, boards.stderr) == (0, "")
+
+
+def test_both_packages_have_the_same_version() -> None:
+    main = (ROOT / "pyproject.toml").read_text("utf-8")
+    other = (ROOT / "emulation" / "pyproject.toml").read_text("utf-8")
+    init = ROOT / "emulation" / "python" / "isthmus_emulation" / "__init__.py"
+    version = re.escape(package.__version__)
+    assert re.search(rf'^emulation = \["isthmus-emulation=={version}"\]$', main, re.M)
+    assert re.search(rf'^dependencies = \["isthmus=={version}"\]$', other, re.M)
+    assert re.search(rf'^__version__ = "{version}"$', init.read_text("utf-8"), re.M)
+
+
+INCLUDED = re.compile(r'#include [<"]([^">]+)[">]')
+
+
+def included(*folders: str) -> set[str]:
+    """What the C and C++ sources in folders of the repository include."""
+    files = (
+        file
+        for name in folders
+        for pattern in ("*.[ch]pp", "*.[ch]")
+        for file in (ROOT / name).rglob(pattern)
+    )
+    return {name for file in files for name in INCLUDED.findall(file.read_text("utf-8"))}
+
+
+def test_the_packages_include_what_the_interface_of_the_card_model_names() -> None:
+    """docs/card.md has the headers, and which package includes each."""
+    text = (ROOT / "docs" / "card.md").read_text("utf-8")
+    section = text.partition("## As a library\n")[2].partition("\n## ")[0]
+    rows = re.findall(r"^\| (`.*?) \|.*\| (x?) ?\| (x?) ?\|$", section, re.M)
+    named = [(re.findall(r"`(\w+\.hpp)`", headers), *marks) for headers, *marks in rows]
+    card = {f"isthmus/card/{file.name}" for file in (ROOT / "card/include/isthmus/card").iterdir()}
+    for place, folders in (
+        (1, ["cpp"]),
+        (2, [f"emulation/{name}" for name in ("xrt", "clock", "shim", "fuzz")]),
+    ):
+        wanted = {f"isthmus/card/{name}" for row in named if row[place] for name in row[0]}
+        assert included(*folders) & card == wanted
+
+
+def test_they_share_two_public_headers() -> None:
+    """The emulation's sdist needs no others of cpp/include."""
+    public = {f"isthmus/{file.name}" for file in (ROOT / "cpp/include/isthmus").iterdir()}
+    shared = included("card/include", "card/src", "card/rtl/bench", "emulation") & public
+    assert shared == {"isthmus/numbers.hpp", "isthmus/card_page.hpp"}
+
+
 def test_nothing_else_reaches_into_it() -> None:
     """In Python by isthmus.xrt_emulation alone, in C++ by isthmus/emulated_card.hpp."""
-    imported = re.compile(r"isthmus\.(emulation|xclbin)\b")
+    imported = re.compile(r"isthmus_emulation\b")
     reaching = set()
     for file in (*(ROOT / "src").rglob("*.py"), *(ROOT / "cpp" / "backends").rglob("*.py")):
         for node in ast.walk(ast.parse(file.read_text("utf-8"))):
@@ -85,7 +153,5 @@ def test_nothing_else_reaches_into_it() -> None:
     room = ROOT / "emulation" / "xrt" / "include"
     theirs = {file.relative_to(room).as_posix() for file in room.rglob("*.h*")}
     assert theirs
-    included = re.compile(r'#include [<"]([^">]+)[">]')
-    for file in (*(ROOT / "cpp").rglob("*.[ch]pp"), *(ROOT / "card").rglob("*.[ch]pp")):
-        names = included.findall(file.read_text("utf-8"))
-        assert not [name for name in names if name in theirs or "emulation/" in name], file
+    names = included("cpp", "card")
+    assert not [name for name in names if name in theirs or "emulation/" in name]

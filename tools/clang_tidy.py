@@ -90,7 +90,11 @@ def prepare() -> bool:
     tests = "ON" if CATCH2.exists() else "OFF"
     separate = ("-DCMAKE_UNITY_BUILD=OFF", "-DCMAKE_DISABLE_PRECOMPILE_HEADERS=ON")
     if not configure(
-        BUILD, *separate, *(f"-D{entry}" for entry in python), f"-DISTHMUS_TESTS={tests}"
+        BUILD,
+        *separate,
+        *(f"-D{entry}" for entry in python),
+        f"-DISTHMUS_TESTS={tests}",
+        "-DISTHMUS_EMULATION=ON",
     ):
         return False
     # Without Verilator CMake has no such target, so a failure is no error.

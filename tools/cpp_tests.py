@@ -1,10 +1,10 @@
-"""Builds and runs the C++ tests, in the module's build folder, on the users' machine code.
+"""Builds and runs the C++ tests, in the build folders of both packages, on users' machine code.
 
-With --further the tests run in other builds instead: all tests with the address and undefined
-behaviour sanitizers; tests that use threads with the thread sanitizer; tests that depend on
-Verilator or the emulation of XRT without these. With --coverage it reports which lines of cpp/,
-card/ and emulation/ the tests run. With --conformance BACKEND it runs only the suite that every
-backend must pass, on this backend.
+With --emulation it runs only the tests of the emulation of XRT. With --further the tests run in
+other builds instead: all tests with the address and undefined behaviour sanitizers; tests that use
+threads with the thread sanitizer; tests that depend on Verilator without Verilator. With
+--coverage it reports which lines of cpp/, card/ and emulation/ the tests run. With --conformance
+BACKEND it runs only the suite that every backend must pass, on this backend.
 """
 
 from __future__ import annotations
@@ -27,7 +27,9 @@ CATCH2 = Path("/usr/include/catch2/catch.hpp")  # version 2
 BACKENDS = ROOT / "cpp" / "backends"
 MODULE = ROOT / "build" / "module"  # as in pyproject.toml
 JOBS = str(os.cpu_count() or 1)
+WERROR = ("-DISTHMUS_WERROR=ON",) if os.environ.get("CI") else ()
 APART = ("-DISTHMUS_PYTHON=OFF", "-DCMAKE_BUILD_TYPE=None")
+WITH_EMULATION = (*APART, "-DISTHMUS_EMULATION=ON")
 
 
 @dataclass(frozen=True)
@@ -40,11 +42,12 @@ class Tests:
     targets: tuple[str, ...] = ("isthmus_tests",)
     only: tuple[str, ...] = ()
     prefix: tuple[str, ...] = ()
+    source: Path = ROOT
 
 
 def sanitized(sanitizers: str) -> tuple[str, ...]:
     """CMake's options for sanitizers; less optimisation makes the build three times as fast."""
-    return (*APART, "-DCMAKE_CXX_FLAGS=-Og -g1", f"-DISTHMUS_SANITIZE={sanitizers}")
+    return (*WITH_EMULATION, "-DCMAKE_CXX_FLAGS=-Og -g1", f"-DISTHMUS_SANITIZE={sanitizers}")
 
 
 def without_random_addresses() -> tuple[str, ...]:
@@ -56,10 +59,16 @@ def without_random_addresses() -> tuple[str, ...]:
 
 def plain() -> Tests:
     """The tests of the module that users run; in CI a warning is an error."""
-    options = ("-DISTHMUS_WERROR=ON",) if os.environ.get("CI") else ()
+    options = WERROR
     if not (MODULE / "CMakeCache.txt").exists():  # the folder that make setup built was removed
         options += (f"-DPython_EXECUTABLE={ROOT / '.venv' / 'bin' / 'python'}",)
     return Tests("C++ tests", MODULE, options)
+
+
+def of_emulation() -> Tests:
+    """The tests of the emulation of XRT, as users run it."""
+    folder, source = ROOT / "build" / "emulation", ROOT / "emulation"
+    return Tests("Emulation: C++ tests", folder, WERROR, source=source)
 
 
 def with_sanitizers() -> list[Tests]:
@@ -74,26 +83,24 @@ def with_sanitizers() -> list[Tests]:
     ]  # fmt: skip
 
 
-def without_options() -> Tests:
-    """The tests that depend on Verilator or the emulation of XRT, in a build without both."""
-    options = (
-        *APART, "-DCMAKE_CXX_FLAGS=-Og", "-DISTHMUS_XRT_EMULATION=OFF", "-DISTHMUS_VERILATOR=OFF",
-    )  # fmt: skip
+def without_verilator() -> Tests:
+    """The tests that depend on Verilator, in a build without Verilator."""
+    options = (*APART, "-DCMAKE_CXX_FLAGS=-Og", "-DISTHMUS_VERILATOR=OFF")
     return Tests(
-        "C++ tests, no Verilator, no emulation", ROOT / "build" / "tests-bare", options,
+        "C++ tests, no Verilator", ROOT / "build" / "tests-bare", options,
         ("isthmus_bare_tests",), ("--label-regex", "bare"),
     )  # fmt: skip
 
 
 def with_counters() -> Tests:
     """The build that counts which lines run."""
-    options = (*APART, "-DCMAKE_CXX_FLAGS=-Og -g1", "-DISTHMUS_COVERAGE=ON")
+    options = (*WITH_EMULATION, "-DCMAKE_CXX_FLAGS=-Og -g1", "-DISTHMUS_COVERAGE=ON")
     return Tests("C++ coverage", ROOT / "build" / "coverage", options)
 
 
-def configure(folder: Path, *options: str) -> bool:
+def configure(folder: Path, *options: str, source: Path = ROOT) -> bool:
     """Lets CMake configure a build folder; a new folder for Ninja, if Ninja is installed."""
-    command = ["cmake", "-S", str(ROOT), "-B", str(folder), *options]
+    command = ["cmake", "-S", str(source), "-B", str(folder), *options]
     if shutil.which("ninja") and not (folder / "CMakeCache.txt").exists():
         command += ["-G", "Ninja"]
     return run(f"Configuring {folder.relative_to(ROOT)}", command)
@@ -112,7 +119,8 @@ def passes(tests: Tests) -> bool:
     begin = time.monotonic()
     build = ["cmake", "--build", str(tests.folder), "--parallel", JOBS, "--target", *tests.targets]
     test = ["ctest", "--test-dir", str(tests.folder), "--output-on-failure", "--parallel", JOBS]
-    built = configure(tests.folder, "-DISTHMUS_TESTS=ON", *tests.options) and run(
+    options = ("-DISTHMUS_TESTS=ON", *tests.options)
+    built = configure(tests.folder, *options, source=tests.source) and run(
         f"Building {tests.folder.relative_to(ROOT)}", [*tests.prefix, *build]
     )
     asan = f"handle_sigill=1:{os.environ.get('ASAN_OPTIONS', '')}"  # a trap shows its stack
@@ -164,6 +172,7 @@ def conforms(backend: str) -> int:
 def main() -> int:
     """Runs the tests. Without Catch2 it prints that no test ran."""
     parser = argparse.ArgumentParser(description="Builds and runs the C++ tests")
+    parser.add_argument("--emulation", action="store_true", help="only the emulation's")
     parser.add_argument("--further", action="store_true", help="only in the further builds")
     parser.add_argument("--coverage", action="store_true", help="only count which lines run")
     parser.add_argument("--conformance", metavar="BACKEND", help="only this backend's conformance")
@@ -175,7 +184,9 @@ def main() -> int:
         return conforms(chosen.conformance)
     if chosen.coverage:
         return 0 if covers() else 1
-    builds = [without_options(), *with_sanitizers()] if chosen.further else [plain()]
+    builds = [of_emulation()] if chosen.emulation else [plain(), of_emulation()]
+    if chosen.further:
+        builds = [without_verilator(), *with_sanitizers()]
     failed = [tests.name for tests in builds if not passes(tests)]
     return 1 if failed else 0
 

@@ -1,4 +1,4 @@
-"""Fingerprints of a build's inputs: Isthmus' files, the compiler, and what CMake finds.
+"""Fingerprints of a build's inputs: files of the packages, the compiler, and what CMake finds.
 
 A fingerprint changes whenever the build could give another result. It reads no file but the
 sources, so it takes little time.
@@ -12,7 +12,8 @@ import shutil
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
-BUILT_FROM = ("CMakeLists.txt", "pyproject.toml", "cpp", "kernels", "card", "emulation")
+ISTHMUS = ("CMakeLists.txt", "pyproject.toml", "cmake", "cpp", "kernels", "card")
+EMULATION = ("emulation", "cmake", "cpp/include", "card")
 NOT_BUILT = (Path("cpp", "tests"), Path("emulation", "tests"))
 COMPILER = os.environ.get("CXX", "c++")
 TOOLS = ("cmake", "make", "ninja", "verilator")
@@ -31,9 +32,9 @@ with which the emulated card gets the RTL kernels.
 """
 
 
-def built_files(root: Path) -> Iterator[Path]:
-    """Yields the files of a tree from which the compiled parts are built."""
-    for name in BUILT_FROM:
+def built_files(root: Path, names: Iterable[str]) -> Iterator[Path]:
+    """Yields the files of a tree from which a package's compiled parts are built."""
+    for name in names:
         path = root / name
         for file in sorted(path.rglob("*")) if path.is_dir() else [path]:
             tests = any(root / folder in file.parents for folder in NOT_BUILT)
@@ -42,17 +43,27 @@ def built_files(root: Path) -> Iterator[Path]:
 
 
 def of_build(root: Path, *surroundings: str) -> str:
-    """Fingerprint of the built files and of the given surroundings, such as the compiler.
+    """Fingerprint of `isthmus`' built files and of the given surroundings, such as the compiler.
 
     It includes the names of Python packages: an editable install records which modules are
     packages.
     """
+    packages = sorted((root / "src").rglob("__init__.py"))
+    names = (str(file.relative_to(root)) for file in packages)
+    return of_files(root, ISTHMUS, (*surroundings, *names))
+
+
+def of_emulation(root: Path, *surroundings: str) -> str:
+    """Changes with the files that `isthmus-emulation` consists of, and with what surrounds them."""
+    return of_files(root, EMULATION, surroundings)
+
+
+def of_files(root: Path, names: Iterable[str], surroundings: Iterable[str]) -> str:
+    """Changes with these files and folders, and with what surrounds them."""
     digest = hashlib.sha256("\n".join(surroundings).encode())
-    for file in built_files(root):
+    for file in built_files(root, names):
         content = hashlib.sha256(file.read_bytes()).hexdigest()
         digest.update(f"{file.relative_to(root)} {content}\n".encode())
-    packages = sorted((root / "src").rglob("__init__.py"))
-    digest.update("\n".join(str(file.relative_to(root)) for file in packages).encode())
     return digest.hexdigest()
 
 

@@ -78,11 +78,12 @@ def _python(name: str, seconds: float, seed: int) -> Result:
 def _build(names: list[str]) -> None:
     """Builds the programs of C++ targets, linked statically except for the C library."""
     options = [
-        "-DISTHMUS_FUZZ=ON", "-DISTHMUS_PYTHON=OFF", "-DCMAKE_CXX_COMPILER=clang++",
-        "-DCMAKE_BUILD_TYPE=RelWithDebInfo",
+        "-DISTHMUS_FUZZ=ON", "-DCMAKE_CXX_COMPILER=clang++", "-DCMAKE_BUILD_TYPE=RelWithDebInfo",
     ]  # fmt: skip
     subprocess.run(
-        ["cmake", "-S", ROOT, "-B", FOLDER, *options], check=True, stdout=subprocess.DEVNULL
+        ["cmake", "-S", ROOT / "emulation", "-B", FOLDER, *options],
+        check=True,
+        stdout=subprocess.DEVNULL,
     )
     targets = [f"isthmus_fuzz_{name}" for name in names]
     subprocess.run(

@@ -24,12 +24,13 @@ from fuzz_mutation import Mutator
 from fuzz_targets import MOST_SAID, TARGETS, Target, ensure
 
 import isthmus
+import isthmus_emulation
 from isthmus.errors import IsthmusError
 
 MOST_MEMORY = 2 << 30
 SILENT_S = 120.0
 """Wall time in seconds after which the process is ended, even if it handles no signals."""
-_OURS = tuple(isthmus.__path__)
+_OURS = (*isthmus.__path__, *isthmus_emulation.__path__)
 
 
 class HungError(BaseException):

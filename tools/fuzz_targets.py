@@ -153,7 +153,7 @@ def _outputs(form: str | None) -> Iterator[bytes]:
 
 
 def _xclbin(path: Path) -> None:
-    from isthmus_emulation.xclbin import listing, load, read  # noqa: PLC0415 - a build may leave it out
+    from isthmus_emulation.xclbin import listing, load, read  # noqa: PLC0415
 
     file = load(path)
     listing.as_text(file)

@@ -1,4 +1,4 @@
-"""Sets up Isthmus: `.venv` with `isthmus` in it, and the system packages that its uses need.
+"""Sets up Isthmus: `.venv` with both packages in it, and the system packages that uses need.
 
 No step is done twice: each one stores its fingerprint in `.venv/setup.json`. A build's fingerprint
 includes the libraries that CMake found, so a new library causes a new build. This script uses only
@@ -26,7 +26,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from fingerprints import COMPILER, of_build, of_compiler, of_found
+from fingerprints import COMPILER, of_build, of_compiler, of_emulation, of_found
 from progress import follow, run, start, why_not
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -395,6 +395,25 @@ def isthmus_built(stamps: Stamps) -> Iterator[None]:
         raise SetupError("the build failed: see above")
 
 
+def install_emulation(stamps: Stamps, *, needed: bool) -> None:
+    """Builds and installs the emulation of XRT; prints a line if that fails."""
+    surroundings = (of_compiler(), of_found(), os.environ.get("CMAKE_ARGS", ""))
+    fingerprint, failed = of_emulation(ROOT, *surroundings), "emulation failed"
+    if stamps.has("emulation", fingerprint) or (not needed and stamps.has(failed, fingerprint)):
+        return
+    environment = {"CMAKE_BUILD_PARALLEL_LEVEL": str(os.cpu_count() or 1)}
+    built_in = f"--config-settings=build-dir={BUILD_FOLDERS / 'emulation'}"
+    options = ("-v", "--no-deps", "--no-build-isolation", built_in)
+    command = pip_install(*options, str(ROOT / "emulation"))
+    reason = why_not("Building the emulation of XRT", command, environment, keep_quiet=not needed)
+    if reason and needed:
+        raise SetupError("the build failed: see above")
+    if reason:
+        print(f"  going on without it: {reason}")
+        print("  to see more: python3 tools/setup.py test")
+    stamps.add(failed if reason else "emulation", fingerprint)
+
+
 def install_optional(uses: list[str], stamps: Stamps) -> None:
     """Installs packages that are useful but not required; prints a line if that fails."""
     instead = f"as root, {apt_command([POCL])}"
@@ -423,6 +442,7 @@ def set_up(uses: list[str]) -> None:
     with isthmus_built(stamps):
         install_requirements(["dependencies", *extras], stamps)
         install_optional(uses, stamps)
+    install_emulation(stamps, needed="test" in uses)
 
 
 def main() -> int:

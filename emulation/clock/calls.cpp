@@ -5,7 +5,7 @@
 #include <cstdint>
 
 #include "host_events.hpp"
-#include "isthmus/card/process/page.hpp"
+#include "isthmus/card_page.hpp"
 #include "libraries.hpp"
 #include "library.hpp"
 

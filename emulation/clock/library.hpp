@@ -8,7 +8,7 @@
 #include <cstdint>
 #include <limits>
 
-#include "isthmus/card/process/page.hpp"
+#include "isthmus/card_page.hpp"
 #include "threads.hpp"
 #include "virtual_time.hpp"
 

@@ -4,7 +4,7 @@
 
 #include <cstdint>
 
-#include "isthmus/card/process/page.hpp"
+#include "isthmus/card_page.hpp"
 
 namespace isthmus::shim::clock {
 

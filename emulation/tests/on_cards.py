@@ -13,8 +13,8 @@ from pathlib import Path
 
 import pytest
 
+import isthmus_emulation
 from conftest import Command, made_once
-from isthmus import emulation
 from isthmus.errors import NoDeviceError
 
 SOURCES = Path(__file__).parent / "programs"
@@ -113,7 +113,7 @@ Made = Callable[[str], Path]
 def emulated() -> None:
     """Skips where there is no XRT."""
     try:
-        emulation.prepare(["u250"]).close()
+        isthmus_emulation.prepare(["u250"]).close()
     except NoDeviceError as error:
         pytest.skip(f"no XRT behind which a card is emulated: {error}")
 

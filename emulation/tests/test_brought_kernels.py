@@ -9,9 +9,9 @@ import pytest
 from on_cards import OPENCL, SOURCES, Run, card_exec, compiled, emulated
 
 from conftest import Command
-from isthmus import boards, xclbin
+from isthmus import boards
 from isthmus.errors import UsageError
-from isthmus_emulation import connectivity, kernels
+from isthmus_emulation import connectivity, kernels, xclbin
 from isthmus_emulation.prototype import defined_in
 from isthmus_emulation.xclbin import Argument, Bank, Design, Kernel
 

@@ -28,8 +28,8 @@ from on_cards import (
 )
 
 from conftest import Command, slow
-from isthmus import xclbin
 from isthmus.errors import UsageError
+from isthmus_emulation import xclbin
 from isthmus_emulation.prototype import defined_in, parse
 
 __all__ = ["card_exec", "emulated", "probe", "probed", "programs"]  # fixtures

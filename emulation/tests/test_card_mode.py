@@ -7,8 +7,9 @@ from subprocess import CompletedProcess
 
 import pytest
 
+import isthmus_emulation
 from conftest import Command
-from isthmus import boards, emulation
+from isthmus import boards
 from isthmus.analysis.context import answers
 from isthmus.analysis.summary import summarise
 from isthmus.errors import NoDeviceError, UsageError
@@ -23,7 +24,7 @@ AXES = ("--axis", "bytes=4Ki,1Mi", "--axis", "operation=write,read,launch", "--a
 
 def needs(scheme: str) -> None:
     try:
-        emulation.prepare([BOARD]).close()
+        isthmus_emulation.prepare([BOARD]).close()
     except NoDeviceError as error:
         pytest.skip(f"no XRT behind which a card is emulated: {error}")
     if not discovery.by_scheme(scheme).library.exists():

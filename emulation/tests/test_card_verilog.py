@@ -20,7 +20,7 @@ from on_cards import (
 )
 
 from conftest import Command, made_once
-from isthmus import xclbin
+from isthmus_emulation import xclbin
 from isthmus_emulation.prototype import defined_in
 from isthmus_emulation.xclbin.description import load
 

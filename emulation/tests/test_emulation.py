@@ -13,8 +13,9 @@ from pathlib import Path
 
 import pytest
 
+import isthmus_emulation
 from conftest import LIMIT_S
-from isthmus import boards, emulation
+from isthmus import boards
 from isthmus.errors import NoDeviceError, UsageError
 from isthmus_emulation import elf, kernels, page
 from isthmus_emulation.root import MODE
@@ -23,7 +24,7 @@ from isthmus_emulation.session import CLOCK
 
 def installation() -> None:
     try:
-        emulation.prepare(["u250"]).close()
+        isthmus_emulation.prepare(["u250"]).close()
     except NoDeviceError as error:
         pytest.skip(f"no XRT behind which a card is emulated: {error}")
 
@@ -32,7 +33,7 @@ def folders() -> set[Path]:
     return {f for f in Path("/tmp").glob("isthmus-card-*") if f"-{os.getpid()}-" in f.name}
 
 
-def environment(session: emulation.Session) -> dict[str, str]:
+def environment(session: isthmus_emulation.Session) -> dict[str, str]:
     both = {**os.environ, **session.environment}
     return {k: v for k, v in both.items() if v or k not in session.environment}
 
@@ -147,7 +148,7 @@ def xclbin(tmp_path: Path) -> Path:
 
 
 def run(
-    program: Path, session: emulation.Session, *words: object
+    program: Path, session: isthmus_emulation.Session, *words: object
 ) -> subprocess.CompletedProcess[str]:
     return subprocess.run(
         [program, *map(str, words)],
@@ -161,22 +162,24 @@ def run(
 
 
 @pytest.fixture
-def session() -> Iterator[emulation.Session]:
+def session() -> Iterator[isthmus_emulation.Session]:
     installation()
-    with emulation.prepare(["u250"], trace=True) as made:
+    with isthmus_emulation.prepare(["u250"], trace=True) as made:
         yield made
     assert not made.directory.exists()
 
 
 @pytest.mark.parametrize("what", ["nothing", "copy", "registers", "vadd", "host", "small"])
 def test_a_program_works(
-    program: Path, xclbin: Path, session: emulation.Session, what: str
+    program: Path, xclbin: Path, session: isthmus_emulation.Session, what: str
 ) -> None:
     done = run(program, session, xclbin, what)
     assert (done.returncode, done.stderr) == (0, "")
 
 
-def test_what_happened_is_told(program: Path, xclbin: Path, session: emulation.Session) -> None:
+def test_what_happened_is_told(
+    program: Path, xclbin: Path, session: isthmus_emulation.Session
+) -> None:
     run(program, session, xclbin, "vadd")
     (slot,) = session.used()
     assert (slot.card, slot.kernels, slot.bytes_to_card) == (0, 1, 40_000)
@@ -193,7 +196,7 @@ def test_equal_programs_take_equal_simulated_time(program: Path, xclbin: Path) -
     installation()
     times = []
     for _ in range(2):
-        with emulation.prepare(["u250"]) as session:
+        with isthmus_emulation.prepare(["u250"]) as session:
             run(program, session, xclbin, "vadd")
             times.append([slot.elapsed_fs for slot in session.used()])
     assert times[0] == times[1]
@@ -201,7 +204,7 @@ def test_equal_programs_take_equal_simulated_time(program: Path, xclbin: Path) -
 
 def test_several_cards(program: Path, xclbin: Path) -> None:
     installation()
-    with emulation.prepare(["u250", "u250,link.lanes=8"], trace=True) as session:
+    with isthmus_emulation.prepare(["u250", "u250,link.lanes=8"], trace=True) as session:
         for card in (0, 1):
             assert run(program, session, xclbin, "vadd", card).returncode == 0
         first, second = sorted(session.used(), key=lambda slot: slot.card)
@@ -213,7 +216,7 @@ def test_a_program_believes_that_it_is_on_a_board(program: Path, tmp_path: Path)
     installation()
     xclbin = tmp_path / "card.xclbin"
     xclbin.write_bytes(kernels.default(boards.load("u250"), "hw").build().encode())
-    with emulation.prepare(["u250"], as_hardware=True) as session:
+    with isthmus_emulation.prepare(["u250"], as_hardware=True) as session:
         assert MODE not in environment(session)
         assert run(program, session, xclbin, "vadd").returncode == 0
 
@@ -253,13 +256,13 @@ def test_a_kernel_of_ones_own(program: Path, tmp_path: Path) -> None:
     xclbin = tmp_path / "scale.xclbin"
     design = Design(memories=(Bank("bank0"),), kernels=(scale,), mode="hw_emu")
     xclbin.write_bytes(design.build().encode())
-    with emulation.prepare(["u250"], kernels=[folder]) as session:
+    with isthmus_emulation.prepare(["u250"], kernels=[folder]) as session:
         done = run(program, session, xclbin, "scale")
         assert done.returncode == 0, done.stdout + done.stderr
         (slot,) = session.used()
         clock = boards.load("u250").hertz("kernel.clock_MHz")
         assert slot.kernel_fs == pytest.approx(1e6 / clock * 1e15, rel=1e-6)
-    with emulation.prepare(["u250"]) as session:  # without it
+    with isthmus_emulation.prepare(["u250"]) as session:  # without it
         done = run(program, session, xclbin, "scale")
         assert done.returncode != 0
         assert "has no kernel 'scale'" in done.stderr
@@ -270,7 +273,7 @@ def test_an_xclbin_for_another_card_is_refused(program: Path, tmp_path: Path) ->
     xclbin = tmp_path / "other.xclbin"
     design = kernels.default(boards.load("u250"), "hw_emu")
     xclbin.write_bytes(design.build(bytes(64)).encode())
-    with emulation.prepare(["u250"]) as session:
+    with isthmus_emulation.prepare(["u250"]) as session:
         done = run(program, session, xclbin, "vadd")
     assert done.returncode != 0
     assert "does not say what is on an emulated card" in done.stderr
@@ -280,7 +283,7 @@ def test_many_at_a_time_and_one_after_another(program: Path, xclbin: Path) -> No
     installation()
     rounds = int(os.environ.get("ISTHMUS_TEST_STARTS", "20")) // 10
     for _ in range(rounds):
-        sessions = [emulation.prepare(["u250"]) for _ in range(10)]
+        sessions = [isthmus_emulation.prepare(["u250"]) for _ in range(10)]
         hosts = [
             subprocess.Popen(
                 [program, xclbin, "copy"],
@@ -298,7 +301,9 @@ def test_many_at_a_time_and_one_after_another(program: Path, xclbin: Path) -> No
     assert not folders()
 
 
-def test_a_full_disk_is_told(program: Path, xclbin: Path, session: emulation.Session) -> None:
+def test_a_full_disk_is_told(
+    program: Path, xclbin: Path, session: isthmus_emulation.Session
+) -> None:
     def little_room() -> None:
         import resource
 
@@ -323,11 +328,11 @@ def test_a_full_disk_is_told(program: Path, xclbin: Path, session: emulation.Ses
 def test_what_is_wrong_is_said_before_anything_starts() -> None:
     installation()
     with pytest.raises(UsageError, match="unknown board"):
-        emulation.prepare(["no-such-board"])
+        isthmus_emulation.prepare(["no-such-board"])
     with pytest.raises(UsageError, match="no folder with kernels"):
-        emulation.prepare(["u250"], kernels=[Path("/nowhere")])
+        isthmus_emulation.prepare(["u250"], kernels=[Path("/nowhere")])
     with pytest.raises(UsageError, match="0 cards"):
-        emulation.prepare([])
+        isthmus_emulation.prepare([])
     assert not folders()
 
 
@@ -336,7 +341,7 @@ def test_folders_of_the_dead_are_removed() -> None:
     dead = subprocess.run(["sh", "-c", "echo $$"], capture_output=True, text=True, check=True)
     left = Path(f"/tmp/isthmus-card-{dead.stdout.strip()}-left")
     left.mkdir()
-    with emulation.prepare(["u250"]):
+    with isthmus_emulation.prepare(["u250"]):
         assert not left.exists()
 
 
@@ -360,7 +365,7 @@ def test_a_number_that_another_process_has_by_now_keeps_no_folder(
     of_a_living_number: tuple[Path, Path],
 ) -> None:
     older, younger = of_a_living_number
-    emulation.prepare(["u250"]).close()
+    isthmus_emulation.prepare(["u250"]).close()
     assert not older.exists()
     assert younger.exists()
 
@@ -371,7 +376,7 @@ def test_an_unlocked_folder_goes_also_where_its_number_lives(
     """A session locks its folder before the lock has its name."""
     _, younger = of_a_living_number
     (younger / "lock").touch()
-    emulation.prepare(["u250"]).close()
+    isthmus_emulation.prepare(["u250"]).close()
     assert not younger.exists()
 
 
@@ -384,7 +389,7 @@ def test_no_link_is_followed_and_no_other_name_touched(tmp_path: Path) -> None:
         link.symlink_to(tmp_path)
         for folder in folders:
             folder.mkdir()
-        emulation.prepare(["u250"]).close()
+        isthmus_emulation.prepare(["u250"]).close()
         assert (tmp_path / "precious").exists()
         assert all(path.exists() for path in (link, *folders))
     finally:
@@ -417,16 +422,16 @@ def test_a_folder_stays_while_its_lock_is_held() -> None:
         fcntl.flock(lock, fcntl.LOCK_EX)
         # Only now does it have a name that every Isthmus on the machine looks for.
         folder = made.rename(f"/tmp/isthmus-card-{ended.pid}-{made.name}")
-        emulation.prepare(["u250"]).close()
+        isthmus_emulation.prepare(["u250"]).close()
         assert folder.exists()
-    emulation.prepare(["u250"]).close()
+    isthmus_emulation.prepare(["u250"]).close()
     assert not folder.exists()
 
 
 def test_a_session_holds_the_lock_of_its_folder() -> None:
     installation()
     with (
-        emulation.prepare(["u250"]) as session,
+        isthmus_emulation.prepare(["u250"]) as session,
         (session.directory / "lock").open() as lock,
         pytest.raises(BlockingIOError),
     ):

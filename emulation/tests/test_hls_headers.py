@@ -11,7 +11,7 @@ import pytest
 from on_cards import SOURCES, Run, card_exec, compiled, emulated
 
 from conftest import Command, slow
-from isthmus import xclbin
+from isthmus_emulation import xclbin
 
 __all__ = ["card_exec", "emulated"]  # fixtures
 SANITIZED = ["-std=c++17", "-fsanitize=undefined"]

@@ -10,8 +10,8 @@ import pytest
 from on_cards import SOURCES, Made, Ran, Run, card_exec, emulated, moved_by_kernel, programs
 
 from conftest import Command, made_once
-from isthmus import xclbin
 from isthmus.errors import UsageError
+from isthmus_emulation import xclbin
 from isthmus_emulation.opencl_c import translated
 
 __all__ = ["card_exec", "emulated", "programs"]  # fixtures

@@ -12,8 +12,8 @@ from pathlib import Path
 
 import pytest
 
+import isthmus_emulation
 from conftest import LIMIT_S, Command
-from isthmus import emulation
 from isthmus.errors import NoDeviceError
 from isthmus.system import xrt
 from isthmus_emulation import elf
@@ -41,7 +41,7 @@ extern "C" size_t confstr(int name, char* into, size_t size) noexcept {
 @pytest.fixture
 def here() -> xrt.Installation:
     try:
-        emulation.prepare(["u250"]).close()
+        isthmus_emulation.prepare(["u250"]).close()
     except NoDeviceError as error:
         pytest.skip(f"no XRT behind which a card is emulated: {error}")
     installed = xrt.find()

@@ -12,9 +12,8 @@ from hypothesis import strategies as st
 from on_cards import Ran, Run, card_exec, emulated, probe, probed, programs, trace_of
 
 from conftest import Command
-from isthmus import xclbin
 from isthmus.errors import UsageError
-from isthmus_emulation import csynth, event_files, schedule, watch
+from isthmus_emulation import csynth, event_files, schedule, watch, xclbin
 from isthmus_emulation.xclbin import Argument, Design, Kernel, SectionKind, cycles, tables
 from isthmus_emulation.xclbin.design import Timer, completed
 from isthmus_emulation.xclbin.kinds import ClockType

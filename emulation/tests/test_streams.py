@@ -18,8 +18,8 @@ import pytest
 from on_cards import Made, Ran, Run, card_exec, emulated, programs, trace_of
 
 from conftest import Command, made_once, slow
-from isthmus import xclbin
 from isthmus.errors import UsageError
+from isthmus_emulation import xclbin
 from isthmus_emulation.prototype import defined_in
 from isthmus_emulation.xclbin import Argument, Design, Kernel
 from isthmus_emulation.xclbin.description import load

@@ -19,8 +19,8 @@ from on_cards import (
 )
 
 from conftest import Command, made_once
-from isthmus import xclbin
 from isthmus.errors import UsageError
+from isthmus_emulation import xclbin
 from isthmus_emulation.xclbin import Bank, Design, MemoryType
 
 __all__ = ["card_exec", "emulated", "programs"]  # fixtures

@@ -19,8 +19,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from conftest import Command
-from isthmus import xclbin
 from isthmus.errors import UsageError
+from isthmus_emulation import xclbin
 from isthmus_emulation.xclbin import (
     Argument,
     Bank,

@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from isthmus import xclbin
 from isthmus.errors import UsageError
+from isthmus_emulation import xclbin
 from isthmus_emulation.xclbin import listing, metadata, tables
 
 SECTIONS_AT = 456

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from conftest import LIMIT_S
-from isthmus import xclbin
+from isthmus_emulation import xclbin
 
 PROGRAM = """
 import ctypes, sys

@@ -1,11 +1,12 @@
-"""Interface to the emulation of XRT (folder ``emulation/``), which a build may omit.
+"""Interface to the emulation of XRT: the package ``isthmus-emulation`` (folder ``emulation/``).
 
-No other module outside that folder imports it.
+This module is the only one outside that folder that imports it. It imports it by name: to look for
+an entry point would cost each command 50 ms and 100 modules more (Python 3.11, 2026-11-28).
 """
 
 from __future__ import annotations
 
-from importlib.util import find_spec
+from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -17,57 +18,64 @@ if TYPE_CHECKING:
     from isthmus.address import Address
     from isthmus.candidates import Candidate
 
-ABSENT = (
-    "this Isthmus was built without the emulation of XRT; "
-    "CMAKE_ARGS=-DISTHMUS_XRT_EMULATION=ON make setup builds it"
-)
+ABSENT = "the emulation of XRT is not installed: pip install 'isthmus[emulation]'"
 
 
-def is_built() -> bool:
-    """Whether this build has the emulation."""
-    spec = find_spec("isthmus_emulation")
-    return spec is not None and spec.origin is not None
+@cache
+def why_absent() -> str:
+    """Says why the emulation cannot be used, and what to install; empty where it can."""
+    try:
+        import isthmus_emulation  # noqa: F401
+    except ModuleNotFoundError as error:
+        if error.name != "isthmus_emulation":
+            raise
+        return ABSENT
+    except ImportError as error:  # it is of another version
+        return str(error)
+    return ""
 
 
 def candidate(address: Address, opencl: str = "") -> Candidate:
     """How to load a backend for ``xrt:0@card=BOARD``.
 
-    ``opencl`` names XRT's OpenCL library, for a backend that loads it. Raises NoDeviceError if this
-    build or the XRT here has no emulation, UsageError for an unknown board.
+    ``opencl`` names XRT's OpenCL library, for the backend that loads it. Raises NoDeviceError
+    where no emulation is installed or the XRT here has none, UsageError for an unknown board.
     """
     _require()
-    from isthmus import emulation
+    import isthmus_emulation
 
-    return emulation.candidate(address, opencl)
+    return isthmus_emulation.candidate(address, opencl)
 
 
 def default_xclbin() -> Path | None:
-    """An xclbin for XRT's noop mode: two banks, host memory, an empty kernel; None if not built."""
-    if not is_built():
+    """Xclbin for XRT's noop mode: two banks, host memory, an empty kernel; None: not installed."""
+    if why_absent():
         return None
-    from isthmus import emulation
+    import isthmus_emulation
 
-    return emulation.default_xclbin()
+    return isthmus_emulation.default_xclbin()
 
 
 def add_commands(app: typer.Typer, card: typer.Typer) -> None:
-    """Registers ``isthmus xclbin``, and ``exec``, ``xclbin`` and ``include`` of ``isthmus card``.
+    """Registers ``isthmus xclbin``, and all of ``isthmus card`` but ``boards``.
 
-    In a build without the emulation each command raises NoDeviceError.
+    Without the emulation each command raises NoDeviceError.
     """
-    if is_built():
-        from isthmus import emulation
+    if not why_absent():
+        import isthmus_emulation
 
-        emulation.add_commands(app, card)
+        isthmus_emulation.add_commands(app, card)
         return
-    for group, name in ((card, "xclbin"), (card, "exec"), (card, "include"), (app, "xclbin")):
+    of_card = ((card, name) for name in ("kernel", "xclbin", "exec", "include"))
+    for group, name in (*of_card, (app, "xclbin")):
         group.command(
             name=name,
-            help="Not in this build: it needs the emulation of XRT.",
+            help="Needs the emulation of XRT: pip install 'isthmus[emulation]'",
             context_settings={"allow_extra_args": True, "ignore_unknown_options": True},
         )(_require)
 
 
 def _require() -> None:
-    if not is_built():
-        raise NoDeviceError(ABSENT)
+    reason = why_absent()
+    if reason:
+        raise NoDeviceError(reason)

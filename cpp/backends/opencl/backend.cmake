@@ -7,9 +7,7 @@ configure_file(${CMAKE_CURRENT_LIST_DIR}/channel_source.hpp.in
                ${CMAKE_CURRENT_BINARY_DIR}/opencl/channel_source.hpp @ONLY)
 isthmus_add_backend(
   opencl
-  VARIES
   SOURCES opencl.cpp operations.cpp kernel_operations.cpp binary_kernels.cpp kernel_memory.cpp objects.cpp
-          offload.cpp api.cpp channels.cpp cables.cpp
-  LIBRARIES isthmus_emulated_card)
+          offload.cpp api.cpp channels.cpp cables.cpp)
 target_include_directories(isthmus_opencl PRIVATE ${CMAKE_CURRENT_BINARY_DIR}/opencl)
 set_property(GLOBAL APPEND PROPERTY ISTHMUS_TESTED_SOURCES ${CMAKE_CURRENT_LIST_DIR}/cables.cpp)

@@ -7,11 +7,11 @@ find_path(UUID_INCLUDE_DIR uuid/uuid.h)
 if(XRT_INCLUDE_DIR AND XRT_COREUTIL AND UUID_INCLUDE_DIR)
   get_filename_component(xrt_file ${XRT_COREUTIL} REALPATH)
   string(REGEX REPLACE ".*\\.so\\." "" xrt_version ${xrt_file})
-  isthmus_add_backend(xrt NEEDS_DEVICE VARIES SOURCES loader.cpp)
+  isthmus_add_backend(xrt NEEDS_DEVICE SOURCES loader.cpp)
   target_compile_definitions(isthmus_xrt PRIVATE ISTHMUS_XRT_VERSION="${xrt_version}")
   # Calls XRT, which loader.cpp opens before: not linked with it.
   isthmus_add_library(xrt_native xrt SOURCES xrt.cpp session.cpp operations.cpp kernels.cpp buffers.cpp
-                      offload.cpp registers.cpp LIBRARIES isthmus_emulated_card)
+                      offload.cpp registers.cpp)
   target_include_directories(isthmus_xrt_native SYSTEM PRIVATE ${XRT_INCLUDE_DIR} ${UUID_INCLUDE_DIR})
   add_dependencies(isthmus_xrt isthmus_xrt_native)
 endif()

@@ -1,5 +1,5 @@
-// Simulated time for backends whose runtime can run above an emulated card. The folder emulation/
-// implements it; a build without that folder emulates no card.
+// Simulated time for backends whose runtime can run above an emulated card. The package
+// isthmus-emulation brings such cards. They count their time on a page (card_page.hpp).
 #pragma once
 
 #include <cstddef>
@@ -13,8 +13,7 @@
 
 namespace isthmus::emulated_card {
 
-#ifdef ISTHMUS_XRT_EMULATION
-/// Whether this process's runtime has emulated cards, according to its environment.
+/// Whether this process's runtime has emulated cards, by the environment of the process.
 bool present();
 
 /// Marks a device as emulated: its clock is simulated, and the software above it is real. Offloads
@@ -26,12 +25,6 @@ void describe(DeviceInfo& info);
 std::unique_ptr<Operation> timed(std::unique_ptr<Operation> operation);
 /// The offload with the card's time in each phase, in addition to the host's.
 std::unique_ptr<Offload> timed(std::unique_ptr<Offload> offload);
-#else
-inline bool present() { return false; }
-inline void describe(DeviceInfo& /*info*/) {}
-inline std::unique_ptr<Operation> timed(std::unique_ptr<Operation> operation) { return operation; }
-inline std::unique_ptr<Offload> timed(std::unique_ptr<Offload> offload) { return offload; }
-#endif
 
 /// Unused host-only buffers by size. XRT's emulation (seen in 2.13) confuses a freed buffer with a
 /// new buffer at the same address, so that buffers above an emulated card are kept and reused.

@@ -5,6 +5,8 @@ the page on which the cards count their use. XRT loads our shim into the program
 
 The rest of Isthmus calls ``candidate``, ``default_xclbin`` and ``add_commands``, all through
 ``isthmus.xrt_emulation``. Nothing is loaded before it is used: each command line comes here.
+
+Raises ImportError with an ``isthmus`` of another version, which may lay out the page otherwise.
 """
 
 from __future__ import annotations
@@ -12,12 +14,21 @@ from __future__ import annotations
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
+import isthmus
+
 if TYPE_CHECKING:
     from isthmus_emulation.backend import candidate, default_xclbin
     from isthmus_emulation.cli import add_commands
     from isthmus_emulation.session import Session, prepare
 
-__all__ = ["Session", "add_commands", "candidate", "default_xclbin", "prepare"]
+__all__ = ["Session", "__version__", "add_commands", "candidate", "default_xclbin", "prepare"]
+
+__version__ = "0.1.0"
+if isthmus.__version__ != __version__:
+    raise ImportError(
+        f"isthmus {isthmus.__version__} does not work with isthmus-emulation {__version__}: "
+        "pip install --upgrade 'isthmus[emulation]'"
+    )
 
 _MODULES = {
     "Session": "session",

@@ -10,11 +10,11 @@ from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from isthmus import boards, xclbin
+from isthmus import boards
 from isthmus.candidates import Candidate
 from isthmus.errors import UsageError
 from isthmus.system import private, xrt
-from isthmus_emulation import kernels
+from isthmus_emulation import kernels, xclbin
 from isthmus_emulation.session import Session, prepare
 
 if TYPE_CHECKING:

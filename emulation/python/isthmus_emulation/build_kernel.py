@@ -13,7 +13,7 @@ from typing import Literal
 
 import msgspec
 
-from isthmus import saving, xclbin
+from isthmus import saving
 from isthmus.errors import UsageError
 from isthmus_emulation import (
     compile_kernel,
@@ -24,6 +24,7 @@ from isthmus_emulation import (
     schedule,
     verilated,
     verilog_plugin,
+    xclbin,
 )
 from isthmus_emulation.compile_kernel import Code, Cpp, dialect
 from isthmus_emulation.new_kernel import filled_template

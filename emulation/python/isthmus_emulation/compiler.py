@@ -9,10 +9,9 @@ import subprocess
 from collections.abc import Sequence
 from pathlib import Path
 
-from isthmus import built
 from isthmus.errors import IsthmusError
 
-PARTS = built.FOLDER / "emulation"
+PARTS = Path(__file__).parent
 """Holds the folder ``include``, for plug-ins, and ``plugin``, what is linked to them."""
 _SHOWN_LINES = 12
 

@@ -1,4 +1,4 @@
-"""The page on which a program's cards count their use, as ``page.hpp`` lays it out."""
+"""The page on which a program's cards count their use, as ``card_page.hpp`` lays it out."""
 
 from __future__ import annotations
 

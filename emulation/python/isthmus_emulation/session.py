@@ -16,18 +16,19 @@ from typing import IO, Literal
 
 import psutil
 
-from isthmus import boards, built, xclbin
+from isthmus import boards
 from isthmus.boards import Board
 from isthmus.errors import IsthmusError, NoDeviceError, UsageError
 from isthmus.system import xrt
 from isthmus_emulation import computing as computings
-from isthmus_emulation import naming, requirements
+from isthmus_emulation import naming, requirements, xclbin
 from isthmus_emulation import page as pages
+from isthmus_emulation.compiler import PARTS
 from isthmus_emulation.kernels import design
 from isthmus_emulation.root import HW_EMU, MODE, root
 
 ClockKind = Literal["virtual", "card", "wall"]
-CLOCK = built.FOLDER / "emulation" / "libisthmus_clock.so"
+CLOCK = PARTS / "libisthmus_clock.so"
 """Library that is preloaded into a program: virtual clock, and checks of its calls."""
 SESSION = "ISTHMUS_CARD_SESSION"
 EVENTS = "ISTHMUS_CARD_EVENTS"

@@ -9,10 +9,10 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
-from isthmus import built
 from isthmus.errors import NoDeviceError
 from isthmus.system import xrt
 from isthmus_emulation import elf
+from isthmus_emulation.compiler import PARTS
 
 _DEVICE, _SYSTEM = "_ZTVN8xrt_core6deviceE", "_ZTVN8xrt_core6systemE"
 _TABLES = {
@@ -37,7 +37,7 @@ def own_shim(installation: xrt.Installation) -> Path:
             f"our shim knows XRT {', '.join(_TABLES)}, here is XRT {installation.version}: "
             "name another installation in XILINX_XRT"
         )
-    own = built.FOLDER / "emulation" / "shim" / version / "libxrt_core.so.2"
+    own = PARTS / "shim" / version / "libxrt_core.so.2"
     if not own.exists():
         raise NoDeviceError(f"Isthmus was built without its shim for XRT {version}")
     native = installation.library(xrt.NATIVE)

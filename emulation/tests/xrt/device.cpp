@@ -178,7 +178,7 @@ TEST_CASE("Memory that the board lacks is refused by name", "[card][process]") {
 }
 
 TEST_CASE("Access through an argument that was never set names it", "[card][process]") {
-  constexpr std::uint64_t bank = 274'877'906'944;  // as isthmus.xclbin.design places it
+  constexpr std::uint64_t bank = 274'877'906'944;  // as isthmus_emulation.xclbin.design places it
   Bench bench(
       "isthmus.card/1\nmemory card 274877906944 1073741824 bank0\n"
       "kernel vadd vadd_1 25165824 65536\nargument buffer 16 8 in1\nargument buffer 28 8 in2\n"

@@ -1,5 +1,5 @@
 // Counters of a kernel's loops, which `isthmus card kernel build` inserts into the kernel's code
-// (isthmus/emulation/estimate/rewriter.py), and the cost of each loop by the rules of HLS.
+// (isthmus_emulation/estimate/rewriter.py), and the cost of each loop by the rules of HLS.
 #pragma once
 
 #include <cstddef>

@@ -1,5 +1,5 @@
 // The record of a program's calls: a file that the clock's library writes. The card reads it, and
-// after the program's end Python (emulation/python/isthmus/emulation/last_call.py).
+// after the program's end Python (emulation/python/isthmus_emulation/last_call.py).
 #pragma once
 
 #include <array>

@@ -19,8 +19,8 @@ struct ArgumentPlace;
 /// - + - * / // % min max, which take two numbers
 /// - neg, which takes one number
 ///
-/// As in Python, // rounds down and % has the sign of its right operand. isthmus/xclbin/cycles.py
-/// writes the formula.
+/// As in Python, // rounds down and % has the sign of its right operand.
+/// isthmus_emulation/xclbin/cycles.py writes the formula.
 class Formula {
  public:
   /// Reads a formula. Throws DescriptionError for any other text.

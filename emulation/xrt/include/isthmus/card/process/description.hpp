@@ -1,5 +1,5 @@
 // What is on the card: the text that Isthmus writes into its xclbins
-// (emulation/python/isthmus/xclbin/card.py).
+// (emulation/python/isthmus_emulation/xclbin/card.py).
 #pragma once
 
 #include <cstdint>

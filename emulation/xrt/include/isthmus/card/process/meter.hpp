@@ -9,8 +9,8 @@
 
 #include "isthmus/card/process/description.hpp"
 #include "isthmus/card/process/outcome.hpp"
-#include "isthmus/card/process/page.hpp"
 #include "isthmus/card/process/timing.hpp"
+#include "isthmus/card_page.hpp"
 
 namespace isthmus::card::process {
 

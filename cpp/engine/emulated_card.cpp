@@ -9,7 +9,7 @@
 #include <cstdlib>
 #include <utility>
 
-#include "isthmus/card/process/page.hpp"
+#include "isthmus/card_page.hpp"
 
 namespace isthmus::emulated_card {
 namespace {

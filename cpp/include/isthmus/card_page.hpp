@@ -1,5 +1,5 @@
 // The use of each card: a file that a program's shim and its virtual clock write. `card exec` reads
-// it (emulation/python/isthmus/emulation/page.py), and so does a backend on an emulated card.
+// it (emulation/python/isthmus_emulation/page.py), and so does a backend (emulated_card.cpp).
 #pragma once
 
 #include <array>

@@ -1,4 +1,4 @@
-# Isthmus for Spack: copy to REPO/packages/py_isthmus/, then spack install py-isthmus@main.
+# Isthmus for Spack: copy py_isthmus*/ to REPO/packages/, then spack install py-isthmus@main.
 # A site names its mirror of the repository: spack develop -p CHECKOUT py-isthmus@main.
 from spack_repo.builtin.build_systems.python import PythonPackage
 

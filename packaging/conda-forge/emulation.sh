@@ -1,0 +1,2 @@
+#!/bin/sh
+"$PYTHON" -m pip install ./emulation -vv --no-deps --no-build-isolation
