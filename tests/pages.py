@@ -132,14 +132,12 @@ const canvas = document.querySelector(".canvas");
 canvas.focus();
 canvas.dispatchEvent(new KeyboardEvent("keydown", { key: "ArrowRight" }));
 const tip = document.getElementById("tip").textContent;
-document.querySelector("[value=linear]")?.click();
-const scale = document.querySelector("figure").dataset.scale;
 const th = [...document.querySelectorAll("thead th")].find((t) => t.textContent === "value");
 th?.querySelector("button").click();
 const column = th ? [...th.closest("table").tBodies[0].rows].map(
   (r) => r.cells[th.cellIndex].textContent) : [];
 parent.postMessage(JSON.stringify({
-  overlaps, outside, tip, scale, column, first: ["h1", ".state", ".verdict", ".tiles li",
+  overlaps, outside, tip, column, first: ["h1", ".state", ".verdict", ".tiles li",
     ".canvas", "aside"].map((s) => name(s).slice(0, 4)),
   width: document.documentElement.scrollWidth, height: document.documentElement.scrollHeight,
   seen: [innerWidth, innerHeight], figures: name("figure").length,

@@ -383,7 +383,7 @@ def test_a_plot_has_every_channel_over_the_size_of_a_message() -> None:
     measured = _on_gpus(GPU_CHANNELS, 2)
     drawn = charts.figures("beff", [charts.Source("x", measured)], charts.Palette())
     assert [figure.name for figure in drawn] == ["beff-rate"]
-    spec = str(drawn[0].draw(0, 720, True))
+    spec = str(drawn[0].draw(0, 720))
     assert "size of a message" in spec
     assert all(f"'{label}'" in spec for label in ("CUDA", "NCCL", "CUDA, staged"))
 

@@ -25,7 +25,7 @@ def drawn(measured: Run, study: str = "transfer") -> list[drawing.Figure]:
 
 
 def texts(figure: drawing.Figure) -> str:
-    return json.dumps([figure.draw(i, 360, True) for i in range(figure.panels)])
+    return json.dumps([figure.draw(i, 360) for i in range(figure.panels)])
 
 
 def test_published_marks_are_of_the_same_board_only():
@@ -45,11 +45,10 @@ def test_published_marks_are_of_the_same_board_only():
 
 def test_specifications_follow_vega_lites_schema():
     for figure in drawn(whole()):
-        for log in (True, False):
-            spec = figure.draw(0, 360, log)
-            alt.Chart.from_dict(spec, validate=True)
-            sides = spec["padding"]
-            assert spec["width"] + sides["left"] + sides["right"] == pytest.approx(360)
+        spec = figure.draw(0, 360)
+        alt.Chart.from_dict(spec, validate=True)
+        sides = spec["padding"]
+        assert spec["width"] + sides["left"] + sides["right"] == pytest.approx(360)
 
 
 def test_no_plot_has_a_single_size():
@@ -78,14 +77,14 @@ def test_a_card_without_memory_0_is_drawn_too():
     ]
     source = charts.Source("x", msgspec.structs.replace(measured, points=points))
     rates = charts.figures("transfer", [source], charts.Palette())[0]
-    shown = json.dumps(rates.draw(0, 600, True))
+    shown = json.dumps(rates.draw(0, 600))
     assert '"a"' in shown
     assert '"b"' in shown
 
 
 def test_model_hardware_and_memory_are_told_apart_without_colour():
     (figure,) = drawn(whole())
-    spec = figure.draw(0, 360, True)
+    spec = figure.draw(0, 360)
     dashes = [layer["mark"].get("strokeDash") for layer in spec["layer"]
               if layer["mark"]["type"] == "line"]  # fmt: skip
     assert dashes == [None, [6, 3]]
@@ -130,7 +129,7 @@ def domains(spec: object) -> Iterator[list[float]]:
 def test_axes_hold_all_values(values, log):
     colour = layout.LIGHT["c1"]
     dots = [drawing.Dot("a", colour, value, value, value, "", "") for value in values]
-    axes = list(domains(drawing.dots(dots)(0, 600, log)))
+    axes = list(domains(drawing.dots(dots, log=log)(0, 600)))
     assert axes
     for low, high in axes:
         assert low <= min(values) * (1 + 1e-9)

@@ -46,6 +46,7 @@ _STEP, _BAR = 24, 34
 _OVER_TIME = 150
 """Height in pixels of a plot over time."""
 _Scale = Callable[[float], float]
+Draw = Callable[[int, int], dict[str, Any]]
 
 
 CURVE = ("model", "model_low", "model_high")
@@ -99,25 +100,21 @@ class Stack(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class Figure:
-    """One plot, drawn by ``draw(panel, width, log)`` for each of its panels."""
+    """One plot, drawn by ``draw(panel, width)`` for each of its panels."""
 
     name: str
     """File name without its ending."""
     title: str
     """Statement that the plot shows."""
     panels: int
-    draw: Callable[[int, int, bool], dict[str, Any]]
+    draw: Draw
     frame: pd.DataFrame
     """The plotted values as a table."""
-    log: bool = True
-    """Whether both axes can be logarithmic; they then are by default."""
     note: str = ""
     unit: str = field(default="")
 
 
-def lines(
-    panels: Sequence[Panel], unit: str, of_what: str
-) -> Callable[[int, int, bool], dict[str, Any]]:
+def lines(panels: Sequence[Panel], unit: str, of_what: str) -> Draw:
     """Draws panels on the same axes; ``unit`` is ``GB/s`` or ``s``, of ``y`` as given."""
     drawn = [line.rows for panel in panels for line in panel.lines]
     drawn += [panel.published for panel in panels if panel.published is not None]
@@ -127,10 +124,10 @@ def lines(
     labels = [line.label for panel in panels for line in panel.lines]
     labels += [PUBLISHED for panel in panels if panel.published is not None]
 
-    def draw(which: int, width: int, log: bool) -> dict[str, Any]:
+    def draw(which: int, width: int) -> dict[str, Any]:
         right, most = room_for(labels, width)
         inner, height = width - LEFT - right, max(190, min(290, round(width * 0.42)))
-        domain, ticks = ends_of(ys, log=log)
+        domain, ticks = ends_of(ys, log=True)
         x = quantity(
             "x",
             title=of_what,
@@ -139,15 +136,15 @@ def lines(
         )
         y: Options = {
             "title": None,
-            "scale": scale(domain, log=log),
+            "scale": scale(domain, log=True),
             "axis": {"values": ticks, "labelExpr": RATE if unit == "GB/s" else TIME},
         }
 
         def down(value: float) -> float:
-            return height - place(value, domain, height, log=log)
+            return height - place(value, domain, height, log=True)
 
         def up(place: float) -> float:
-            return value_at(height - place, domain, height, log=log)
+            return value_at(height - place, domain, height, log=True)
 
         panel = panels[which]
         layers = [
@@ -162,12 +159,12 @@ def lines(
     return draw
 
 
-def over_time(series: Sequence[Line], title: str) -> Callable[[int, int, bool], dict[str, Any]]:
+def over_time(series: Sequence[Line], title: str) -> Draw:
     """Draws series over the seconds of a run; ``y`` is a ratio, shown in percent."""
     xs = [x for line in series for x in line.rows["x"]]
     ys = [y for line in series for y in line.rows["y"]]
 
-    def draw(_which: int, width: int, _log: bool) -> dict[str, Any]:
+    def draw(_which: int, width: int) -> dict[str, Any]:
         right, most = room_for([line.label for line in series], width)
         inner, height = width - LEFT - right, _OVER_TIME
         domain, ticks = ends_of(ys, log=False, zero=False)
@@ -294,15 +291,15 @@ def _labels(
     yield writing(rows, beside, align="left", fontWeight=600)
 
 
-def dots(rows: Sequence[Dot]) -> Callable[[int, int, bool], dict[str, Any]]:
-    """Draws one row a value, in seconds, with its interval."""
+def dots(rows: Sequence[Dot], *, log: bool) -> Draw:
+    """Draws one row a value, in seconds, with its interval; ``log``: on a logarithmic axis."""
     values = [v for dot in rows for v in (dot.value, dot.low, dot.high, dot.published) if v > 0]
     frame = pd.DataFrame(rows).assign(
         row=[i + 0.5 for i in range(len(rows))],
         fill=[dot.colour if dot.filled else LIGHT["ground"] for dot in rows],
     )
 
-    def draw(_which: int, width: int, log: bool) -> dict[str, Any]:
+    def draw(_which: int, width: int) -> dict[str, Any]:
         left, most = room_for([dot.label for dot in rows], width)
         right, _ = room_for([dot.text for dot in rows], width)
         inner, height = width - left - right, _STEP * len(rows)
@@ -341,7 +338,7 @@ def _rows(count: int, column: str = "row") -> Options:
 _TINTS = (0.55, 0.2, 0.4, 0.12)
 
 
-def stacks(rows: Sequence[Stack]) -> Callable[[int, int, bool], dict[str, Any]]:
+def stacks(rows: Sequence[Stack]) -> Draw:
     """Draws one bar a row, in seconds; a phase's name stands in it where there is room."""
     longest = max(sum(value for _, value, _ in row.parts) for row in rows)
     names = list(dict.fromkeys(name for row in rows for name, _, _ in row.parts))
@@ -354,7 +351,7 @@ def stacks(rows: Sequence[Stack]) -> Callable[[int, int, bool], dict[str, Any]]:
         ]
     )  # fmt: skip
 
-    def draw(_which: int, width: int, _log: bool) -> dict[str, Any]:
+    def draw(_which: int, width: int) -> dict[str, Any]:
         left, most = room_for([row.label for row in rows], width)
         right, _ = room_for([row.text for row in rows], width)
         inner = width - left - right

@@ -1,5 +1,5 @@
 "use strict";
-// Hover, keyboard and scale of plots; order of tables. The page reads without it.
+// Hover and keyboard of plots; order of tables. The page reads without it.
 (() => {
   const tip = document.getElementById("tip");
   const reach = 40;
@@ -38,13 +38,6 @@
       const all = marks();
       const next = all.indexOf(canvas.querySelector(".at")) + step;
       show(canvas, all[(next + all.length) % all.length]);
-    });
-  }
-
-  for (const button of document.querySelectorAll(".switch button")) {
-    button.addEventListener("click", () => {
-      button.closest("figure").dataset.scale = button.value;
-      for (const one of button.parentElement.children) one.ariaPressed = one === button;
     });
   }
 

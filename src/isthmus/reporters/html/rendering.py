@@ -14,13 +14,8 @@ from typing import Any, NamedTuple
 
 from markupsafe import Markup
 
-from isthmus.reporters.html.drawing import (
-    Figure,
-)
-from isthmus.reporters.html.layout import (
-    LIGHT,
-    THEME,
-)
+from isthmus.reporters.html.drawing import Figure
+from isthmus.reporters.html.layout import LIGHT, THEME
 from isthmus.reporters.html.vega import NotDrawnError, Vega
 from isthmus.units import printable
 from isthmus.written import csv_text
@@ -52,12 +47,10 @@ class Drawing(NamedTuple):
     name: str
     title: str
     note: str
-    narrow: list[tuple[str, Markup]]
-    """For small screens: scale and SVG of each panel."""
-    wide: list[tuple[str, Markup]]
-    """For other screens: scale and SVG; empty where they are equal."""
-    linear: bool
-    """Whether the plot has a linear scale as well as a logarithmic one."""
+    narrow: list[Markup]
+    """For small screens: SVG of each panel."""
+    wide: list[Markup]
+    """For other screens; empty where they are equal."""
     endings: list[str]
     """Of its files, ``Renderer.files``."""
     missing: str = ""
@@ -69,18 +62,18 @@ class Renderer:
 
     def __init__(self, vega: Vega) -> None:
         self._vega = vega
-        self._known: dict[tuple[Figure, int, int, bool], str] = {}
+        self._known: dict[tuple[Figure, int, int], str] = {}
         self._failed: dict[Figure, str] = {}
         self._files: dict[Figure, dict[str, bytes]] = {}
 
-    def _svg(self, figure: Figure, panel: int, width: int, log: bool) -> str:
+    def _svg(self, figure: Figure, panel: int, width: int) -> str:
         """A panel as SVG. Raises NotDrawnError, for a plot that failed before at once."""
         if figure in self._failed:
             raise NotDrawnError(self._failed[figure])
-        key = (figure, panel, width, log)
+        key = (figure, panel, width)
         if key not in self._known:
             try:
-                self._known[key] = self._vega.svg(_clean(figure.draw(panel, width, log)), THEME)
+                self._known[key] = self._vega.svg(_clean(figure.draw(panel, width)), THEME)
             except NotDrawnError as error:
                 self._failed[figure] = str(error)
                 raise
@@ -92,24 +85,18 @@ class Renderer:
         panels = range(1 if first else figure.panels)
         name = f"{figure.name}-first" if first else figure.name
 
-        def drawn(width: int) -> list[tuple[str, Markup]]:
-            scales = (("log", True), ("linear", False)) if figure.log else (("log", False),)
-            return [
-                (scale, _inline(self._svg(figure, panel, width, log)))
-                for panel in panels
-                for scale, log in scales
-            ]
+        def drawn(width: int) -> list[Markup]:
+            return [_inline(self._svg(figure, panel, width)) for panel in panels]
 
         endings = list(self.files(figure))
         try:
             return Drawing(
                 name, figure.title, figure.note, drawn(_NARROW),
-                drawn(wide) if wide != _NARROW else [], figure.log, endings,
+                drawn(wide) if wide != _NARROW else [], endings,
             )  # fmt: skip
         except NotDrawnError as error:
             return Drawing(
-                name, figure.title, figure.note, [], [], linear=False, endings=endings,
-                missing=str(error),
+                name, figure.title, figure.note, [], [], endings, missing=str(error)
             )  # fmt: skip
 
     def files(self, figure: Figure) -> dict[str, bytes]:
@@ -132,7 +119,7 @@ class Renderer:
 
     def _stacked(self, figure: Figure) -> Iterator[str]:
         heads = textwrap.wrap(printable(figure.title), 54)
-        panels = [self._svg(figure, panel, _NARROW, figure.log) for panel in range(figure.panels)]
+        panels = [self._svg(figure, panel, _NARROW) for panel in range(figure.panels)]
         heights = [int(match[1]) for p in panels if (match := re.search(r'height="(\d+)"', p))]
         top = 14 * len(heads) + 10
         width, height = _NARROW + 16, top + sum(heights) + 8

@@ -75,7 +75,6 @@ def plots(sources: Sequence[Source], palette: Palette) -> Iterator[Figure]:
             [(b.label, name, value) for b in bars for name, value, _ in b.parts],
             columns=["memory", "phase", "seconds"],
         ),
-        log=False,
         note="Medians of each phase, one after the other.",
     )
     if len(drawn) > 1:

@@ -46,7 +46,6 @@ def figure(name: str, source: Source) -> Figure | None:
         1,
         over_time(drawn, "time of one operation, of its median in the run"),
         readings.rename(columns={"x": "at_s"}),
-        log=False,
         note=f"{len(readings)} readings; the title has the 10th and the 90th percentile of each. "
         "More than 100 %: the host is slower than usual.",
     )

@@ -305,7 +305,7 @@ def dot_figure(name: str, title: str, rows: Sequence[Dot], note: str = "") -> Fi
         columns=["series", "seconds", "interval_low", "interval_high", "published"],
     ).dropna(axis="columns", how="all")
     wide = max(d.value for d in rows) > _DECADE * min(d.value for d in rows)
-    return Figure(name, title, 1, dots(rows), frame, log=wide, note=note, unit="s")
+    return Figure(name, title, 1, dots(rows, log=wide), frame, note=note, unit="s")
 
 
 def beside_published(study: str, sources: Sequence[Source], palette: Palette) -> Iterator[Figure]:
