@@ -79,7 +79,6 @@ VirtualTime::Thread* VirtualTime::reserve(Role role, Nanoseconds began) {
       thread.role = role;
       thread.doing = Doing::unknown;
       thread.counts = true;
-      thread.in_slice = false;
       thread.parked = nullptr;
       thread.waits_for = nullptr;
       thread.before_lock = never;
@@ -296,7 +295,7 @@ std::int64_t VirtualTime::activity_up_to(Nanoseconds time) const {
     const Thread& thread = threads_[index];
     const pid_t id = thread.id;
     if (id == 0 || &thread == own || !counts(thread.role) || thread.doing != Doing::unknown ||
-        thread.in_slice || thread.parked != nullptr) {
+        thread.parked != nullptr) {
       continue;
     }
     const Nanoseconds used = id > 0 ? processor_time(thread) : 0;
@@ -305,19 +304,6 @@ std::int64_t VirtualTime::activity_up_to(Nanoseconds time) const {
     }
   }
   return activity;
-}
-
-void VirtualTime::begin_slice() {
-  if (own != nullptr) {
-    own->in_slice = true;
-  }
-}
-
-void VirtualTime::end_slice(bool woken) {
-  if (own != nullptr) {
-    own->in_slice = false;
-    ended_ += woken ? 1 : 0;
-  }
 }
 
 void VirtualTime::park(void* condition) {

@@ -54,8 +54,7 @@ class VirtualTime {
     std::atomic<pid_t> id = 0;  ///< 0: free, negative: not yet known
     Role role = Role::program;
     Doing doing = Doing::unknown;
-    bool counts = true;                  ///< computing advances its time
-    std::atomic<bool> in_slice = false;  ///< it is in a slice of a wait without a deadline
+    bool counts = true;  ///< computing advances its time
     /// The condition for which it waits without a deadline, until a thread signals it.
     std::atomic<void*> parked = nullptr;
     /// The same, until the wait is over: a signal before the wait has begun is lost.
@@ -111,7 +110,7 @@ class VirtualTime {
   /// that runs, or is in a call.
   [[nodiscard]] Nanoseconds earliest_other();
   /// Returns a number that changes when another thread of the program acts before `time`: computes,
-  /// or ends a wait or a call. Looks of threads that wait in slices do not count.
+  /// or ends a wait or a call.
   [[nodiscard]] std::int64_t activity_before(Nanoseconds time);
   /// Result of `earliest_other` and `activity_before` at once. `first`: the caller acts before all
   /// other threads that may act up to `time`. Threads with equal times act in the order of their
@@ -122,11 +121,6 @@ class VirtualTime {
     bool first = false;
   };
   [[nodiscard]] Look look(Nanoseconds time);
-  /// Begins and ends a slice of the calling thread's wait without a deadline. `woken`: a signal
-  /// ended the slice. Neither takes the lock, for which many threads would compete.
-  static void begin_slice();
-  void end_slice(bool woken);
-
   /// Says that the calling thread waits without a deadline until this condition is signalled; null:
   /// no longer. So other threads need not read from /proc whether it runs.
   static void park(void* condition);

@@ -147,11 +147,6 @@ TEST_CASE("What others do before a time shows, whether they are seen at it or no
     bench.time.abandon();
   });
   CHECK(changes());
-  bench.as(4, [&] {
-    VirtualTime::begin_slice();
-    bench.time.end_slice(false);
-  });
-  CHECK_FALSE(changes());
   fakes[2].used = 5000;
   CHECK(changes());  // it went beyond
   fakes[2].used = 6000;

@@ -102,7 +102,6 @@ class KernelUnit final : public Actor {
   void start(std::vector<PortWork> ports, std::int64_t iterations);
   void reach_host(const std::vector<PortWork>& ports, std::int64_t iterations);
   void reach_banks(const std::vector<PortWork>& ports, std::int64_t iterations);
-  void add_bank_stream(const std::vector<PortWork>& ports, const StreamPlan& plan);
   [[nodiscard]] StreamPlan plan_of(const PortWork& port, std::int64_t iterations) const;
   void sweep();
 

@@ -39,11 +39,6 @@ class Pieces {
     }
     return {next == ends_.end() ? end : std::min(next->first, end), false};
   }
-  /// Returns whether the set has none of these bytes.
-  [[nodiscard]] bool has_none(std::uint64_t begin, std::uint64_t end) const {
-    const Stretch first = stretch(begin, end);
-    return !first.inside && first.end == end;
-  }
 
  private:
   std::map<std::uint64_t, std::uint64_t> ends_;  ///< by begin
