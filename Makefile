@@ -12,7 +12,7 @@ SLOWEST = $(if $(CI),--durations=25 --durations-min=5)
 PYTESTS = $(BIN)/python -m pytest -n auto $(PYTEST) $(SLOWEST)
 TEST_EMULATION = $(PYTHON) tools/stage.py "Emulation: Python tests" $(PYTESTS) emulation/tests
 CPP_SOURCES := git ls-files -co --exclude-standard '*.cpp' '*.hpp'
-.PHONY: help setup fpga-emulator mpi run dev test test-emulation test-all conformance sanitize coverage lint lint-all ruff mypy schema prose clang-format clang-tidy format docs bench faults fuzz soak nightly wheel sbom
+.PHONY: help setup fpga-emulator mpi run dev test test-emulation test-all conformance sanitize coverage lint lint-all ruff mypy schema prose clang-format clang-tidy format docs bench faults fuzz wheel sbom
 
 help: ## show this
 	@sed -n 's/^\([a-z-]*\):.*## /  make \1\t/p' $(MAKEFILE_LIST) | expand -t 18
@@ -69,17 +69,6 @@ faults: ## provoke faults in real runs, and count what is lost, wrong or left (A
 fuzz: ## fuzz all readers of foreign files and texts for SECONDS each, 60 by default (ARGS="--jobs 8")
 	$(SETUP) test
 	@$(BIN)/python tools/fuzz.py $(or $(SECONDS),60) $(ARGS)
-
-soak: ## work for MINUTES, 60 by default, and much more, and look for what grows (ARGS=--short: less)
-	$(SETUP) test
-	@$(BIN)/python tools/soak.py $(or $(MINUTES),60) $(ARGS)
-
-nightly: ## what takes too long for each change: a wheel, all faults, a minute of each fuzzing target, a short soak
-	$(SETUP) test package
-	@status=0; $(BIN)/python tools/make_wheel.py || status=1; \
-	$(BIN)/python tools/faults.py || status=1; \
-	$(BIN)/python tools/fuzz.py 60 --jobs $$(nproc) || status=1; \
-	$(BIN)/python tools/soak.py 5 --short || status=1; exit $$status
 
 lint: ## every check of style, types and likely bugs, of C++ where something changed since BASE
 	$(SETUP) lint

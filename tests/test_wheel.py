@@ -1,6 +1,6 @@
 """Sdists and wheels: what is in them, and what the libraries link.
 
-What is compiled is looked at as set-up made it; `make nightly` builds whole wheels from the sdists.
+What is compiled is looked at as set-up made it; `make wheel` builds whole wheels from the sdists.
 """
 
 from __future__ import annotations
