@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
-import json
 import re
-import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 import isthmus as package
-from conftest import LIMIT_S, Command
+from conftest import Command
 from isthmus.errors import UsageError
 from isthmus.reporters import by_name
 
@@ -44,18 +41,6 @@ def test_the_examples_of_the_docs_run(
     assert names["first"].findings[0].sentence in printed
     assert re.search(r"write 16Mi 1\.[67]\d times as long", printed)
     assert "link.lanes" in printed
-
-
-@pytest.mark.slow
-def test_the_notebook_prints_what_it_shows() -> None:
-    root = DOCS.parents[1]
-    checked = [sys.executable, str(root / "tools" / "notebook.py"), "--check"]
-    ran = subprocess.run(checked, check=False, capture_output=True, text=True, timeout=LIMIT_S)
-    assert ran.returncode == 0, ran.stdout + ran.stderr
-    cells = json.loads((root / "docs" / "python.ipynb").read_bytes())["cells"]
-    printing = [cell for cell in cells if "print(" in "".join(cell["source"])]
-    assert len(printing) >= 4
-    assert all(cell["outputs"] for cell in printing)
 
 
 def test_the_frame_is_what_csv_shows(folder: Path) -> None:
