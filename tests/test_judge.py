@@ -406,34 +406,13 @@ def test_the_page_has_every_thread_and_the_counts() -> None:
         assert f"| {label} | {cells} |" in rows
 
 
-def test_a_trace_of_opencl_has_the_time_of_each_transfer() -> None:
-    log = importers.by_name("vitis_trace").read((DATA / "vitis_trace-opencl.txt").read_text())
-    found = {(row.direction, row.size): list(row.values) for row in log.rows}
-    assert found["h2d", 16000] == pytest.approx([89.392431 - 89.285153, 103.763015 - 103.728578])
-    assert found["d2h", 1600] == pytest.approx([101.481931 - 101.443962, 114.010762 - 113.956351])
-    assert {row.unit for row in log.rows} == {"ms"}
-    assert log.names == ["xilinx_u50_gen3x16_xdma_5_202210"]
-    assert not log.problems
-
-
-def test_a_trace_of_native_xrt_has_times_without_sizes() -> None:
-    text = (DATA / "vitis_trace-native.txt").read_text(encoding="utf-8")
-    log = importers.by_name("vitis_trace").read(text)
-    assert [(row.direction, row.size) for row in log.rows] == [("h2d", None), ("d2h", None)]
-    assert log.rows[0].values == pytest.approx([21.185852, 42.28524])
-    cut = importers.by_name("vitis_trace").read(text.replace("40,38,", "40,99,"))
-    assert len(cut.rows) == 1
-    assert [str(one) for one in cut.problems] == ["line 38: READ has no end"]
-    assert of(text).verdict == "unknown"
-
-
 def test_a_single_transfer_is_held_against_single_transfers() -> None:
-    judged = of((DATA / "vitis_trace-opencl.txt").read_text(encoding="utf-8"))
-    assert judged.boards[0].name == "u50"  # which knows rates of many transfers at once
-    assert {one.known.of for one in judged.judgements if one.known} == {
-        "single transfers in a profile of Vitis"
-    }
-    assert {one.verdict for one in judged.judgements} == {"normal"}
+    judged = of((IMPORTED / "vitis_summary.csv").read_text(encoding="utf-8"))
+    assert judged.boards[0].name == "u280"  # which knows rates of many transfers at once
+    single = judged.judgements[0]
+    assert single.known
+    assert single.known.of == "single transfers in a profile of Vitis"
+    assert single.verdict == "normal"
 
 
 # The command
