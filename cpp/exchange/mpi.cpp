@@ -35,7 +35,7 @@ Function need(Library library, const char* name) {
   return found;
 }
 
-/// Replaces std::bit_cast, which GCC 10 lacks.
+/// Casts as the bit cast of C++20 does, which GCC 10 lacks.
 void* pointer_of(std::uintptr_t value) {
   void* pointer = nullptr;
   std::memcpy(&pointer, &value, sizeof pointer);
