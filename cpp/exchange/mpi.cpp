@@ -35,7 +35,7 @@ Function need(Library library, const char* name) {
   return found;
 }
 
-/// Casts as the bit cast of C++20 does, which GCC 10 lacks.
+/// Returns the pointer of these bits. GCC 10 lacks the bit cast of C++20.
 void* pointer_of(std::uintptr_t value) {
   void* pointer = nullptr;
   std::memcpy(&pointer, &value, sizeof pointer);
