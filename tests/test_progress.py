@@ -101,6 +101,10 @@ def test_an_answer_is_one_line_at_once(shown: Shown) -> None:
         ),
         ({"plateau": False}, "64Mi pinned: 55.9 GB/s +-0.17 %; larger copies may be faster"),
         ({"moved_bytes": 0}, "64Mi pinned: 1.20 ms +-0.17 %"),
+        (
+            {"seconds": [Interval(0.0, math.nan, math.nan)]},
+            "64Mi pinned: 0 ns (one process)",
+        ),
     ],
 )
 def test_an_answer_says_how_certain_it_is(

@@ -98,13 +98,13 @@ def answer_line(answer: Answer) -> str:
     """
     size = format_size(answer.bytes) if answer.bytes else ""
     what = " ".join(filter(None, (size, answer.memory)))
-    of_rate = answer.moved_bytes and answer.bytes >= LARGE
-    shown = list(
-        dict.fromkeys(
-            format_rate(answer.moved_bytes / value) if of_rate else format_seconds(value)
-            for value in sorted(one.value for one in answer.seconds)
-        )
-    )
+    values = sorted(one.value for one in answer.seconds)
+    # A copy in less than the clock sees has a time, 0 s, and no rate.
+    of_rate = answer.moved_bytes and answer.bytes >= LARGE and values[0] > 0
+    shown = [
+        format_rate(answer.moved_bytes / value) if of_rate else format_seconds(value)
+        for value in values
+    ]
     figure = " to ".join(dict.fromkeys((shown[0], shown[-1])))
     devices = ", ".join(answer.devices)
     if len(answer.devices) > _MOST_NAMED:
