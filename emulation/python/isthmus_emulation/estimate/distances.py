@@ -31,6 +31,7 @@ from isthmus_emulation.estimate.structure import (
     Process,
     Statement,
     Variable,
+    loops_in,
 )
 
 NEVER: Final = 0
@@ -47,7 +48,7 @@ class Distances:
         for function in code.functions.values():
             for pragma in function.pragmas:
                 self._note(pragma)
-            for loop in _loops(function.body):
+            for loop in loops_in(function.body):
                 self._steps.setdefault(loop.variable or "", loop.step)
                 for pragma in loop.pragmas:
                     self._note(pragma)
@@ -224,15 +225,3 @@ def _difference(left: Mapping[str, int], right: Mapping[str, int]) -> int | None
     if any(left.get(n, 0) != right.get(n, 0) for n in names):
         return None
     return left.get("", 0) - right.get("", 0)
-
-
-def _loops(body: Iterable[Statement]) -> Iterator[Loop]:
-    """Yields all loops of a body, also those within others."""
-    for one in body:
-        if isinstance(one, Loop | Process):
-            if isinstance(one, Loop):
-                yield one
-            yield from _loops(one.body)
-        elif isinstance(one, Choice):
-            for branch in one.branches:
-                yield from _loops(branch)

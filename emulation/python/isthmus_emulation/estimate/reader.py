@@ -41,6 +41,8 @@ from isthmus_emulation.estimate.structure import (
     Statement,
     Storage,
     Variable,
+    expressions_in,
+    statements_in,
 )
 
 _LOOPS = ("FOR_STMT", "WHILE_STMT", "DO_STMT", "CXX_FOR_RANGE_STMT")
@@ -462,9 +464,13 @@ def _split(
     checked it.
     """
     constant: dict[str, list[bool]] = {}
-    bodies = [function.body for function in functions]
-    written = {name for body in bodies for name in _written(body)}
-    for one in (one for body in bodies for one in _expressions(body)):
+    statements = [one for function in functions for one in statements_in(function.body)]
+    targets = [one.target for one in statements if isinstance(one, Assign)]
+    written = {target.array for target in targets if isinstance(target, Element)}
+    for one in (
+        *targets,
+        *(used for statement in statements for used in expressions_in(statement)),
+    ):
         if isinstance(one, Element):
             known = [isinstance(i, Constant) and i.value is not None for i in one.indices]
             before = constant.get(one.array, known)
@@ -486,37 +492,7 @@ def _split(
     return found
 
 
-def _written(statements: Iterable[Statement]) -> Iterable[str]:
-    """Arrays that statements write."""
-    for one in statements:
-        if isinstance(one, Assign) and isinstance(one.target, Element):
-            yield one.target.array
-        elif isinstance(one, Choice):
-            for branch in one.branches:
-                yield from _written(branch)
-        elif isinstance(one, Loop | Process):
-            yield from _written(one.body)
-
-
 def _has_call(statement: Statement) -> bool:
-    return any(isinstance(one, Call) for one in _expressions([statement]))
-
-
-def _expressions(statements: Iterable[Statement]) -> Iterable[Expression]:
-    """All expressions within statements."""
-    waiting: list[Any] = list(statements)
-    while waiting:
-        one = waiting.pop()
-        if isinstance(one, Assign):
-            waiting += [one.target, one.value]
-        elif isinstance(one, Evaluate | Return):
-            waiting.append(one.value)
-        elif isinstance(one, Choice):
-            waiting += [one.condition, *(s for branch in one.branches for s in branch)]
-        elif isinstance(one, Loop | Process):
-            waiting += one.body
-        else:
-            yield one
-            waiting += getattr(one, "operands", ())
-            waiting += getattr(one, "indices", ())
-            waiting += getattr(one, "arguments", ())
+    return any(
+        isinstance(one, Call) for s in statements_in([statement]) for one in expressions_in(s)
+    )

@@ -26,27 +26,25 @@ from isthmus_emulation.estimate.schedule import (
 )
 from isthmus_emulation.estimate.structure import (
     Array,
-    Assign,
     Call,
     Choice,
     Clear,
     Code,
     Constant,
     Cost,
-    Element,
     Estimate,
     Evaluate,
-    Expression,
     Function,
     Leave,
     Loop,
-    Operation,
     Pragma,
     Process,
     Return,
     Span,
     Statement,
     Variable,
+    expressions_in,
+    loops_in,
 )
 
 ENTRY_CYCLES: Final = 2
@@ -694,37 +692,9 @@ def _words(of: Loop | Function, name: str) -> Mapping[str, str]:
 
 
 def _pragmas(body: tuple[Statement, ...], own: tuple[Pragma, ...]) -> list[Pragma]:
-    found = list(own)
-    for statement in body:
-        if isinstance(statement, Loop):
-            found += _pragmas(statement.body, statement.pragmas)
-        elif isinstance(statement, Choice):
-            for branch in statement.branches:
-                found += _pragmas(branch, ())
-        elif isinstance(statement, Process):
-            found += _pragmas(statement.body, ())
-    return found
+    return [*own, *(pragma for loop in loops_in(body) for pragma in loop.pragmas)]
 
 
 def _calls(statement: Statement) -> list[Call]:
     """Calls within a statement's expressions."""
-    expressions: list[Expression] = []
-    if isinstance(statement, Assign):
-        expressions = [statement.value]
-        if isinstance(statement.target, Element):
-            expressions += statement.target.indices
-    elif isinstance(statement, Evaluate | Return):
-        expressions = [statement.value]
-    elif isinstance(statement, Choice):
-        expressions = [statement.condition]
-    found: list[Call] = []
-    while expressions:
-        one = expressions.pop()
-        if isinstance(one, Call):
-            found.append(one)
-            expressions += one.arguments
-        elif isinstance(one, Operation):
-            expressions += one.operands
-        elif isinstance(one, Element):
-            expressions += one.indices
-    return found[::-1]
+    return [one for one in expressions_in(statement) if isinstance(one, Call)]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator
 from typing import Literal, TypeAlias
 
 import msgspec
@@ -147,6 +148,47 @@ class Process(msgspec.Struct, frozen=True):
 
 
 Statement: TypeAlias = Assign | Clear | Evaluate | Return | Leave | Choice | Loop | Process
+
+
+def statements_in(body: Iterable[Statement]) -> Iterator[Statement]:
+    """Yields the statements of a body in order, each before the statements within it."""
+    for statement in body:
+        yield statement
+        if isinstance(statement, Loop | Process):
+            yield from statements_in(statement.body)
+        elif isinstance(statement, Choice):
+            for branch in statement.branches:
+                yield from statements_in(branch)
+
+
+def loops_in(body: Iterable[Statement]) -> Iterator[Loop]:
+    """Yields the loops of a body, also those within other loops."""
+    return (one for one in statements_in(body) if isinstance(one, Loop))
+
+
+def expressions_in(statement: Statement) -> list[Expression]:
+    """Returns the expressions that a statement evaluates, each after the expressions within it.
+
+    Neither the target of an assignment nor statements within the statement are among them.
+    """
+    waiting: list[Expression] = []
+    if isinstance(statement, Assign | Evaluate | Return):
+        waiting.append(statement.value)
+    if isinstance(statement, Assign) and isinstance(statement.target, Element):
+        waiting += statement.target.indices
+    if isinstance(statement, Choice):
+        waiting.append(statement.condition)
+    found: list[Expression] = []
+    while waiting:  # without recursion: a sum of many terms is a deep expression
+        expression = waiting.pop()
+        found.append(expression)
+        if isinstance(expression, Operation):
+            waiting += expression.operands
+        elif isinstance(expression, Call):
+            waiting += expression.arguments
+        elif isinstance(expression, Element):
+            waiting += expression.indices
+    return found[::-1]
 
 
 class Function(msgspec.Struct, frozen=True):

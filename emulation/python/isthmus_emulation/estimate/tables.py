@@ -18,9 +18,10 @@ from isthmus_emulation.estimate.structure import (
     Loop,
     Operation,
     Process,
-    Return,
     Statement,
     Variable,
+    expressions_in,
+    statements_in,
 )
 
 
@@ -109,38 +110,21 @@ class _Found:
             return self._fills(one, constants, arrays)
         return isinstance(one, Evaluate) and _is_constant(one.value, constants)
 
-    def _note_given(self, one: Statement) -> None:
-        waiting: list[Expression] = []
-        if isinstance(one, Assign | Evaluate | Return):
-            waiting.append(one.value)
-        if isinstance(one, Assign) and isinstance(one.target, Element):
-            waiting += one.target.indices
-        if isinstance(one, Choice):
-            waiting.append(one.condition)
-        while waiting:
-            expression = waiting.pop()
-            if isinstance(expression, Call):
-                self.given |= {a.name for a in expression.arguments if isinstance(a, Array)}
-                waiting += expression.arguments
-            elif isinstance(expression, Element):
-                self.reads.add(expression.array)
-                waiting += expression.indices
-            elif isinstance(expression, Operation):
-                waiting += expression.operands
+    def _note_given(self, statement: Statement) -> None:
+        for one in expressions_in(statement):
+            if isinstance(one, Call):
+                self.given |= {a.name for a in one.arguments if isinstance(a, Array)}
+            elif isinstance(one, Element):
+                self.reads.add(one.array)
 
 
 def _values(body: tuple[Statement, ...]) -> Iterator[tuple[str, Expression | None]]:
     """Yields scalar variables with their values; None: a number of iterations is unknown."""
-    for one in body:
+    for one in statements_in(body):
         if isinstance(one, Assign) and isinstance(one.target, Variable):
             yield one.target.name, one.value
-        elif isinstance(one, Choice):
-            for branch in one.branches:
-                yield from _values(branch)
-        elif isinstance(one, Loop | Process):
-            if isinstance(one, Loop) and one.variable:
-                yield one.variable, None if one.trips is None else Constant()
-            yield from _values(one.body)
+        elif isinstance(one, Loop) and one.variable:
+            yield one.variable, None if one.trips is None else Constant()
 
 
 def _is_constant(value: Expression, constants: set[str]) -> bool:
