@@ -28,7 +28,10 @@ def parse_size(text: str) -> int:
 
 
 def parse_seconds(text: str) -> float:
-    """Seconds of ``5ms``, ``1.5s``, ``20us``. Raises UsageError for any other text."""
+    """Returns the seconds of a time such as ``5ms``, ``1.5s`` or ``20us``.
+
+    Raises UsageError for any other text.
+    """
     match = _TIME.fullmatch(text)
     if not match or not float(match[1]):
         raise UsageError(f"'{text}' is no time above 0; write 20us, 5ms or 1.5s")
@@ -36,7 +39,10 @@ def parse_seconds(text: str) -> float:
 
 
 def parse_age(text: str) -> float:
-    """Seconds of ``90m``, ``36h`` or ``7d``. Raises UsageError for any other text."""
+    """Returns the seconds of an age such as ``90m``, ``36h`` or ``7d``.
+
+    Raises UsageError for any other text.
+    """
     match = _AGE.fullmatch(text)
     if not match or not float(match[1]):
         raise UsageError(f"'{text}' is no age above 0; write 90m, 36h or 7d")
@@ -44,7 +50,7 @@ def parse_age(text: str) -> float:
 
 
 def format_age(seconds: float) -> str:
-    """An age in whole days from two days on, else in hours: ``40 days``, ``26 hours``."""
+    """Returns an age in whole days from two days on, else in hours: ``40 days``, ``26 hours``."""
     days = int(seconds // 86400)
     return f"{days} days" if days > 1 else f"{int(seconds // 3600)} hours"
 

@@ -20,7 +20,7 @@ namespace isthmus::card {
 namespace {
 
 constexpr std::uint64_t gibibyte = std::uint64_t{1} << 30U;
-/// Fixed number of samples of a random model, whose median is shown.
+/// Number of samples of a model with random times. Their median is shown.
 constexpr unsigned random_samples = 25;
 
 std::vector<OperationInfo> all_operations(const Board& board) {

@@ -178,10 +178,11 @@ class Poll final : public MmioOperation {
   bool driver_;
 };
 
-/// Whether an access differs from the others on an emulated card. Streaming loads are ordinary
-/// unless write-combined. Fences take no time here, so that one of each kind is enough: none, or
-/// sfence if stores wait for each other. Loads of write-combining memory may be speculative unless
-/// fenced, so that both occur.
+/// Whether an access takes another time on an emulated card than the accesses listed so far.
+/// - A streaming load takes the time of an ordinary load, except from write-combining memory.
+/// - A fence takes no time here, so one access of each kind is listed: without a fence, or with
+///   sfence if each store waits for the store before.
+/// - A load from write-combining memory may be speculative without lfence, so both are listed.
 bool differs(const isthmus::Access& access, const std::string& memory) {
   const bool streams = access.instruction == "movntdqa" && memory != "bar_wc";
   const bool ordered = !access.stores() && memory == "bar_wc" && access.instruction == "mov" &&

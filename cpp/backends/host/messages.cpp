@@ -41,7 +41,7 @@ class HostMessages : public JointOperation {
     return fully_armed() ? way.apart : way.through;
   }
   [[nodiscard]] Communicator& communicator() const { return *communicator_; }
-  /// A message to itself: it must be received while it is sent.
+  /// Sends a message from this rank to itself: the rank begins to receive before it sends.
   void turn_over(const Message& out, const Message& in) {
     communicator_->begin_receives({&in, 1});
     communicator_->begin_sends({&out, 1});

@@ -1,5 +1,6 @@
 // Simulated time for backends whose runtime can run above an emulated card. The package
-// isthmus-emulation brings such cards. They count their time on a page (card_page.hpp).
+// isthmus-emulation brings such cards. Each card counts its simulated time on a memory page that it
+// shares with the backend (card_page.hpp).
 #pragma once
 
 #include <cstddef>

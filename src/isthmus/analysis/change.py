@@ -88,7 +88,7 @@ class Change(Quantity):
 
     @property
     def standing(self) -> Standing:
-        """What a gate says of it; its upper bound by itself decides whether it is within its limit.
+        """What a gate says of the series: the upper bound of its ratio decides if it is within.
 
         All times are within their limits where each is, so each bound has the whole confidence
         (Berger, "Multiparameter hypothesis testing and acceptance sampling", Technometrics 24

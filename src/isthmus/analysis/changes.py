@@ -36,10 +36,10 @@ from isthmus.thresholds import LARGE
 _AXIS = "\0"
 RAN_OUT = "time ran out"
 INTERRUPTED = "interrupted"
-"""Why a point has no time: the time of its run ended, or the user ended the run, before it."""
+"""Why a point has no time: the budget of its run ran out, or the user interrupted the run."""
 _UNMEASURED = (RAN_OUT, INTERRUPTED)
 GATE_COLUMNS = ("most_ratio", "standing")
-"""Columns of ``frame`` that a gate alone judges by."""
+"""Columns of ``frame`` that only a gate uses."""
 
 
 class Side(NamedTuple):
@@ -61,17 +61,17 @@ class Missing(Quantity):
 
     @property
     def unmeasured(self) -> bool:
-        """Whether its run ended before it: nothing is known of it, and it is no fault."""
+        """Whether the run ended before it measured the point, which is no fault."""
         return self.why in _UNMEASURED
 
 
 class Terms(NamedTuple):
-    """On which terms a comparison passes as a gate."""
+    """Conditions under which a gate passes a comparison."""
 
     allowed: frozenset[str] = frozenset()
-    """Kinds of ``gate.Doubt`` that do not keep it from passing."""
+    """Kinds of ``gate.Doubt`` with which a comparison may still pass."""
     max_age_s: float = math.inf
-    """By how many seconds the base may be older than the new side."""
+    """Seconds by which the base may be older than the new side."""
 
 
 class Comparison(NamedTuple):
@@ -107,7 +107,7 @@ class Comparison(NamedTuple):
     - the second side's run ended before it measured the point.
     """
     terms: Terms | None = None
-    """None: no gate was asked for."""
+    """None if the user asked for no gate."""
 
     def of(self, verdict: Judgement) -> list[Change]:
         """Series with this verdict, the largest change first."""
@@ -157,7 +157,7 @@ class Comparison(NamedTuple):
 
     @property
     def within(self) -> list[Change]:
-        """Series that are certainly within their limit, those nearest to it first."""
+        """Series that are certainly within their limit, the series nearest to the limit first."""
         return sorted(
             (change for change in self.series if change.standing == "within"),
             key=lambda change: change.limit / max(change.most - 1, 1e-9),

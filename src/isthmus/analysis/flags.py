@@ -12,7 +12,7 @@ DISTURBED = r"\b(?:host_varies|steal|unstable)\b"
 
 
 def disturbed(rows: Frame) -> tuple[int, int]:
-    """How many of a summary's rows with samples are disturbed, and how many have samples."""
+    """Returns how many rows with samples are disturbed, and how many rows have samples."""
     measured = rows[rows["samples"] > 0]
     return int(measured["flags"].str.contains(DISTURBED).sum()), len(measured)
 

@@ -24,23 +24,23 @@ ALLOWABLE = ("machine", "device", "settings")
 _ENOUGH_PROCESSES = 6
 """Processes on each side from which the ranks of a sample bound a change at 95 %."""
 _TOLD_S = 86400.0
-"""Seconds by which a base is older from which its age is told. A choice: bases of the same day
-are the usual ones."""
+"""Age of a base in seconds from which the gate states the age. A choice: a usual base is of the
+same day."""
 
 
 class Doubt(NamedTuple):
-    """Why two sides may not be like with like."""
+    """Returns a doubt as text: why the two sides may not be comparable."""
 
     kind: str
     """``same run``, ``newer``, ``age``, ``incomplete``, ``machine``, ``device`` or ``settings``."""
     blocks: bool
-    """Whether it keeps the comparison from passing."""
+    """Whether the gate refuses to pass a comparison with this doubt."""
     side: str = ""
-    """``base`` or ``new`` where one side has it."""
+    """``base`` or ``new`` if the doubt is about one side, else empty."""
     names: tuple[str, ...] = ()
-    """Settings; or the two machines, or the two devices."""
+    """Names of the settings, of the two machines or of the two devices."""
     seconds: float = 0.0
-    """By how much the base is older."""
+    """Seconds by which the base is older than the new side."""
 
 
 class LesserLink(NamedTuple):
@@ -158,7 +158,7 @@ def _machines(base: Sequence[Run], new: Sequence[Run]) -> Iterator[tuple[set[str
 
 
 def _apart(pairs: Iterable[tuple[set[str], set[str]]]) -> tuple[str, ...]:
-    """The first pair of sets that are known and differ, in words; empty where none does."""
+    """Returns the first pair of known sets that differ, as two texts; empty if no pair differs."""
     for before, after in pairs:
         if before and after and before != after:
             return ", ".join(sorted(before)), ", ".join(sorted(after))
@@ -173,7 +173,7 @@ def _devices(result: Comparison) -> Iterator[tuple[str, ...]]:
 
 
 def _products(runs: Sequence[Run], names: Mapping[str, str]) -> dict[str, set[str]]:
-    """Products of measured devices by the address that is compared; unknown ones left out."""
+    """Returns the known products of measured devices, by the address that is compared."""
     found: dict[str, set[str]] = {}
     for device in (device for run in runs for device in run.devices if not device.error):
         _, name, board = product(device)
@@ -185,7 +185,7 @@ def _products(runs: Sequence[Run], names: Mapping[str, str]) -> dict[str, set[st
 
 
 def _lesser_links(result: Comparison) -> Iterator[LesserLink]:
-    """What the checks find on links of devices that are compared, on the new side."""
+    """Yields findings of the checks on links of the new side's compared devices."""
     compared = {change.device for change in result.series}
     sides = [
         [

@@ -1,4 +1,4 @@
-"""What run files say of machines: names of hosts, and findings of the checks."""
+"""Facts about machines from run files: names of hosts, and findings of the checks."""
 
 from __future__ import annotations
 
@@ -15,16 +15,16 @@ class Fact(NamedTuple):
     """What a check found bad, or a link that is less than the card's."""
 
     device: str
-    """Empty: the machine itself."""
+    """Address of the device; empty for the machine itself."""
     check: str
     found: str
     cause: str
     less: bool
-    """Whether it lowers the link's limit."""
+    """Whether the finding lowers the limit of the link."""
 
 
 def facts_of(run: Run) -> Iterator[Fact]:
-    """What the checks of ``isthmus doctor`` find in a run: bad results and lesser links."""
+    """Yields findings of ``isthmus doctor`` on a run: bad results and lesser links."""
     subjects = [("", checks.judged(Facts.of_run(run), machine=True))]
     for device in run.devices:
         if not device.error:

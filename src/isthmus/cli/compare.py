@@ -85,9 +85,9 @@ class _Asked(NamedTuple):
     new: Sequence[Path]
     limit: Limit
     terms: Terms | None
-    """None: no gate."""
+    """None without a gate."""
     of_gate: Mapping[str, str]
-    """Further options of the gate, as typed."""
+    """Values of the gate's other options, as the user typed them."""
     mixed: bool
     as_measured: bool
 
@@ -134,7 +134,7 @@ def _answer(asked: _Asked, form: str) -> tuple[str, str, str]:
 
 
 def terms(fail_above: str | None, max_age: str | None, allow_other: str | None) -> Terms | None:
-    """On which terms a gate passes; None without a gate. Raises UsageError for a wrong value."""
+    """Returns the terms of a gate, None without a gate. Raises UsageError for a wrong value."""
     import math
 
     from isthmus.analysis.changes import Terms

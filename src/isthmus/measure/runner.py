@@ -402,7 +402,7 @@ class Runner:
     def _report_missed_precision(self) -> None:
         """Reports the possible precision if processes differ too much for the requested precision.
 
-        Also reports how many points miss it because the host's speed varies.
+        Also reports how many points miss the requested precision because the host's speed varies.
         """
         settings = self.settings
         if settings.quick:  # in a quick run each answer shows its precision

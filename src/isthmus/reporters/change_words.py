@@ -18,7 +18,7 @@ def what(change: Change) -> str:
 
 
 def subject(change: Change, room: int = 0) -> str:
-    """Device, operation, memory and sizes; in so little room the device is shortened first."""
+    """Device, operation, memory and sizes. The device's name is shortened first."""
     rest = what(change)
     device = shortened(change.device, max(room - len(rest) - 1, _LEAST)) if room else change.device
     return shortened(f"{device} {rest}", room) if room else f"{device} {rest}"

@@ -27,8 +27,8 @@ _MOST_REFERENCES = 2
 _MOST_FURTHER = 2
 """Series of a slow machine that are named behind its worst quantity."""
 _TOLD = 3
-"""Hidden changes are told from so many times what counts. A choice: a lower value names them for
-every fleet."""
+"""Multiple of the smallest relevant change from which a hidden change is named. A choice: a lower
+value names a change for every fleet."""
 _WIDTH = 80
 _MOST_LINES = 3
 """Lines that one fact takes at most: an error of another program may have any length."""
@@ -77,7 +77,7 @@ def _lines(fleet: Fleet) -> Iterator[str]:
 
 
 def _not_found(fleet: Fleet) -> Iterator[str]:
-    """The largest change that differences between machines hide, if it is worth a word."""
+    """Yields the largest change that would not be found, if it is far above the relevant change."""
     large = [one for one in fleet.hidden if one.share >= _TOLD * fleet.least]
     if large:
         widest = large[0]
@@ -182,7 +182,7 @@ def _why(node: Node, *, times: bool = True) -> str:
 
 
 def _further(outliers: Sequence[Outlier]) -> Iterator[str]:
-    """Operations and memory of the slower quantities behind the worst, each with its largest."""
+    """Yields the further slower quantities of a machine, one text for each operation and memory."""
     series: dict[tuple[str, str, str], list[Outlier]] = {}
     for one in outliers[1:]:
         series.setdefault((one.device, one.operation, one.memory), []).append(one)

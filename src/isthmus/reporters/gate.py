@@ -1,4 +1,4 @@
-"""A gate's texts: the first line with decision, reason and next command, and what stands below."""
+"""A gate's texts: the first line with decision, reason and next command, and the lines below."""
 
 from __future__ import annotations
 
@@ -54,20 +54,20 @@ _FAULTS = MappingProxyType(
 """Why a point of the new side has no time, by ``Missing.why``, where that is a fault."""
 _WIDTH = 80
 _NEAREST = 5
-"""Series within their limits that are shown, those nearest to the limit."""
+"""Number of series within their limits that are shown: the series nearest to the limit."""
 _STANDING = 9
 """Characters of the longest ``Standing``."""
 
 
 class Call(NamedTuple):
-    """The command that was called, from which the next one is made."""
+    """The command that the user called. The next command is derived from it."""
 
     sides: Sequence[Path]
     """Base and new side as given."""
     fail_above: Sequence[str]
-    """Words of the option of this name."""
+    """Words of the option ``--fail-above``."""
     options: Sequence[str] = ()
-    """Words of its other options."""
+    """Words of the other options."""
     files: Sequence[Path] = ()
     """Base and new run file, if each side is one file that says how it was measured."""
 
@@ -218,13 +218,13 @@ def _counts(result: Comparison) -> Iterator[str]:
 
 
 def _link(link: LesserLink) -> str:
-    """What a check finds on a link of the new side."""
+    """Returns a finding on a link of the new side as text."""
     also = ", also in the base" if link.in_base else ""
     return f"{link.fact.device} {link.fact.check}: {link.fact.found.replace(';', ',')}{also}"
 
 
 def doubt_text(doubt: Doubt) -> str:
-    """Why two sides may not be like with like."""
+    """Returns a doubt as text: why the two sides may not be comparable."""
     if doubt.kind == "same run":
         return "both are the same run"
     if doubt.kind == "newer":

@@ -490,7 +490,7 @@ def _contents(path: Path) -> bytes:
 
 
 def _tail(file: BinaryIO) -> bytes:
-    """The last bytes of a file, which then stands where it stood; of a pipe the name alone.
+    """Returns the last bytes of a file and keeps its position; of a pipe only the name.
 
     Isthmus writes the schema first; a program that sorts keys writes it behind the points.
     """

@@ -41,7 +41,7 @@ class Above(NamedTuple):
         return self.mean + student(self.free, share) * self.error
 
     def without_one(self, share: float) -> float:
-        """The same bound if one value fewer were known, and scattered alike."""
+        """Returns the bound for a sample of the same scatter with one value fewer."""
         return self.mean + student(max(self.free - 1, 1.0), share) * self.error
 
 

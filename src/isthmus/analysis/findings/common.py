@@ -132,7 +132,7 @@ def at_plateau(rows: Frame) -> Any:
 
 
 def at_small(rows: Frame) -> Any:
-    """The row of the largest size up to 4 KiB; of the smallest size where all are larger."""
+    """The row of the largest size up to 4 KiB, else the row of the smallest size."""
     small = rows[rows["bytes"] <= SMALL]
     return pick(rows, rows["bytes"].idxmin() if small.empty else small["bytes"].idxmax())
 

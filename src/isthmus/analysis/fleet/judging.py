@@ -131,7 +131,7 @@ class Judging:
 
     @property
     def hidden(self) -> list[Hidden]:
-        """What is not found of each quantity, the largest share first."""
+        """The largest change that would not be found, of each quantity, the largest share first."""
         bounds = self._found["like"]
         rows = {tuple(row[name] for name in QUANTITY): row for row in self._usual_rows()}
         reaches: dict[Key, list[float]] = {}

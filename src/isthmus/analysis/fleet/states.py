@@ -68,9 +68,9 @@ class Hidden(NamedTuple):
     quantity: Outlier
     """The quantity at its usual time."""
     share: float
-    """A machine is not found that takes longer by less than this share."""
+    """Share of the time. A machine that takes longer by less is not found."""
     machines: int
-    """How many are compared."""
+    """Number of machines that are compared."""
 
 
 class Fleet(NamedTuple):
@@ -93,7 +93,7 @@ class Fleet(NamedTuple):
     unreadable: int = 0
     """Number of files that cannot be read."""
     hidden: Sequence[Hidden] = ()
-    """What is not found of each quantity, the largest share first."""
+    """The largest change that would not be found, of each quantity, the largest share first."""
 
     def of(self, state: State) -> list[Node]:
         """Machines in this state, the worst first."""
