@@ -130,7 +130,8 @@ def _answer(asked: _Asked, form: str) -> tuple[str, str, str]:
             text = comparison.FORMATS[form](result)
         if asked.terms is None:
             return text, "", "pass"
-        return text, line(result, call), gate.decide(result).outcome
+        decided = gate.decide(result)
+        return text, line(result, decided, call), decided.outcome
 
 
 def terms(fail_above: str | None, max_age: str | None, allow_other: str | None) -> Terms | None:

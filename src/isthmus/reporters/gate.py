@@ -81,9 +81,8 @@ class Call(NamedTuple):
         return invocation("compare", *words)
 
 
-def line(result: Comparison, call: Call) -> str:
+def line(result: Comparison, gate: Gate, call: Call) -> str:
     """The decision, its reason, and the next command, in one line."""
-    gate = decide(result)
     same_run = any(doubt.kind == "same run" for doubt in gate.doubts)
     if gate.outcome == "undecided" and result.passes:
         main = [*map(doubt_text, gate.blocks), *_dead(gate)]
