@@ -149,8 +149,7 @@ Permission permission_of(const Options& options, const std::string& name) {
                      ":OFFSET+BYTES");
   }
   if (permission.stores && !permission.memory) {
-    throw UsageError("only memory may be stored to: name it with --memory " + name +
-                     ":OFFSET+BYTES");
+    throw UsageError("stores go to memory only: name it with --memory " + name + ":OFFSET+BYTES");
   }
   return permission;
 }
