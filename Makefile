@@ -12,7 +12,7 @@ SLOWEST = $(if $(CI),--durations=25 --durations-min=5)
 PYTESTS = $(BIN)/python -m pytest -n auto $(PYTEST) $(SLOWEST)
 TEST_EMULATION = $(PYTHON) tools/stage.py "Emulation: Python tests" $(PYTESTS) emulation/tests
 CPP_SOURCES := git ls-files -co --exclude-standard '*.cpp' '*.hpp'
-.PHONY: help setup fpga-emulator mpi run dev test test-emulation test-all conformance sanitize coverage lint lint-all ruff mypy schema prose clang-format clang-tidy format docs bench faults fuzz wheel sbom
+.PHONY: help setup fpga-emulator mpi run dev test test-emulation test-all conformance sanitize coverage lint lint-all ruff mypy schema prose clang-format clang-tidy format docs bench faults wheel sbom
 
 help: ## show this
 	@sed -n 's/^\([a-z-]*\):.*## /  make \1\t/p' $(MAKEFILE_LIST) | expand -t 18
@@ -65,10 +65,6 @@ coverage: ## which lines of cpp/, card/ and emulation/ the C++ tests run
 faults: ## provoke faults in real runs, and count what is lost, wrong or left (ARGS=--short: less)
 	$(SETUP) test
 	@$(BIN)/python tools/faults.py $(ARGS)
-
-fuzz: ## fuzz all readers of foreign files and texts for SECONDS each, 60 by default (ARGS="--jobs 8")
-	$(SETUP) test
-	@$(BIN)/python tools/fuzz.py $(or $(SECONDS),60) $(ARGS)
 
 lint: ## every check of style, types and likely bugs, of C++ where something changed since BASE
 	$(SETUP) lint

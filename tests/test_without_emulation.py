@@ -122,7 +122,7 @@ def test_the_packages_include_what_the_interface_of_the_card_model_names() -> No
     card = {f"isthmus/card/{file.name}" for file in (ROOT / "card/include/isthmus/card").iterdir()}
     for place, folders in (
         (1, ["cpp"]),
-        (2, [f"emulation/{name}" for name in ("xrt", "clock", "shim", "fuzz")]),
+        (2, [f"emulation/{name}" for name in ("xrt", "clock", "shim")]),
     ):
         wanted = {f"isthmus/card/{name}" for row in named if row[place] for name in row[0]}
         assert included(*folders) & card == wanted
