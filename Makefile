@@ -64,7 +64,7 @@ coverage: ## which lines of cpp/, card/ and emulation/ the C++ tests run
 
 faults: ## provoke faults in real runs, and count what is lost, wrong or left (ARGS=--short: less)
 	$(SETUP) test
-	@$(BIN)/python tools/faults.py $(ARGS)
+	@$(BIN)/python tests/faults.py $(ARGS)
 
 lint: ## every check of style, types and likely bugs, of C++ where something changed since BASE
 	$(SETUP) lint

@@ -2,18 +2,12 @@
 
 from __future__ import annotations
 
-import sys
-from pathlib import Path
-
 import msgspec
 import pytest
 
-from isthmus.results import run_file
-
-sys.path.append(str(Path(__file__).parents[1] / "tools"))
-
 import faults
 from fault_trial import POINTS, Trial
+from isthmus.results import run_file
 
 RARE = (
     "ranks of MPI",

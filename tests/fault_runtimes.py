@@ -1,4 +1,4 @@
-"""Faults of vendors' runtimes, of the date and of a control group, for ``tools/faults.py``.
+"""Faults of vendors' runtimes, of the date and of a control group, for ``tests/faults.py``.
 
 The runtimes are the real ones, or the stand-ins of tests. A shared object made here
 (``tests/faulty_runtimes``) intercepts the calls of each runtime and makes the n-th call fail.
@@ -17,7 +17,6 @@ from datetime import datetime, timezone
 from pathlib import Path
 
 from fault_trial import POINTS, Trial, fault, few
-
 from isthmus.backends import registry
 from isthmus.results import run_file
 

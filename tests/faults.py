@@ -9,7 +9,7 @@ If the run can be resumed, ``--resume`` completes it. Then the trial is judged:
   that were called verified, a run called complete with points missing;
 - left: processes, files, sockets or shared memory that remain after the run.
 
-``.venv/bin/python tools/faults.py [--short] [NAME ...]`` prints the table that
+``.venv/bin/python tests/faults.py [--short] [NAME ...]`` prints the table that
 ``benchmarks/RESULTS.md`` keeps.
 """
 
@@ -25,10 +25,10 @@ import sys
 import time
 from collections.abc import Callable, Iterator, Mapping
 
-import fault_runtimes  # noqa: F401 - registers its faults
 import psutil
-from fault_trial import FAULTS, POINTS, Trial, fault, few
 
+import fault_runtimes  # noqa: F401 - registers its faults
+from fault_trial import FAULTS, POINTS, Trial, fault, few
 from isthmus.results import journal, run_file
 
 

@@ -1,4 +1,4 @@
-"""A run with one fault, and what it lost, did wrong or left behind (``tools/faults.py``)."""
+"""A run with one fault, and what it lost, did wrong or left behind (``tests/faults.py``)."""
 
 from __future__ import annotations
 
