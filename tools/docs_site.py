@@ -2,7 +2,7 @@
 
 A code host also shows the pages of ``docs/``, which therefore link to files outside that folder.
 Such files become part of the site, below ``repository/``. A link to a file that does not exist
-makes the build fail. The reference pages are made from the program's registries.
+makes the build fail.
 """
 
 from __future__ import annotations
@@ -13,8 +13,6 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-import reference
-from mkdocs.exceptions import PluginError
 from mkdocs.structure.files import File
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -23,11 +21,6 @@ LINK = re.compile(r"(?<=\]\()([^)\s#]+)(?=[#)])")
 FENCE = re.compile(r"\s*```")
 ITEM = re.compile(r"([-*]|1\.) ")
 ROW = re.compile(r"\|")
-SEARCH = Path(__file__).with_name("docs_search.js")
-THEMES_SEARCH = re.compile(r'<script src="https://[^"]*/iframe-worker/[^"]*"></script>')
-LOADED = re.compile(
-    r'<(?:script|img|iframe)[^>]* src="https?:[^"]*"|<link[^>]* href="https?:[^"]*"'
-)
 
 
 def repository_path(page: str) -> str:
@@ -50,10 +43,7 @@ def targets(path: str) -> Iterator[str]:
 
 
 def on_files(files: Any, config: Any) -> Any:
-    """Adds the reference pages, and each file outside ``docs/`` that a page links to."""
-    for name, text in reference.pages().items():
-        files.append(File.generated(config, f"reference/{name}.md", content=text))
-    files.append(File.generated(config, f"assets/{SEARCH.name}", abs_src_path=str(SEARCH)))
+    """Adds each file outside ``docs/`` that a page links to."""
     waiting = [repository_path(file.src_uri) for file in files.documentation_pages()]
     waiting = [path for path in waiting if (ROOT / path).is_file()]
     for path in waiting:  # the loop appends to this list
@@ -88,15 +78,3 @@ def on_page_markdown(markdown: str, page: Any, config: Any, files: Any) -> str: 
         starts = kind != "text" or not block or line.startswith("#") or FENCE.match(line)
         block = "" if not line.strip() or line.startswith("#") else kind if starts else block
     return "\n".join(lines) + "\n"
-
-
-def on_post_build(config: Any) -> None:
-    """Takes the search script from the site itself; fails if a page loads from another host."""
-    site = Path(config["site_dir"])
-    for path in site.rglob("*.html"):
-        up = "../" * (len(path.relative_to(site).parts) - 1)
-        ours = f'<script src="{up}assets/{SEARCH.name}"></script>'
-        text = THEMES_SEARCH.sub(ours, path.read_text(encoding="utf-8"))
-        if elsewhere := LOADED.search(text):
-            raise PluginError(f"{path.name} loads from another host: {elsewhere[0]}")
-        path.write_text(text, encoding="utf-8")
