@@ -128,7 +128,6 @@ MPICH = SystemPackage("mpich", "the tests of ranks over MPICH", has_command("mpi
 OPEN_MPI = SystemPackage(
     "openmpi-bin", "the tests of ranks over the system's Open MPI", has_command("mpirun.openmpi")
 )
-YOSYS = SystemPackage("yosys", "the table of resources of kernels", has_command("yosys"))
 TCL = SystemPackage("tcl", "the tests of the scripts for Vivado", has_command("tclsh"))
 
 COMMANDS = ("report", "fit", "estimate")
@@ -145,7 +144,7 @@ USES: dict[str, tuple[tuple[str, ...], tuple[SystemPackage, ...]]] = {
     # Requirements of tests with the marker ``slow``.
     "slow": (
         ("rtl", "parquet", "reframe", "docs", "package", "slow"),
-        (BROWSER, ICARUS, QEMU, YOSYS),
+        (BROWSER, ICARUS, QEMU),
     ),
     "coverage": (("coverage",), ()),
     "conformance": ((), (CATCH2,)),
@@ -155,7 +154,6 @@ USES: dict[str, tuple[tuple[str, ...], tuple[SystemPackage, ...]]] = {
     "mpi": (("mpi",), ()),
     "package": (("package",), XRT),
     "sbom": (("sbom",), ()),
-    "synthesis": ((), (YOSYS,)),
     "fpga-emulator": (("fpga-emulator",), (OPENCL_LOADER,)),
 }
 

@@ -25,25 +25,19 @@ struct Speed {
 };
 
 Speed run(const std::string& name, Time latency) {
-  std::vector<std::byte> bytes(3 * size, std::byte{1});
+  std::vector<std::byte> bytes(2 * size, std::byte{1});
   const LinkedMemoryOptions options{.read_latency = latency, .write_latency = latency};
   LinkedMemory memory(base, bytes, options);
   LinkedMemory other(base, bytes, options);
-  LinkedMemory third(base, bytes, options);
   const auto kernel = make_rtl_kernel(name, period);
-  LinkedMemory* const ports[] = {&memory, &other, &third};
+  LinkedMemory* const ports[] = {&memory, &other};
   for (std::size_t n = 0; n < kernel->masters(); ++n) {
     kernel->connect(n, *ports[n]);
     kernel->set_argument(n, base + n * size);
   }
-  std::uint64_t beats = size / 64;
-  if (name == "vadd") {
-    kernel->set_argument(3, size / 4);
-  } else {
-    kernel->set_argument(kernel->masters(), size);
-    kernel->set_argument(kernel->masters() + 1, iterations);
-    beats *= iterations;
-  }
+  const std::uint64_t beats = size / 64 * iterations;
+  kernel->set_argument(kernel->masters(), size);
+  kernel->set_argument(kernel->masters() + 1, iterations);
   const auto begin = std::chrono::steady_clock::now();
   const std::uint64_t first = kernel->edges();
   kernel->start();
@@ -60,7 +54,7 @@ Speed run(const std::string& name, Time latency) {
 int main() {
   std::printf("| kernel | latency, cycles | M cycles/s | beats a cycle and direction |\n");
   std::printf("|---|---|---|---|\n");
-  for (const char* name : {"read_bandwidth", "write_bandwidth", "bandwidth", "vadd"}) {
+  for (const char* name : {"read_bandwidth", "write_bandwidth", "bandwidth"}) {
     for (const int cycles : {0, 300}) {
       Speed best{};
       for (int n = 0; n < 5; ++n) {

@@ -1,11 +1,10 @@
 // AXI4-Lite, 32 bits wide, turned into register accesses.
 //
-// A write is one cycle of write_valid. A read takes READ_CYCLES from the edge that accepts its
-// address to the first edge at which RVALID is high; read_data is looked at in the last of them,
-// when read_valid is high. One read and one write are in flight at a time.
+// A write is one cycle of write_valid. A read takes two cycles from the edge that accepts its
+// address to the first edge at which RVALID is high; read_data is looked at in the second, when
+// read_valid is high. One read and one write are in flight at a time.
 module axi_lite_slave #(
-    parameter int ADDRESS_BITS = 8,
-    parameter int READ_CYCLES  = 1
+    parameter int ADDRESS_BITS = 8
 ) (
     input  logic                    clock,
     input  logic                    reset_n,
@@ -34,11 +33,6 @@ module axi_lite_slave #(
     output logic [ADDRESS_BITS-1:0] read_address,
     input  logic [            31:0] read_data
 );
-  localparam int COUNT_BITS = $clog2(READ_CYCLES + 1);
-
-  logic [COUNT_BITS-1:0] wait_cycles;
-  logic reading;
-
   assign bresp = 2'b00;
   assign rresp = 2'b00;
   assign write_valid = !awready && !wready && !bvalid;
@@ -67,31 +61,11 @@ module axi_lite_slave #(
     end
   end
 
-  // With one cycle the address is used as it comes; else it waits in read_address.
-  assign arready = !reading && !rvalid;
-  generate
-    if (READ_CYCLES == 1) begin : immediate
-      assign read_valid = arvalid && arready;
-      assign read_address = {araddr[ADDRESS_BITS-1:2], 2'b00};
-      assign reading = 1'b0;
-      assign wait_cycles = '0;
-      logic unused_wait;
-      assign unused_wait = &{1'b0, wait_cycles};
-    end else begin : delayed
-      assign read_valid = reading && wait_cycles == COUNT_BITS'(1);
-      always_ff @(posedge clock) begin
-        if (!reset_n) reading <= 1'b0;
-        else if (arvalid && arready) begin
-          reading <= 1'b1;
-          wait_cycles <= COUNT_BITS'(READ_CYCLES - 1);
-          read_address <= {araddr[ADDRESS_BITS-1:2], 2'b00};
-        end else if (reading) begin
-          wait_cycles <= wait_cycles - 1'b1;
-          if (read_valid) reading <= 1'b0;
-        end
-      end
-    end
-  endgenerate
+  assign arready = !read_valid && !rvalid;
+  always_ff @(posedge clock) begin
+    read_valid <= reset_n && arvalid && arready;
+    if (arvalid && arready) read_address <= {araddr[ADDRESS_BITS-1:2], 2'b00};
+  end
 
   always_ff @(posedge clock) begin
     if (!reset_n) rvalid <= 1'b0;

@@ -43,8 +43,7 @@ module control_registers #(
   logic [63:0] cycles;
 
   axi_lite_slave #(
-      .ADDRESS_BITS(8),
-      .READ_CYCLES (2)
+      .ADDRESS_BITS(8)
   ) slave (
       .clock(clock),
       .reset_n(reset_n),

@@ -49,18 +49,6 @@ void BenchKernel::connect(std::size_t master, MemoryPort& port) {
   }
 }
 
-void BenchKernel::connect(StreamPort& port) {
-  if (senders_.empty() && receivers_.empty()) {
-    throw std::invalid_argument("this kernel has no serial channel");
-  }
-  for (StreamSender& sender : senders_) {
-    sender.connect(port);
-  }
-  for (StreamReceiver& receiver : receivers_) {
-    receiver.connect(port);
-  }
-}
-
 void BenchKernel::clock() {
   const auto each = [](auto& all, const auto& step) {
     for (auto& one : all) {
@@ -73,7 +61,6 @@ void BenchKernel::clock() {
   const auto take_all = [&] {
     each(readers_, take);
     each(writers_, take);
-    each(senders_, take);
   };
   const bool settles = settle();
   if (!settles) {  // first: memory without latency answers within the clock
@@ -81,7 +68,6 @@ void BenchKernel::clock() {
   }
   each(readers_, show);
   each(writers_, show);
-  each(receivers_, show);
   each(servers_, [](PinServer* one) { one->show(); });
   if (settles) {
     settle();
@@ -90,7 +76,6 @@ void BenchKernel::clock() {
   }
   each(readers_, note);
   each(writers_, note);
-  each(receivers_, note);
   each(servers_, [](PinServer* one) { one->note(); });
   edge();
   ++edges_;

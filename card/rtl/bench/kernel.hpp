@@ -19,7 +19,6 @@ class BenchKernel : public RtlKernel {
 
   [[nodiscard]] std::size_t masters() const override { return master_order_.size(); }
   void connect(std::size_t master, MemoryPort& port) override;
-  void connect(StreamPort& port) override;
   /// From the next clock on these serve pins, and no others.
   void connect(std::vector<PinServer*> servers) { servers_ = std::move(servers); }
   void clock() final;
@@ -39,8 +38,6 @@ class BenchKernel : public RtlKernel {
     master_order_.emplace_back(false, writers_.size());
     writers_.emplace_back(pins);
   }
-  void add_sender(StreamPins pins) { senders_.emplace_back(pins); }
-  void add_receiver(StreamPins pins) { receivers_.emplace_back(pins); }
   /// Resets the kernel; lets it raise `interrupt`, where it has one, when it is done.
   void begin(ControlPins control, Pin reset_n, Pin interrupt);
   virtual void edge() = 0;
@@ -59,8 +56,6 @@ class BenchKernel : public RtlKernel {
   std::vector<std::pair<bool, std::size_t>> master_order_;  ///< reads?, index
   std::vector<ReadMaster> readers_;
   std::vector<WriteMaster> writers_;
-  std::vector<StreamSender> senders_;
-  std::vector<StreamReceiver> receivers_;
   std::vector<PinServer*> servers_;
 };
 

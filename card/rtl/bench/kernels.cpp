@@ -5,11 +5,6 @@
 #include "Vbandwidth___024root.h"
 #include "Vread_bandwidth.h"
 #include "Vread_bandwidth___024root.h"
-#include "Vregister_block.h"
-#include "Vserial_receive.h"
-#include "Vserial_send.h"
-#include "Vsram_controller.h"
-#include "Vvadd.h"
 #include "Vwrite_bandwidth.h"
 #include "Vwrite_bandwidth___024root.h"
 #include "verilated_kernel.hpp"
@@ -50,48 +45,16 @@ struct Bandwidth final : VerilatedKernel<Vbandwidth> {
   }
 };
 
-struct Vadd final : VerilatedKernel<Vvadd> {
-  explicit Vadd(Time period) : VerilatedKernel(period) {
-    add_reader(ISTHMUS_READ_PINS(model_, a));
-    add_reader(ISTHMUS_READ_PINS(model_, b));
-    add_writer(ISTHMUS_WRITE_PINS(model_, c));
-    begin_with(Pin(model_.__SYM__interrupt));
-  }
-};
-
-struct SerialSend final : VerilatedKernel<Vserial_send> {
-  explicit SerialSend(Time period) : VerilatedKernel(period) {
-    add_sender(ISTHMUS_STREAM_PINS(model_, m_axis_channel));
-    begin_with(Pin(model_.__SYM__interrupt));
-  }
-};
-
-struct SerialReceive final : VerilatedKernel<Vserial_receive> {
-  explicit SerialReceive(Time period) : VerilatedKernel(period) {
-    add_receiver(ISTHMUS_STREAM_PINS(model_, s_axis_channel));
-    begin_with(Pin(model_.__SYM__interrupt));
-  }
-};
-
-struct RegisterBlock final : VerilatedKernel<Vregister_block> {
-  explicit RegisterBlock(Time period) : VerilatedKernel(period) { begin_with({}); }
-};
-
 template <class Kernel>
 std::unique_ptr<RtlKernel> make(Time period) {
   return std::make_unique<Kernel>(period);
 }
 
-constexpr std::array<std::string_view, 7> names{
-    "read_bandwidth", "write_bandwidth", "bandwidth",     "vadd",
-    "serial_send",    "serial_receive",  "register_block"};
+constexpr std::array<std::string_view, 3> names{"read_bandwidth", "write_bandwidth", "bandwidth"};
 constexpr std::array<std::unique_ptr<RtlKernel> (*)(Time), names.size()> makers{
-    make<ReadBandwidth>, make<WriteBandwidth>, make<Bandwidth>,    make<Vadd>,
-    make<SerialSend>,    make<SerialReceive>,  make<RegisterBlock>};
+    make<ReadBandwidth>, make<WriteBandwidth>, make<Bandwidth>};
 
 }  // namespace
-
-std::span<const std::string_view> rtl_kernels() { return names; }
 
 std::unique_ptr<RtlKernel> make_rtl_kernel(std::string_view name, Time period) {
   for (std::size_t n = 0; n < names.size(); ++n) {
@@ -105,36 +68,6 @@ std::unique_ptr<RtlKernel> make_rtl_kernel(std::string_view name, Time period) {
     known += each;
   }
   throw std::invalid_argument("no RTL kernel \"" + std::string(name) + "\"; known: " + known);
-}
-
-struct RtlSram::Model : VerilatedModule<Vsram_controller> {};
-
-RtlSram::RtlSram() : model_(std::make_unique<Model>()) {
-  clock(std::nullopt, std::nullopt);
-  model_->pins.ap_rst_n = 1;
-}
-
-RtlSram::~RtlSram() = default;
-
-std::optional<std::uint64_t> RtlSram::clock(std::optional<Write> write,
-                                            std::optional<std::uint32_t> read) {
-  Vsram_controller& pins = model_->pins;
-  pins.write_valid = write ? 1 : 0;
-  if (write) {
-    pins.write_address = static_cast<std::uint16_t>(write->address % words);
-    pins.write_data = write->data;
-    pins.write_strobe = write->strobes;
-  }
-  pins.read_valid = read ? 1 : 0;
-  pins.read_address = static_cast<std::uint16_t>(read.value_or(0) % words);
-  pins.ap_clk = 1;
-  pins.eval();
-  pins.ap_clk = 0;
-  pins.eval();
-  if (pins.read_data_valid == 0) {
-    return std::nullopt;
-  }
-  return pins.read_data;
 }
 
 }  // namespace isthmus::card

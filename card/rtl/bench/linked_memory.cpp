@@ -3,7 +3,6 @@
 #include <utility>
 
 #include "isthmus/card/axi.hpp"
-#include "isthmus/card/axi_stream.hpp"
 
 namespace isthmus::card {
 
@@ -111,23 +110,6 @@ std::optional<Response> LinkedMemory::write_response(Time now) {
   const Response response = responses_.front().response;
   responses_.pop_front();
   return response;
-}
-
-bool SerialChannel::put(const StreamBeat& beat, Time now) {
-  if (beats_.size() >= capacity_ || !link_.ready(now)) {
-    return false;
-  }
-  beats_.push_back({beat, link_.send(now) + latency_});
-  return true;
-}
-
-std::optional<StreamBeat> SerialChannel::get(Time now) {
-  if (beats_.empty() || now < beats_.front().arrival) {
-    return std::nullopt;
-  }
-  const StreamBeat beat = beats_.front().beat;
-  beats_.pop_front();
-  return beat;
 }
 
 }  // namespace isthmus::card

@@ -101,32 +101,4 @@ void WriteMaster::take(Time now) {
 
 void WriteMaster::note() { taken_ = pins_.bvalid.get() != 0 && pins_.bready.get() != 0; }
 
-void StreamSender::take(Time now) {
-  bool taken = false;
-  if (port_ != nullptr && pins_.tvalid.get() != 0) {
-    StreamBeat beat;
-    std::memcpy(beat.data.data(), pins_.tdata.begin(), beat.data.size());
-    beat.keep = static_cast<std::uint32_t>(pins_.tkeep.get());
-    beat.last = pins_.tlast.get() != 0;
-    taken = port_->put(beat, now);
-  }
-  pins_.tready.set(taken ? 1 : 0);
-}
-
-void StreamReceiver::show(Time now) {
-  if (taken_) {
-    pins_.tvalid.set(0);
-  }
-  if (port_ != nullptr && pins_.tvalid.get() == 0) {
-    if (const auto beat = port_->get(now)) {
-      std::memcpy(pins_.tdata.begin(), beat->data.data(), beat->data.size());
-      pins_.tkeep.set(beat->keep);
-      pins_.tlast.set(beat->last ? 1 : 0);
-      pins_.tvalid.set(1);
-    }
-  }
-}
-
-void StreamReceiver::note() { taken_ = pins_.tvalid.get() != 0 && pins_.tready.get() != 0; }
-
 }  // namespace isthmus::card

@@ -10,7 +10,6 @@
 #include <deque>
 
 #include "isthmus/card/axi.hpp"
-#include "isthmus/card/axi_stream.hpp"
 #include "pins.hpp"
 
 namespace isthmus::card {
@@ -58,30 +57,6 @@ class PinServer {
 
   virtual void show() = 0;
   virtual void note() = 0;
-};
-
-class StreamSender {
- public:
-  explicit StreamSender(StreamPins pins) : pins_(pins) {}
-  void connect(StreamPort& port) { port_ = &port; }
-  void take(Time now);
-
- private:
-  StreamPins pins_;
-  StreamPort* port_ = nullptr;
-};
-
-class StreamReceiver {
- public:
-  explicit StreamReceiver(StreamPins pins) : pins_(pins) {}
-  void connect(StreamPort& port) { port_ = &port; }
-  void show(Time now);
-  void note();
-
- private:
-  StreamPins pins_;
-  StreamPort* port_ = nullptr;
-  bool taken_ = false;
 };
 
 }  // namespace isthmus::card

@@ -62,10 +62,6 @@ struct WritePins {
   Pin bvalid, bready, bresp, bid;
 };
 
-struct StreamPins {
-  Pin tvalid, tready, tdata, tkeep, tlast;
-};
-
 }  // namespace isthmus::card
 
 // A pin belongs to a class that Verilator made, so its name cannot be a value: hence macros.
@@ -97,9 +93,3 @@ struct StreamPins {
    ISTHMUS_MASTER_PIN(m, name, wlast),   ISTHMUS_MASTER_PIN(m, name, bvalid),  \
    ISTHMUS_MASTER_PIN(m, name, bready),  ISTHMUS_MASTER_PIN(m, name, bresp),   \
    ISTHMUS_MASTER_PIN(m, name, bid)}
-#define ISTHMUS_STREAM_PINS(m, name) \
-  {.tvalid = Pin((m).name##_tvalid), \
-   .tready = Pin((m).name##_tready), \
-   .tdata = Pin((m).name##_tdata),   \
-   .tkeep = Pin((m).name##_tkeep),   \
-   .tlast = Pin((m).name##_tlast)}

@@ -131,41 +131,6 @@ TEST_CASE("rtl: bandwidth copies every byte and nothing else", "[rtl]") {
   CHECK(output.most_writes <= outstanding);
 }
 
-TEST_CASE("rtl: vadd adds every element and touches nothing else", "[rtl]") {
-  const auto elements = GENERATE(as<std::size_t>{}, 1, 15, 16, 17, 1024, 20'001);
-  const auto stalls = GENERATE(0U, 60U, 200U);
-  CAPTURE(elements, stalls);
-  auto a = noise(room, 9);
-  auto b = noise(room, 10);
-  auto c = noise(room, 11);
-  auto expected = c;
-  for (std::size_t n = 0; n < elements; ++n) {
-    std::uint32_t x = 0;
-    std::uint32_t y = 0;
-    std::memcpy(&x, &a[4 * n + 64], sizeof x);
-    std::memcpy(&y, &b[4 * n + 4032], sizeof y);
-    x += y;
-    std::memcpy(&expected[4 * n], &x, sizeof x);
-  }
-  LinkedMemory a_memory(base, a, {.read_latency = 90 * period});
-  LinkedMemory b_memory(base, b, {.read_latency = 50 * period});
-  LinkedMemory c_memory(base, c, {.write_latency = 60 * period});
-  Watched a_port(a_memory, stalls, 12);
-  Watched b_port(b_memory, stalls / 2, 13);
-  Watched c_port(c_memory, stalls, 14);
-  const auto kernel = make_rtl_kernel("vadd", period);
-  kernel->connect(0, a_port);
-  kernel->connect(1, b_port);
-  kernel->connect(2, c_port);
-  kernel->set_argument(0, base + 64);
-  kernel->set_argument(1, base + 4032);
-  kernel->set_argument(2, base);
-  kernel->set_argument(3, elements);
-  run(*kernel);
-  CHECK((c == expected));
-  CHECK(kernel->result(0) == 0);
-}
-
 TEST_CASE("rtl: as many bursts are in flight as there may be", "[rtl]") {
   auto bytes = noise(room, 15);
   LinkedMemory memory(base, bytes, {.read_latency = 5000 * period, .write_latency = 5000 * period});
@@ -202,7 +167,7 @@ TEST_CASE("rtl: answers with an error are counted", "[rtl]") {
 }
 
 TEST_CASE("rtl: nothing to move is done at once", "[rtl]") {
-  const auto* const name = GENERATE("read_bandwidth", "write_bandwidth", "bandwidth", "vadd");
+  const auto* const name = GENERATE("read_bandwidth", "write_bandwidth", "bandwidth");
   const auto kernel = make_rtl_kernel(name, period);  // all arguments are 0 after reset
   run(*kernel);
   CHECK(kernel->cycles() <= 4);
@@ -212,8 +177,8 @@ TEST_CASE("rtl: an unknown kernel and an impossible clock are refused", "[rtl]")
   CHECK_THROWS_AS(make_rtl_kernel("bandwith", period), std::invalid_argument);
   CHECK_THROWS_AS(make_rtl_kernel("bandwidth", 0), std::invalid_argument);
   CHECK_THROWS_AS(
-      make_rtl_kernel("register_block", period)
-          ->connect(0, *std::make_unique<LinkedMemory>(0, std::span<std::byte>{},
+      make_rtl_kernel("bandwidth", period)
+          ->connect(2, *std::make_unique<LinkedMemory>(0, std::span<std::byte>{},
                                                        isthmus::card::LinkedMemoryOptions{})),
       std::out_of_range);
 }

@@ -119,7 +119,7 @@ TEST_CASE("rtl: the same seed gives the same cycles", "[rtl]") {
 }
 
 TEST_CASE("rtl: a stopped clock keeps its phase", "[rtl]") {
-  const auto kernel = make_rtl_kernel("register_block", period);
+  const auto kernel = make_rtl_kernel("bandwidth", period);
   const auto edges = kernel->edges();
   const auto now = kernel->now();
   kernel->skip_to(now + 5 * period + 1);

@@ -4,13 +4,10 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
-#include <optional>
-#include <span>
 #include <string_view>
 #include <vector>
 
 #include "isthmus/card/axi.hpp"
-#include "isthmus/card/axi_stream.hpp"
 
 namespace isthmus::card {
 
@@ -34,8 +31,6 @@ class RtlKernel {
   [[nodiscard]] virtual std::size_t masters() const = 0;
   /// Connects AXI master n; the port must outlive the kernel. An unconnected one is never answered.
   virtual void connect(std::size_t master, MemoryPort& port) = 0;
-  /// Connects the serial channel of `serial_send` and `serial_receive`.
-  virtual void connect(StreamPort& port) = 0;
 
   /// One rising edge at `now()`, which then moves on by a period.
   virtual void clock() = 0;
@@ -68,34 +63,8 @@ class RtlKernel {
   std::uint64_t read_wide(std::uint32_t offset);
 };
 
-/// Names that make_rtl_kernel knows.
-std::span<const std::string_view> rtl_kernels();
-
 /// A kernel that has been reset. Throws std::invalid_argument for a name that is not known or a
 /// period that is not positive.
 std::unique_ptr<RtlKernel> make_rtl_kernel(std::string_view name, Time period);
-
-/// The SRAM controller: one read and one write a clock.
-class RtlSram {
- public:
-  struct Write {
-    std::uint32_t address = 0;  ///< in words of 8 bytes
-    std::uint64_t data = 0;
-    std::uint8_t strobes = 0xFF;
-  };
-  RtlSram();
-  ~RtlSram();
-  RtlSram(const RtlSram&) = delete;
-  RtlSram& operator=(const RtlSram&) = delete;
-
-  static constexpr std::uint32_t words = 4096;
-
-  /// One rising edge with these requests; gives the data that the controller shows after it.
-  std::optional<std::uint64_t> clock(std::optional<Write> write, std::optional<std::uint32_t> read);
-
- private:
-  struct Model;
-  std::unique_ptr<Model> model_;
-};
 
 }  // namespace isthmus::card
