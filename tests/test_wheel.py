@@ -116,10 +116,3 @@ def test_no_library_links_a_vendors() -> None:
     assert len(objects) > len(backends.registry())
     for path in objects:
         assert needed(path) <= LIBRARIES, path.name
-
-
-def test_recipes_name_the_version_of_the_package() -> None:
-    (recipe,) = (ROOT / "packaging" / "easybuild").glob("*.eb")
-    text = recipe.read_text(encoding="utf-8")
-    assert re.search(r"^version = '(.*)'$", text, re.MULTILINE)[1] == isthmus.__version__  # type: ignore[index]
-    assert recipe.name.startswith(f"Isthmus-{isthmus.__version__}-")
