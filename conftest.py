@@ -180,29 +180,6 @@ def _no_process_is_left() -> Iterator[None]:
     assert not _processes_left()
 
 
-@pytest.fixture(autouse=True, scope="session")
-def _pages_share_what_draws(_no_process_is_left: None) -> Iterator[None]:
-    """V8 takes 1 s of a processor to start: pages written in this process use the same V8.
-
-    A test that needs the process to start or end with its page sets ``page.Vega`` back.
-    """
-    from isthmus.reporters.html import page
-    from isthmus.reporters.html.vega import Vega
-
-    kept: list[Vega] = []
-
-    def drawing() -> contextlib.nullcontext[Vega]:
-        if not kept or kept[-1]._process.poll() is not None:
-            kept.append(Vega())
-        return contextlib.nullcontext(kept[-1])
-
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(page, "Vega", drawing)
-        yield
-    for each in kept:
-        each._end()
-
-
 @pytest.fixture(scope="session")
 def prepared() -> Iterator[Prepared]:
     """What the next two run commands with."""

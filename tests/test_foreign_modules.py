@@ -176,17 +176,6 @@ def test_a_worker_runs_no_module_of_python_path(foreign: Foreign, tmp_path: Path
     assert foreign(sys.executable, *WITHOUT_FOLDER, "-c", start, must_work=True) == []
 
 
-def test_the_process_that_draws_runs_no_module_of_python_path(
-    foreign: Foreign, tmp_path: Path
-) -> None:
-    start = (
-        "import os; from isthmus.reporters.html.vega import Vega; "
-        f"os.environ['PYTHONPATH'] = {str(tmp_path)!r}; "
-        "vega = Vega(); vega.svg({'data': {'values': [{}]}, 'mark': 'point'}, {})"
-    )
-    assert foreign(sys.executable, *WITHOUT_FOLDER, "-c", start, must_work=True) == []
-
-
 @pytest.mark.skipif(shutil.which("mpirun") is None, reason="no mpirun here")
 def test_a_rank_runs_no_module_of_the_working_folder(foreign: Foreign) -> None:
     one = ("--allow-run-as-root", "--oversubscribe", "-n", "1")

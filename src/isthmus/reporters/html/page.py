@@ -30,7 +30,6 @@ from isthmus.reporters.html.charts import Palette, Source, figures, host_speed
 from isthmus.reporters.html.drawing import Figure
 from isthmus.reporters.html.method import Folded, method_of
 from isthmus.reporters.html.rendering import Drawing, Renderer
-from isthmus.reporters.html.vega import Vega
 from isthmus.reporters.summary import accelerates, has_runtime, main_sentence, unmeasured
 from isthmus.results.run_file import DeviceRecord, Run
 from isthmus.saving import save
@@ -60,26 +59,7 @@ class _Study(NamedTuple):
 
 def write(runs: Sequence[tuple[str, Run]], folder: Path) -> Path:
     """See ``write_page``."""
-    with Vega() as vega:  # it starts while the runs are analysed
-        return _write(runs, folder, Renderer(vega))
-
-
-@cache
-def template() -> jinja2.Template:
-    """The page's template; to compile it takes longer than to fill it in."""
-    environment = jinja2.Environment(
-        loader=jinja2.FileSystemLoader(_FOLDER),
-        autoescape=True,
-        undefined=jinja2.StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
-        finalize=lambda value: value if isinstance(value, Markup) else printable(value),
-    )
-    return environment.get_template("page.html.j2")
-
-
-def _write(runs: Sequence[tuple[str, Run]], folder: Path, renderer: Renderer) -> Path:
-    page = folder / "index.html"
+    page, renderer = folder / "index.html", Renderer()
     sources = _sources(runs)
     palette = Palette()
     plots = {name: figures(name, sources, palette) for name in _in_order(sources)}
@@ -100,6 +80,20 @@ def _write(runs: Sequence[tuple[str, Run]], folder: Path, renderer: Renderer) ->
         raise IsthmusError(f"cannot write {error.filename or page}: {error.strerror}") from error
     save(text.encode(), page, replace=True)
     return page
+
+
+@cache
+def template() -> jinja2.Template:
+    """The page's template; to compile it takes longer than to fill it in."""
+    environment = jinja2.Environment(
+        loader=jinja2.FileSystemLoader(_FOLDER),
+        autoescape=True,
+        undefined=jinja2.StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+        finalize=lambda value: value if isinstance(value, Markup) else printable(value),
+    )
+    return environment.get_template("page.html.j2")
 
 
 def _sources(runs: Sequence[tuple[str, Run]]) -> list[Source]:

@@ -14,9 +14,10 @@ from typing import Any, NamedTuple
 
 from markupsafe import Markup
 
+from isthmus.reporters.html import vega
 from isthmus.reporters.html.drawing import Figure
 from isthmus.reporters.html.layout import LIGHT, THEME
-from isthmus.reporters.html.vega import NotDrawnError, Vega
+from isthmus.reporters.html.vega import NotDrawnError
 from isthmus.units import printable
 from isthmus.written import csv_text
 
@@ -60,8 +61,7 @@ class Drawing(NamedTuple):
 class Renderer:
     """Draws the plots of a page, each once."""
 
-    def __init__(self, vega: Vega) -> None:
-        self._vega = vega
+    def __init__(self) -> None:
         self._known: dict[tuple[Figure, int, int], str] = {}
         self._failed: dict[Figure, str] = {}
         self._files: dict[Figure, dict[str, bytes]] = {}
@@ -73,7 +73,7 @@ class Renderer:
         key = (figure, panel, width)
         if key not in self._known:
             try:
-                self._known[key] = self._vega.svg(_clean(figure.draw(panel, width)), THEME)
+                self._known[key] = vega.svg(_clean(figure.draw(panel, width)), THEME)
             except NotDrawnError as error:
                 self._failed[figure] = str(error)
                 raise
@@ -112,8 +112,8 @@ class Renderer:
         with contextlib.suppress(NotDrawnError):  # the drawing says why
             svg = "".join(self._stacked(figure))
             yield "svg", svg.encode()
-            yield "pdf", self._vega.pdf(svg)
-            yield "png", self._vega.png(svg, _PNG_SCALE)
+            yield "pdf", vega.pdf(svg)
+            yield "png", vega.png(svg, _PNG_SCALE)
         values = figure.frame.astype(object).where(figure.frame.notna(), "")
         yield "csv", csv_text(figure.frame.columns, values.itertuples(index=False)).encode()
 
