@@ -16,9 +16,6 @@
 #ifndef CHANNEL_DEPTH
 #define CHANNEL_DEPTH 8
 #endif
-#ifndef PORT
-#define PORT(name) name  // of the board; in emulation a file
-#endif
 
 #define STEP 0x9E3779B97F4A7C15UL
 #define WORDS (CHANNEL_BYTES / 8)
@@ -28,7 +25,7 @@ typedef struct {
 } packet_t;
 
 #define DEPTH __attribute__((depth(CHANNEL_DEPTH)))
-#ifdef WITHOUT_PORTS  // a card that talks to itself, without cables
+#ifdef WITHOUT_PORTS  // an emulated card talks to itself
 channel packet_t wire0 DEPTH;
 channel packet_t wire1 DEPTH;
 channel packet_t wire2 DEPTH;
@@ -42,7 +39,7 @@ channel packet_t wire3 DEPTH;
 #define in2 wire0
 #define in3 wire1
 #else
-#define AT(name) DEPTH __attribute__((io(PORT(name))))
+#define AT(name) DEPTH __attribute__((io(name)))
 channel packet_t out0 AT("kernel_output_ch0");
 channel packet_t out1 AT("kernel_output_ch1");
 channel packet_t out2 AT("kernel_output_ch2");

@@ -8,6 +8,5 @@ configure_file(${CMAKE_CURRENT_LIST_DIR}/channel_source.hpp.in
 isthmus_add_backend(
   opencl
   SOURCES opencl.cpp operations.cpp kernel_operations.cpp binary_kernels.cpp kernel_memory.cpp objects.cpp
-          offload.cpp api.cpp channels.cpp cables.cpp)
+          offload.cpp api.cpp channels.cpp)
 target_include_directories(isthmus_opencl PRIVATE ${CMAKE_CURRENT_BINARY_DIR}/opencl)
-set_property(GLOBAL APPEND PROPERTY ISTHMUS_TESTED_SOURCES ${CMAKE_CURRENT_LIST_DIR}/cables.cpp)

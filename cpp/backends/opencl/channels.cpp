@@ -17,7 +17,7 @@ namespace {
 constexpr const char* channel = "intel";
 /// Partners: the first sends to the next card's second.
 constexpr std::array<const char*, lanes> kernel_names = {"isthmus_send", "isthmus_receive"};
-/// A topology without cables: each emulated card sends to itself over channels between its kernels.
+/// Topology of emulated cards: each card sends to itself over channels between its kernels.
 constexpr const char* internal = "internal";
 /// Depth of an emulated channel in words. Hardware's depth is in its binary.
 constexpr unsigned emulated_depth = 1024;
@@ -29,11 +29,16 @@ void set_value(Kernel kernel, Uint index, const Value& value) {
   check(api().clSetKernelArg(kernel, index, sizeof(value), &value), "clSetKernelArg");
 }
 
-std::string source_for(const Cables* cables, std::uint64_t depth) {
-  std::string source = "#define CHANNEL_DEPTH " + std::to_string(depth) + "\n";
-  source += cables == nullptr ? "#define WITHOUT_PORTS\n"
-                              : "#define PORT(name) \"" + cables->folder().string() + "/\" name\n";
-  return source + channel_source;
+/// Collective: UsageError on all ranks where some have an emulated card, and others a board.
+void check_kinds(bool emulated, Communicator& communicator) {
+  const std::vector<unsigned> kinds = communicator.gathered(emulated ? 1U : 0U);
+  const auto other =
+      std::ranges::find_if(kinds, [&kinds](unsigned kind) { return kind != kinds.front(); });
+  if (other != kinds.end()) {
+    throw UsageError("channel intel: one of rank 0 and rank " +
+                     std::to_string(other - kinds.begin()) +
+                     " has an emulated card, the other a board; use --channel staged");
+  }
 }
 
 /// One kernel with its last received message.
@@ -113,27 +118,24 @@ class Half {
 /// The kernels generate all messages and compare them; the host also checks the last messages.
 class ChannelExchange final : public JointOperation {
  public:
-  ChannelExchange(Session& session, CabledPrograms* programs, const OperationSpec& spec,
+  ChannelExchange(Session& session, ChannelPrograms* programs, const OperationSpec& spec,
                   const Communicator& communicator)
       : session_(&session),
         programs_(programs),
         bytes_(spec.bytes),
-        topology_(spec.word("topology", topology_axis().usual)),
         depth_(spec.count("depth", emulated_depth)),
         rank_(communicator.rank()),
         ranks_(communicator.size()),
-        neighbours_(topology_ == internal ? Neighbours{.next = rank_, .previous = rank_}
-                                          : neighbours_of(topology_, rank_, ranks_)) {}
+        neighbours_(programs_ != nullptr ? Neighbours{.next = rank_, .previous = rank_}
+                                         : neighbours_of("ring", rank_, ranks_)) {}
 
   void connect(Communicator& communicator) override {
-    check_places(programs_ != nullptr, communicator);
-    const CabledProgram* cabled = programs_ == nullptr ? nullptr : &program(communicator);
-    throw_on_all(
-        communicator, trouble_of(communicator, [&] {
-          for (const char* name : kernel_names) {
-            halves_.push_back(std::make_unique<Half>(*session_, bytes_, kernel(cabled, name)));
-          }
-        }));
+    check_kinds(programs_ != nullptr, communicator);
+    throw_on_all(communicator, trouble_of(communicator, [&] {
+                   for (const char* name : kernel_names) {
+                     halves_.push_back(std::make_unique<Half>(*session_, bytes_, kernel(name)));
+                   }
+                 }));
   }
 
   [[nodiscard]] std::uint64_t moved_bytes() const override { return lanes * bytes_; }
@@ -160,9 +162,6 @@ class ChannelExchange final : public JointOperation {
   /// Messages differ from those of the previous stamp, so that old contents cannot pass.
   void arm(std::uint64_t stamp) override { set_seeds(seed_of(stamp)); }
   [[nodiscard]] bool arrived_fully(std::uint64_t /*seed*/) override {
-    if (cables_ != nullptr) {
-      cables_->hide();
-    }
     return arrived_last(exchange_buffer_sets);
   }
   [[nodiscard]] bool arrived(std::uint64_t /*stamp*/) override { return arrived_last(1); }
@@ -200,46 +199,29 @@ class ChannelExchange final : public JointOperation {
     return arrived;
   }
 
-  /// Collective. A rank's program is used if all ranks have it: cables have two ends.
-  CabledProgram& program(Communicator& communicator) {
-    const std::string name = topology_ + " " + std::to_string(depth_) + " " +
-                             std::to_string(rank_) + " of " + std::to_string(ranks_);
-    CabledProgram& cabled = (*programs_)[name];
-    const auto here = communicator.gathered(static_cast<unsigned>(cabled.program != nullptr));
-    if (std::ranges::find(here, 0U) != here.end()) {
-      cabled = {};
-      if (topology_ != internal) {
-        cabled.cables = std::make_unique<Cables>(topology_, depth_, communicator);
-      }
-      throw_on_all(communicator, trouble_of(communicator, [&] {
-                     cabled.program =
-                         built_program(session_->context(), session_->device(),
-                                       source_for(cabled.cables.get(), depth_).c_str(), "");
-                   }));
-    }
-    cables_ = cabled.cables.get();
-    return cabled;
-  }
-
-  Owned<Kernel> kernel(const CabledProgram* cabled, const char* name) {
-    if (cabled == nullptr) {
+  Owned<Kernel> kernel(const char* name) {
+    if (programs_ == nullptr) {
       return session_->make_kernel(name);
     }
+    Owned<Program>& program = (*programs_)[depth_];
+    if (program == nullptr) {
+      const std::string source = "#define CHANNEL_DEPTH " + std::to_string(depth_) +
+                                 "\n#define WITHOUT_PORTS\n" + channel_source;
+      program = built_program(session_->context(), session_->device(), source.c_str(), "");
+    }
     Int code = success;
-    Owned<Kernel> kernel(api().clCreateKernel(cabled->program.get(), name, &code));
+    Owned<Kernel> kernel(api().clCreateKernel(program.get(), name, &code));
     check(code, "clCreateKernel");
     return kernel;
   }
 
   Session* session_;
-  CabledPrograms* programs_;
+  ChannelPrograms* programs_;
   std::size_t bytes_;
-  std::string topology_;
   std::uint64_t depth_;
   unsigned rank_;
   unsigned ranks_;
   Neighbours neighbours_;
-  Cables* cables_ = nullptr;
   std::vector<std::unique_ptr<Half>> halves_;
   std::uint64_t steps_ = 0;
   std::string fault_;
@@ -267,8 +249,7 @@ OperationInfo channel_exchange(bool emulated) {
                      .most_bytes = std::uint64_t{64} << 20U,
                      .joint = true};
   if (emulated) {
-    info.axes.push_back(topology_axis());
-    info.axes.back().values.emplace_back(internal);
+    info.axes.push_back({.name = "topology", .usual = internal, .values = {internal}});
     info.axes.push_back({.name = "depth", .usual = std::to_string(emulated_depth)});
   } else {
     info.axes.push_back({.name = "topology", .usual = "ring", .values = {"ring"}});
@@ -281,7 +262,7 @@ bool is_channel_exchange(const OperationInfo& operation) {
   return axis != nullptr && axis->usual == channel;
 }
 
-std::unique_ptr<JointOperation> make_channel_exchange(Session& session, CabledPrograms* programs,
+std::unique_ptr<JointOperation> make_channel_exchange(Session& session, ChannelPrograms* programs,
                                                       const OperationSpec& spec,
                                                       Communicator& communicator) {
   return std::make_unique<ChannelExchange>(session, programs, spec, communicator);

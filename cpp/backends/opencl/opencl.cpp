@@ -229,7 +229,7 @@ class OpenclDevice final : public Device {
 
  private:
   cl::Session session_;
-  cl::CabledPrograms programs_;
+  cl::ChannelPrograms programs_;
   DeviceInfo info_;
 };
 
