@@ -39,7 +39,7 @@ LIMIT_S = 600.0
 TOGETHER = {
     "test_emulation.py", "test_hostile_files.py", "test_mmio_guest.py", "test_nccl.py",
     "test_page.py", "test_recipes.py", "test_run_file.py", "test_terminal.py",
-    "test_validation.py", "test_vitis_kernels.py", "test_vitis_serial.py",
+    "test_validation.py", "test_vitis_kernels.py",
 }  # fmt: skip
 """Files whose tests share what takes seconds to make: one process runs all of such a file."""
 MEMORY = Path("/dev/shm")

@@ -67,7 +67,7 @@ Cards emulated_cards(Backend& backend, unsigned ranks) {
 
 constexpr std::uint64_t seed = 1000;
 
-/// One verified run by ranks with a card each. With 0 steps the kernels are armed, and send nothing.
+/// One verified run by ranks with a card each. With 0 steps the kernels are armed and send nothing.
 std::vector<Outcome> outcomes(const Cards& cards, const OperationSpec& spec, std::uint64_t steps) {
   World world(static_cast<unsigned>(cards.size()));
   std::vector<Outcome> found(cards.size());
