@@ -249,12 +249,16 @@ def test_no_emulated_board_is_below_a_known_one() -> None:
     assert not [one for one in findings(of) if one.verdict == "below"]
 
 
-@pytest.mark.parametrize("known", reached.table(), ids=lambda one: f"{one.name} {one.source[:30]}")
+@pytest.mark.parametrize(
+    "known", reached.table(), ids=lambda one: f"{one.device.name} {one.source[:30]}"
+)
 def test_no_known_run_is_below_or_undecided(known: reached.Run) -> None:
     speed = f"{known.link.gigatransfers} GT/s PCIe"
     link = {"max_link_speed": speed, "current_link_width": str(known.link.lanes),
             "max_payload_bytes": "256"}  # fmt: skip
-    of = measured(*both_ways(**known.rates), name=f"a {known.name.upper()}, here", link=link)
+    of = measured(
+        *both_ways(**known.rates), name=f"a {known.device.words[0].upper()}, here", link=link
+    )
     assert verdict(of).verdict == "normal"
 
 

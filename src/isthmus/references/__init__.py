@@ -1,12 +1,14 @@
 """What is known of boards and DMA engines: links, memories and rates, each with its source.
 
-A board is a TOML file in ``boards``, an engine one in ``engines``. Other packages add files through
-the entry point group ``isthmus.references``: each entry is a folder's path, or a function that
-returns it. Users name a file of their own by its path.
+A board is a TOML file in ``boards``, an engine one in ``engines``. ``known.csv`` has the rates of
+all of them: a row names boards and engines, and has the fields of ``Known``. Other packages add
+files through the entry point group ``isthmus.references``: each entry is a folder's path, or a
+function that returns it. Users name a file of their own by its path. Such files contain the rates.
 """
 
 from __future__ import annotations
 
+import csv
 import importlib.metadata
 import re
 from collections.abc import Iterator, Mapping
@@ -64,6 +66,19 @@ def read(path: Path) -> Reference:
     return found
 
 
+def _rates() -> dict[str, list[Known]]:
+    """The rows of ``known.csv`` by name of board or engine."""
+    found: dict[str, list[Known]] = {}
+    with (_FOLDER / "known.csv").open(encoding="utf-8", newline="") as file:
+        for row in csv.DictReader(file):
+            names, also = row.pop("of").split(), row.pop("also").split()
+            fields = {name: text for name, text in row.items() if text} | {"also": also}
+            known = msgspec.convert(fields, Known, strict=False)
+            for name in names:
+                found.setdefault(name, []).append(known)
+    return found
+
+
 def _folders(kind: str) -> Iterator[Path]:
     yield _FOLDER / kind
     for entry in importlib.metadata.entry_points(group=_GROUP):
@@ -84,11 +99,15 @@ def _engines() -> Mapping[str, Reference]:
 
 def _all(kind: str) -> Mapping[str, Reference]:
     found: dict[str, Reference] = {}
+    rates = _rates()
     for folder in _folders(kind):
         for path in sorted(folder.glob("*.toml")):
             one = read(path)
             found.setdefault(one.name, one)
-    return found
+    return {
+        name: msgspec.structs.replace(one, known=[*one.known, *rates.get(name, ())])
+        for name, one in found.items()
+    }
 
 
 def board(name: str) -> Reference:

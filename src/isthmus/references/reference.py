@@ -72,6 +72,8 @@ class Known(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """``ce`` or ``sm`` where the two differ."""
     memory: str = ""
     """Of the host; empty: page-locked, or as the program has it."""
+    family: str = ""
+    """Devices whose run files are judged by this run; of large copies of pinned memory alone."""
 
     @property
     def cited(self) -> str:

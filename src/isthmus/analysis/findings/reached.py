@@ -1,20 +1,18 @@
 """What healthy devices of a known name reach of their link: published and stored runs.
 
-``reached.csv`` has a row for each run: large copies of pinned memory, in the unit of its source. A
+The runs are those of ``isthmus.references`` with a family: large copies of pinned memory. A
 family's hosts differ more than its cards, so that the slowest run of a family is what is expected
-of each card; the scatter of its runs is the evidence. To know a further device, add its row.
+of each card; the scatter of its runs is the evidence.
 """
 
 from __future__ import annotations
 
-import csv
-import re
 from functools import cache
-from pathlib import Path
 from typing import Any, NamedTuple
 
+from isthmus import references
 from isthmus.models.pcie import Link, link_of
-from isthmus.published.source import UNITS
+from isthmus.references import Reference
 from isthmus.results.run_file import DeviceRecord
 from isthmus.thresholds import SETTLED
 
@@ -34,10 +32,10 @@ class Known(NamedTuple):
 
 
 class Run(NamedTuple):
-    """One run of the table."""
+    """Copies of one run."""
 
     family: str
-    name: str
+    device: Reference
     link: Link
     rates: dict[str, float]
     """Bytes a second by operation."""
@@ -47,17 +45,18 @@ class Run(NamedTuple):
 @cache
 def table() -> tuple[Run, ...]:
     """All known runs."""
-    with Path(__file__).with_name("reached.csv").open(encoding="utf-8", newline="") as file:
-        return tuple(_row(row) for row in csv.DictReader(file))
+    runs: dict[tuple[str, str], Run] = {}
+    for reference in references.boards().values():
+        for known in reference.known:
+            if known.family:
+                link = references.link(reference.link.pcie)
+                run = Run(known.family, reference, link, {}, known.source)
+                run = runs.setdefault((reference.name, known.source), run)
+                run.rates[_OPERATIONS[known.direction]] = known.least
+    return tuple(runs.values())
 
 
-def _row(row: dict[str, str]) -> Run:
-    rates = {way: float(row[way]) * UNITS[row["unit"]] for way in ("write", "read")}
-    link = next(link for link in _LINKS if link.name == row["link"])
-    return Run(row["family"], row["name"], link, rates, row["source"])
-
-
-_LINKS = tuple(Link(speed, lanes) for speed in (5.0, 8.0, 16.0, 32.0) for lanes in (4, 8, 16))
+_OPERATIONS = {"h2d": "write", "d2h": "read"}
 
 
 def known_of(device: DeviceRecord, copy: Any) -> Known | None:
@@ -66,8 +65,8 @@ def known_of(device: DeviceRecord, copy: Any) -> Known | None:
     Shares of a link carry over to every link up to the fastest of the family's runs: rates are
     scaled to this one. ``copy``: a row of the summary, of one direction.
     """
-    link, words = link_of(device.link), set(re.split(r"[^a-z0-9]+", device.name.lower()))
-    rows = [row for row in table() if row.name in words]
+    link = link_of(device.link)
+    rows = [row for row in table() if row.device.fits(device.name)]
     if not (device.real and link and rows) or copy.bytes < SETTLED:
         return None
     family = [row for row in table() if row.family == rows[0].family]
