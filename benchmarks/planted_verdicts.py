@@ -8,7 +8,6 @@ such a machine (``tests/planted.py``).
 from __future__ import annotations
 
 import argparse
-import importlib
 import subprocess
 import sys
 import tempfile
@@ -21,6 +20,9 @@ import numpy as np
 from msgspec.structs import replace as replace_fields
 from planted_cases import (
     COPIES,
+    FAULTS,
+    HEALTHY,
+    PAIRS,
     SAMPLES,
     SIZES,
     Case,
@@ -274,17 +276,13 @@ def main() -> None:
         "--simulated", type=Path, default=Path("simulated"), help="folder of kept runs"
     )
     parser.add_argument("--verbose", action="store_true", help="causes and checks of each case")
-    parser.add_argument("--cases", default="planted_cases", help="module that has the cases")
     parser.add_argument("--table", default="", help="healthy, planted or two: this one alone")
     parser.add_argument("--unnamed", action="store_true", help="no card has a name that is known")
     given = parser.parse_args()
     if given.unnamed:
         KNOWN.clear()
-    cases = importlib.import_module(given.cases)
-    faults: dict[str, Case] = cases.FAULTS
-    alone: dict[str, Case] = getattr(cases, "ALONE", faults)
-    pairs = {f"{one} + {other}": both(faults[one], faults[other]) for one, other in cases.PAIRS}
-    known = [Case(), *faults.values(), *pairs.values(), *cases.HEALTHY.values()]
+    pairs = {f"{one} + {other}": both(FAULTS[one], FAULTS[other]) for one, other in PAIRS}
+    known = [Case(), *FAULTS.values(), *pairs.values(), *HEALTHY.values()]
     addresses = list(dict.fromkeys(address_of(case, on) for case in known for on in case.on))
     given.simulated.mkdir(exist_ok=True)
     times: dict[str, Times] = {}
@@ -295,8 +293,8 @@ def main() -> None:
     for i in range(0, len(missing), TOGETHER):
         out = given.simulated / f"{len(times)}.json"
         times |= simulate(missing[i : i + TOGETHER], out, SIZES, OPERATIONS)
-    healthy = ("healthy", cases.HEALTHY, HEALTHY_HOSTS)
-    for title, of, hosts in (healthy, ("planted", alone, HOSTS), ("two", pairs, HOSTS)):
+    healthy = ("healthy", HEALTHY, HEALTHY_HOSTS)
+    for title, of, hosts in (healthy, ("planted", FAULTS, HOSTS), ("two", pairs, HOSTS)):
         if given.table in {"", title}:
             table(title, of, times, hosts, verbose=given.verbose)
 
