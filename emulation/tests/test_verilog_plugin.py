@@ -14,7 +14,6 @@ from isthmus_emulation.compiler import PARTS
 
 __all__ = ["card_exec", "emulated"]  # fixtures
 pytestmark = [IN_VERILOG, pytest.mark.slow, pytest.mark.usefixtures("emulated")]
-TRIPLE = Path(__file__).resolve().parents[2] / "kernels" / "gallery" / "triple"
 RUNTIME = "verilated.cpp"
 
 
@@ -42,8 +41,10 @@ def test_the_runtime_is_compiled_where_isthmus_has_none_of_the_same_verilator(
     put_before("c++", commands, f'echo "$@" >> {tmp_path}/compiled')
     monkeypatch.setenv("PATH", str(commands), prepend=":")
     monkeypatch.setenv("CXX", "c++")
-    folder = shutil.copytree(TRIPLE, tmp_path / "gallery" / "triple")
-    shutil.copy(TRIPLE.parent / "on_card.hpp", tmp_path / "gallery")
+    folder = tmp_path / "triple"
+    prototype = "void triple(const int* in, int* out, int n)"
+    made = isthmus("card", "kernel", "new", "--verilog", prototype, "--out", str(folder))
+    assert made.returncode == 0, made.stderr
     built = isthmus("card", "kernel", "build", str(folder / "triple.sv"))
     assert built.returncode == 0, built.stderr
     is_compiled = f"{headers}/{RUNTIME}" in (tmp_path / "compiled").read_text()
