@@ -11,7 +11,6 @@ import io
 import os
 from collections.abc import Iterable
 from pathlib import Path
-from types import TracebackType
 
 import msgspec
 
@@ -97,12 +96,7 @@ class Journal:
     def __enter__(self) -> Journal:
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         with contextlib.suppress(OSError):
             os.fsync(self._file.fileno())
         self._close()
