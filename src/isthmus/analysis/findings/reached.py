@@ -1,8 +1,8 @@
-"""What healthy devices of a known name reach of their link: published and stored runs.
+"""Rates of large copies on healthy devices: published and stored runs, by name of the device.
 
-``reached.csv`` has a row for each run: large copies of pinned memory, in the unit of its source. A
-family's hosts differ more than its cards, so that the slowest run of a family is what is expected
-of each card; the scatter of its runs is the evidence. To know a further device, add its row.
+``reached.csv`` has a row for each run: copies of pinned memory, in the unit of its source. Each
+card is expected to reach the slowest run of its family: hosts of a family differ more than its
+cards. Add a row to make a further device known.
 """
 
 from __future__ import annotations
@@ -24,13 +24,13 @@ class Known(NamedTuple):
 
     family: str
     own: float
-    """Least bytes a second of cards of this name, of those that are known."""
+    """Bytes a second of the slowest known run of a card of this name."""
     least: float
-    """Of the family."""
+    """Bytes a second of the family's slowest run; ``most``: of its fastest."""
     most: float
     runs: int
     source: str
-    """Of the slowest run."""
+    """Source of the slowest run."""
 
 
 class Run(NamedTuple):
@@ -61,10 +61,10 @@ _LINKS = tuple(Link(speed, lanes) for speed in (5.0, 8.0, 16.0, 32.0) for lanes 
 
 
 def known_of(device: DeviceRecord, copy: Any) -> Known | None:
-    """What is known of a copy's operation on a device of this name; None if nothing is.
+    """Known runs of a copy's operation on devices of this family; None if there are none.
 
-    Shares of a link carry over to every link up to the fastest of the family's runs: rates are
-    scaled to this one. ``copy``: a row of the summary, of one direction.
+    Rates are scaled to the link of this device, which is at most as fast as the fastest link of the
+    family's runs. ``copy``: a row of the summary.
     """
     link, words = link_of(device.link), set(re.split(r"[^a-z0-9]+", device.name.lower()))
     rows = [row for row in table() if row.name in words]
