@@ -1,10 +1,8 @@
 """Finds the limit of each measured rate: its value, its name and its source.
 
-The limit depends on what a point crosses:
-- a PCIe link: what the narrowest link to the root leaves for data, at its trained speed and width;
-- links between devices: their rate;
-- a device's memory: its rate;
-- none of them: a plain memory copy of the same run.
+A limit is what the narrowest PCIe link to the root leaves for data, at its trained speed and width.
+Between devices it is the rate of their links, within a device the rate of its memory, and for other
+copies a plain memory copy of the same run.
 """
 
 from __future__ import annotations

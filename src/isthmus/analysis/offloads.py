@@ -93,9 +93,8 @@ class Comparison(NamedTuple):
     difference: Interval
     """Seconds, first less second; its confidence is simultaneous with the other comparisons."""
     ratio: Interval
-    """First over second, at the run's confidence: to state that all cases are equal, no test needs
-    a
-        higher confidence than its own (Berger, Technometrics 24 (1982), 295)."""
+    """First over second, at the run's confidence: to state that all cases are equal, no single
+    test needs more (Berger, Technometrics 24 (1982), 295)."""
     repetitions: int
     judgement: Judgement
 

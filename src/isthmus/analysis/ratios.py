@@ -256,8 +256,5 @@ def by_memory(ours: Frame, theirs: Frame) -> Iterator[tuple[Memories, Frame, Fra
     if not kinds and len(own) == len(other) == 1:
         kinds = [(own[0], other[0])]
     for own_kind, kind in kinds:
-        yield (
-            Memories(own_kind, kind),
-            ours[ours["memory"] == own_kind],
-            theirs[theirs["memory"] == kind],
-        )
+        rows = ours[ours["memory"] == own_kind], theirs[theirs["memory"] == kind]
+        yield Memories(own_kind, kind), *rows

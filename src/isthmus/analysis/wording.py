@@ -55,9 +55,7 @@ def _points(moved: Sequence[Moved], beside: Sequence[Moved]) -> str:
         return f"points of size {_apart(moved, beside)}"
     texts = []
     for kind in dict.fromkeys(point.memory for point in moved):
-        own, others = (
-            [point for point in side if point.memory == kind] for side in (moved, beside)
-        )
+        own, others = ([p for p in side if p.memory == kind] for side in (moved, beside))
         texts.append(f"{kind} {_apart(own, others)}")
     return " and ".join(texts)
 

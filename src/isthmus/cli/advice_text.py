@@ -101,11 +101,8 @@ def _compared(advice: Advice, size: int) -> Iterator[str]:
             yield f"Nothing is certainly faster; {name} takes at most {percent(most)} less time."
         else:
             yield f"Whether {name} is faster is not known."
-    others = [
-        option.way
-        for option in advice.alike
-        if option.way not in {advice.best.way, advice.fastest.way}
-    ]
+    named_ways = {advice.best.way, advice.fastest.way}
+    others = [option.way for option in advice.alike if option.way not in named_ways]
     if others and advice.best in advice.alike:
         yield f"Not certainly slower: {len(others)} more (--json)."
 
@@ -192,9 +189,7 @@ def as_json(
             return {**named, "time": plain(value.time)}
         return value
 
-    fields = {
-        field.name: plain(getattr(advice, field.name)) for field in dataclasses.fields(advice)
-    }
+    fields = {f.name: plain(getattr(advice, f.name)) for f in dataclasses.fields(advice)}
     fields["alike"] = [plain(option) for option in advice.alike]
     fields["crossovers"] = [{"bytes": at, **plain(option, at)} for at, option in advice.crossovers]
     data = {"bytes": size, "direction": direction, "wanted_s": wanted_s, **fields}

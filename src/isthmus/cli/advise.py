@@ -39,8 +39,7 @@ def advise(
     ] = "",
     runs: Annotated[list[Path] | None, typer.Argument(help="run files; none: measure")] = None,
     device: Annotated[
-        list[str] | None,
-        typer.Option(help="as for isthmus run; of run files: only these"),
+        list[str] | None, typer.Option(help="as isthmus run; of run files: only these")
     ] = None,
     direction: Annotated[str, typer.Option(help="h2d or d2h")] = "h2d",
     rate: Annotated[float | None, typer.Option(help="GB/s wanted")] = None,

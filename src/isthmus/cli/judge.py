@@ -27,8 +27,7 @@ def judge_files(
         str | None, typer.Option(help="the board, or a file that describes it [as in the text]")
     ] = None,
     link: Annotated[
-        str | None,
-        typer.Option(help="gen3x16, or a port's 100Gb [as in the text, or of the board]"),
+        str | None, typer.Option(help="gen3x16, or a port's 100Gb [as in text or board]")
     ] = None,
     boards: Annotated[bool, typer.Option("--boards", help="list the boards, with sources")] = False,
     form: Annotated[str, typer.Option("--format", help="text or json")] = "text",

@@ -301,9 +301,7 @@ def _in_full(figures: Sequence[ReproducedFigure]) -> Iterator[str]:
         if figure.rows:
             cells: list[tuple[str, ...]]
             cells = [("item", "published", "here", "interval", "residual", "how")]
-            cells += [
-                _cells(name, row) for name, row in zip(figure.names, figure.rows, strict=True)
-            ]
+            cells += map(_cells, figure.names, figure.rows)
             if not any(row[_INTERVAL] for row in cells[1:]):  # simulated times are exact
                 cells = [(*row[:_INTERVAL], *row[_INTERVAL + 1 :]) for row in cells]
             yield from columns(cells, indent="  ")

@@ -83,9 +83,7 @@ def usage(study: Study) -> str:
         "isthmus devices lists what can be measured, isthmus run --help all other options.",
     ]
     paragraphs = [[f"isthmus run {study.name}: {study.question}"], operations, more]
-    title, below, last = (
-        [part for line in lines for part in wrapped(line)] for lines in paragraphs
-    )
+    title, below, last = ([part for text in p for part in wrapped(text)] for p in paragraphs)
     return "\n".join([*title, "", *columns(rows), "", *below, "", *last, ""])
 
 

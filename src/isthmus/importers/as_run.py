@@ -1,12 +1,9 @@
 """Makes run files of outputs of other programs.
 
-A row that measures the same as an operation of Isthmus becomes a process with one sample. The
-sample is the time of one repetition, times the number of repetitions that the value is the mean of.
-It has no interval, its data are not verified (``na``), and flags name ``imported`` and the
-statistic.
-
-A point needs a size: the user gives it, if the output has none. A further row of the same point is
-another run of the program, and becomes another process.
+A row that measures the same as an operation of Isthmus becomes a process with one sample: the time
+of a repetition, times the number of repetitions that the value is the mean of. It has no interval,
+its data are not verified (``na``), and flags name ``imported`` and the statistic. The user gives
+the size of a point if the output has none. A further row of the same point becomes another process.
 """
 
 from __future__ import annotations

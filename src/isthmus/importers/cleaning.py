@@ -1,10 +1,8 @@
 """Cleans text that was pasted from a terminal, an issue or a mail; line numbers stay.
 
-Removed from each line:
-- colours and other escape sequences, and text before a carriage return;
-- quoting (``>``), fences of Markdown and tags of HTML;
-- times, ranks, tasks, marks and numbers at its beginning;
-- the indent that all lines have, and the name before a prompt, which becomes ``$ ``.
+Removed from each line are escape sequences, text before a carriage return, quoting (``>``), fences
+of Markdown, tags of HTML, the common indent, and the name before a prompt, which becomes ``$ ``. So
+are times, ranks, tasks, marks and numbers at the beginning of a line.
 """
 
 from __future__ import annotations

@@ -267,10 +267,7 @@ class _Parts:
             tool="clpeak",
             version=self.version,
             rows=self.rows,
-            devices=[
-                base.device(address, name, api=self.apis[address])
-                for address, name in self.devices.items()
-            ],
+            devices=[base.device(a, name, api=self.apis[a]) for a, name in self.devices.items()],
             names=list(self.names),
             outcomes=self.outcomes,
             problems=self.problems,

@@ -54,9 +54,7 @@ def read(text: str) -> Log:
     return Log(
         tool="dd",
         rows=rows,
-        devices=[
-            device(address, "files of dd") for address in dict.fromkeys(row.device for row in rows)
-        ],
+        devices=[device(name, "files of dd") for name in dict.fromkeys(row.device for row in rows)],
         outcomes=outcomes,
         problems=problems,
         engines=("xdma", "xdma-tools") if "/dev/xdma" in text else (),

@@ -41,25 +41,24 @@ def read(text: str) -> Log:
     """Reads the links of all devices except bridges."""
     links: list[LinkFact] = []
     names: dict[str, None] = {}
-    current = _Device()
+    now = _Device()
     for line, row in enumerate(text.splitlines(), 1):
         if match := _DEVICE.match(row):
-            current = _Device(match[1], match[2])
+            now = _Device(match[1], match[2])
         elif match := _COMMAND.match(row):
-            current = _Device(match[1])
+            now = _Device(match[1])
         elif match := _PAYLOAD.match(row):
-            current.payload = int(match[1])
+            now.payload = int(match[1])
         elif match := _LINK.match(row):
             generation = _GENERATIONS.get(match[2], 0)
             if match[1] == "LnkCap":
-                current.capable = generation, int(match[3])
-            elif generation and int(match[3]) and not _BRIDGE.search(current.name):
-                if current.name:
-                    names[current.name] = None
+                now.capable = generation, int(match[3])
+            elif generation and int(match[3]) and not _BRIDGE.search(now.name):
+                if now.name:
+                    names[now.name] = None
                 links.append(LinkFact(
-                    line, generation, int(match[3]), "LnkSta", current.address, current.capable,
-                    current.payload, bool(_IDLES.search(current.name)),
-                    accelerator=_may_accelerate(current.name),
+                    line, generation, int(match[3]), "LnkSta", now.address, now.capable,
+                    now.payload, bool(_IDLES.search(now.name)), accelerator=_accelerates(now.name),
                 ))  # fmt: skip
         elif match := _KERNEL.search(row):
             generation = _GENERATIONS.get(match[3], 0)
@@ -68,7 +67,7 @@ def read(text: str) -> Log:
     return Log(tool="lspci", links=links, names=list(names))
 
 
-def _may_accelerate(name: str) -> bool:
+def _accelerates(name: str) -> bool:
     """Whether a device may be an accelerator; ``name`` begins with its class."""
     return not _OTHER.match(name) or _FPGA.search(name) is not None
 

@@ -1,8 +1,7 @@
 """Text of nccl-tests and rccl-tests: collectives of several GPUs, in place and out of place.
 
 ``busbw`` is the rate that each GPU's links carry; ``algbw`` is size over time. Each kind of buffer
-has
-a row with the bus rate, which is compared with a link's limit.
+has a row with the bus rate, which is compared with a link's limit.
 """
 
 from __future__ import annotations

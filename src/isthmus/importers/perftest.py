@@ -115,9 +115,7 @@ class _Result:
 def read(text: str) -> base.Log:
     """Reads the figures of all tests in text and JSON."""
     problems, rows, tests, uncounted = base.Problems(), list[base.Row](), list[_Test](), False
-    objects = [
-        pair for pair in json_objects(text) if "test_info" in pair[1] and "MsgSize" in pair[1]
-    ]
+    objects = [o for o in json_objects(text) if "test_info" in o[1] and "MsgSize" in o[1]]
     for at, body in objects:
         test, results = _of_json(body, at, problems)
         tests.append(test)
@@ -152,9 +150,7 @@ def read(text: str) -> base.Log:
     return base.Log(
         tool="perftest",
         rows=rows,
-        devices=[
-            base.device(address, address.partition(":")[2], kind="network") for address in addresses
-        ],
+        devices=[base.device(a, a.partition(":")[2], kind="network") for a in addresses],
         problems=problems,
         facts={name: value for name, value in facts.items() if value},
         assumed=[text for text, applies in assumptions.items() if applies],
@@ -239,7 +235,7 @@ def _of_text(text: str, problems: base.Problems) -> list[_Test]:
         elif columns and words and _SIZE.fullmatch(words[0]) and words not in test.cells[-1:]:
             if len(words) < fewest:  # a missing figure shifts all figures after it
                 columns_here = numbered(len(words), "column", "columns")
-                problems.add(line, f"{columns_here}, but the header has {fewest}: the row is cut")
+                problems.add(line, f"{columns_here}, but the header has {fewest}: cut")
                 short += 1
                 columns = short < _MOST_SHORT
             elif test.goes_on(words):

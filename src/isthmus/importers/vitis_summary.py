@@ -1,11 +1,9 @@
 """``summary.csv`` of a program profiled by Vitis and XRT: its transfers between host and card.
 
-Units are decimal. Files of OpenCL have two kinds of tables:
-- means for each direction, which XRT 2.13 leaves out if it does not count on the card;
-- the ten longest transfers, which are all transfers if there are fewer than ten.
-Files of native XRT have sections (``TITLE:``, ``SECTION:``, ``COLUMN:``, ``ENTRY:``) with sizes;
-only
-hardware gives rates.
+Units are decimal. Files of OpenCL have a table of means for each direction, which XRT 2.13 leaves
+out if it does not count on the card. Tables list the ten longest transfers, or all if there are
+fewer. Files of native XRT have sections (``TITLE:``, ``SECTION:``, ``COLUMN:``, ``ENTRY:``) with
+sizes; only hardware gives rates.
 """
 
 from __future__ import annotations

@@ -1,8 +1,7 @@
 """XRT's ``xbutil`` and ``xrt-smi``: ``validate`` of all versions, ``examine``, ``dmatest``.
 
-``validate`` is read as text of versions since 2018, and as its file (``--format JSON --output
-FILE``).
-Its "MB/s" are MiB/s. It prints no sizes for memory tests and older DMA tests.
+``validate`` is read as text of versions since 2018, and as its JSON file (``--format JSON``). Its
+"MB/s" are MiB/s. It prints no sizes for memory tests and older DMA tests.
 """
 
 from __future__ import annotations
@@ -273,9 +272,8 @@ def _outcome(test: _Test) -> base.Outcome | None:
 def _links(text: str, devices: list[_Device]) -> Iterator[base.LinkFact]:
     for device in devices:
         if match := _IN_NAME.search(device.platform):
-            yield base.LinkFact(
-                device.line, int(match[1]), int(match[2]), "platform name", device.name
-            )
+            link = int(match[1]), int(match[2])
+            yield base.LinkFact(device.line, *link, "platform name", device.name)
     current = ""
     for line, row in enumerate(text.splitlines(), 1):
         if match := _EXAMINED.match(row.strip()) or _DEVICE.match(row.strip()):

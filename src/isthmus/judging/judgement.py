@@ -220,8 +220,7 @@ class Judged:
             runs.setdefault(key, set()).add(judgement.verdict)
         decided: tuple[Verdict, ...] = ("impossible", "below", "normal")
         of_runs = {
-            next((verdict for verdict in decided if verdict in verdicts), "unknown")
-            for verdicts in runs.values()
+            next((v for v in decided if v in verdicts), "unknown") for verdicts in runs.values()
         }
         return next((verdict for verdict in WORST if verdict in of_runs), "unknown")
 

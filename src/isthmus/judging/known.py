@@ -35,21 +35,19 @@ def own_sources(log: Log, references: Sequence[Reference]) -> frozenset[str]:
     )
 
 
-def _is_of(reference: Known, rows: Sequence[Row]) -> bool:
+def _is_of(run: Known, rows: Sequence[Row]) -> bool:
     """Whether rows have a figure of a known run with enough digits, or both its rounded ends."""
     alike = [
         row for row in rows
-        if row.kind == ("copy" if reference.quantity == "call" else reference.quantity)
-        and row.direction == (reference.direction or row.direction)
+        if row.kind == ("copy" if run.quantity == "call" else run.quantity)
+        and row.direction == (run.direction or row.direction)
     ]  # fmt: skip
-    if reference.quantity == "call":
-        values = [second / UNITS[reference.unit] for row in alike for second in row.seconds()]
+    if run.quantity == "call":
+        values = [second / UNITS[run.unit] for row in alike for second in row.seconds()]
     else:
-        values = [rate / UNITS[reference.unit] for row in alike for rate in row.rates()]
-    ends = {reference.low, reference.high}
-    precise = [
-        figure for figure in (*ends, *reference.also) if len(_digits(figure)) >= _ENOUGH_DIGITS
-    ]
+        values = [rate / UNITS[run.unit] for row in alike for rate in row.rates()]
+    ends = {run.low, run.high}
+    precise = [figure for figure in (*ends, *run.also) if len(_digits(figure)) >= _ENOUGH_DIGITS]
     if any(abs(value / figure - 1) < SAME for value in values for figure in precise):
         return True
     return len(ends) > 1 and all(

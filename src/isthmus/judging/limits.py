@@ -42,9 +42,7 @@ def ceiling(board: Reference | None, engines: Sequence[Reference], ways: int) ->
     if board and board.link.GBps:
         return None
     fastest = [parsed_link(name) for engine in engines for name in engine.link.fastest]
-    source = next(
-        (f"{engine.title}: {engine.link.source}" for engine in engines if engine.link.fastest), ""
-    )
+    source = next((f"{e.title}: {e.link.source}" for e in engines if e.link.fastest), "")
     best = max(fastest, key=lambda link: link.raw, default=None)
     if best is None:
         return _pcie(FASTEST_LINK, "the fastest PCIe there is", ways, None, "engine")

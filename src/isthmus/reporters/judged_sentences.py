@@ -63,12 +63,10 @@ def objects(judgement: Judgement) -> list[Row]:
 
 def noun(judgement: Judgement) -> str:
     """Noun for the objects of a group: banks, GPUs, pairs."""
-    device = backend(judgement.row.device)
-    if judgement.group.kind == "peer" or (
-        judgement.group.kind == "on_card" and device not in _GPUS
-    ):
+    kind, device = judgement.group.kind, backend(judgement.row.device)
+    if kind == "peer" or (kind == "on_card" and device not in _GPUS):
         return "pairs"
-    if judgement.group.kind == "collective":
+    if kind == "collective":
         return "buffers"
     nouns = {"cuda": "GPUs", "rocm": "GPUs", "xrt": "banks", "xdma": "channels", "dd": "channels"}
     return nouns.get(device, "rows")
@@ -213,17 +211,16 @@ def outside(judgement: Judgement) -> str:
 
     The known range is of few boards and hosts: a figure may be above it, up to the limit.
     """
-    if judgement.known is None or judgement.verdict != "normal":
+    known = judgement.known
+    if known is None or judgement.verdict != "normal":
         return ""
-    if judgement.seconds > judgement.known.most * _JUST:
+    if judgement.seconds > known.most * _JUST:
         return f"slower, but up to {SLOW_CALL:g} times the slowest is normal"
     if judgement.seconds:
-        return (
-            "faster than all of them" if judgement.seconds < judgement.known.least / _JUST else ""
-        )
-    if judgement.rate < judgement.known.least / _JUST:
+        return "faster than all of them" if judgement.seconds < known.least / _JUST else ""
+    if judgement.rate < known.least / _JUST:
         return f"less, but from {percent(LOWER)} of the slowest on is normal"
-    if judgement.rate > judgement.known.most * _JUST:
+    if judgement.rate > known.most * _JUST:
         return "more than all of them" + (", and below the limit" if judgement.limit else "")
     return ""
 
@@ -291,9 +288,8 @@ def _no_limit(parts: _Parts) -> str:
         apart = max(1 - judgement.rate / judgement.fastest, 0.001)
         alike = f", {len(rows)} {noun(judgement)} within {percent(apart)}"
         if apart > _ALIKE:
-            alike = (
-                f", the least of {len(rows)} {noun(judgement)}, {percent(1 - apart)} of the best"
-            )
+            nouns = noun(judgement)
+            alike = f", the least of {len(rows)} {nouns}, {percent(1 - apart)} of the best"
     return f"{parts.subject} {parts.rate}{alike}: the log names no limit{_would_be(judgement)}."
 
 

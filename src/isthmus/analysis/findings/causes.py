@@ -276,9 +276,7 @@ def _unexplained(
         filled = f"{filling.device} reaches {percent(filling.limit_share)} of the same link"
         yield Cause(kind="api", evidence=filled, command=command)
         return
-    hidden = [
-        (check, result) for check, result in results if result.state == "unknown" and check.fault
-    ]
+    hidden = [pair for pair in results if pair[1].state == "unknown" and pair[0].fault]
     for check, result in hidden[:MOST]:
         cause = by_check(check, result)
         yield msgspec.structs.replace(

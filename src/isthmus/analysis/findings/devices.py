@@ -33,9 +33,7 @@ def beside(run: Run) -> dict[str, str]:
         if subject := _subject(device):
             own.setdefault(subject, device)
     pairs = ((record, own.get(_subject(record))) for record in reached)
-    return {
-        record.address: first.address for record, first in pairs if first and first is not record
-    }
+    return {r.address: first.address for r, first in pairs if first and first is not r}
 
 
 def _subject(device: DeviceRecord) -> str:

@@ -325,9 +325,7 @@ def beside_published(study: str, sources: Sequence[Source], palette: Palette) ->
                 low, high = here[1:3] if here.known else (here.value, here.value)
                 value = format_seconds(here.value)
                 tip = f"{entry.row.item}: {value}{_between(low, high, format_seconds)}; "
-                label = ", ".join(
-                    reversed(entry.row.item.split(", "))
-                )  # the end distinguishes rows
+                label = ", ".join(reversed(entry.row.item.split(", ")))  # distinct part first
                 drawn.append(
                     Dot(label, palette.of(source, address, api), here.value, low, high,
                         value, tip + _source_text(entry.row),
