@@ -222,7 +222,7 @@ def test_a_missing_cell_shifts_nothing() -> None:
     text = text_of("ib_write_bw.txt").replace("0.48", "")
     log = importers.by_name("perftest").read(cleaned(text))
     assert not log.rows
-    assert "4 columns where the header has 5" in str(log.problems[0])
+    assert "4 columns, but the header has 5" in str(log.problems[0])
 
 
 def test_both_ends_of_a_run_count_once() -> None:
@@ -299,7 +299,7 @@ def test_perftest_without_iterations_is_read_by_the_names_of_its_columns() -> No
     average = " #bytes BW average[MB/sec]\n 65536 100.5\n 131072\n"
     log = importers.by_name("perftest").read(average)
     assert [list(row.values) for row in log.rows] == [[100.5]]
-    assert [str(one) for one in log.problems] == ["line 3: 1 column where the header has 2: cut"]
+    assert [str(one) for one in log.problems] == ["line 3: 1 column, but the header has 2: cut"]
     glued = " #bytes t_max[usec]xBW average[MB/sec]\n 65536 100.5 99.5\n"
     log = importers.by_name("perftest").read(glued)
     assert (log.rows, len(log.problems)) == ([], 1)

@@ -300,7 +300,7 @@ def test_an_interval_that_holds_both_answers_tells_nothing():
 
     def shown(value, low, high):
         one = ReproducedRow(row, Interval(value, low, high), "hybrid")
-        return cli_reproduce.residual(one), one.told
+        return cli_reproduce.residual(one), one.decisive
 
     assert shown(0.61, 0.60, 0.62) == ("+22.00 % (+20.0 to +24.0)", True)
     assert shown(0.45, 0.40, 0.51) == ("+0.00 % (+0.0 to +2.0)", True)
@@ -321,7 +321,7 @@ def test_software_that_shares_its_processors_tells_nothing(load, busy):
     (row, *_) = published.chosen("opencl-xrt/small-transfers")[0].rows
     machine = run([], environment={"load_average": [load, 0.0, 0.0], "logical_cpus": 2})
     one = _beside_others(ReproducedRow(row, Interval(0.61, 0.60, 0.62), "hybrid"), machine)
-    assert (one.busy, one.told) == (busy, not busy)
+    assert (one.busy, one.decisive) == (busy, not busy)
     assert (f"load average {load:.1f}, processors: 2" in one.reason) == busy
     simulated = ReproducedRow(row, exact(0.61), "simulated")
     assert _beside_others(simulated, machine) == simulated

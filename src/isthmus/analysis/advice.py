@@ -1,7 +1,7 @@
-"""Which way to move data of one size across the link: a pure function of summary rows.
+"""Chooses the way to move data of one size across the link, from rows of a summary.
 
 A way is a device, a call (copy or map), a kind of host memory and a number of transfers in flight,
-each of the size divided by that number. Its times over sizes are a ``Curve``.
+which share the data equally. Its times over sizes are a ``Curve``.
 """
 
 from __future__ import annotations
@@ -27,18 +27,18 @@ from isthmus.units import format_size
 COPIES = {"h2d": "write", "d2h": "read"}
 """Operation of study ``transfer`` that copies, by direction."""
 MAPS = ("map", "unmap")
-"""Both are part of a way that maps: the run timed them for reading and writing."""
+"""Operations whose times add up to one use of a mapped buffer."""
 FIRST_USE = {"allocate": 1 / 3, "populate": 1 / 2, "map": 1 / 3}
-"""Phases of study ``allocation`` before memory can be used, each with the share of one buffer:
-three vectors are allocated and handed over, two of them written."""
+"""Phases of study ``allocation`` before memory can be used, with one buffer's share of each.
+The study allocates and maps three vectors, and fills two of them."""
 _LEAST = relevant(0.0)
 _NEAR = 1e-3
-"""Relative distance of a size from a measured one that makes no difference."""
+"""Largest relative difference of a size from a measured size that counts as equal."""
 _UNTRUSTED = "|".join((THROUGH_EMULATION, "above_link_limit"))
 
 
 class Way(NamedTuple):
-    """How data can be moved."""
+    """A way to move data: device, call, kind of memory, and number of transfers in flight."""
 
     device: str
     call: Literal["copy", "map"]
@@ -57,9 +57,9 @@ class Curve:
 
     figures: Mapping[int, Interval]
     within: bool = False
-    """Whether each figure is of one process, so that others may differ by more than it says."""
+    """Whether one process measured each figure: others may lie outside of its interval."""
     ratios: bool = False
-    """They bend either way, times one way: between start-up and bandwidth."""
+    """Whether figures are ratios, which bend up and down over sizes; times bend one way only."""
 
     @cached_property
     def sizes(self) -> list[int]:
@@ -67,11 +67,12 @@ class Curve:
         return sorted(self.figures)
 
     def at(self, size: int) -> Interval | None:
-        """The figure at a size; None outside of the measured sizes.
+        """Returns the figure at a size; None outside of the measured sizes.
 
-        Between two of them: a straight line through the logarithms. Its interval has the errors of
-        both, and that of interpolating: ``_misses``. Ends are unknown where that is. A measured
-        figure of one process has twice the largest residual of its own size and those beside it.
+        Between two measured sizes, a straight line joins the logarithms. The interval adds the
+        error of interpolation (``_misses``) to both figures' errors; it is unknown if that error
+        is. If one process measured the figure, twice the largest residual of this size and its
+        neighbours is added.
         """
         above = self._above(size)
         if self._is_measured(above, size):
@@ -86,7 +87,7 @@ class Curve:
         return line.plus(Interval(0.0, -miss, miss)).exponential()
 
     def around(self, size: int) -> tuple[int, int] | None:
-        """Measured sizes between which a size lies; None for one that was measured, or beyond."""
+        """Measured sizes around a size; None for a measured size, or beyond all of them."""
         above = self._above(size)
         if self._is_measured(above, size) or above in {0, len(self.sizes)}:
             return None
@@ -102,16 +103,16 @@ class Curve:
         """Logarithm at a size, on the line through two measured ones."""
         left, right = self.sizes[low], self.sizes[high]
         share = math.log(size / left) / math.log(right / left)
-        logs = [self.figures[one].logarithm() for one in (left, right)]
+        logs = [self.figures[end].logarithm() for end in (left, right)]
         return combined((1 - share, share), logs)
 
     def _misses(self, low: int, high: int) -> float:
-        """Error of the line between two neighbours, as a logarithm; NaN where unknown.
+        """Error of the line between two neighbouring sizes, as a logarithm; NaN where unknown.
 
-        Each size but the ends is left out and predicted from those around it. The larger residual
-        of the two neighbours: one bend beside or between them is within it. Of ratios, at least
-        what bends elsewhere tell: half of all residuals (the gap is half as wide, so that a bend
-        moves the line half as much), as a sample of errors of unknown scale (Student's t).
+        A residual is the error of predicting a size from its two neighbours. For times, the error
+        is the larger residual of the two sizes. For ratios it is at least a bound by Student's t
+        from half of all residuals: the gap is half as wide, so that a bend moves the line half as
+        much.
         """
         every = {i: r for i in range(len(self.sizes)) if (r := self._residual(i)) is not None}
         if not every:
@@ -131,7 +132,7 @@ class Curve:
         return math.log(self.figures[size].value) - self._line(at - 1, at + 1, size).value
 
     def over(self, other: Curve, confidence: float) -> Curve:
-        """Ratios at the sizes that both have."""
+        """Ratios of this curve to another, at the sizes that both have."""
         both = self.figures.keys() & other.figures.keys()
         logs = {s: self.figures[s].over(other.figures[s]).logarithm() for s in both}
         ratios = {size: log.widened(confidence).exponential() for size, log in logs.items()}
@@ -150,8 +151,8 @@ class Advice:
     """The way to move data of one size, and what supports it."""
 
     best: Option
-    """The simplest of those whose estimate is within ``AS_FAST_WAY`` of the fastest; with a wanted
-    time, the simplest that certainly keeps it, if any does."""
+    """The simplest way whose estimated time is within ``AS_FAST_WAY`` of the fastest. With a wanted
+    time: the simplest way that certainly keeps it, or else the fastest."""
     fastest: Option
     slower: Interval
     """Time of ``best`` over that of ``fastest``: its upper end bounds what could be gained."""
@@ -171,13 +172,13 @@ class Advice:
     elsewhere: Sequence[Way]
     """Ways that were measured at other sizes only, so that they are not compared."""
     unknown: Sequence[str]
-    """Kinds of memory left out, for the cost of their first use was not measured."""
+    """Kinds of memory left out because the cost of their first use was not measured."""
     between: tuple[int, int] | None
     """Measured sizes between which ``best`` is estimated; None where it was measured itself."""
     within: bool
-    """Whether intervals are of one process each: another may differ by more."""
+    """Whether one process measured each time: others may lie outside of its interval."""
     copied: Sequence[str] = ()
-    """Kinds of memory that a simulated time leaves uncounted: the API copies from them first."""
+    """Kinds of memory left out because the API copies from them first, which is not simulated."""
     with_copies: bool = False
     """Whether the host's copies were added to the simulated times of such memory."""
 
@@ -192,7 +193,7 @@ class Ways:
 
     curves: Mapping[Way, Curve]
     naive: Mapping[str, str]
-    """Kind of memory of each device that a program has without asking."""
+    """Kind of memory that a program has by default, by device."""
     clock: str
     confidence: float
     within: bool
@@ -215,20 +216,20 @@ class Ways:
     ) -> Ways:
         """Ways from rows of studies ``transfer`` and ``allocation`` (``analysis.summary``).
 
-        ``kinds``: of each device, its kinds of memory from the one that a program has without
-        asking on; others are less simple. ``once``: bytes of memory that is used once, so that
-        its first use counts; 0 for memory that is reused. ``copied``: of each device whose time is
-        simulated, the kinds of memory from which its API copies first: ``host_copy``, seconds in
-        which the host copies so many bytes, is added; without it they are left out. Raises
-        UsageError where nothing was measured, and where times are of several clocks.
+        ``kinds``: each device's kinds of memory, a program's default first, the least simple last.
+        ``once``: bytes of memory that is used once, so that its first use counts; 0 for memory that
+        is reused. ``copied``: of each device whose time is simulated, the kinds of memory from
+        which its API copies first. ``host_copy`` returns the seconds that the host needs to copy so
+        many bytes; without it these kinds are left out. Raises UsageError if nothing was measured,
+        or if times are of several clocks.
         """
         rows = resolved(rows)
         rows = rows[(rows["clock"] != "device") & ~rows["flags"].str.contains(_UNTRUSTED)]
         rows = rows[rows["ci_low_s"].notna()]
         moved = rows[(rows["study"] == "transfer") & (rows["verified"] == "true")]
-        found = {**copies(moved, direction, confidence), **maps(moved, confidence)}
+        unordered = {**copies(moved, direction, confidence), **maps(moved, confidence)}
         clocks = set(moved[moved["operation"] == COPIES[direction]]["clock"])
-        if not found:
+        if not unordered:
             tried = rows[(rows["study"] == "transfer") & rows["operation"].eq(COPIES[direction])]
             if len(tried):
                 names = ", ".join(tried["device"].unique())
@@ -243,14 +244,15 @@ class Ways:
                 "choose devices of one with --device"
             )
         within = "simulated" not in clocks and bool((moved["reruns"] == 1).all())
-        devices = list(dict.fromkeys(way.device for way in found))
+        devices = list(dict.fromkeys(way.device for way in unordered))
 
         def complexity(way: Way) -> tuple[object, ...]:
             order = list(kinds.get(way.device, ()))
             rank = order.index(way.memory) if way.memory in order else len(order)
             return way.depth, way.call == "map", rank, way.memory, devices.index(way.device)
 
-        curves = {way: Curve(found[way].figures, within) for way in sorted(found, key=complexity)}
+        ordered = sorted(unordered, key=complexity)
+        curves = {way: Curve(unordered[way].figures, within) for way in ordered}
         naive = {device: next(iter(kinds.get(device, ())), "") for device in devices}
         ways = cls(curves, naive, clocks.pop(), confidence, within)
         ways = ways._with_copies(copied, host_copy)
@@ -261,7 +263,7 @@ class Ways:
         copied: Mapping[str, Collection[str]],
         host_copy: Callable[[int], Interval] | None,
     ) -> Ways:
-        """Times with the copy that an API makes from a program's memory to its buffer's."""
+        """Adds to simulated times the copy that an API makes from a program's memory."""
         if self.clock != "simulated":
             return self
         kept: dict[Way, Curve] = {}
@@ -283,16 +285,16 @@ class Ways:
         return replace(self, curves=kept, copied=list(left_out), with_copies=counts)
 
     def _with_first_use(self, costs: Mapping[tuple[str, str], Curve], size: int) -> Ways:
-        """Times with the first use of memory; ways whose cost is not known at a size are left out.
+        """Adds the cost of first using memory to times; leaves out ways without a known cost.
 
-        Where that of plain memory is unknown, ways in plain memory remain, for it costs them the
-        same: their times are those of reused memory.
+        If the cost of plain memory is unknown, only ways in plain memory remain. They are compared
+        without the cost, which is the same for all of them.
         """
-        known = {key: curve for key, curve in costs.items() if curve.at(size) is not None}
-        counted = all(key in known for key in self.naive.items())
+        cost_by_key = {key: curve for key, curve in costs.items() if curve.at(size) is not None}
+        counted = all(key in cost_by_key for key in self.naive.items())
         kept: dict[Way, Curve] = {}
         for way, curve in self.curves.items():
-            cost = known.get((way.device, way.memory))
+            cost = cost_by_key.get((way.device, way.memory))
             if counted and cost is not None:
                 sums = {
                     at: time.plus(first)
@@ -313,37 +315,37 @@ class Ways:
         times = ((way, curve.at(size)) for way, curve in self.curves.items())
         return [Option(way, time) for way, time in times if time is not None]
 
-    def ratio(self, one: Option, other: Option, size: int, among: int = 1) -> Interval:
+    def ratio(self, option: Option, other: Option, size: int, among: int = 1) -> Interval:
         """Time of one way over that of another, as one of ``among`` ratios judged together.
 
         Interpolated as a ratio where both have the same sizes: what bends both curves, such as the
         size of a cache, then makes no error.
         """
-        if one.way == other.way:
+        if option.way == other.way:
             return exact(1.0, self.confidence)
         confidence = simultaneous(self.confidence, among) if among > 1 else self.confidence
 
-        both = self.curves[one.way].over(self.curves[other.way], confidence).at(size)
-        return both or one.time.over(other.time).logarithm().widened(confidence).exponential()
+        both = self.curves[option.way].over(self.curves[other.way], confidence).at(size)
+        return both or option.time.over(other.time).logarithm().widened(confidence).exponential()
 
     def alike(self, options: Sequence[Option], size: int) -> tuple[Option, list[Option]]:
-        """The fastest of the options, and those not certainly slower (it included)."""
+        """The fastest option, and all options that are not certainly slower, itself included."""
         fastest = min(options, key=lambda option: option.time.value)
         among = len(options) - 1
 
         def slower(option: Option) -> bool:
             return judge(self.ratio(option, fastest, size, among), _LEAST) == "slower"
 
-        return fastest, [one for one in options if one == fastest or not slower(one)]
+        return fastest, [option for option in options if option == fastest or not slower(option)]
 
     def as_fast(self, options: Sequence[Option], size: int) -> list[Option]:
-        """Those whose estimated time is within ``AS_FAST_WAY`` of the least, simplest first.
+        """Options whose estimated time is within ``AS_FAST_WAY`` of the least, simplest first.
 
-        By estimates: the way that is likeliest the best costs least, also where intervals are wide
-        because a size lies between measured ones, or because processes scatter.
+        Estimates decide, however wide the intervals are: the way that is likeliest the fastest
+        costs least.
         """
         fastest = min(options, key=lambda option: option.time.value)
-        return [one for one in options if self.ratio(one, fastest, size).value <= AS_FAST_WAY]
+        return [o for o in options if self.ratio(o, fastest, size).value <= AS_FAST_WAY]
 
     def advise(self, size: int, wanted_s: float | None = None) -> Advice:
         """The way to move ``size`` bytes, at most in ``wanted_s`` if that is given.
@@ -352,18 +354,18 @@ class Ways:
         """
         options = self.at(size)
         if not options:
-            known = [size for curve in self.curves.values() for size in curve.sizes]
-            measured = f"{format_size(min(known))} to {format_size(max(known))}"
+            sizes = [size for curve in self.curves.values() for size in curve.sizes]
+            measured = f"{format_size(min(sizes))} to {format_size(max(sizes))}"
             raise UsageError(f"{format_size(size)} is beyond what was measured: {measured}")
         fastest, alike = self.alike(options, size)
         best = self.as_fast(options, size)[0]
         met: Literal["yes", "no", "unknown", ""] = ""
         if wanted_s is not None:
-            keeping = [one for one in options if one.time.high <= wanted_s]
+            keeping = [option for option in options if option.time.high <= wanted_s]
             best = keeping[0] if keeping else fastest
             met = "yes" if keeping else "no" if fastest.time.low > wanted_s else "unknown"
         plain = Way(best.way.device, "copy", self.naive[best.way.device], 1)
-        naive = next((one for one in options if one.way == plain), None)
+        naive = next((option for option in options if option.way == plain), None)
         return Advice(
             best=best,
             fastest=fastest,
@@ -384,16 +386,16 @@ class Ways:
         )
 
     def crossovers(self) -> Iterator[tuple[int, Option]]:
-        """Measured sizes from which another way is advised than below, without a wanted time.
+        """Measured sizes at which the advised way changes, each with the new way and its time.
 
-        A way stays while it is as fast as the best.
+        A way stays while it is as fast as the best. No wanted time is considered.
         """
         before = None
         for size in next(iter(self.curves.values())).sizes:
-            known = self.as_fast(self.at(size), size)
-            if before not in {one.way for one in known}:
-                before = known[0].way
-                yield size, known[0]
+            fastest = self.as_fast(self.at(size), size)
+            if before not in {option.way for option in fastest}:
+                before = fastest[0].way
+                yield size, fastest[0]
 
 
 def copies(rows: Frame, direction: str, confidence: float) -> dict[Way, Curve]:
@@ -402,11 +404,11 @@ def copies(rows: Frame, direction: str, confidence: float) -> dict[Way, Curve]:
     for row in each(first_bank(rows[rows["operation"] == COPIES[direction]])):
         way = Way(str(row.device), "copy", str(row.memory), int(row.depth))
         figures.setdefault(way, {})[way.depth * int(row.bytes)] = time_of(row, confidence)
-    return {way: Curve(of) for way, of in figures.items()}
+    return {way: Curve(by_size) for way, by_size in figures.items()}
 
 
 def maps(rows: Frame, confidence: float) -> dict[Way, Curve]:
-    """Both halves of a map, added."""
+    """Times of mapping a buffer and unmapping it, over sizes."""
     halves: list[dict[Way, dict[int, Interval]]] = []
     for operation in MAPS:
         halves.append({})
@@ -423,8 +425,8 @@ def maps(rows: Frame, confidence: float) -> dict[Way, Curve]:
 def first_use(rows: Frame, confidence: float) -> dict[tuple[str, str], Curve]:
     """Seconds until a new buffer holds data, by its bytes; for each device and kind of memory.
 
-    From the first offload of processes of study ``allocation`` whose runtime copies from the
-    memory, as a transfer does.
+    Taken from the first offload in each process of study ``allocation``. Only offloads count whose
+    runtime copies from the memory, as a transfer does.
     """
     rows = rows[(rows["study"] == "allocation") & rows["operation"].isin(FIRST_USE)]
     rows = rows[rows["verified"] != "false"]
@@ -436,7 +438,7 @@ def first_use(rows: Frame, confidence: float) -> dict[tuple[str, str], Curve]:
         key = (str(row.device), str(row.memory), int(row.bytes))
         phases.setdefault(key, {})[str(row.operation)] = time_of(row, confidence)
     figures: dict[tuple[str, str], dict[int, Interval]] = {}
-    for (device, memory, size), of in phases.items():
-        cost = combined([FIRST_USE[name] for name in of], list(of.values()))
+    for (device, memory, size), times in phases.items():
+        cost = combined([FIRST_USE[name] for name in times], list(times.values()))
         figures.setdefault((device, memory), {})[size] = cost
-    return {key: Curve(of) for key, of in figures.items()}
+    return {key: Curve(times) for key, times in figures.items()}

@@ -38,7 +38,7 @@ _MOVES = {
     "migrate": ("migrate_to_device", "migrate_to_device_wait"),
     "read_back": ("read_back",),
 }
-"""Steps in which a runtime may copy data, with the phases of each step."""
+"""Steps in which a runtime may copy data, with the phases of each."""
 _VECTORS = {"map": 3, "migrate": 2, "read_back": 1}
 
 
@@ -60,7 +60,7 @@ def deltas(context: AnalysisContext) -> Rows:
 
 
 @question(
-    "copies", "Which copies did the runtime make on its own?",
+    "copies", "Which copies did the runtime make without being asked?",
     "device elements memory operation median_s rate_Bps faults fresh_vectors switches",
     "[beyond_best_s] finding",
 )  # fmt: skip
@@ -86,11 +86,11 @@ def copies(context: AnalysisContext) -> Rows:
 
 
 def _verdict(fresh: float, rate: float, moved: int, beyond: Interval) -> str:
-    """Whether the runtime copied the data of a step.
+    """Says in words whether the runtime copied the data of a step.
 
-    Page faults for whole vectors mean that the destination of a copy, or the pages that are locked
-    or mapped, were touched for the first time. Time beyond that of the best kind of memory means a
-    further pass over the data, if the time is significant and long enough for a copy.
+    Page faults for whole vectors mean a first touch: of a copy's destination, or of pages that are
+    locked or mapped. Significantly more time than with the best kind of memory means a further pass
+    over the data, if that time suffices for a copy.
     """
     if fresh >= FRESH_VECTORS:
         vectors = f"{round(fresh)} fresh vector{'s' if round(fresh) > 1 else ''}"
@@ -111,7 +111,7 @@ def offsets(context: AnalysisContext) -> Rows:
     for aligned, *others in groups(real_hosts(context.run)):
         if aligned.memory != "aligned":
             continue
-        comparisons = 2 * len(others)  # each kind twice, cold and warm
+        comparisons = 2 * len(others)  # first and repeated offloads
         for case in others:
             within = case.memory.startswith("offset") or case.relative_offset
             if not within or case.handover != aligned.handover:
@@ -122,10 +122,10 @@ def offsets(context: AnalysisContext) -> Rows:
                 contrast(case, aligned, *confidences, precision, warm=warm)
                 for warm in (False, True)
             )
-            later = first.judgement == "undecided" and again.repetitions
-            result = again if later else first
+            late = first.judgement == "undecided" and again.repetitions
+            result = again if late else first
             if result.repetitions:
-                key = (aligned.device, aligned.elements, case.name, "again" if later else "first")
+                key = (aligned.device, aligned.elements, case.name, "again" if late else "first")
                 yield *key, result.difference, result.repetitions, result.ratio
 
 
@@ -165,7 +165,7 @@ _COLUMNS = {
     "device elements memory clock use", *(f"{name}_s" for name in _COLUMNS),
 )  # fmt: skip
 def phases(context: AnalysisContext) -> Rows:
-    """Median of each phase, of the first offload in a process and of repeated ones."""
+    """Median of each phase, for the first offload in a process and for repeated offloads."""
     for case in (case for group in groups(cases(context.run)) for case in group):
         for use, warm in (("first", False), ("again", True)):
             medians = [case.sum(*names, warm=warm).value for names in _COLUMNS.values()]
@@ -239,7 +239,7 @@ QUESTIONS = (
 
 
 _LARGE_S = 1e-6
-"""A significant difference above this gets a finding."""
+"""Seconds: a significant difference above this gets a finding."""
 
 
 def findings(context: AnalysisContext) -> Sequence[Finding]:
@@ -255,17 +255,17 @@ def findings(context: AnalysisContext) -> Sequence[Finding]:
 
 
 def _order(seconds: Seconds) -> float:
-    """A key that puts first what is fastest, and last what was not measured."""
+    """Sort key: the fastest time first, times that were not measured last."""
     return seconds.value if seconds else math.inf
 
 
 def _again(case: Case) -> Seconds:
-    """A repeated offload, whose buffers are allocated; a model's first offload takes as long."""
+    """Time of a repeated offload, whose buffers exist; a model's first offload takes as long."""
     return case.sum(*ALGORITHM, warm=True) or case.sum(*ALGORITHM)
 
 
 def _once(case: Case) -> Seconds:
-    """One offload, allocation included, start of the runtime excluded."""
+    """Time of one offload, with allocation but without the start of the runtime."""
     return case.sum(*ACCELERATOR[2:])
 
 
@@ -277,7 +277,7 @@ def _of(context: AnalysisContext, group: Sequence[Case]) -> Iterator[Finding]:
 
 
 def _kind(case: Case, group: Sequence[Case]) -> str:
-    """The kind of memory, with "(copied)" where cases differ in that."""
+    """The kind of memory, with "(copied)" where the cases of that kind differ in it."""
     both = len({row.handover for row in group if row.memory == case.memory}) > 1
     return case.name if both else case.place
 
@@ -309,7 +309,7 @@ def _against_cpu(context: AnalysisContext, group: Sequence[Case]) -> Iterator[Fi
         offload, cpu = offload_of(best), best.sum(*host, best.add)
         if not offload or not cpu:
             continue
-        # This one of several comparisons was chosen by its outcome.
+        # The case was chosen as the fastest: the interval allows for all cases.
         verdict = context.judge(offload.over(cpu, context.simultaneous(len(able))))
         answer = {"faster": "yes", "slower": "no"}.get(verdict, "open")
         start = best.sum("initialise", "program_device").value
@@ -325,7 +325,7 @@ def _against_cpu(context: AnalysisContext, group: Sequence[Case]) -> Iterator[Fi
 
 
 def _memory(context: AnalysisContext, group: Sequence[Case]) -> Iterator[Finding]:
-    """Best kind of memory for one use and for many, compared with ordinary memory."""
+    """The best kind of memory for one use and for many uses, compared with ordinary memory."""
     plain = next((case for case in group if case.memory == "pageable"), group[0])
     others = [case for case in group if case is not plain and not case.relative_offset]
     if not others:
@@ -378,7 +378,7 @@ def _offsets(context: AnalysisContext, group: Sequence[Case]) -> Iterator[Findin
         if context.judge(ratio) == "slower" and more_s > _LARGE_S:
             costly.append((more_s, case))
     if costly:
-        more_s, worst = max(costly, key=lambda one: one[0])
+        more_s, worst = max(costly, key=lambda cost: cost[0])
         more = shown(more_s, "s")
         yield _finding(
             context, worst, "off_page", "begin within a page", _again(worst), worst.memory,

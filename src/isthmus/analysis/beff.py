@@ -59,7 +59,7 @@ def complete(frame: Frame, owners: Sequence[Point], precision: float) -> Frame:
 
 
 def whole_sets(rows: Frame) -> Iterator[Frame]:
-    """Exchanges that count and for which all sizes of a named set were measured."""
+    """Groups of trusted exchanges that have all sizes of a named set (``SIZES``)."""
     usable = trusted(rows) & rows["bandwidth_Bps"].gt(0)
     for key, group in rows[usable & (rows["operation"] == "exchange")].groupby(
         SAME, sort=False, dropna=False
@@ -122,7 +122,7 @@ def _named(row: Any) -> tuple[Any, ...]:
 
 
 def _board(context: AnalysisContext, row: Any) -> Board | None:
-    """The board as a row has it; None of a device that is no emulated card with serial channels."""
+    """The board with a row's depth; None if it has no serial channels or is not emulated."""
     board = context.boards.get(row.device)
     if board is None or not board.has("serial"):
         return None
@@ -131,7 +131,7 @@ def _board(context: AnalysisContext, row: Any) -> Board | None:
 
 
 def _published(context: AnalysisContext, board: Board | None, row: Any) -> dict[int, float]:
-    """Bytes a second by message size; empty where none of this very setting are published."""
+    """Published bytes a second by message size; empty if none has the same settings."""
     if row.looplength != serial.LOOPLENGTH:
         return {}
     return reproduction.rates(context.study, board, "exchange", ranks=row.ranks)
@@ -173,7 +173,7 @@ def b_eff(context: AnalysisContext) -> Rows:
     "| limit_share model_residual fit_residual published_Bps published_residual",
 )  # fmt: skip
 def by_size(context: AnalysisContext) -> Rows:
-    """Each size compared with the links' limit, the model, a fit to this run, and the log."""
+    """Each size compared with the links' limit, the model, a fit, and published rates."""
     for _, unsorted in groups(_of(context, "exchange"), SAME):
         group = unsorted.sort_values("bytes")
         fitted = _law(group["bytes"], group["median_s"])
@@ -235,11 +235,11 @@ def _mean_rate(rows: Frame) -> Interval:
 
 
 @question(
-    "scaling", "What does each rank keep where there are more?",
+    "scaling", "Which share of its rate does each rank keep with more ranks?",
     "device channel sizes ranks b_eff_Bps kept_share | model_share",
 )  # fmt: skip
 def scaling(context: AnalysisContext) -> Rows:
-    """b_eff by number of ranks: share of linear scaling from the fewest ranks, and the model's."""
+    """b_eff by number of ranks: share of linear scaling, measured and modelled."""
     whole = _of(context, "b_eff")
     for _, group in groups(whole[whole["ranks"] != ""], [n for n in SAME if n != "ranks"]):
         fewest, *more = each(group.sort_values("ranks"))

@@ -23,9 +23,9 @@ from isthmus.studies import Study
 MOST_RANKS = 4096
 """Most ranks that a command starts: more than any run of Isthmus had."""
 _LEAST_BUDGET_S = 60
-"""Seconds that a command gives a run to go on: as a quick run has. A choice."""
+"""Least budget in seconds of a command that resumes a run: that of a quick run. A choice."""
 _OF_ONE_COMMAND = ("--resume", "--no-wait", "--verbose", "--per-node")
-"""Switches that say nothing about what is measured."""
+"""Switches that do not change what is measured."""
 _LAUNCHER = ("mpirun", "-n")
 _NO_AXES: Mapping[str, str] = MappingProxyType({})
 _AS_IT_WAS: Mapping[str, str] = MappingProxyType({})
@@ -43,7 +43,7 @@ def is_address(text: str) -> bool:
 
 
 def ranks_of(run: Run) -> Sequence[Mapping[str, Any]]:
-    """The ranks that measured together; empty for one process, and for what is no list of ranks."""
+    """The ranks that measured together; empty for one process or an invalid list of ranks."""
     ranks = run.environment.get("ranks")
     if isinstance(ranks, list) and all(isinstance(rank, dict) for rank in ranks):
         return ranks
@@ -51,16 +51,16 @@ def ranks_of(run: Run) -> Sequence[Mapping[str, Any]]:
 
 
 def launched_by(ranks: int) -> tuple[str, ...]:
-    """Words that start a command in so many ranks; none for no rank."""
+    """Words that start a command in so many ranks; empty for 0 ranks, or too many."""
     return (*_LAUNCHER, str(ranks)) if 0 < ranks <= MOST_RANKS else ()
 
 
 def resumed(
     chosen: Sequence[str], file: Path, ranks: int = 0, budget_s: float | None = None
 ) -> Invocation | None:
-    """The command that goes on with a run of these studies, kept in a file.
+    """The command that resumes a run of these studies, kept in a file; None if a study is unknown.
 
-    ``budget_s``: what is left needs so long. None where a study is unknown.
+    ``budget_s``: seconds that the remaining points need.
     """
     if not chosen or not set(chosen) <= studies.registry().keys():
         return None
@@ -95,10 +95,10 @@ def again(
     if declared is None or run.origin:
         return None
     own = declared.names if study in run.studies else ()
-    given = {name: value for name, value in run.settings.axes.items() if name in own}
+    axes_of_run = {name: value for name, value in run.settings.axes.items() if name in own}
     ranks = ranks_of(run)
     addresses = _once([str(rank.get("device")) for rank in ranks] or list(dict.fromkeys(devices)))
-    words = _measuring(study, addresses, {**given, **axes})
+    words = _measuring(study, addresses, {**axes_of_run, **axes})
     options = _options(run, addresses)
     if not words or options is None:
         return None
@@ -108,14 +108,14 @@ def again(
 
 def points_of(operations: Iterable[str]) -> Invocation | None:
     """The command that shows the points of these operations; None where no study has one."""
-    known = {name for study in studies.registry().values() for name in study.operations}
+    every = {name for study in studies.registry().values() for name in study.operations}
     names = list(operations)
     listed = ["show", "RUN.json", "--points", "--operation", ",".join(names)]
-    return invocation(*listed) if set(names) <= known else None
+    return invocation(*listed) if set(names) <= every else None
 
 
 def recorded(run: Run) -> Invocation | None:
-    """The command line that a run file names, without permissions; None where it is no Isthmus."""
+    """The command line that a run file names, without permissions; None if it is not Isthmus."""
     launcher, words = _recorded(run)
     if words[:1] != ["isthmus"]:
         return None
@@ -124,11 +124,11 @@ def recorded(run: Run) -> Invocation | None:
 
 
 def repeating(run: Run, changed: Mapping[str, str] = _AS_IT_WAS) -> list[str]:
-    """Arguments of ``isthmus`` that measure as a run was measured, on the same devices.
+    """Arguments of ``isthmus`` that repeat the measurements of a run, on the same devices.
 
-    Without permissions, a launcher of ranks, and a file to write. ``changed``: options with another
-    value than the run's. Raises UsageError where the run file names no device that was measured:
-    any device here would be measured instead.
+    Permissions, the launcher of ranks and the output file are left out. ``changed``: options that
+    replace those of the run, with their values. Raises UsageError if the run file names no measured
+    device: every device of this machine would be measured instead.
     """
     _, command = _recorded(run)
     left_out = _permissions().union(_OF_ONE_COMMAND)
@@ -169,17 +169,17 @@ def _without(words: Sequence[str], options: Collection[str]) -> Iterator[str]:
 
 
 def _planned(run: Run) -> Iterator[str]:
-    """The command that has the same plan: studies, axes and settings."""
-    settings, known = run.settings, backends.run_options()
+    """Words of a command with the same plan: studies, axes and settings."""
+    settings, options = run.settings, backends.run_options()
     yield from ("run", run.studies[0] if len(run.studies) == 1 else "all")
     for name, values in settings.axes.items():
         yield from ("--axis", f"{name}={values}")
     for name, value in settings.options.items():
-        if name in known and not known[name].permission:
+        if name in options and not options[name].permission:
             yield from option_words(flag(name), value)
     yield from ["--quick"] if settings.quick else []
     yield from ("--precision", f"{settings.precision:g}")
-    if not run.left_out:  # with a time limit the run would measure what it left
+    if not run.left_out:  # a budget would add points that this run left out
         yield from ("--budget", f"{settings.budget_s:g}")
     yield from ("--reruns", str(settings.reruns)) if settings.reruns else ()
     yield from option_words("--seed", settings.seed)
@@ -195,7 +195,7 @@ def _binding(run: Run) -> Iterator[str]:
 
 
 def _once(addresses: Sequence[str]) -> Sequence[str]:
-    """Addresses of ranks: one where all are the same."""
+    """Addresses of ranks; only the first if all are equal."""
     return addresses[:1] if len(set(addresses)) == 1 else addresses
 
 
@@ -210,7 +210,7 @@ def _measuring(study: str, devices: Sequence[str], axes: Mapping[str, str]) -> l
 
 
 def _takes(study: Study, axes: Mapping[str, str]) -> bool:
-    """Whether a study has these axes and can read their values, which are no backend's option."""
+    """Whether a study takes these values of its axes, and none of them sets a backend's option."""
     options = backends.run_options()
     try:
         study.parse(axes)
@@ -228,9 +228,9 @@ def _fits(declared: RunOption, value: str) -> bool:
 
 
 def _options(run: Run, addresses: Collection[str]) -> list[str] | None:
-    """Words of the options of a run that some of these devices take, without permissions.
+    """Words of the run's options that any of these devices takes, without permissions.
 
-    None for a value that is none of the option's.
+    None if an option does not take the run's value.
     """
     records = [device for device in run.devices if device.address in addresses]
     taken = {

@@ -23,7 +23,7 @@ SERIES = ["device", "api", "operation", "memory", "axes", "clock"]
 
 
 Rows = Iterable[tuple[object, ...]]
-"""Of a table: see ``table``."""
+"""Rows of the table of an answer: see ``table``."""
 
 
 @dataclass(frozen=True)
@@ -33,7 +33,7 @@ class Answer:
     name: str
     question: str
     table: Frame
-    """Its figures; column names end in their unit: ``_s``, ``_Bps``; sizes are bytes."""
+    """Names of columns end in the unit: ``_s``, ``_Bps``; sizes are bytes."""
 
     @property
     def has_rows(self) -> bool:
@@ -44,7 +44,7 @@ class Answer:
 def question(
     name: str, text: str, *columns: str
 ) -> Callable[[Callable[[AnalysisContext], Rows]], Callable[[AnalysisContext], Answer]]:
-    """Makes a question of a function that gives the rows of its answer; columns: see ``table``."""
+    """Decorates a function that yields the rows of an answer; ``columns``: see ``table``."""
 
     def decorated(rows: Callable[[AnalysisContext], Rows]) -> Callable[[AnalysisContext], Answer]:
         @wraps(rows)
@@ -63,11 +63,11 @@ class AnalysisContext:
     run: Run
     study: str
     every: Frame
-    """Summary rows of all studies above the clock's resolution; ``axes`` names the values in which
-    this study's points differ."""
+    """Summary rows of all studies with times above the clock's resolution; ``axes`` has the values
+    in which this study's points differ."""
     rows: Frame
-    """Rows of this study that have a bandwidth and count (``summary.trusted``), on all clocks but
-    the device's; of an imported run on all clocks.
+    """Rows of this study that are trusted (``summary.trusted``) and have a bandwidth. They have any
+    clock except the device's; an imported run keeps the device's clock, too.
 
     Operations that move no data (verified ``na``, e.g. a launch) have no bandwidth: see ``timed``.
     """
@@ -81,7 +81,7 @@ class AnalysisContext:
     ) -> AnalysisContext:
         """Selects the trustworthy rows of one study from a run and its summary.
 
-        ``columns`` are the study's own; one that no point has is added empty.
+        ``columns``: columns of the study; those that the summary lacks are added, empty.
         """
         missing = [name for name in columns if name not in summary]
         summary = summary.assign(**dict.fromkeys(missing, ""))
@@ -89,7 +89,7 @@ class AnalysisContext:
         every = with_axes(resolved(summary), axes)
         rows = every[every["study"] == study]
         rows = rows[trusted(rows) & rows["bandwidth_Bps"].gt(0)]
-        if run.origin is None:  # the device's clock excludes work of the host
+        if run.origin is None:  # the device's clock does not time the host's part
             rows = rows[rows["clock"] != "device"]
         return cls(
             run=run,
@@ -111,7 +111,7 @@ class AnalysisContext:
 
     @cached_property
     def boards(self) -> Mapping[str, Board | None]:
-        """Board of each device by address; None of hardware that names none."""
+        """Board of each device by address; None for hardware that names no board."""
         return {device.address: boards.of_device(device.properties) for device in self.run.devices}
 
     @property
@@ -148,15 +148,15 @@ def each(rows: Any) -> Iterator[Any]:
 
 
 def interval_of(row: Any, name: str) -> Interval:
-    """A column of a row with its ends, as ``table`` has them."""
+    """A column of a row with the ends of its interval, as ``table`` names them."""
     return Interval(*(float(getattr(row, f"{end}{name}")) for end in ("", "low_", "high_")))
 
 
 def table(rows: Rows, *columns: str) -> Frame:
-    """A frame of rows, which has its columns also without rows; blanks separate their names.
+    """Makes a frame of rows; ``columns`` are the names of its columns, separated by blanks.
 
-    Of ``[X]`` the rows have an ``Interval``, which becomes ``X``, ``low_X`` and ``high_X``. Columns
-    behind ``|`` are left out where no row has a value in them.
+    A column ``[X]`` takes an ``Interval``, which becomes ``X``, ``low_X`` and ``high_X``. Columns
+    behind ``|`` are left out if no row has a value in them.
     """
     names = re.sub(r"\[(\w+)\]", r"\1 low_\1 high_\1", " ".join(columns))
     always, sometimes = (part.split() for part in names.partition("|")[::2])

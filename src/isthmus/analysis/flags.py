@@ -46,10 +46,10 @@ OWN = MappingProxyType(
         "zero_copy": "the time does not grow with the size: nothing was copied, so no bandwidth",
     }
 )
-"""Flags of the engine and of the summary; backends declare those of their operations."""
+"""Meanings of the flags of engine and summary; backends declare flags of their operations."""
 
 
 def meaning(flag: str) -> str:
-    """Meaning of a flag, of the engine and summary or declared by a backend."""
+    """Meaning of a flag in ``OWN`` or of a backend; "no description" for an unknown flag."""
     declared = (backend.flags for backend in backends.registry().values())
     return next((known[flag] for known in (OWN, *declared) if flag in known), "no description")

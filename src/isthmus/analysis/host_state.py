@@ -1,6 +1,7 @@
-"""The state of the host in a run: references by process, and what it adds to each row.
+"""The host's state during a run: readings of its references, and what they add to each row.
 
-A run file without references reads as before: nothing says how its machine's speed varied.
+References are short loops that each process times. A run file without their readings does not show
+how the speed of its machine varied.
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ from isthmus.statistics.host_state import UNKNOWN, Slow
 __all__ = ["REFERENCES", "UNKNOWN", "Variation", "of_rows", "readings", "variation"]
 
 _FEWEST = 6
-"""Processes with readings of which two parts can be told."""
+"""Least processes with readings for splitting a run into two parts."""
 
 
 def readings(run: Run) -> dict[int, tuple[float, ...]]:
@@ -33,16 +34,16 @@ def times(run: Run) -> dict[int, float]:
 
 
 def of_rows(run: Run) -> Mapping[int, Slow]:
-    """What the host's state adds to each point's host time, by the point's place in the run.
+    """What the host's state adds to each point's host time, by the point's index in the run.
 
-    Points are missing whose times have no logarithm, or that fewer than two processes measured.
-    Nothing of a run without references.
+    Points are left out if a time is not positive, or if fewer than two processes measured them.
+    Empty for a run without references.
     """
     return _rows(run).slow()
 
 
 def _rows(run: Run) -> HostRows[int]:
-    """Host times and references of all points that are not simulated, by place in the run."""
+    """Host times and references of all points that are not simulated, by index in the run."""
     rows = HostRows[int](run.settings.confidence)
     simulated = {device.address for device in run.devices if device.simulated}
     for place, point in enumerate(run.points):
@@ -53,7 +54,7 @@ def _rows(run: Run) -> HostRows[int]:
 
 @dataclass(frozen=True, order=True)
 class Moved:
-    """Points of one kind of memory and one size."""
+    """Kind of memory and size of points that the host's state slowed, or did not slow."""
 
     memory: str
     bytes: int
@@ -61,20 +62,20 @@ class Moved:
 
 @dataclass(frozen=True)
 class Variation:
-    """A part of a run in which the host was slower, and which rows that changed."""
+    """A part of a run in which the host was slower, and the points that were slower with it."""
 
     reference: str
     """Name of the field of a reading: ``system_call_s``."""
     slower: float
-    """By which share the reference took longer than in the rest of the run."""
+    """Additional time of the reference, as a share of its time in the rest of the run."""
     share: float
-    """Of the run's processes with readings."""
+    """Share of the run's processes with readings that are in this part."""
     steal: float
     """Share of processor time that a hypervisor took during the measurements."""
     followed: tuple[Moved, ...]
     """Points that were slower in that part, too."""
     unmoved: tuple[Moved, ...]
-    """Points that were the same: their change lies within the precision, in every direction."""
+    """Points that were not slower: each lies within the precision, in every direction."""
 
 
 def steal_share(run: Run, points: Iterable[Point]) -> float:
@@ -87,17 +88,18 @@ def steal_share(run: Run, points: Iterable[Point]) -> float:
 
 
 def variation(run: Run) -> Variation | None:
-    """The part of a run in which a reference was slowest; None where no row followed it.
+    """The part of a run in which the host was slower; None if no point was slower with it.
 
-    A reference's readings are split in two where the variance within both parts is least (Otsu,
-    IEEE Transactions on Systems, Man, and Cybernetics 9 (1979), 62). Rows then tell whether that is
-    more than the scatter of readings: some are slower in that part, by more than the precision.
+    Each reference's readings are split in two so that the variance within both parts is least
+    (Otsu, IEEE Transactions on Systems, Man, and Cybernetics 9 (1979), 62). The split counts only
+    if points are slower in the slow part by more than the precision, else it is scatter. The
+    reference that the most points follow is chosen.
     """
     rows = _rows(run)
     references = rows.readings
     simulated = {device.address for device in run.devices if device.simulated}
     points = {i: p for i, p in enumerate(run.points) if p.device not in simulated}
-    least, found = relevant(run.settings.precision), []
+    least, variations = relevant(run.settings.precision), []
     for i, name in enumerate(REFERENCES) if len(references) >= _FEWEST else ():
         logs = {number: values[i] for number, values in references.items()}
         slow, slower = _slow_part(logs)
@@ -112,12 +114,12 @@ def variation(run: Run) -> Variation | None:
             share = len(slow) / len(logs)
             steal = steal_share(run, points.values())
             unmoved = tuple(sorted(moved["same"] - moved["slower"]))
-            found.append(Variation(name, math.expm1(slower), share, steal, followed, unmoved))
-    return max(found, key=lambda one: (len(one.followed), one.slower), default=None)
+            variations.append(Variation(name, math.expm1(slower), share, steal, followed, unmoved))
+    return max(variations, key=lambda part: (len(part.followed), part.slower), default=None)
 
 
 def _slow_part(logs: Mapping[int, float]) -> tuple[set[int], float]:
-    """Processes of the slow part of a run, and by how much their mean logarithm is higher."""
+    """Numbers of the processes in the slow part, and the difference of the mean logarithms."""
     ordered = sorted(logs, key=lambda number: logs[number])
     values = np.array([logs[number] for number in ordered])
     best, slow, slower = 0.0, set[int](), 0.0
@@ -132,14 +134,14 @@ def _slow_part(logs: Mapping[int, float]) -> tuple[set[int], float]:
 def _changes(
     points: Mapping[int, Point], rows: HostRows[int], slow: Set[int], confidence: float
 ) -> Iterator[tuple[Point, Interval]]:
-    """Ratio of each point's times in the slow part to the rest, judged together."""
+    """Ratio of each point's times in the slow part to the rest, with simultaneous intervals."""
     fast = rows.readings.keys() - slow
-    known = []
+    measured = []
     for place, point in points.items():
         logs = rows.logs(place)
         parts = [[log for number, log in logs.items() if number in of] for of in (fast, slow)]
         if min(map(len, parts)) > 1:
-            known.append((point, parts))
-    each = simultaneous(confidence, len(known))
-    for point, (before, after) in known:
+            measured.append((point, parts))
+    each = simultaneous(confidence, len(measured))
+    for point, (before, after) in measured:
         yield point, shift(before, after, each).exponential()

@@ -30,7 +30,7 @@ from isthmus.thresholds import AS_FAST, PEAK_ON_HOST, WORTH_COPYING
 from isthmus.units import format_size, percent
 
 KERNELS = {"read_bandwidth": "read", "write_bandwidth": "write", "bandwidth": "copy"}
-"""Kernels as the closed form names them, by operation."""
+"""Name of the kernel in the closed form, by operation."""
 _KNOBS = ["implementation", "iterations", "outstanding", "burst_bytes", "page_bytes"]
 _SAME = ["device", "memory", "target", "clock", *_KNOBS]
 """Columns that are equal for two kernels that are compared."""
@@ -42,7 +42,7 @@ def _kernels(context: AnalysisContext) -> Frame:
 
 
 def _as_measured(board: Board, row: Any) -> Board:
-    """The board with the values that the point's axes replace."""
+    """The board with the values that the row's axes replace."""
     changed = {
         key: float(value) / scale
         for key, value, scale in (
@@ -56,7 +56,7 @@ def _as_measured(board: Board, row: Any) -> Board:
 
 
 @question(
-    "crossing", "How near do kernels come to what the link leaves for data, and to what is known?",
+    "crossing", "How near do kernels come to the rate that the link leaves for data?",
     "device operation memory axes clock bytes [bandwidth_Bps]",
     "| limit_share model_residual published_Bps published_residual data",
 )  # fmt: skip
@@ -72,7 +72,7 @@ def crossing(context: AnalysisContext) -> Rows:
     for row in each(points.sort_values(["device", "clock", "axes", "order", "bytes"])):
         board, model, theirs = context.boards.get(row.device), np.nan, np.nan
         if board is not None:
-            # The same card, link, bursts and sweeps.
+            # Only runs of the same card, link, bursts and sweeps are comparable.
             shape, count = _as_measured(board, row), row.iterations
             named = {"target": row.target, "iterations": count}
             published = reproduction.rates(context.study, shape, row.operation, **named)
@@ -93,7 +93,7 @@ def crossing(context: AnalysisContext) -> Rows:
     "device target memory axes clock bytes [gain_ratio]",
 )  # fmt: skip
 def concurrent(context: AnalysisContext) -> Rows:
-    """Bandwidth of reading and writing at once, over the faster of the two by itself."""
+    """Bandwidth of reading and writing at once, over the faster of both alone."""
     for (device, memory, target, clock, *_), group in groups(_kernels(context), [*_SAME, "bytes"]):
         by_kernel = {str(row.operation): row for row in each(group)}
         if len(by_kernel) == len(KERNELS):
@@ -130,8 +130,8 @@ def knee(context: AnalysisContext) -> Rows:
 def without_launch(context: AnalysisContext) -> Rows:
     """Bandwidth without launch time, from two numbers of sweeps over the same buffer.
 
-    Time of a sweep: difference of the times over difference of the sweeps. Launch time: the rest of
-    the shorter time.
+    The time of a sweep is the difference of the times over the difference of the sweeps. The launch
+    takes the rest of the shorter time.
     """
     same = [name for name in _SAME if name != "iterations"]
     for _, unsorted in groups(_kernels(context), [*same, "operation", "bytes"]):
@@ -164,27 +164,27 @@ def direct(context: AnalysisContext) -> Rows:
     copies = copies[copies["clock"] != "device"]
     by_point = {
         (row.device, row.clock, row.operation, row.bytes): row
-        for row in each(copies[::-1])  # the first of several stays
+        for row in each(copies[::-1])  # the dict keeps the first of equal points
     }
     kernels = _kernels(context)
     kernels = kernels[kernels["operation"] != "bandwidth"].sort_values("iterations")
     same = ["device", "clock", "operation", "bytes", "implementation", "outstanding", "burst_bytes"]
-    found: list[tuple[Any, Any, Any]] = []
+    comparable: list[tuple[Any, Any, Any]] = []
     for _, group in groups(kernels, same):
-        sides = {str(row.target): row for row in each(group)}  # of most sweeps: least launch
+        sides = {str(row.target): row for row in each(group)}  # the last row has most sweeps
         host = sides.get("host")
         if host and "device" in sides:
             way = "write" if host.operation == "read_bandwidth" else "read"
             copy = by_point.get((host.device, host.clock, way, host.bytes))
             if copy:
-                found.append((host, sides["device"], copy))
-    for on_host, on_card, copied in found:
+                comparable.append((host, sides["device"], copy))
+    for on_host, on_card, copied in comparable:
         host, card = (time_of(row).times(1 / row.iterations) for row in (on_host, on_card))
         copy_s, extra = time_of(copied), host.value - card.value
         sweeps = copy_s.value / extra if extra > 0 else np.inf
         ratio = host.over(copy_s.plus(card))
         key = (on_host.device, on_host.operation, on_host.clock, on_host.bytes, copied.memory)
-        once = ratio.with_confidence(context.simultaneous(len(found)))
+        once = ratio.with_confidence(context.simultaneous(len(comparable)))
         yield *key, host.value, copy_s.value, card.value, once, sweeps
 
 
@@ -204,7 +204,7 @@ WAYS = {
 def findings(context: AnalysisContext) -> Sequence[Finding]:
     """At most four headlines: read, write, both, and whether to copy first.
 
-    Of a device without a point on host memory: that, with the rate of its own memory.
+    A device whose kernels did not reach host memory has the rate of its own memory instead.
     """
     series = list(_series(context))
     rates = [_rate(context, rows) for rows in series]
@@ -232,7 +232,7 @@ def _series(context: AnalysisContext) -> Iterator[Frame]:
 
 
 def _unreached(context: AnalysisContext) -> Iterator[Finding]:
-    """Devices of which no point on host memory has a rate: what their kernels reach instead."""
+    """Rates of device memory, for devices whose kernels have no rate on host memory."""
     rows = context.rows[context.rows["operation"].isin(WAYS)]
     for device in filter(context.is_reported, rows["device"].unique()):
         of_device = rows[rows["device"] == device]
@@ -263,7 +263,7 @@ _CHOICES: dict[str, tuple[str, Verdict, str]] = {
     "slower": ("copy_first", "slower", "copy first"),
     "undecided": ("copy_unclear", "undecided", "not decided"),
 }
-"""Direct access beside copying first: template of the sentence, verdict, remark."""
+"""By verdict on direct access against copying first: template of the sentence, verdict, remark."""
 
 
 def _copies(context: AnalysisContext) -> Iterator[Finding]:
@@ -298,7 +298,7 @@ def _peaks(context: AnalysisContext, series: Sequence[Frame]) -> Iterator[Findin
 
 
 def _published(context: AnalysisContext) -> Iterator[Finding]:
-    """Residuals of a model against the published log of the same board."""
+    """Residuals of a model compared with the published log of the same board."""
     table = crossing(context).table
     if "published_residual" not in table:
         return

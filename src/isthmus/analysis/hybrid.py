@@ -1,10 +1,9 @@
-"""Time of an API's software alone, and estimated times of a board: that plus a simulated crossing.
+"""Estimates times of a board: measured software of an API plus the simulated crossing.
 
-The software is measured where calls reach no device (XRT's noop shim). Where one run has an API
-with nothing behind it (``xrt:0@noop``) and the same API with an emulated
-card, each point of both is added up: a third quantity, on the clock ``hybrid``, that nobody
-measured. The first times the calls without a driver; the card's time has the link, the card, and
-the driver as far as its board assumes one. What the two do at the same time is counted twice.
+The software is measured where calls reach no device (XRT's noop shim, ``xrt:0@noop``). The crossing
+is simulated on an emulated card of the same API in the same run: link, card, and the driver as far
+as the board describes it. Their sum has the clock ``hybrid``; it was not measured. Work that
+software and card do at the same time is counted twice.
 """
 
 from __future__ import annotations
@@ -43,8 +42,8 @@ _ONE = ("device", "operation", "memory", "axes")
 def per_call(context: AnalysisContext) -> Rows:
     """Time per call of each API, and the ratio between two, for small sizes and for large ones.
 
-    A call's time is the geometric mean of the sizes' medians. A device that shares no operation
-    with another still has its rows.
+    A call's time is the geometric mean of the medians of all sizes. Operations that only one device
+    has are included.
     """
     times = medians(context.run, context.study, "na")
     times = times[times["device"].isin(software_only(context.run))]
@@ -81,7 +80,7 @@ _POINT = ["api", "operation", "memory", "bytes", "axes"]
 
 @question(
     "hybrid",
-    "What would a board take (an estimate: the API's software as measured above nothing, and "
+    "What would a board take (an estimate: the API's software as measured without a device, and "
     "the crossing as simulated)?",
     "device software", *_POINT,
     "clock software_s simulated_s [hybrid_s] bandwidth_Bps software_share",
@@ -100,7 +99,7 @@ def estimated(context: AnalysisContext) -> Rows:
     for row in each(
         simulated.merge(software.drop_duplicates(_POINT), on=_POINT, suffixes=("", "_alone"))
     ):
-        # Simulated time is exact: the software alone errs.
+        # Simulated time is exact: the interval is that of the software.
         alone = (row.median_s_alone, row.ci_low_s_alone, row.ci_high_s_alone)
         value, low, high = (row.median_s + end for end in alone)
         hybrid = Interval(value, low, high)
@@ -114,7 +113,7 @@ def estimated(context: AnalysisContext) -> Rows:
 
 
 class Share(NamedTuple):
-    """Estimated times of one API over those of another above the same card: the faster first."""
+    """Ratio of the estimated times of two APIs on the same card, the faster API first."""
 
     device: str
     reference: str
@@ -146,19 +145,19 @@ def api_shares(context: AnalysisContext) -> Rows:
 
 
 def shares(context: AnalysisContext) -> list[Share]:
-    """Every two APIs above the same emulated card, for each operation that both have.
+    """Compares every two APIs on the same emulated card, for each operation that both have.
 
-    Equal kinds of memory are compared; where each API has one kind, these are. Intervals hold
-    together: of all shares, each size and one mean over sizes.
+    Equal kinds of memory are compared; if each API has only one kind, these two are. All intervals
+    are simultaneous: of each size, and of one mean over sizes for each pair.
     """
     cards = {d.address: (d.properties.get("emulated_card"), d.api) for d in context.run.devices}
-    found = []
+    shares_ = []
     for (operation, axes), rows in groups(estimated(context).table, ["operation", "axes"]):
         for reference, device in combinations(dict.fromkeys(rows["device"]), 2):
             (card, api), (other_card, other_api) = cards[device], cards[reference]
             if card != other_card or api == other_api:
                 continue
-            ours, theirs = (rows[rows["device"] == one] for one in (device, reference))
+            ours, theirs = (rows[rows["device"] == address] for address in (device, reference))
             for memories, own, other in by_memory(ours, theirs):
                 both = own.merge(other, on="bytes", suffixes=("", "_of")).sort_values("bytes")
                 times = {
@@ -168,17 +167,16 @@ def shares(context: AnalysisContext) -> list[Share]:
                     )
                     for row in each(both)
                 }
-                ahead = sum(math.log(one.value / of.value) for one, of in times.values()) <= 0
+                ahead = sum(math.log(a.value / b.value) for a, b in times.values()) <= 0
                 names = (device, reference, operation, str(memories)) if ahead else (
                     reference, device, operation, str(Memories(*reversed(memories)))
                 )  # fmt: skip
                 by_size = {
-                    size: one.over(of) if ahead else of.over(one)
-                    for size, (one, of) in times.items()
+                    size: a.over(b) if ahead else b.over(a) for size, (a, b) in times.items()
                 }
-                found.append(Share(*names, axes, by_size))
-    together = context.simultaneous(sum(len(share.by_size) + 1 for share in found))
+                shares_.append(Share(*names, axes, by_size))
+    together = context.simultaneous(sum(len(share.by_size) + 1 for share in shares_))
     return [
         share._replace(by_size={n: r.with_confidence(together) for n, r in share.by_size.items()})
-        for share in found
+        for share in shares_
     ]

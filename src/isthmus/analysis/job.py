@@ -1,7 +1,7 @@
-"""How to run a job: items that pass in, through a kernel and out, many times.
+"""Advises how to run a job: items are copied in, processed by a kernel, and copied out.
 
-A pure function of what each part costs (``Cost``): every way with 1 to ``MOST_SETS`` buffer sets is
-scheduled (``isthmus.models.pipeline``), and the simplest of the fastest is advised.
+Each way with 1 to ``MOST_SETS`` buffer sets is scheduled (``isthmus.models.pipeline``) from the
+costs of its parts (``Cost``). The simplest of the fastest ways is advised.
 """
 
 from __future__ import annotations
@@ -23,17 +23,17 @@ from isthmus.thresholds import AS_FAST_WAY
 from isthmus.units import format_size, parse_seconds, parse_size
 
 START_BYTES = 64
-"""Size of a copy whose time is taken as the start-up of every copy."""
+"""Bytes of a copy whose time counts as the start-up time of every copy."""
 HOST_ONLY = "host_only"
 """Memory of buffers on the host, which kernels reach over the link: nothing is transferred."""
 LARGEST_START = 4096
-"""Bytes up to which a measured copy is taken for its start-up."""
+"""Largest copy in bytes whose time may count as the start-up time."""
 _FORM = "write IN,kernel=TIME,OUT, as 4Mi,kernel=232us,4Mi; 0 where nothing moves"
 
 
 @dataclass(frozen=True)
 class Job:
-    """What passes, how long the kernel computes, and how often."""
+    """A job: bytes in and out, the kernel's time, and the number of items."""
 
     into: int
     """Bytes of an item to the device."""
@@ -44,11 +44,11 @@ class Job:
 
     @classmethod
     def parse(cls, text: str, times: int) -> Job:
-        """A job as the command line has it; raises UsageError where it does not follow the form."""
+        """Reads a job from the command line; raises UsageError if the text has another form."""
         pieces = text.split(",")
         if len(pieces) != 3 or not pieces[1].startswith("kernel="):
             raise UsageError(f"'{text}' is no job; {_FORM}")
-        into, out = (0 if one == "0" else parse_size(one) for one in (pieces[0], pieces[2]))
+        into, out = (0 if size == "0" else parse_size(size) for size in (pieces[0], pieces[2]))
         if not into and not out:
             raise UsageError(f"job '{text}' moves nothing; {_FORM}")
         return cls(into, parse_seconds(pieces[1].removeprefix("kernel=")), out, times)
@@ -60,7 +60,7 @@ class Job:
 
 
 class Place(NamedTuple):
-    """How the data of an item are held and moved."""
+    """Device, call and memory that hold and move the data of an item."""
 
     device: str
     """Address, as the user named it."""
@@ -69,28 +69,28 @@ class Place(NamedTuple):
     """``copy`` or ``map``, as the rows have it."""
     memory: str
     banks: int
-    """Banks of card memory: 2 where what comes in and what goes out lie apart; 0: unknown."""
+    """Banks of card memory: 2 if input and output lie in different banks; 0 if unknown."""
 
 
 class Copy(NamedTuple):
     """Times of copies of an item in one direction."""
 
     start: Interval
-    """Of a few bytes."""
+    """Time of a copy of a few bytes."""
     whole: Interval
     both: Interval | None
-    """Of two such copies, one each way, begun together; None where it is not known."""
+    """Time of two such copies in opposite directions, begun together; None if unknown."""
 
 
 @dataclass(frozen=True)
 class Cost:
-    """What each part of an item costs at one place, in seconds."""
+    """Seconds of each part of an item at one place."""
 
     into: Copy | None
     out: Copy | None
     launch: Interval
     relaunch: Interval
-    """Between two kernels of which the second one waits."""
+    """Gap between two kernels if the second was queued before the first ended."""
     host_before: Interval
     host_after: Interval
     channels: int = 0
@@ -99,7 +99,7 @@ class Cost:
     """Least time of a kernel that moves the item across the link itself."""
 
     def stages(self, kernel_s: float, end: int) -> Stages:
-        """Stages by the estimates (``end`` 0), by all lower ends (1) or all upper ends (2)."""
+        """Stages from the estimates (``end`` 0), all lower ends (1), or all upper ends (2)."""
         return Stages(
             into=_transfer(self.into, end),
             kernel=max(kernel_s, self.kernel_least),
@@ -114,16 +114,16 @@ class Cost:
 
 
 def _transfer(copy: Copy | None, end: int) -> Transfer:
-    """A copy's start-up and data, and its share beside the other direction.
+    """Start-up and data time of a copy, and its share of the rate beside the other direction.
 
-    Two copies begun together end when the slower one does: what exceeds the time of one alone is
-    what the later one waits.
+    Two copies begun together take as long as the slower one. The time beyond that of one copy alone
+    is the wait of the other.
     """
     if copy is None:
         return Transfer()
     start, whole = min(copy.start[end], copy.whole[end]), copy.whole[end]
     data = whole - start
-    if copy.both is None:  # full duplex, or nothing beside the other direction
+    if copy.both is None:  # assume full duplex; at worst, no overlap
         return Transfer(start, data, 0.0 if end == 2 else 1.0)
     alone = copy.whole[0] - copy.start[0]
     if data <= 0 or alone <= 0:
@@ -147,19 +147,19 @@ class Plan:
 
 @dataclass(frozen=True)
 class JobAdvice:
-    """The way to run a job, and what else there is."""
+    """The advised way to run a job, and alternatives to it."""
 
     job: Job
     best: Plan
-    """The simplest of those within ``AS_FAST_WAY`` of the fastest."""
+    """The simplest plan within ``AS_FAST_WAY`` of the fastest."""
     others: Sequence[Plan]
-    """Each differs from ``best`` in one respect: sets, banks, memory, API, items in a transfer."""
+    """Plans that differ from ``best`` only in sets, banks, memory, API or items in a transfer."""
     stages: Stages
-    """Of ``best``."""
+    """Stages of ``best``."""
 
 
 def plan(job: Job, place: Place, cost: Cost, sets: int, group: int = 1) -> Plan:
-    """A job at one place with so many buffer sets."""
+    """Returns the time of a job at one place with so many buffer sets."""
     used = job.grouped(group)
     ends = [pipeline.total_s(cost.stages(used.kernel_s, e), used.times, sets) for e in range(3)]
     total = Interval(ends[0], min(ends), max(ends))
@@ -172,41 +172,40 @@ def advise(job: Job, costs: Mapping[int, Mapping[Place, Cost]]) -> JobAdvice:
     """The way to run a job.
 
     Args:
-        job: what is to be run.
-        costs: for each number of items in a transfer, 1 first, those of each place, the simplest
-            first.
+        job: The job to run.
+        costs: By number of items in a transfer, 1 first: cost of each place, the simplest first.
 
     """
     most = min(MOST_SETS, job.times)
-    found = {
+    plans = {
         (group, sets, place): plan(job, place, cost, sets, group)
         for group, of in costs.items()
         for sets in range(1, min(most, job.grouped(group).times) + 1)
         for place, cost in of.items()
         if sets == 1 or cost.overlaps
     }
-    least = min(one.total.value for one in found.values())
-    best = next(one for one in found.values() if one.total.value <= AS_FAST_WAY * least)
+    least = min(plan_.total.value for plan_ in plans.values())
+    best = next(plan_ for plan_ in plans.values() if plan_.total.value <= AS_FAST_WAY * least)
     keys = [(best.group, n, best.place) for n in range(1, 5)]
-    keys += [(best.group, best.sets, one) for one in costs[1] if _differs_once(one, best.place)]
+    keys += [(best.group, best.sets, p) for p in costs[1] if _differs_once(p, best.place)]
     keys += [(group, best.sets, best.place) for group in costs]
-    others = [found[key] for key in dict.fromkeys(keys) if key in found and found[key] is not best]
+    others = [plans[key] for key in dict.fromkeys(keys) if key in plans and plans[key] is not best]
     stages = costs[best.group][best.place].stages(job.grouped(best.group).kernel_s, 0)
     return JobAdvice(job, best, others, stages)
 
 
-def _differs_once(one: Place, other: Place) -> bool:
-    """Whether two places differ in API, memory or banks, and in that alone."""
-    api, memory = one.device == other.device, one.memory == other.memory
-    if api and one.call != other.call:
+def _differs_once(place: Place, other: Place) -> bool:
+    """Whether two places differ in exactly one of API, memory and banks."""
+    api, memory = place.device == other.device, place.memory == other.memory
+    if api and place.call != other.call:
         memory = False
-    if HOST_ONLY in {one.memory, other.memory}:
+    if HOST_ONLY in {place.memory, other.memory}:
         return [api, memory].count(False) == 1
-    return [api, memory, one.banks == other.banks].count(False) == 1
+    return [api, memory, place.banks == other.banks].count(False) == 1
 
 
 class Measured(NamedTuple):
-    """Copies of a device by rows: times over sizes."""
+    """Measured copies of devices, as rows of a summary."""
 
     rows: Frame
     confidence: float
@@ -214,7 +213,7 @@ class Measured(NamedTuple):
     def places(self) -> Iterator[tuple[str, str, str]]:
         """Device, call and kind of memory of each way measured in at least one direction."""
         there, back = self._ways("h2d"), self._ways("d2h")
-        yield from [*there, *(one for one in back if one not in there)]
+        yield from [*there, *(way for way in back if way not in there)]
 
     def _ways(self, direction: str) -> list[tuple[str, str, str]]:
         ways = [*copies(self.rows, direction, self.confidence), *maps(self.rows, self.confidence)]
@@ -255,7 +254,7 @@ class Measured(NamedTuple):
 
 
 def measured(rows: Frame, confidence: float) -> Measured:
-    """What rows of study ``transfer`` say of copies: verified ones, of one clock each."""
+    """Selects trustworthy rows of study ``transfer``, without those on the device's clock."""
     rows = resolved(rows)
     untrusted = "|".join((THROUGH_EMULATION, "above_link_limit"))
     rows = rows[(rows["study"] == "transfer") & (rows["clock"] != "device")]
@@ -264,17 +263,17 @@ def measured(rows: Frame, confidence: float) -> Measured:
 
 
 def costs_of_rows(
-    job: Job, known: Measured, backends: Mapping[str, str], computes_on_host: Mapping[str, bool]
+    job: Job, copies: Measured, backends: Mapping[str, str], computes_on_host: Mapping[str, bool]
 ) -> dict[Place, Cost]:
-    """Costs of real devices, by their own times, in which the software of their API is.
+    """Costs of real devices at each place; measured times include the software of the API.
 
-    ``backends``: of each address. ``computes_on_host``: whether a device's kernels and copies use
-    the host's processors, so that nothing overlaps.
+    ``backends``: name of the backend by address. ``computes_on_host``: by address, whether kernels
+    and copies use the host's processors, so that they do not overlap.
     """
-    found: dict[Place, Cost] = {}
-    nothing = exact(0.0, known.confidence)
-    for device, call, memory in dict.fromkeys(known.places()):
-        launch = known.launch(device)
+    costs: dict[Place, Cost] = {}
+    nothing = exact(0.0, copies.confidence)
+    for device, call, memory in dict.fromkeys(copies.places()):
+        launch = copies.launch(device)
         if launch is None:
             raise UsageError(
                 f"launches on {device} were not measured: isthmus run transfer --device {device} "
@@ -282,24 +281,24 @@ def costs_of_rows(
             )
         sizes = (("h2d", job.into), ("d2h", job.out))
         try:
-            into, out = (known.copy(device, call, memory, *one) for one in sizes)
+            into, out = (copies.copy(device, call, memory, *one) for one in sizes)
         except UsageError:
             continue
-        waiting = Interval(0.0, 0.0, launch.high, known.confidence)
+        waiting = Interval(0.0, 0.0, launch.high, copies.confidence)
         place = Place(device, backends[device], call, memory, 0)
-        found[place] = Cost(
+        costs[place] = Cost(
             into, out, launch, waiting, nothing, nothing, overlaps=not computes_on_host[device]
         )
-    if not found:
+    if not costs:
         raise UsageError(
             f"copies of {' and '.join(format_size(s) for s in {job.into, job.out} if s)} were not "
             "measured: leave out the run files, and advise measures them"
         )
-    return found
+    return costs
 
 
 def apart(copy: Copy | None, both: Interval | None) -> Copy | None:
-    """A copy whose other direction uses another bank of card memory: ``both`` takes so long."""
+    """The copy if the other direction uses another bank: ``both`` is then the time of both."""
     if copy is None or both is None:
         return copy
     least = max(both.value, copy.whole.value)

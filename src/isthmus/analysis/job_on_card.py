@@ -1,8 +1,8 @@
 """Costs of a job on an emulated card: simulated copies, the board's launches, an API's software.
 
-The card itself is simulated by ``card:BOARD`` (study ``transfer``). A second card, whose bank is
-twice as fast, stands for two banks: equal streams to two banks take what they take to a bank of
-twice the rate, and at least what each takes alone (``isthmus.analysis.job.apart``).
+Study ``transfer`` on ``card:BOARD`` simulates the card. A second card, whose bank is twice as fast,
+stands for two banks: equal streams to two banks take as long as to one bank of twice the rate, but
+at least as long as each stream alone (``isthmus.analysis.job.apart``).
 """
 
 from __future__ import annotations
@@ -31,16 +31,16 @@ class Api(NamedTuple):
 
 
 def with_two_banks(address: str, board: Board) -> str:
-    """Address of the same card with a bank that is twice as fast; empty where it has one bank."""
+    """Address of the same card with a bank that is twice as fast; empty if it has one bank."""
     if not board.has("memory") or board.whole("memory.banks") < 2:
         return ""
-    others = ",".join(one for one in address.split(",") if not one.startswith(f"{BANK_RATE}="))
+    others = ",".join(part for part in address.split(",") if not part.startswith(f"{BANK_RATE}="))
     return f"{others},{BANK_RATE}={2 * board.number(BANK_RATE):.0f}"
 
 
 def costs(
     job: Job,
-    known: Measured,
+    copies: Measured,
     card: str,
     board: Board,
     apis: Sequence[Api],
@@ -51,17 +51,17 @@ def costs(
     Mapped memory comes before copies.
 
     Args:
-        job: what is to be run.
-        known: simulated copies of ``card`` and of ``with_two_banks``.
-        card: address of the emulated card.
-        board: its board.
-        apis: those that drive it.
-        host_copy: seconds in which the host copies so many bytes.
+        job: The job to run.
+        copies: Simulated copies of ``card`` and of ``with_two_banks``.
+        card: Address of the emulated card.
+        board: Board of the card.
+        apis: APIs that drive the card.
+        host_copy: Returns the seconds in which the host copies so many bytes.
 
     """
-    found: dict[Place, Cost] = {}
+    costs_: dict[Place, Cost] = {}
     for banks in (1, 2):
-        base = _simulated(job, known, card, board, banks)
+        base = _simulated(job, copies, card, board, banks)
         if base is None:
             continue
         for copied in (False, True):
@@ -69,31 +69,31 @@ def costs(
                 of = api.software
                 call, memory = ("copy", of.copied) if copied else (of.mapped_call, of.mapped)
                 place = Place(api.address, api.backend, call, memory, banks)
-                found[place] = _with_software(job, base, of, host_copy if copied else None)
+                costs_[place] = _with_software(job, base, of, host_copy if copied else None)
     if board.value("kernel.reaches_host"):
-        for api in (one for one in apis if one.software.has_host_only):
+        for api in (api for api in apis if api.software.has_host_only):
             place = Place(api.address, api.backend, "copy", HOST_ONLY, 0)
-            found[place] = _in_host_memory(job, board, api.software)
-    return found
+            costs_[place] = _in_host_memory(job, board, api.software)
+    return costs_
 
 
 def _in_host_memory(job: Job, board: Board, of: CardSoftware) -> Cost:
-    """Costs of buffers that stay on the host: syncs move nothing, the kernel uses the link."""
+    """Costs of buffers that stay on the host: the kernel reads and writes them over the link."""
     least = host_memory.item_s(board, job.into, job.out)
     base = replace(_without_data(board), kernel_least=least)
     return _with_software(job, base, of, None)
 
 
-def _simulated(job: Job, known: Measured, card: str, board: Board, banks: int) -> Cost | None:
-    """Link, card and driver; None where two banks cannot be, or change nothing."""
-    into = known.copy(card, "copy", MEMORY, "h2d", job.into)
-    out = known.copy(card, "copy", MEMORY, "d2h", job.out)
+def _simulated(job: Job, copies: Measured, card: str, board: Board, banks: int) -> Cost | None:
+    """Costs of link, card and driver; None if a second bank does not exist or changes nothing."""
+    into = copies.copy(card, "copy", MEMORY, "h2d", job.into)
+    out = copies.copy(card, "copy", MEMORY, "d2h", job.out)
     if banks == 2:
         other = with_two_banks(card, board)
         if not (other and into and out):
             return None
-        beside = known.copy(other, "copy", MEMORY, "h2d", job.into)
-        behind = known.copy(other, "copy", MEMORY, "d2h", job.out)
+        beside = copies.copy(other, "copy", MEMORY, "h2d", job.into)
+        behind = copies.copy(other, "copy", MEMORY, "d2h", job.out)
         into = apart(into, beside and beside.both)
         out = apart(out, behind and behind.both)
     return replace(_without_data(board), into=into, out=out)
@@ -117,7 +117,7 @@ def _without_data(board: Board) -> Cost:
 def _with_software(
     job: Job, base: Cost, of: CardSoftware, host_copy: Callable[[int], Interval] | None
 ) -> Cost:
-    """The same with an API's software, and with copies by the host."""
+    """Adds an API's software and the host's copies to costs."""
     transfer, kernel = Interval(*of.transfer_s), Interval(*of.kernel_s)
 
     def host(size: int) -> Interval:

@@ -1,8 +1,8 @@
-"""The limit of each rate: how much it is, of what, and how that is known.
+"""Finds the limit of each measured rate: its value, its name and its source.
 
-A rate that crosses a link stands beside what the link leaves for data as trained, the narrowest one
-on the way to the root; between devices, beside their links to one another; within a device, beside
-its memory. A copy that crosses nothing stands beside a plain memory copy of the same run.
+A limit is what the narrowest PCIe link to the root leaves for data, at its trained speed and width.
+Between devices it is the rate of their links, within a device the rate of its memory, and for other
+copies a plain memory copy of the same run.
 """
 
 from __future__ import annotations
@@ -29,32 +29,32 @@ COLUMNS = ("limit_Bps", "limit_share", "limit", "limit_source", "plateau")
 """Columns of the summary: bytes a second, rate over limit, ``Limit.name``, ``Limit.source``, and
 whether a larger size is hardly faster."""
 _USUAL_PAYLOAD = 256
-"""Bytes of data in a packet where the system does not say it. A choice: the limit is 8 % lower with
-128 bytes and 4 % higher with 512; sentences call it assumed."""
+"""Bytes of data in a packet, if the system does not report them. A choice: the limit is 8 % lower
+with 128 bytes and 4 % higher with 512; sentences call it assumed."""
 _KNOWN = 2.0
-"""Rates whose interval is wider than this factor are compared with no memory copy."""
+"""Largest ratio of an interval's ends at which a rate is compared with a memory copy."""
 _STEP = 8
-"""Largest factor between two sizes of which the larger shows whether the smaller is on the plateau.
-Sizes of a run lie this far apart, or less."""
+"""Largest factor from a size to a larger size that can show its plateau. The sizes of a run differ
+by at most this factor."""
 _NO_LINKS = ("mpi", "staged")
 """Channels between devices that do not use the links between them."""
 
 
 class Limit(NamedTuple):
-    """What a rate can be at most."""
+    """The upper limit of a rate."""
 
     value: float
     """Bytes a second left for data, of all directions that the operation uses together."""
     name: Name
     source: str
-    """How it is known: "PCIe gen5 x16, MPS 256"."""
+    """Origin of the limit: "PCIe gen5 x16, MPS 256"."""
     most: float
     """Bytes a second above which a rate cannot be true; infinite where a cache may be faster."""
 
 
 _TIMES_THROUGH_BANK = {"stream": 2}
-"""How often a moved byte passes a bank of card memory, where more than once: a stream's kernel
-reads what came in, and writes what goes out."""
+"""How often a byte passes a bank of card memory, if more than once: the kernel of a stream reads it
+from the bank, and writes it back."""
 
 
 class Limits:
@@ -70,7 +70,7 @@ class Limits:
         }
 
     def of(self, point: Point) -> Limit | None:
-        """The limit of a point's rate; None where nothing is known of one."""
+        """The limit of a point's rate; None if none is known."""
         device, board = self._devices.get(point.device), self._boards.get(point.device)
         if point.operation in {"exchange", "exchange_rank"}:
             return self._between(point, board)
@@ -84,7 +84,7 @@ class Limits:
         return Limit(links, "links", "between devices", links) if links > 0 else None
 
     def _between(self, point: Point, board: Board | None) -> Limit | None:
-        """All ranks' links to one another, or one rank's."""
+        """Limit by the links between ranks: all ranks' links, or those of a single rank."""
         ranks = int(point.axes.get("ranks") or 1)
         senders = ranks if point.operation == "exchange" else 1
         if board is not None and board.has("serial"):
@@ -98,7 +98,7 @@ class Limits:
     def _links_of_all(self, address: str) -> float:
         """Bytes a second that each of several devices, joined by ``+``, can send to the others.
 
-        NaN where one does not report its links, and where ranks share a device, so that messages do
+        NaN if a device does not report its links, or if ranks share a device, so that messages do
         not leave it.
         """
         ranks = self._run.environment.get("ranks")
@@ -117,23 +117,23 @@ def links_Bps(device: DeviceRecord) -> float:  # noqa: N802 - a unit
 
 
 def _of_link(device: DeviceRecord, board: Board | None, point: Point) -> Limit | None:
-    """What a device's PCIe link leaves for data, in the point's direction or in both together."""
+    """Limit by a device's PCIe link, or by a memory bank of its board that is slower."""
     both = point.direction == "both"
     ways = 2 if both else 1
     if board is not None and board.has("link"):
         path = path_of(board)
-        read = (point.direction == "h2d") != (point.initiator == "cpu")  # else posted writes
+        read = (point.direction == "h2d") != (point.initiator == "cpu")  # otherwise posted writes
         rate = path.both() if both else path.reads() if read else path.writes()
         payload, link, asked = path.max_payload, path.link, str(path.max_read_request)
         value, guess, by = min(rate, path.bus_rate()), "", f"board {board.name}"
     else:
-        known = link_of(device.link)
-        if known is None:
+        trained = link_of(device.link)
+        if trained is None:
             return None
-        said = _payload(device)
+        reported = _payload(device)
         asked = device.link.get("max_read_request_bytes", "")
-        payload, link = said or _USUAL_PAYLOAD, known
-        value, guess, by = link.payload(payload), "" if said else " assumed", ""
+        payload, link = reported or _USUAL_PAYLOAD, trained
+        value, guess, by = link.payload(payload), "" if reported else " assumed", ""
     if board is not None and board.has("memory"):
         bank = board.bank_rate() / _TIMES_THROUGH_BANK.get(point.operation, 1)
         if bank < ways * value:
@@ -144,12 +144,12 @@ def _of_link(device: DeviceRecord, board: Board | None, point: Point) -> Limit |
 
 def _payload(device: DeviceRecord) -> int:
     """Most bytes of data in a packet of the device's link; 0 where it is not known."""
-    said = device.link.get("max_payload_bytes", "")
-    return int(said) if said.isdecimal() else 0
+    reported = device.link.get("max_payload_bytes", "")
+    return int(reported) if reported.isdecimal() else 0
 
 
 def assumed(device: DeviceRecord) -> str:
-    """What the limit of a device's link assumes: ``MPS 256``; empty where all of it is known."""
+    """Assumption behind the limit of a device's link: ``MPS 256``; empty if nothing is assumed."""
     board = boards.of_device(device.properties)
     link_known = (board is not None and board.has("link")) or _payload(device) > 0
     return "" if link_known else f"MPS {_USUAL_PAYLOAD}"
@@ -163,7 +163,7 @@ def _of_memory(device: DeviceRecord, board: Board | None, point: Point) -> Limit
         return Limit(rate, "device memory", source, math.inf) if rate > 0 else None
     if not (board.has("memory") and board.has("kernel")):
         return None
-    # A kernel that reads and writes has a port for each, and a bank for each where there are two.
+    # A kernel that reads and writes has two ports, and uses two banks if the card has them.
     ways = 2 if point.operation == "bandwidth" else 1
     port = board.number("kernel.width_bytes") * board.hertz("kernel.clock_MHz")
     banks = min(ways, board.whole("memory.banks")) * board.bank_rate()
@@ -171,17 +171,17 @@ def _of_memory(device: DeviceRecord, board: Board | None, point: Point) -> Limit
 
 
 def memory_copies(run: Run) -> frozenset[str]:
-    """Devices that are plain copies within host memory: upper bounds for the others."""
+    """Devices that only copy within host memory; their rates are limits for other devices."""
     unreal = {device.address for device in run.devices if not device.real}
     return frozenset({point.device for point in run.points if point.api == "host"} - unreal)
 
 
 def complete(frame: Frame, run: Run, axes: Sequence[str]) -> Frame:
-    """The limits of copies that cross no link, from memory copies of the run; and all shares.
+    """Adds limits by memory copies to copies without a link, and each rate's share of its limit.
 
-    A rate below its plateau is bound by latency: it has no share of a limit. Two kinds of reference
-    are for rates of any size: a memory copy of the same size, and the links between devices, whose
-    effective bandwidth is by definition a mean over small messages too.
+    A rate below its plateau has no share, because latency bounds it. Two kinds of limit apply at
+    any size: a memory copy of the same size, and links between devices, because effective bandwidth
+    is defined as a mean that includes small messages.
     """
     frame = frame.copy()
     place = {label: i for i, label in enumerate(frame.index)}
@@ -201,10 +201,10 @@ def complete(frame: Frame, run: Run, axes: Sequence[str]) -> Frame:
 
 
 def on_plateau(frame: Frame, axes: Sequence[str]) -> NDArray[np.bool_]:
-    """Whether the rate of each row hardly grows any more with the size.
+    """Whether the rate of each row is on the plateau of its series: it hardly grows with size.
 
-    Compared are rows that differ in size only. A rate is on the plateau from the smallest size on
-    that no larger size exceeds by more than ``PLATEAU``.
+    The plateau begins at the smallest size whose rate no larger size exceeds by more than
+    ``PLATEAU``. A series has rows that differ in size only.
     """
     result = np.zeros(len(frame), dtype=bool)
     place = {label: i for i, label in enumerate(frame.index)}
@@ -225,7 +225,7 @@ def on_plateau(frame: Frame, axes: Sequence[str]) -> NDArray[np.bool_]:
 
 
 def _settled(rates: Sequence[tuple[int, float]]) -> range:
-    """The indices, of rates in order of size, that are on the plateau."""
+    """Indices of the rates on the plateau; ``rates``: sizes with rates, in order of size."""
     last = len(rates) - 1
     sizes = [size for size, _ in rates]
     backwards = accumulate((rate for _, rate in reversed(rates)), max)
@@ -241,9 +241,9 @@ def _settled(rates: Sequence[tuple[int, float]]) -> range:
 
 
 def _with_memory_copy(frame: Frame, run: Run) -> Iterator[Any]:
-    """Rows that have no other limit, by ``label``, with the best copy of their operation and size.
+    """Rows without a limit, joined with the best memory copy of their operation and size.
 
-    The columns of the copy end in ``_copy``.
+    ``label`` is the row's label in ``frame``; the names of the copy's columns end in ``_copy``.
     """
     certain = frame["ci_high_s"] <= _KNOWN * frame["ci_low_s"]
     usable = frame["direction"].ne("") & frame["clock"].eq("host") & frame["bandwidth_Bps"].gt(0)

@@ -23,7 +23,7 @@ _IDENTITY = ("study", "device", "api", "operation", "memory", "bytes")
 
 
 class LoadedRun:
-    """A run with what Isthmus makes of it. Times are seconds, sizes bytes, rates bytes a second."""
+    """A run file with its analysis. Times are seconds, sizes bytes, rates bytes a second."""
 
     def __init__(self, path: str | Path) -> None:
         """Raises UsageError with one line on what is wrong with the file."""
@@ -32,7 +32,7 @@ class LoadedRun:
         """All that the file holds."""
 
     def __repr__(self) -> str:
-        """``LoadedRun('first.json'): 12 points of transfer``."""
+        """Describes the run: ``LoadedRun('first.json'): 12 points of transfer``."""
         return f"LoadedRun('{self.path}'): {len(self.run.points)} points of {self.run.studies}"
 
     @cached_property
@@ -56,7 +56,7 @@ class LoadedRun:
 
     @cached_property
     def findings(self) -> list[Finding]:
-        """What ``isthmus show`` prints first, as data."""
+        """Findings of the run, which ``isthmus show`` prints, as data."""
         with analysing(self.path):
             return findings(self.run, self._summary)
 
@@ -80,12 +80,12 @@ class LoadedRun:
         simulated times are compared with measured ones. Raises UsageError where the runs have no
         point in common.
         """
-        base, new = (changes.Side(str(one.path), [one.run]) for one in (self, other))
+        base, new = (changes.Side(str(run.path), [run.run]) for run in (self, other))
         return changes.compare(base, new, least, mixed=mixed)
 
 
 def samples_of(run: Run) -> Frame:
-    """One row for each sample, as ``LoadedRun.samples`` has them."""
+    """One row for each sample, with the columns of ``LoadedRun.samples``."""
     rows = [
         {
             **{name: getattr(point, name) for name in _IDENTITY},

@@ -1,6 +1,6 @@
-"""How a run was measured, as numbers: points, processes, samples, estimators, disturbances.
+"""Counts how a run was measured: points, processes, samples, estimators, disturbances.
 
-``reporters.methods`` makes a paragraph of them. A row is a point on one clock.
+``reporters.methods`` writes these counts as a paragraph. A row is a point on one clock.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ class Range:
 
     @classmethod
     def of(cls, values: Iterable[float]) -> Range:
-        """Of these values; zeros where there are none."""
+        """Range of these values; 0 to 0 if there are none."""
         numbers = list(values) or [0]
         return cls(min(numbers), max(numbers))
 
@@ -68,10 +68,10 @@ class Clock:
 
 @dataclass(frozen=True)
 class Rows:
-    """How many rows have which estimator, and what is known of their intervals."""
+    """Number of rows by estimator, and properties of their intervals."""
 
     by_basis: Mapping[Basis, int]
-    """Rows by what their figure and interval rest on."""
+    """Number of rows by estimator of their figure and interval."""
     processes: Range
     """Processes of a row, for rows that several processes measured."""
     without_interval: int
@@ -127,9 +127,9 @@ class Method:
     processes_with_readings: int
     """Processes that read the host's speed."""
     steal: float
-    """Share that a hypervisor took of ``steal_of``."""
+    """Share of ``steal_of`` that a hypervisor took."""
     steal_of: str
-    """Of what ``steal`` is a share: the processors' busy time, as ``isthmus doctor`` has it."""
+    """Words for the time that ``steal`` is a share of, as in ``isthmus doctor``."""
     verified: int
     wrong: int
     unverified: int
@@ -137,7 +137,7 @@ class Method:
 
 
 def method(run: Run) -> Method:
-    """How a run was measured."""
+    """Counts how a run was measured."""
     clocks = [_counted(point, run) for point in run.points]
     measured = [(p, names) for p, names in zip(run.points, clocks, strict=True) if names]
     each = [
@@ -188,7 +188,7 @@ def _operations(points: Iterable[Point]) -> dict[str, list[str]]:
 
 
 def _steal(run: Run) -> tuple[float, str]:
-    """The share that a hypervisor took, and of what, as ``isthmus doctor --run`` has it."""
+    """The share of time that a hypervisor took, and the words for that time."""
     share = steal.during(Facts.of_run(run))
     return share or (host_state.steal_share(run, run.points), "processor time")
 
@@ -201,7 +201,7 @@ def _missing(run: Run, measured: Set[int]) -> Missing:
         failed=failed,
         skipped=skipped,
         not_reached=len(without) - failed - skipped,
-        left_for_longer=sum(one.points for one in run.left_out),
+        left_for_longer=sum(study.points for study in run.left_out),
     )
 
 
@@ -233,7 +233,7 @@ def _rows(run: Run, measured: _Measured) -> Rows:
 
 
 def _summary(run: Run) -> Frame:
-    """Rows of points on the clocks that count, without rows that a study derives from them."""
+    """Summary rows of measured points on the clocks that count (see ``_counted``)."""
     rows = summarise(run)
     rows = rows[rows["operation"].isin({p.operation for p in run.points}) & rows["samples"].gt(0)]
     of_card = rows["device"].isin(simulated_devices(run))
@@ -241,7 +241,7 @@ def _summary(run: Run) -> Frame:
 
 
 def _read_clocks(measured: _Measured) -> Iterator[Clock]:
-    """Clocks of the host, with their resolution; simulated times are read from no clock."""
+    """Clocks of the host, with their resolution; simulated times need no clock."""
     reruns = [r for point, clocks in measured if "simulated" not in clocks for r in point.reruns]
     for source in dict.fromkeys(rerun.clock.source for rerun in reruns):
         of_source = [rerun for rerun in reruns if rerun.clock.source == source]

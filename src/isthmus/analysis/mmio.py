@@ -1,4 +1,4 @@
-"""Questions of the study ``mmio``: time of loads and stores, differences, and consequences."""
+"""Questions of the study ``mmio``: times of loads and stores, and what follows from them."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from isthmus.statistics import Interval, combined
 from isthmus.studies.base import Analysis
 
 _MOVED = 1 << 20
-"""Bytes that the first of the four methods stores in blocks of decreasing size."""
+"""Bytes that a method of ``ways`` stores in blocks of decreasing size."""
 NO_FENCE = "none"
 
 
@@ -65,13 +65,13 @@ class Device:
 def devices(context: AnalysisContext) -> Iterator[Device]:
     """Each device of the run with each clock that it was measured on."""
     timed = context.timed
-    timed = timed[~timed["flags"].str.contains(THROUGH_EMULATION)]  # no cost of a board
+    timed = timed[~timed["flags"].str.contains(THROUGH_EMULATION)]  # not times of a board
     for (address, clock), rows in timed.groupby(["device", "clock"], sort=False):
         yield Device(context, str(address), str(clock), rows)
 
 
 def ways(device: Device) -> Iterator[tuple[str, Interval]]:
-    """The driver's share of an access, by the report's methods for which the run has rows.
+    """Time that the driver adds to an access, by each of the report's methods with rows.
 
     A further method is the start-up time of reads of configuration space.
     """
@@ -99,7 +99,7 @@ def ways(device: Device) -> Iterator[tuple[str, Interval]]:
 
 
 def _line(x: Any, rows: Frame, scale: Any = 1.0) -> tuple[Interval, Interval]:
-    """Slope and start of the least-squares line of ``scale`` times the rows' times over ``x``."""
+    """Slope and value at 0 of the least-squares line through ``scale`` * time over ``x``."""
     weights = np.linalg.pinv(np.column_stack([x, np.ones(len(x))])) * scale
     times = [time_of(row) for row in each(rows)]
     slope, start = (combined(part.tolist(), times) for part in weights)
@@ -113,7 +113,7 @@ _PIO = (("movntdqa", "bar_wc", 64), ("mov", "bar_uc", 8))
 def crossings(device: Device, context: AnalysisContext) -> Iterator[tuple[str, Interval]]:
     """Size from which on DMA is faster, by the loads' instruction, with its interval."""
     dma = device.of("dma_read")
-    if dma.empty:  # a study of transfers in the same run
+    if dma.empty:  # else copies of study transfer
         every = context.every
         reads = (every["device"] == device.address) & (every["operation"] == "read")
         dma = every[reads & (every["clock"] == device.clock) & every["median_s"].gt(0)]
@@ -141,12 +141,13 @@ def _meeting(pio: Frame, dma: Frame, of_pio: str, of_dma: str) -> float:
 
 
 _CPU_HERTZ = 3.4e9
-"""See the next two."""
+"""Clock of the processor of McCalpin, TACC TR-14-10, section 5.2, whose lost work is shown."""
 _INSTRUCTIONS_PER_CYCLE, _FLOPS_PER_CYCLE = 4.0, 8.0
-"""Of the processor whose lost work is told: that of McCalpin, TACC TR-14-10, section 5.2."""
+"""Work of a core of that processor in each cycle."""
 _PACKET = 24
-"""Bytes around a store's or a load's packet with 64-bit addresses; a completion's 20 beside."""
+"""Bytes that a packet of a store or a load adds to its data, with 64-bit addresses."""
 _COMPLETION = 20
+"""Bytes that a completion adds to its data."""
 _TRIPS = 3.0
 """Read latencies of one synchronisation: half to push, one and a half to poll, one to fetch."""
 _ACCELERATOR_FLOPS = 1e12
@@ -164,14 +165,14 @@ def accesses(context: AnalysisContext) -> Rows:
     for device in devices(context):
         for operation in _SINGLE_ACCESSES:
             dependent = device.of(operation, pipelined="no", fence=NO_FENCE)
-            single = dependent[dependent["width"] <= 8]  # a wider one may be several accesses
+            single = dependent[dependent["width"] <= 8]  # a wider row may be several accesses
             for kind, group in single.groupby("memory", sort=False):
                 row = group[group["width"] == group["width"].max()].iloc[0]
                 key = (device.address, device.clock, operation, kind, row.instruction)
                 yield *key, int(row.bytes), time_of(row)
 
 
-@question("driver", "What does the way through the driver add?", "device clock way [overhead_s]")
+@question("driver", "What does a system call add to an access?", "device clock way [overhead_s]")
 def driver(context: AnalysisContext) -> Rows:
     """Time of a system call without the access that it makes."""
     for device in devices(context):
@@ -194,7 +195,7 @@ def bandwidths(context: AnalysisContext) -> Rows:
 
 
 @question(
-    "concurrency", "How many lines must be on their way to fill the link?",
+    "concurrency", "How many cache lines must be in flight to fill the link?",
     "device latency_s rate_Bps lines",
 )  # fmt: skip
 def concurrency(context: AnalysisContext) -> Rows:
@@ -212,7 +213,7 @@ def concurrency(context: AnalysisContext) -> Rows:
     "flops_not_done",
 )  # fmt: skip
 def synchronisation(context: AnalysisContext) -> Rows:
-    """Time of one synchronisation: from read latencies, and as measured."""
+    """Time of one synchronisation: computed from read latencies, and measured by polling."""
     for device in devices(context):
         load = device.latency("register_load") or device.latency("bar_memory_load")
         if load is None:
@@ -245,7 +246,7 @@ def crossover(context: AnalysisContext) -> Rows:
     "device clock operation memory instruction width bytes median_s least_s anomaly",
 )  # fmt: skip
 def anomalies(context: AnalysisContext) -> Rows:
-    """Rows faster than one packet for each access allows, and the reason."""
+    """Rows that are faster than one packet for each access would allow, with the reason."""
     for device in devices(context):
         link = device.link
         if link is None:
@@ -254,7 +255,7 @@ def anomalies(context: AnalysisContext) -> Rows:
             count, loads = int(row.bytes) / int(row.width), row.operation == "bar_memory_load"
             around = _COMPLETION if loads else _PACKET
             if loads and row.pipelined == "no":
-                around += _PACKET  # the request, before the data
+                around += _PACKET  # the packet of the request
             least = count * (int(row.width) + around) / link.raw
             if row.median_s < least:
                 kind = "speculated" if loads else "merged stores"
@@ -276,7 +277,7 @@ ACCESSES = {
     "host_load": "load of host memory",
     "line_exchange": "cache line to another core and back",
 }
-"""Operations in words, the most important first."""
+"""Words for each operation, the most important first."""
 _CORE_LINES = 10
 """Approximate number of cache lines that one core keeps in flight."""
 

@@ -38,10 +38,10 @@ offloads."""
 
 @dataclass(frozen=True)
 class Seconds:
-    """Seconds by number of the process, whose offloads were close in time.
+    """Seconds by number of the process.
 
-    Differences and ratios are formed within each process, so that common disturbances cancel. One
-    simulated value is exact.
+    Differences and ratios are formed within each process, whose offloads were close in time, so
+    that common disturbances cancel. A single simulated value is exact.
     """
 
     of: Mapping[int, float]
@@ -53,16 +53,16 @@ class Seconds:
 
     @property
     def value(self) -> float:
-        """Estimate over processes, as its interval has it; NaN where none measured it."""
+        """Estimate over processes, as in ``interval``; NaN if no process measured it."""
         return over_processes(list(self.of.values())).value if self.of else np.nan
 
     @property
     def interval(self) -> Interval:
-        """The estimate with its interval; at least one process measured it."""
+        """The estimate with its interval; needs a process that measured it."""
         return self._estimated(list(self.of.values()), over_processes)
 
     def pairs(self, other: Seconds) -> list[tuple[float, float]]:
-        """Both in each process that has both."""
+        """Pairs of this time and the other, one for each process that has both."""
         return [(self.of[i], other.of[i]) for i in sorted(self.of.keys() & other.of.keys())]
 
     def less(self, other: Seconds, confidence: float = 0.95) -> Interval:
@@ -93,8 +93,8 @@ class Comparison(NamedTuple):
     difference: Interval
     """Seconds, first less second; its confidence is simultaneous with the other comparisons."""
     ratio: Interval
-    """First over second. Its confidence is the run's: for the statement that none of many
-    differs, each single test needs only its own (Berger, Technometrics 24 (1982), 295)."""
+    """First over second, at the run's confidence: to state that all cases are equal, no single
+    test needs more (Berger, Technometrics 24 (1982), 295)."""
     repetitions: int
     judgement: Judgement
 
@@ -113,24 +113,24 @@ class Case:
     warm: Mapping[str, Mapping[int, float]]
     """Median seconds of the repeated offloads in each process."""
     pairs: Mapping[int, Pairs]
-    """By process, where reference offloads alternated with the repeated ones."""
+    """By process, if reference offloads alternated with its repeated offloads."""
     noise: Mapping[str, Sequence[Noise]]
     simulated: bool
     crossing: bool = False
-    """Simulated time below a real runtime: of link, card and kernel, without the software."""
+    """Whether times are simulated below a real runtime: without the runtime's software."""
     through_emulation: bool = False
-    """Time of a runtime above an emulated card, which a real board would not take."""
+    """Whether times are of a runtime above an emulated card, which say nothing of a real board."""
     verified: bool = True
-    """Whether the sums are right; false where the API has no device."""
+    """Whether the sums are right; false if the API has no device."""
 
     @property
     def bytes(self) -> int:
-        """Of each vector."""
+        """Bytes of each vector."""
         return 4 * self.elements
 
     @property
     def clock(self) -> ClockName:
-        """Of all its times."""
+        """Clock of all times of the case."""
         return "simulated" if self.simulated else "host"
 
     @property
@@ -227,7 +227,7 @@ def _case(points: Sequence[Point], clock: ClockName, *, several: bool) -> Case:
 
 
 def _algorithm(pairs: Mapping[str, Pairs]) -> Pairs | None:
-    """Total less the phases outside the algorithm; the reference may have other phases."""
+    """Total time less the phases outside the algorithm; None if one of these phases is missing."""
     if not {"total", *_NOT_ALGORITHM} <= pairs.keys():
         return None
     own, reference = (pairs["total"][i] - sum(pairs[n][i] for n in _NOT_ALGORITHM) for i in (0, 1))
@@ -244,12 +244,12 @@ def groups(cases: Iterable[Case]) -> list[list[Case]]:
 
 
 def _before(case: Case) -> tuple[bool, ...]:
-    """In what it differs from the study's reference; one that lacks a value does not."""
+    """Sort key: for each axis, whether the case differs from the study's reference."""
     return tuple(getattr(case, axis) not in {"", value} for axis, value in STUDY.reference.items())
 
 
 def largest(cases: Iterable[Case], least: int = 1) -> list[list[Case]]:
-    """Of each device the group of its largest vectors, of those with ``least`` cases or more."""
+    """The group of each device with the largest vectors and at least ``least`` cases."""
     by_device: dict[str, list[Case]] = {}
     for group in groups(cases):
         groups_of_device = by_device.get(group[0].device)
@@ -265,10 +265,10 @@ def contrast(
 ) -> Comparison:
     """Compares the algorithm of two cases; ``confidence`` is of the ratio.
 
-    ``warm``: of repeated offloads. Where these alternated with offloads of ``b``, each process
-    gives one value, the median over its pairs: differences between processes, most of the scatter
-    on a busy machine, are in both times and cancel. ``simultaneous``: confidence of the difference.
-    "undecided" where its interval disagrees with that of the ratio.
+    ``simultaneous``: confidence of the difference. ``warm``: compare repeated offloads. If these
+    alternated with offloads of ``b``, each process gives one value: the median over its pairs.
+    Differences between processes, most of the scatter on a busy machine, then cancel. The judgement
+    is "undecided" if difference and ratio disagree.
     """
     if warm and a.pairs and not any(_before(b)):
         seconds = [float(np.median(own - reference)) for own, reference in a.pairs.values()]

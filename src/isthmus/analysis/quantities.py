@@ -1,4 +1,4 @@
-"""Quantities that are compared with their like, classes of sizes, and times that can be trusted."""
+"""Quantities that comparisons match, classes of sizes, and trusted times."""
 
 from __future__ import annotations
 
@@ -15,32 +15,32 @@ from isthmus.statistics import Judgement
 from isthmus.thresholds import LARGE, SMALL
 
 CLASSES = ((1, SMALL), (SMALL + 1, LARGE - 1), (LARGE, math.inf), (0, 0))
-"""Bytes, from and to: sizes that are judged together; the last is of what has no size."""
+"""Smallest and largest size in bytes of each class; the last class is for points without a size."""
 _MIDDLE = f"between {wording.size(SMALL)} and {wording.size(LARGE)}"
-"""Name of the class of sizes without both ends."""
+"""Name of the class between small and large sizes."""
 Outcome = Literal["pass", "fail", "undecided"]
-"""Of a gate."""
+"""Result of a gate."""
 Standing = Literal["slower", "within", "undecided"]
-"""What a gate says of a time: certainly slower, certainly within its limit, or neither."""
+"""Result of a gate for one time: certainly slower, certainly within its limit, or neither."""
 CLOCKS: tuple[ClockName, ...] = ("host", "simulated", "hybrid")
-"""Those that see what a user waits for; a device's own does not."""
+"""Clocks that time what a user waits for; a device's clock does not."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Quantity:
-    """What is compared with its like, size by size."""
+    """A measured quantity, which is compared with the same quantity of another run, by size."""
 
     study: str
     device: str
     operation: str
     memory: str
     axes: str
-    """Those in which points of the same study, device, operation and memory differ, in words."""
+    """Values in words of the axes in which otherwise equal points differ."""
     clock: str
 
     @property
     def key(self) -> tuple[str, ...]:
-        """Its values, in the order of ``IDENTITY``."""
+        """Values of the quantity, in the order of ``IDENTITY``."""
         return tuple(getattr(self, name) for name in IDENTITY)
 
     @property
@@ -64,14 +64,14 @@ class Coverage(NamedTuple):
     """Class of the sizes: ``size_class``."""
     series: int
     decided: int
-    """How many of ``series`` are not undecided: by their verdicts, or as a gate judges them."""
+    """How many of ``series`` have another verdict than "undecided"."""
 
 
 IDENTITY = tuple(one.name for one in fields(Quantity))
 
 
 def coverage(judged: Iterable[tuple[Quantity, str, Judgement | Standing]]) -> list[Coverage]:
-    """How much is decided, of each device and kind of quantity, in order of appearance.
+    """Counts decided series of each device and kind of quantity, in order of appearance.
 
     ``judged``: each series with the class of its sizes and its verdict.
     """
@@ -86,7 +86,7 @@ def coverage(judged: Iterable[tuple[Quantity, str, Judgement | Standing]]) -> li
 
 
 def size_class(size: int) -> str:
-    """The class of a size in words; empty for what has no size."""
+    """The class of a size in words; empty for size 0."""
     low, high = next((ends for ends in CLASSES if ends[0] <= size <= ends[1]), (0, 0))
     if not high:
         return ""
@@ -101,9 +101,9 @@ def identity(row: Mapping[str, Any]) -> dict[str, str]:
 
 
 def trusted_logs(point: Point, clock: ClockName) -> tuple[dict[int, list[float]], str]:
-    """Log seconds of each process's median, or of all simulated samples; else why there are none.
+    """Log seconds of each process's median, or of all its simulated samples; and a reason if none.
 
-    The reason is ``wrong data``, ``failed`` or ``no time``.
+    The reason is ``wrong data``, ``failed`` or ``no time``; empty if there are times.
     """
     if any(rerun.verified == "false" for rerun in point.reruns):
         return {}, "wrong data"

@@ -1,7 +1,7 @@
-"""Ratios of times, formed in each rerun, so that common disturbances cancel.
+"""Computes ratios of host times within each rerun, so that common disturbances cancel.
 
-Only host times are compared. Points with wrong data are excluded, and so are operations that move
-no data, except to compare the software of APIs without a device.
+Points with wrong data are excluded. Operations that move no data are compared only between APIs
+without a device, to compare their software.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ class Ratio(NamedTuple):
     sizes: int
     reruns: int
     over: str = ""
-    """Its sizes in words: ``1 to 4Ki``."""
+    """Sizes of the ratio in words: ``1 to 4Ki``."""
 
     @property
     def within(self) -> bool:
@@ -47,7 +47,7 @@ class Ratio(NamedTuple):
         return self.interval, self.within, self.sizes, self.reruns
 
     def inverse(self) -> Ratio:
-        """The same with numerator and denominator exchanged."""
+        """The ratio with numerator and denominator exchanged."""
         return self._replace(interval=self.interval.inverse())
 
 
@@ -82,7 +82,7 @@ def varying_axes(points: Iterable[Point]) -> list[str]:
     values: dict[str, set[int | str]] = {}
     for point in points:
         for name, value in point.axes.items():
-            if value != "":  # the operation lacks the axis
+            if value != "":  # empty: the operation lacks the axis
                 values.setdefault(name, set()).add(value)
     return [name for name, used in values.items() if len(used) > 1]
 
@@ -106,7 +106,7 @@ def groups(frame: Frame, keys: Sequence[str]) -> Iterator[tuple[tuple[str, ...],
 
 
 def first_bank(rows: Frame) -> Frame:
-    """Of each card with several memories, the rows of the first that was measured."""
+    """Rows of the first measured bank of each card; all rows of devices without banks."""
     if "bank" not in rows:
         return rows
     banks = [math.inf if missing(bank) else bank for bank in rows["bank"]]
@@ -133,16 +133,16 @@ def _trusted(point: Point, verified: Verified) -> Iterator[Rerun]:
 def medians(
     run: Run, study: str, verified: Verified = "true", points: Sequence[Point] | None = None
 ) -> Frame:
-    """Logs of each trusted rerun's host-clock median and of its 95 % interval, in log seconds.
+    """Logarithms of each trusted rerun's median host time and of its 95 % interval.
 
-    ``points``: those of the run that count; None: all.
+    ``points``: points of the run that count; None: all.
     """
     simulated = simulated_devices(run)
     points = run.points if points is None else points
     axes = varying_axes(point for point in points if point.study == study)
     columns: dict[str, list[object]] = {name: [] for name in (*_MEDIANS, *axes)}
     for point in points:
-        # The host's time above an emulated card is no cost of a board.
+        # Host times above an emulated card say nothing of a board.
         if point.study != study or point.device in simulated:
             continue
         for rerun in _trusted(point, verified):
@@ -163,7 +163,7 @@ def medians(
 
 
 def divide(numerator: Frame, denominator: Frame) -> Frame:
-    """Log ratios of points that both measured in the same rerun, with distances to both ends."""
+    """Log ratios of points that both sides have in a rerun, and distances to both ends."""
     both = numerator.merge(denominator, on=["bytes", "rerun"], suffixes=("", "_of"))
     return Frame(
         {
@@ -177,28 +177,29 @@ def divide(numerator: Frame, denominator: Frame) -> Frame:
 
 
 def complete(times: Frame) -> Frame:
-    """Sizes that have the same reruns, so that every rerun has the same sizes.
+    """Keeps sizes and reruns so that every rerun has every size.
 
-    As many sizes as have six reruns in common, and more reruns where that costs no size.
+    As many sizes as possible are kept with six common reruns; more reruns if that loses no size.
     """
     if times.empty:
         return times
-    reruns = {size: frozenset(of) for size, of in times.groupby("bytes").column("rerun").items()}
+    by_size = times.groupby("bytes").column("rerun").items()
+    reruns = {size: frozenset(numbers) for size, numbers in by_size}
 
     def worth(common: frozenset[int]) -> tuple[int, int]:
-        having = sum(common <= measured for measured in reruns.values())
-        return having * min(len(common), LOOKS[0]), len(common)
+        count = sum(common <= measured for measured in reruns.values())
+        return count * min(len(common), LOOKS[0]), len(common)
 
     most = max(reruns.values(), key=worth)
     sizes = [size for size, measured in reruns.items() if most <= measured]
     kept = times[times["bytes"].isin(sizes) & times["rerun"].isin(most)]
-    return kept if len(most) > 1 else kept.dropna()  # too few samples for an interval
+    return kept if len(most) > 1 else kept.dropna()  # rows without an interval
 
 
 def ratio(times: Frame, confidence: float) -> Ratio | None:
     """Geometric mean over sizes with its interval over reruns; None without a common point.
 
-    Only ``complete`` sizes count. With one rerun the half-width is the mean of the sizes', as if
+    Only ``complete`` sizes count. With one rerun, the half-width is the mean over the sizes, as if
     their errors were fully correlated.
     """
     kept = complete(times)
@@ -225,9 +226,10 @@ def by_size(times: Frame, confidence: float) -> Frame:
 
 
 def pairs(run: Run, table: Frame) -> list[Pair]:
-    """Every two devices in the run's order, for each operation that both have in ``medians``.
+    """Pairs of devices in the run's order, for each operation that both have in ``table``.
 
-    Equal kinds of memory are compared; two devices with one kind each are compared in any case.
+    Equal kinds of memory are paired; if each device has only one kind, these two are. ``table``:
+    from ``medians``.
     """
     pairs: list[Pair] = []
     devices = list(dict.fromkeys(point.device for point in run.points))
@@ -248,10 +250,11 @@ def software_only(run: Run) -> frozenset[str]:
 
 
 def by_memory(ours: Frame, theirs: Frame) -> Iterator[tuple[Memories, Frame, Frame]]:
-    """Rows of two devices with equal kinds of memory, or of each device's one kind."""
+    """Rows of two devices by common kind of memory, or by the only kind of each device."""
     own, other = sorted(set(ours["memory"])), sorted(set(theirs["memory"]))
     kinds = [(kind, kind) for kind in own if kind in other]
     if not kinds and len(own) == len(other) == 1:
         kinds = [(own[0], other[0])]
-    for kind, of in kinds:
-        yield Memories(kind, of), ours[ours["memory"] == kind], theirs[theirs["memory"] == of]
+    for own_kind, kind in kinds:
+        rows = ours[ours["memory"] == own_kind], theirs[theirs["memory"] == kind]
+        yield Memories(own_kind, kind), *rows

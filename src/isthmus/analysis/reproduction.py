@@ -1,6 +1,6 @@
-"""Published figures compared with those of a run or a model: residuals and missed aims.
+"""Compares published figures with those of a run or a model: residuals and missed aims.
 
-Questions of studies, too: a run on a board beside what was published of that very board.
+Also has questions of studies that compare a run with figures published of the same board.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ class ReproducedRow:
     """The reproduced figure; None where it was not measured."""
     how: str
     reason: str = ""
-    """Why it was not measured, or why it tells nothing."""
+    """Why the figure was not measured, or why it is not decisive."""
     busy: bool = False
     """Whether other programs ran while software was measured."""
 
@@ -54,7 +54,7 @@ class ReproducedRow:
 
     @property
     def text(self) -> str:
-        """Ours as ``Row.text`` has the published; empty where it was not measured."""
+        """The reproduced figure in the format of ``Row.text``; empty if it was not measured."""
         return "" if self.value is None else self.row.with_unit(self.value)
 
     @property
@@ -64,7 +64,7 @@ class ReproducedRow:
 
     @property
     def residuals(self) -> tuple[float, float] | None:
-        """Residuals at the ends of the interval; None without one, or where the value is exact."""
+        """Residuals at the ends of the interval; None if there is none or the value is exact."""
         interval = self.interval
         if interval is None or not interval.known or interval.low == interval.high:
             return None
@@ -72,11 +72,11 @@ class ReproducedRow:
         return low, high
 
     @property
-    def told(self) -> bool:
-        """Whether the interval tells if the published figure is reproduced.
+    def decisive(self) -> bool:
+        """Whether the interval decides if the published figure is reproduced.
 
-        False where it holds both: agreement, and a residual beyond ``QUICK``. Also where other
-        programs ran: the next run on this machine may differ by more than the interval.
+        It does not if it contains both agreement and a residual beyond ``QUICK``, or if other
+        programs ran: the next run may then differ by more than the interval.
         """
         ends = self.residuals
         if ends is None or self.busy:
@@ -88,19 +88,18 @@ class ReproducedRow:
     def missed(self) -> bool:
         """Whether the row has an aim and its residual is larger."""
         residual, aim = self.residual, self.row.aim
-        return self.told and residual is not None and aim is not None and abs(residual) > aim
+        return self.decisive and residual is not None and aim is not None and abs(residual) > aim
 
 
 def from_run(rows: Sequence[Row], run: Run, address: str = "") -> list[ReproducedRow]:
     """Reproduces rows from the points of a run.
 
-    ``address``: the device that was measured in place of the rows' own; empty where none was. Of an
-    emulated card its simulated time counts, of any other device the host's. A row of several points
-    is computed process by process, so that its interval counts what disturbs a process's points
-    alike. Where fewer than three processes have them all, points count as if they erred
-    independently.
+    ``address``: the device that was measured instead of the rows' device; empty if none. The
+    simulated time of an emulated card counts, the host time of any other device. A row of several
+    points is computed in each process, so that common disturbances are in its interval. If fewer
+    than three processes have all points, their errors count as independent.
     """
-    reproduced = [_beside_others(one, run) for one in _reproduced(rows, run, address)]
+    reproduced = [_beside_others(entry, run) for entry in _reproduced(rows, run, address)]
     cards = simulated_devices(run)
     processes = {r.rerun for point in run.points if point.device not in cards for r in point.reruns}
     several = [row for row in rows if len(row.terms) > 1]
@@ -108,14 +107,14 @@ def from_run(rows: Sequence[Row], run: Run, address: str = "") -> list[Reproduce
         return reproduced
     values: dict[int, list[float]] = {}
     for process in sorted(processes):
-        for one in _reproduced(several, _of_process(run, process, cards), address):
-            if one.value is not None:
-                values.setdefault(id(one.row), []).append(one.value)
-    return [_over_processes(one, values.get(id(one.row), ())) for one in reproduced]
+        for entry in _reproduced(several, _of_process(run, process, cards), address):
+            if entry.value is not None:
+                values.setdefault(id(entry.row), []).append(entry.value)
+    return [_over_processes(entry, values.get(id(entry.row), ())) for entry in reproduced]
 
 
 def _beside_others(reproduced: ReproducedRow, run: Run) -> ReproducedRow:
-    """The row; of measured software, whether other programs ran beside it."""
+    """The row; marked as busy if other programs ran while its software was measured."""
     load, processors = (
         (run.environment.get("load_average") or [0.0])[0],
         int(run.environment.get("logical_cpus") or 1),
@@ -124,13 +123,13 @@ def _beside_others(reproduced: ReproducedRow, run: Run) -> ReproducedRow:
         return reproduced
     reason = (
         f"other programs ran (load average {load:.1f}, processors: {processors}) and slow the "
-        "software by up to a half: a quiet machine would tell"
+        "software by up to a half: repeat on a quiet machine"
     )
     return dataclasses.replace(reproduced, busy=True, reason=reason)
 
 
 def _of_process(run: Run, number: int, cards: Set[str]) -> Run:
-    """The run with what one process measured; simulated times are the same in each."""
+    """The run with the samples of one process; simulated times are the same in each process."""
     points = [
         point
         if point.device in cards
@@ -141,7 +140,7 @@ def _of_process(run: Run, number: int, cards: Set[str]) -> Run:
 
 
 def _over_processes(reproduced: ReproducedRow, values: Sequence[float]) -> ReproducedRow:
-    """A row with the interval of what it is in each process; a difference may be below 0."""
+    """The row with an interval over its values in each process; unchanged if these are too few."""
     if len(values) < QUICK_PROCESSES:
         return reproduced
     estimate = location if reproduced.row.minus or min(values) <= 0 else over_processes
@@ -166,9 +165,9 @@ def _reproduced(rows: Sequence[Row], run: Run, address: str) -> list[ReproducedR
 def from_points(rows: Sequence[Row], points: Frame, how: str = "") -> list[ReproducedRow]:
     """Reproduces rows from one device's points of a summary; ``how`` replaces that of the rows."""
     by_operation: dict[tuple[str, int], list[Any]] = {}
-    for one in each(points):
-        for size in (int(one.bytes), 0):
-            by_operation.setdefault((str(one.operation), size), []).append(one)
+    for point in each(points):
+        for size in (int(point.bytes), 0):
+            by_operation.setdefault((str(point.operation), size), []).append(point)
     return [_row(row, by_operation, how) for row in rows]
 
 
@@ -188,7 +187,7 @@ def _row(row: Row, known: Mapping[tuple[str, int], Sequence[Any]], how: str) -> 
         interval = combined(row, figure_of)
     except LookupError as error:
         return ReproducedRow(row, None, NOT_MEASURED, f"the run has {error.args[0]}")
-    # The source may speak of another API or kind of memory than this device has.
+    # The published figure may use another API or kind of memory than this device.
     source = f"{how}: {' and '.join(used)}" if how == "measured" else how
     return ReproducedRow(row, interval, source or row.how)
 
@@ -219,7 +218,7 @@ class ReproducedFigure:
 
     @property
     def names(self) -> list[str]:
-        """Name of each row: its item, behind the last part of its series where items repeat."""
+        """Name of each row: its item; after the last part of its series if items repeat."""
         items = [reproduced.row.item for reproduced in self.rows]
         if len(set(items)) == len(items):
             return items
@@ -269,7 +268,7 @@ def _flat(board: str) -> dict[str, str]:
 
 
 def rows_on(study: str, board: Board | None) -> list[Row]:
-    """Published figures that a study gives on a board; none of a board that was changed."""
+    """Published figures of a study on a board; empty for a board with changed values."""
     if board is None:
         return []
     flat = board.flat()
@@ -277,10 +276,10 @@ def rows_on(study: str, board: Board | None) -> list[Row]:
 
 
 def rows_of_card(study: str, device: DeviceRecord) -> list[Row]:
-    """Published figures that a study gives on the board that a device is, or is a model of.
+    """Published figures of a study on the board that a device is, or is a model of.
 
-    None of a card below a real runtime: its simulated time lacks the runtime's software. Hardware
-    has the card's name in its own: what stands before the first hyphen in the name of a board.
+    Empty for a card below a real runtime: its simulated time lacks the runtime's software. Hardware
+    matches if its name contains the card: the board's name up to its first hyphen.
     """
     if "emulated_card" in device.properties:
         return []
@@ -291,7 +290,7 @@ def rows_of_card(study: str, device: DeviceRecord) -> list[Row]:
 
 
 def rates(study: str, board: Board | None, operation: str, **axes: object) -> dict[int, float]:
-    """Published bytes a second by size, of points with these axes among theirs; empty: none."""
+    """Published bytes a second by size, of points that have these axes."""
     point = {"operation": operation, **axes}
     return {
         row.plus[0].bytes: row.published * row.scale
@@ -306,30 +305,30 @@ def rates(study: str, board: Board | None, operation: str, **axes: object) -> di
     "device item published here unit residual how",
 )
 def published_figures(context: AnalysisContext) -> Rows:
-    """Each published figure that points of the run give, on emulated cards of the same board."""
-    for device in (one for one in context.run.devices if one.simulated):
+    """Each published figure that the run reproduces on emulated cards of the same board."""
+    for device in (device for device in context.run.devices if device.simulated):
         points = context.timed[context.timed["device"] == device.address]
-        for one in from_points(rows_of_card(context.study, device), points):
-            if one.interval:
-                row, here = one.row, one.interval.value
+        for reproduced in from_points(rows_of_card(context.study, device), points):
+            if reproduced.interval:
+                row, here = reproduced.row, reproduced.interval.value
                 named = (device.address, row.item, row.nearest(here))
-                yield *named, here, row.unit, row.residual(here), one.how
+                yield *named, here, row.unit, row.residual(here), reproduced.how
 
 
 @question(
-    "held_out", "How well does the model predict published points that it has not seen?",
+    "held_out", "How well does the model predict published points that its fit did not use?",
     "series fitted_points fitted_rms_share fitted_worst_residual held_out_points",
     "held_out_rms_share held_out_worst_residual",
 )  # fmt: skip
 def held_out(context: AnalysisContext) -> Rows:
-    """How well the models of the run's boards predict points that their fits did not see."""
-    found = {
+    """Errors of the models of the run's boards at published points that their fits did not use."""
+    fits = {
         fit.series: fit
         for address, board in context.boards.items()
         if board is not None and (context.rows["device"] == address).any()
         for fit in fitting.known_held_out(board, context.study)
     }
-    for fit in found.values():
+    for fit in fits.values():
         yield (
             fit.series, fit.fitted_points, fit.fitted_rms, fit.fitted_worst,
             fit.held_out_points, fit.held_out_rms, fit.held_out_worst,

@@ -15,7 +15,7 @@ NAMES = frozenset({"who", "best", "usual", "one", "other"})
 
 TEMPLATES = MappingProxyType(
     {
-        # transfer
+        # Study transfer
         "rate_of_limit": "{what}: {rate} at {size}, {share} of {reference} ({who}).",
         "rate_alone": "{what}: {rate} at {size} ({who}).",
         "rate_grows": "{what}: {rate} at {size}, and still faster with larger copies ({who}).",
@@ -61,7 +61,7 @@ TEMPLATES = MappingProxyType(
         "({who}).",
         "model_memory": "The model has no runtime that copies in host memory: "
         "its kinds of memory are alike.",
-        # hostmem
+        # Study hostmem
         "copy_never": "Work on host memory directly: {size} take {direct}, "
         "copied first {copy} ({who}).",
         "copy_first": "Copy first: {size} in host memory take {direct}, copied {copy} ({who}).",
@@ -72,7 +72,7 @@ TEMPLATES = MappingProxyType(
         "{size} ({who}).",
         "published_log": "The model is within {percent} (rms) of the published log, {count} points "
         "({who}).",
-        # allocation
+        # Study allocation
         "offload_first_no": "No: the CPU needs {cpu}, a first offload {offload}, of it {start} to "
         "start the runtime.",
         "offload_first_yes": "Yes: a first offload needs {offload}, of it {start} to start the "
@@ -91,12 +91,12 @@ TEMPLATES = MappingProxyType(
         "memory_many_best": "Used often: no kind of memory is faster than {usual}.",
         "memory_one_open": "Used once: undecided; kinds of memory differ by {percent} at most.",
         "memory_many_open": "Used often: undecided; kinds of memory differ by {percent} at most.",
-        "memory_one_few": "Used once: too few processes to tell kinds of memory apart ({who}).",
-        "memory_many_few": "Used often: too few processes to tell kinds of memory apart ({who}).",
+        "memory_one_few": "Used once: too few processes to compare kinds of memory ({who}).",
+        "memory_many_few": "Used often: too few processes to compare kinds of memory ({who}).",
         "off_page": "Memory that starts off a page boundary takes {time} more each time ({who}).",
         "phases": "First offload {total}: start the runtime {start}, fill the vectors {fill}, "
         "kernel {kernel}.",
-        # beff
+        # Study beff
         "b_eff": "b_eff is {rate} over channel {channel} ({who}).",
         "b_eff_best": "b_eff is {rate} over channel {channel}; HPCC's best-of rule: {best_rate} "
         "({who}).",
@@ -105,7 +105,7 @@ TEMPLATES = MappingProxyType(
         "better_channel": "Channel {best} has {ratio} times the b_eff of {usual} ({who}).",
         "message": "A message takes {time} and then {rate} over channel {channel} ({who}).",
         "message_alone": "A message takes {time} over channel {channel} ({who}).",
-        # mmio
+        # Study mmio
         "access": "{what}: {time} ({who}).",
         "stores": "One core stores {rate} to the device ({who}).",
         "stores_of_limit": "One core stores {rate} to the device, {share} of the link ({who}).",
@@ -161,15 +161,15 @@ def filled(text: str, /, **values: str) -> str:
     """
     kept = dict(values)
     names = [name for name in kept if name in NAMES]
-    while len(said := text.format(**kept)) > LONGEST and names:
+    while len(sentence := text.format(**kept)) > LONGEST and names:
         longest = max(names, key=lambda name: len(kept[name]))
         if len(kept[longest]) <= _LEAST_NAME:
             break
         kept[longest] = shortened(
-            kept[longest], max(_LEAST_NAME, len(kept[longest]) - len(said) + LONGEST)
+            kept[longest], max(_LEAST_NAME, len(kept[longest]) - len(sentence) + LONGEST)
         )
-    # What is measured, and memory, begin a sentence in capitals; a device's name stays as it is.
-    return said[0].upper() + said[1:] if text.startswith(_CAPITALS) else said
+    # Sentences begin with a capital letter, unless they begin with the name of a device.
+    return sentence[0].upper() + sentence[1:] if text.startswith(_CAPITALS) else sentence
 
 
 def shortened(name: str, most: int) -> str:

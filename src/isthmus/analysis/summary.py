@@ -1,4 +1,4 @@
-"""From samples to one row per point and clock. The only place where summaries are computed."""
+"""Summarises samples: one row per point and clock. Nothing else computes summaries."""
 
 from __future__ import annotations
 
@@ -65,12 +65,12 @@ BELOW_RESOLUTION = "below_clock_resolution"
 _BOTH_AT_ONCE = (
     ("bidirectional", "read", "write"), ("bandwidth", "read_bandwidth", "write_bandwidth"),
 )  # fmt: skip
-"""Operations in both directions, each with those in one."""
+"""Operations that use both directions at once, each with its operations in one direction."""
 _DRIFT_CONFIDENCE = 0.999
-"""Confidence of the intervals that do not meet where a process drifts. A choice: of a thousand
+"""Confidence of the two intervals that are compared to detect drift. A choice: of a thousand
 steady processes few are flagged."""
 _DRIFT_LEAST_SAMPLES = 24
-"""Samples of a process from which on drift is looked for: eight in each third. A choice."""
+"""Least samples of a process for detecting drift: eight in each third. A choice."""
 
 
 def estimate(
@@ -86,7 +86,7 @@ def estimate(
 def _estimate(
     reruns: Sequence[Rerun], each: Sequence[Seconds], clock: ClockName, confidence: float
 ) -> Interval:
-    """``estimate``, where the samples of each rerun are known."""
+    """As ``estimate``; ``each``: the samples of each rerun in seconds."""
     if len(reruns) > 1:
         medians = [middle(seconds.tolist()) for seconds in each]
         return over_processes(medians, confidence, max(r.resolution_s(clock) for r in reruns))
@@ -96,7 +96,7 @@ def _estimate(
 
 
 def basis_of(reruns: Sequence[Rerun], clock: ClockName, confidence: float) -> Basis:
-    """What ``estimate`` rests on. Each rerun has samples on the clock."""
+    """The kind of estimate that ``estimate`` makes. Each rerun has samples on the clock."""
     each = [rerun.seconds(clock) for rerun in reruns]
     if len(reruns) > 1:
         return basis_over_processes([middle(seconds.tolist()) for seconds in each], confidence)
@@ -110,7 +110,7 @@ def too_short(interval: Interval, reruns: Sequence[Rerun], clock: ClockName = "h
 
 
 def trusted(rows: Frame) -> Series:
-    """Which rows count: their data were seen to arrive, or another program measured them."""
+    """Which rows are trusted: their data were verified, or another program measured them."""
     imported = rows["flags"].str.contains(rf"\b{IMPORTED}\b") & rows["verified"].ne("false")
     return rows["verified"].eq("true") | imported
 
@@ -123,8 +123,8 @@ def resolved(rows: Frame) -> Frame:
 def drifts(seconds: Seconds, precision: float) -> bool:
     """Whether a series drifted by more than the precision while it was measured.
 
-    First and last third: the 99.9 % intervals of their medians do not meet, and the medians lie
-    more than ``precision`` of the whole median apart.
+    It drifts if the medians of the first and the last third have disjoint 99.9 % intervals, and
+    differ by more than ``precision`` of the whole median.
     """
     if len(seconds) < _DRIFT_LEAST_SAMPLES:
         return False
@@ -145,14 +145,14 @@ def is_timer_bound(rerun: Rerun) -> bool:
 
 
 class _Row(NamedTuple):
-    """What a row's flags are judged by."""
+    """Figures of a row that decide its flags."""
 
     each: Sequence[Seconds]
     """Samples of each process."""
     alone: Interval
-    """By the processes alone."""
+    """Estimate and interval from the processes alone."""
     interval: Interval
-    """As it is shown, with what the host's state adds."""
+    """The shown interval: wider by what the host's state adds."""
     state_known: bool
     """Whether slow variation of the host is in ``interval``."""
     lowest: float
@@ -175,8 +175,8 @@ def _flags(point: Point, clock: ClockName, run: Run, row: _Row) -> set[str]:
     disturbed = {
         BELOW_RESOLUTION: too_short(interval, measured, clock),
         THROUGH_EMULATION: clock == "host" and point.device in simulated_devices(run),
-        # Else the interval has slow variation in it.
-        "unstable": not row.state_known and any(drifts(one, precision) for one in row.each),
+        # Where the host's state is known, the interval includes slow variation.
+        "unstable": not row.state_known and any(drifts(seconds, precision) for seconds in row.each),
         "within": len(measured) == 1,
         "reruns_apart": several and row.alone.half_width > precision,
         "host_varies": several and row.alone.half_width <= precision < interval.half_width,
@@ -188,7 +188,7 @@ def _flags(point: Point, clock: ClockName, run: Run, row: _Row) -> set[str]:
 
 
 def _most_processes(point: Point, run: Run) -> int:
-    """The most processes that a point gets, however long the run may take."""
+    """The largest number of processes that the run may start for a point."""
     if point.device in simulated_devices(run):
         return 1
     offload = any(rerun.state == "once" for rerun in point.reruns)
@@ -210,7 +210,7 @@ def measured_points(run: Run) -> int:
     return sum(any(measured_on(point, clock) for clock in CLOCKS) for point in run.points)
 
 
-def _row(point: Point, clock: ClockName, run: Run, known: Limits, slow: Slow) -> dict[str, object]:
+def _row(point: Point, clock: ClockName, run: Run, bounds: Limits, slow: Slow) -> dict[str, object]:
     measured = measured_on(point, clock)
     each = [r.seconds(clock) for r in measured]
     alone = _estimate(measured, each, clock, run.settings.confidence)
@@ -223,10 +223,10 @@ def _row(point: Point, clock: ClockName, run: Run, known: Limits, slow: Slow) ->
     judged = _Row(each, alone, interval, slow.known, pooled[0], converged)
     flags = _flags(point, clock, run, judged)
     bandwidth = point.moved_bytes / interval.value if interval.value else np.nan
-    # Of host times through an emulation no bytes crossed a link.
+    # Host times through an emulation are of software: no bytes crossed a link.
     if not point.moved_bytes or flags & {BELOW_RESOLUTION, THROUGH_EMULATION}:
         bandwidth = np.nan
-    limit = known.of(point)
+    limit = bounds.of(point)
     if limit is not None and bandwidth > limit.most:
         flags.add("above_link_limit")
     verified = {r.verified for r in measured}
@@ -254,7 +254,7 @@ def _row(point: Point, clock: ClockName, run: Run, known: Limits, slow: Slow) ->
 
 
 def _state_share(alone: Interval, interval: Interval) -> float:
-    """Share of a row's uncertainty, as variance, that is the machine's state's."""
+    """Share of the variance of a row that comes from the machine's state."""
     if not interval.half_width or not np.isfinite(interval.half_width):
         return float("nan")
     return 1 - min(alone.half_width / interval.half_width, 1.0) ** 2
@@ -294,9 +294,9 @@ def _axes(frame: Frame) -> list[str]:
 
 
 def _mark_idle(frame: Frame) -> None:
-    """Flags what moved nothing: the time does not grow with the size. Its bandwidth is left empty.
+    """Flags rows whose time does not grow with size: no data moved. Empties their bandwidth.
 
-    Of verified rows that differ in size only: see ``_copies_nothing`` and ``_is_idle``.
+    Verified rows that differ in size only are judged by ``_copies_nothing`` and ``_is_idle``.
     """
     seen = frame["verified"] == "true"
     kernels = frame["initiator"] == "kernel"
@@ -317,12 +317,11 @@ def _mark_idle(frame: Frame) -> None:
 
 
 def _copies_nothing(sizes: Frame) -> bool:
-    """Whether a crossing moved nothing.
+    """Whether copies across the link moved no data.
 
-    1 MiB or more takes at most twice the time of 4 KiB or less, and the additional bytes would need
-    a rate that no link has; or all bytes of the largest size would. Kernels are not judged so: they
-    work on each byte, and a disturbed launch longer than the work can make the time seem to fall
-    with the size.
+    That is so if 1 MiB or more takes at most twice the time of 4 KiB or less, and the additional
+    bytes would need a rate that no link has. It is also so if the largest size needs such a rate.
+    Kernels are judged by ``_is_idle``: a disturbed launch can hide that their time grows with size.
     """
     low, high = sizes[sizes["bytes"] <= SMALL], sizes[sizes["bytes"] >= LARGE]
     if low.empty or high.empty:
@@ -335,11 +334,11 @@ def _copies_nothing(sizes: Frame) -> bool:
 
 
 def _is_idle(sizes: Frame) -> bool:
-    """Whether a kernel moved nothing.
+    """Whether a kernel moved no data: the additional bytes would need a rate that no memory has.
 
-    What the largest size has more than the smallest would need ``NO_MEMORY_BPS`` or more in the
-    time that it takes longer than the shortest sample, or in ``KERNEL_NOISE`` of that sample where
-    the difference is less.
+    Additional bytes are those of the largest size beyond the smallest. Their time is that of the
+    largest size beyond the shortest sample, but at least ``KERNEL_NOISE`` of that sample. No memory
+    has ``NO_MEMORY_BPS``.
     """
     more = float(sizes["bytes"].iloc[-1] - sizes["bytes"].iloc[0])
     shortest = float(sizes["min_s"].min())
@@ -350,8 +349,8 @@ def _is_idle(sizes: Frame) -> bool:
 def _mark_above_sum(frame: Frame, precision: float) -> None:
     """Flags rates of both directions at once that exceed the sum of what each reaches alone.
 
-    Only where they cross a link: caches of a processor can. Measured ones only by more than
-    ``DRIFT``, and not where the interval is of one process.
+    Rows without a link are left out: caches of a processor can exceed the sum. Measured rates are
+    flagged only above ``DRIFT``, and only if several processes measured them.
     """
     same = ["study", "device", "memory", "bytes", "clock", *_axes(frame)]
     ends = frame[same].assign(
@@ -380,19 +379,19 @@ def _add_flag(frame: Frame, rows: NDArray[np.bool_], flag: str) -> None:
 
 
 def summarise(run: Run) -> Frame:
-    """One row per point and clock, with the contract's columns and then the studies' axes.
+    """Returns one row per point and clock: ``COLUMNS``, then the axes of the studies.
 
     A point without samples has one row with empty figures, so that every requested point is shown.
     """
     axes = list(dict.fromkeys(name for point in run.points for name in point.axes))
     columns: dict[str, list[object]] = {name: [] for name in (*COLUMNS, *axes)}
     owners: list[Point] = []
-    known, states = Limits(run), host_state.of_rows(run)
+    limits_, states = Limits(run), host_state.of_rows(run)
     for place, point in enumerate(run.points):
         measured = [clock for clock in CLOCKS if measured_on(point, clock)]
         of_host = {"host": states.get(place, host_state.UNKNOWN)}
         rows = [
-            _row(point, clock, run, known, of_host.get(clock, host_state.UNKNOWN))
+            _row(point, clock, run, limits_, of_host.get(clock, host_state.UNKNOWN))
             for clock in measured
         ] or [_empty_row(point, run)]
         for row in rows:

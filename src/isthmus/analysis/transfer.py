@@ -1,4 +1,4 @@
-"""Questions of the study ``transfer``: series, and comparisons of two."""
+"""Questions of the study ``transfer``: series of one device, and comparisons of two."""
 
 from __future__ import annotations
 
@@ -48,9 +48,9 @@ def peaks(context: AnalysisContext) -> Rows:
 def half(context: AnalysisContext) -> Rows:
     """Size at which each series has half of its peak."""
     for key, group in groups(context.rows, SERIES):
-        found = half_bandwidth(group["bytes"].tolist(), group["bandwidth_Bps"].tolist())
-        if found is not None:
-            size, rising = found
+        half_size = half_bandwidth(group["bytes"].tolist(), group["bandwidth_Bps"].tolist())
+        if half_size is not None:
+            size, rising = half_size
             yield *key, size, "still rising at the largest size" if rising else ""
 
 
@@ -85,10 +85,10 @@ _OPERATIONS = ("write", "read")
 
 
 class Split(NamedTuple):
-    """The parts of one time; they add up to it."""
+    """The parts that the time of a copy consists of."""
 
     row: Any
-    """Of the summary, or of the answer ``hybrid``."""
+    """Row of the summary, or of the answer ``hybrid``."""
     seconds: float
     parts: dict[str, float]
     """Seconds by name, in the order in which a transfer begins them."""
@@ -100,7 +100,7 @@ class Split(NamedTuple):
 
 
 def splits(context: AnalysisContext) -> Iterator[Split]:
-    """One for each device, kind of memory and direction whose parts are known."""
+    """Yields a split for each device, kind of memory and direction whose parts are known."""
     for row in _small(context.rows):
         board = context.boards.get(row.device)
         if row.clock == "simulated" and board is not None:
@@ -124,14 +124,14 @@ def splits(context: AnalysisContext) -> Iterator[Split]:
 
 
 def _small(rows: Frame) -> Iterator[Any]:
-    """Of each series of copies the row that is nearest to ``SMALL``, but not above."""
+    """The row of the largest size up to ``SMALL``, of each series of copies."""
     rows = rows[rows["operation"].isin(_OPERATIONS) & (rows["bytes"] <= SMALL)]
     for _, group in groups(rows, ["device", "operation", "memory", "axes", "clock"]):
         yield next(each(group[group["bytes"] == group["bytes"].max()]))
 
 
 def _of_board(board: Board, operation: str, seconds: float) -> dict[str, float]:
-    """A card's DMA: the board has driver and engine; what is left crosses link and memories."""
+    """Seconds of a DMA transfer by part; link and memory take what the board does not state."""
     if not board.has("dma"):
         return {}
     polls = board.value("dma.completion") == "poll"
@@ -147,7 +147,7 @@ def _of_board(board: Board, operation: str, seconds: float) -> dict[str, float]:
 
 
 def _above_nothing(context: AnalysisContext, row: Any) -> float | None:
-    """Seconds of the same call where the API has no device below it in the same run."""
+    """Seconds of the same call in this run on an API without a device; None if not measured."""
     every = context.every
     same = every["device"].isin(software_only(context.run)) & every["api"].eq(row.api)
     for name in ("study", "operation", "memory", "bytes", "axes", "clock"):
@@ -221,7 +221,7 @@ def indistinguishable(context: AnalysisContext) -> Rows:
         where = "never" if alike.empty else "from" if differs.any() else "all"
         size = np.nan if alike.empty else alike["bytes"].iloc[0]
         beyond = Series(np.concatenate([alike["high"], 1 / alike["low"]])) - 1
-        widest = float(beyond.max())  # NaN where they always differ
+        widest = float(beyond.max())  # NaN if the two always differ
         within = bool(single["within"].any())
         yield *pair.names, where, size, single["bytes"].iloc[-1], widest, within
 
@@ -239,7 +239,7 @@ def throttle(context: AnalysisContext) -> Rows:
         by_device = dict(groups(alone, ["device", "memory", "axes"]))
         for (device, memory, axes), paired in groups(halves, ["device", "memory", "axes"]):
             times = divide(paired, by_device.get((device, memory, axes), alone[:0]))
-            for span in ((LARGE, np.inf), (0, SMALL)):  # the largest effect first
+            for span in ((LARGE, np.inf), (0, SMALL)):  # large sizes first: they show most
                 part = times[times["bytes"].between(*span)]
                 if not complete(part).empty:
                     parts.append(((device, both, single, memory, axes), part))
@@ -280,7 +280,7 @@ def ceiling(context: AnalysisContext) -> Rows:
         at_peak = pair.times[pair.times["bytes"] == sizes.get(key, 0)]
         interval = ratio(at_peak, context.confidence)
         if interval:
-            share = interval if swapped else interval.inverse()  # the copy's time over the device's
+            share = interval if swapped else interval.inverse()  # time of memcpy / time of device
             if key not in shares or share.interval.value < shares[key][1].interval.value:
                 shares[key] = copy, share
     for of, (copy, share) in shares.items():

@@ -1,6 +1,6 @@
-"""Tables of a run for other programs: each row has host, device and date, each column a type.
+"""Tables of a run for other programs, with host, device and date, and with types for pandas.
 
-Texts are categories, yes and no are booleans, counts are integers (``Int64`` where some are
+Texts are categories, truth values are booleans, counts are integers (``Int64`` if values are
 missing), times and rates are floats, dates are timestamps in UTC.
 """
 
@@ -23,7 +23,7 @@ _REAL = ("_s", "_Bps", "_share", "seconds")
 
 
 def with_run(frame: Frame, run: Run) -> Frame:
-    """The rows with their host, device name and start as last columns; an import has no date."""
+    """Adds host, device name and start as last columns; the start is empty for an imported run."""
     names = {device.address: device.name for device in run.devices}
     return frame.assign(
         host=str(run.environment.get("host", "")),
@@ -34,14 +34,14 @@ def with_run(frame: Frame, run: Run) -> Frame:
 
 def typed(frame: Frame) -> pd.DataFrame:
     """The rows for pandas, each column with its type."""
-    import pandas as pd  # noqa: PLC0415 - only who asks for it needs it
+    import pandas as pd  # noqa: PLC0415 - slow to load, rarely needed
 
     columns = {name: _column(name, frame) for name in frame}
     return pd.DataFrame(columns, index=frame.index)
 
 
 def _column(name: str, frame: Frame) -> Any:
-    """One column as pandas has its type."""
+    """A column of a frame as an array with its type for pandas."""
     import pandas as pd  # noqa: PLC0415 - as above
 
     column = frame[name].values
@@ -61,5 +61,5 @@ def _column(name: str, frame: Frame) -> Any:
 
 
 def _is_real(name: str, frame: Frame) -> bool:
-    """Whether a column stays floats. Axes do not: frames store their whole numbers as floats."""
+    """Whether a column stays floats; axes become integers, which frames store as floats."""
     return frame[name].values.dtype.kind == "f" and (name in COLUMNS or name.endswith(_REAL))

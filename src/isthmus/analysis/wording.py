@@ -12,7 +12,7 @@ from isthmus.thresholds import STEAL_SEEN
 from isthmus.units import Amount, format_size, percent, size_amount
 
 MOST_TOLD = 10.0
-"""Ratio of times beyond which an upper bound is not shown: it would tell nothing."""
+"""Largest upper bound of a ratio of times that is shown: a larger one is useless."""
 _DIGITS = 4
 """Most digits of a size that is shown exactly."""
 _BINARY = ("", "Ki", "Mi", "Gi", "Ti")
@@ -29,11 +29,11 @@ def number(value: float) -> str:
 HOST_REFERENCES = MappingProxyType(
     {"system_call_s": "system calls", "copy_s": "copies in memory", "arithmetic_s": "arithmetic"}
 )
-"""References of the host's speed, by their fields of a reading."""
+"""Words for the references of the host's speed, by field of a reading."""
 
 
 def host_varied(variation: Variation) -> str:
-    """In which part of a run the host was slower, and which points follow it, as a sentence."""
+    """A sentence on the part of a run in which the host was slower, and on its points."""
     what = HOST_REFERENCES[variation.reference]
     steal = f", {percent(variation.steal)} steal" if variation.steal >= STEAL_SEEN else ""
     text = (
@@ -47,23 +47,23 @@ def host_varied(variation: Variation) -> str:
 
 
 def _points(moved: Sequence[Moved], beside: Sequence[Moved]) -> str:
-    """Points by size; by memory, too, where one size stands on both sides of a sentence.
+    """Words for points: their sizes; with memory if ``beside`` has a point of the same size.
 
-    ``beside``: points that the same sentence tells apart from these.
+    ``beside``: points from which the same sentence distinguishes these.
     """
-    if {one.bytes for one in moved}.isdisjoint(one.bytes for one in beside):
+    if {point.bytes for point in moved}.isdisjoint(point.bytes for point in beside):
         return f"points of size {_apart(moved, beside)}"
     texts = []
-    for kind in dict.fromkeys(one.memory for one in moved):
-        own, others = ([one for one in side if one.memory == kind] for side in (moved, beside))
+    for kind in dict.fromkeys(point.memory for point in moved):
+        own, others = ([p for p in side if p.memory == kind] for side in (moved, beside))
         texts.append(f"{kind} {_apart(own, others)}")
     return " and ".join(texts)
 
 
 def _apart(moved: Sequence[Moved], beside: Sequence[Moved]) -> str:
-    """Sizes as a range, or as a list where another point's size lies between."""
-    own = sorted({one.bytes for one in moved})
-    if any(own[0] < one.bytes < own[-1] for one in beside):
+    """Sizes as a range, or as a list if a size of ``beside`` lies between them."""
+    own = sorted({point.bytes for point in moved})
+    if any(own[0] < point.bytes < own[-1] for point in beside):
         return ", ".join(map(format_size, own))
     return sizes(own)
 
@@ -95,16 +95,16 @@ def sizes(values: Sequence[int]) -> str:
 
 
 def facts(
-    known: Mapping[str, object], of: str = "", without: Container[str] = ()
+    nested: Mapping[str, object], prefix: str = "", without: Container[str] = ()
 ) -> Iterator[tuple[str, str]]:
     """Names and values of nested facts as text, without empty ones: ``link: speed, 16 GT/s``.
 
     ``without``: names that are left out, at every depth.
     """
-    for name, value in known.items():
+    for name, value in nested.items():
         if name in without:
             continue
-        title = f"{of}{name}".replace("_", " ")
+        title = f"{prefix}{name}".replace("_", " ")
         if isinstance(value, Mapping):
             yield from facts(value, f"{title}: ", without)
         elif isinstance(value, (list, tuple)):

@@ -63,7 +63,7 @@ def _judged(grown: list[tuple[Port, str, int]]) -> Result:
         return Result(
             state="unknown",
             found=text + ("; too few to slow copies" if counted else "; not counted"),
-            cause="contacts, riser or cable, if more come",
+            cause="if more come: contacts, riser or cable",
             cure="look again after a longer run"
             if counted
             else "count them: a kernel with AER has aer_dev_correctable",

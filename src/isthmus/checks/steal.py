@@ -49,7 +49,7 @@ def judge(facts: Facts) -> Result | None:
 
 
 def during(facts: Facts) -> tuple[float, str] | None:
-    """The share that others took during a run, and of which time; None if it was not recorded."""
+    """Share of time that other machines took in a run, and name of that time; None if unknown."""
     before, after = (facts.host.get(f"steal_{when}_s") for when in ("before", "after"))
     if not facts.measured_s or before is None or after is None:
         return None

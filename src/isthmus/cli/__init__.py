@@ -112,10 +112,10 @@ for _group in (model, card):
 
 def main() -> NoReturn:
     """Entry point: every error is one line on stderr and a known exit code."""
-    given = sys.argv[1:]
-    ours = given.index("--") if "--" in given else len(given)  # behind it, another program's
-    arguments = [a for a in given[:ours] if a != "--verbose"] + given[ours:]
-    verbose = len(arguments) < len(given)
+    words = sys.argv[1:]
+    ours = words.index("--") if "--" in words else len(words)  # another program's words follow
+    arguments = [word for word in words[:ours] if word != "--verbose"] + words[ours:]
+    verbose = len(arguments) < len(words)
     # SIGTERM is treated like Ctrl-C: measured points are kept.
     signal.signal(signal.SIGTERM, signal.default_int_handler)
     try:
@@ -127,8 +127,7 @@ def main() -> NoReturn:
     except Exception as error:
         if verbose:
             inform(traceback.format_exc())
-        # Typer's own errors know how to say themselves; which class they are of depends on whether
-        # this Typer brings its own click.
+        # Typer formats its own errors. Their class depends on whether Typer contains its own click.
         if isinstance(error, IsthmusError):
             _end(str(error), error.exit_code, error.detail)
         if isinstance(error, ModuleNotFoundError) and error.name and (name := _extra(error.name)):
@@ -144,22 +143,22 @@ def main() -> NoReturn:
 
 
 def _extra(module: str) -> str:
-    """The extra of this package that brings a module; empty where none does."""
+    """The extra of this package that installs a module; empty if there is none."""
     import re
     from importlib import metadata
 
     name = re.escape(module.partition(".")[0].replace("_", "-"))
     of_extra = re.compile(rf"{name}(?:-python)?[^\w-].*extra == [\"']([\w-]+)[\"']", re.IGNORECASE)
     for requirement in metadata.requires("isthmus") or ():
-        if found := of_extra.match(requirement):
-            return found[1]
+        if match := of_extra.match(requirement):
+            return match[1]
     return ""
 
 
 def _end(message: str, code: int, detail: str = "") -> NoReturn:
     place = launcher.place()
-    if place and place.rank:  # rank 0 prints it; this one ends, too: it would block the others
-        with contextlib.suppress(KeyboardInterrupt):  # the launcher ends them, too
+    if place and place.rank:  # only rank 0 prints the error
+        with contextlib.suppress(KeyboardInterrupt):  # the launcher may end this rank first
             time.sleep(launcher.REPORT_S)
         sys.exit(code)
     warn(" ".join(message.splitlines()))

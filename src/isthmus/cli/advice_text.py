@@ -37,13 +37,13 @@ def timed(time: Interval) -> str:
 
 
 def _rated(option: Option, size: int) -> str:
-    """The rate; empty where it is so high that nothing was copied."""
+    """The rate; empty if it is so high that nothing was copied."""
     rate = size / option.time.value
     return format_rate(rate) if rate < NOTHING_BPS else ""
 
 
 def sentence(option: Option, size: int, direction: str) -> str:
-    """The answer in one line."""
+    """The advised way with its time and rate, in one line."""
     rate = _rated(option, size) or "nothing is copied"
     return (
         f"{format_size(size)} {DIRECTIONS[direction]}: {named(option.way, size)}, on "
@@ -52,86 +52,87 @@ def sentence(option: Option, size: int, direction: str) -> str:
 
 
 def lines(
-    found: Advice, record: DeviceRecord, size: int, direction: str, wanted_s: float | None
+    advice: Advice, record: DeviceRecord, size: int, direction: str, wanted_s: float | None
 ) -> Iterator[str]:
     """The advice on one screen, the answer first."""
-    for said in (
-        sentence(found.best, size, direction),
-        *_wanted(found, size, wanted_s),
-        *_compared(found, size),
-        *_notes(found, record),
+    for text in (
+        sentence(advice.best, size, direction),
+        *_wanted(advice, size, wanted_s),
+        *_compared(advice, size),
+        *_notes(advice, record),
     ):
-        yield from wrapped(said)
-    yield from _measure(found, record, size, direction, wanted_s)
-    if len(found.crossovers) > 1:
+        yield from wrapped(text)
+    yield from _measure(advice, record, size, direction, wanted_s)
+    if len(advice.crossovers) > 1:
         yield ""
-        yield from _table(found.crossovers)
+        yield from _table(advice.crossovers)
 
 
-def _wanted(found: Advice, size: int, wanted_s: float | None) -> Iterator[str]:
-    said = {
+def _wanted(advice: Advice, size: int, wanted_s: float | None) -> Iterator[str]:
+    outcomes = {
         "yes": "kept; this is the simplest way that certainly keeps it",
         "no": "no measured way keeps it; this is the fastest",
         "unknown": "not certain to be kept; this is the fastest",
     }
     if wanted_s is not None:
         rate = format_rate(size / wanted_s)
-        yield f"Wanted: {format_seconds(wanted_s)}, {rate}: {said[found.met]}."
+        yield f"Wanted: {format_seconds(wanted_s)}, {rate}: {outcomes[advice.met]}."
 
 
-def _compared(found: Advice, size: int) -> Iterator[str]:
-    """The naive way, the fastest, and those that may be as fast."""
-    if found.naive is None or found.gain is None:
+def _compared(advice: Advice, size: int) -> Iterator[str]:
+    """Lines on the naive way, the fastest way, and ways that may be as fast."""
+    if advice.naive is None or advice.gain is None:
         yield "The naive way, plain memory in one whole transfer, was not measured at this size."
-    elif found.naive.way == found.best.way:
+    elif advice.naive.way == advice.best.way:
         yield "This is the naive way: plain memory in one whole transfer."
     else:
-        name = f"The naive way, {named(found.naive.way, size)},"
-        value, low, high = map(number, found.gain[:3])
+        name = f"The naive way, {named(advice.naive.way, size)},"
+        value, low, high = map(number, advice.gain[:3])
         span = "" if low == high else f" ({low} to {high})"
-        open_ = "" if found.gain.low > 1 else ": not certainly longer"
+        open_ = "" if advice.gain.low > 1 else ": not certainly longer"
         yield f"{name} takes {value} times as long{span}{open_}."
-    if found.best.way != found.fastest.way:
-        name = f"{named(found.fastest.way, size)} on {found.fastest.way.device}"
-        least, most = (1 - 1 / end for end in (found.slower.low, found.slower.high))
-        if found.best not in found.alike:
+    if advice.best.way != advice.fastest.way:
+        name = f"{named(advice.fastest.way, size)} on {advice.fastest.way.device}"
+        least, most = (1 - 1 / end for end in (advice.slower.low, advice.slower.high))
+        if advice.best not in advice.alike:
             ends = dict.fromkeys((percent(least), percent(most)))
             yield f"The fastest, {name}, takes {' to '.join(ends)} less time."
-        elif found.slower.known:
+        elif advice.slower.known:
             yield f"Nothing is certainly faster; {name} takes at most {percent(most)} less time."
         else:
             yield f"Whether {name} is faster is not known."
-    others = [one.way for one in found.alike if one.way not in {found.best.way, found.fastest.way}]
-    if others and found.best in found.alike:
-        yield f"As fast, as far as is certain: {len(others)} more (--json)."
+    named_ways = {advice.best.way, advice.fastest.way}
+    others = [option.way for option in advice.alike if option.way not in named_ways]
+    if others and advice.best in advice.alike:
+        yield f"Not certainly slower: {len(others)} more (--json)."
 
 
-def _notes(found: Advice, record: DeviceRecord) -> Iterator[str]:
-    """What the figures do not say by themselves."""
-    if found.between:
-        low, high = map(format_size, found.between)
+def _notes(advice: Advice, record: DeviceRecord) -> Iterator[str]:
+    """Lines on the limits of the figures: estimates, ways left out, parts that do not count."""
+    if advice.between:
+        low, high = map(format_size, advice.between)
         yield f"Estimated between measured sizes {low} and {high}."
-    if found.elsewhere:
-        ways = [f"{way.memory} {way.call}" for way in found.elsewhere]
+    if advice.elsewhere:
+        ways = [f"{way.memory} {way.call}" for way in advice.elsewhere]
         names = ", ".join(dict.fromkeys(ways))
-        yield f"Not compared, for they were measured at other sizes only: {names}."
-    if found.clock == "simulated":
+        yield f"Not compared, because measured only at other sizes: {names}."
+    if advice.clock == "simulated":
         yield "Simulated: link and card, without the software of an API."
-        if found.with_copies:
+        if advice.with_copies:
             yield "The copy that the API makes from ordinary memory is added, as timed here."
-        elif found.copied:
-            yield f"Left out, for the API copies from it first: {', '.join(found.copied)} memory."
+        elif advice.copied:
+            yield f"Left out, as the API copies from it first: {', '.join(advice.copied)} memory."
     elif not record.real:
         yield "No hardware was measured."
-    if found.within:
+    if advice.within:
         yield "Each figure is of one process; intervals have the scatter between sizes, too."
-    if found.best.way.call == "map":
-        yield "Mapping and unmapping count, not what the program does with the data."
-    if found.counted:
+    if advice.best.way.call == "map":
+        yield "Times include mapping and unmapping, but no work of the program on the data."
+    if advice.counted:
         yield "All times include the first use of newly allocated memory."
-    if found.unknown and found.counted:
-        yield f"Left out, for their first use was not measured: {', '.join(found.unknown)} memory."
-    elif found.unknown:
+    if advice.unknown and advice.counted:
+        yield f"Left out, because first use was not measured: {', '.join(advice.unknown)} memory."
+    elif advice.unknown:
         yield (
             "What the first use of memory costs was not measured for this size: plain memory alone "
             "is compared, as if it were reused."
@@ -139,22 +140,22 @@ def _notes(found: Advice, record: DeviceRecord) -> Iterator[str]:
 
 
 def _measure(
-    found: Advice, record: DeviceRecord, size: int, direction: str, wanted_s: float | None
+    advice: Advice, record: DeviceRecord, size: int, direction: str, wanted_s: float | None
 ) -> Iterator[str]:
-    """Commands that measure what is estimated here, and what is unknown of memory's first use."""
-    if found.between:
-        compared = (found.best, found.fastest, *found.alike)
-        devices = dict.fromkeys(one.way.device for one in compared)
+    """Lines with commands that measure estimated times, and unknown costs of first use."""
+    if advice.between:
+        compared = (advice.best, advice.fastest, *advice.alike)
+        devices = dict.fromkeys(option.way.device for option in compared)
         words = ["advise", format_size(size)]
         words += [] if direction == "h2d" else ["--direction", direction]
-        words += ["--once"] if found.counted else []
+        words += ["--once"] if advice.counted else []
         if wanted_s is not None:
             words += ["--deadline", f"{wanted_s * 1e6:.3f}".rstrip("0").rstrip(".") + "us"]
         words += [word for address in devices for word in option_words("--device", address)]
         if all(map(is_address, devices)):
             yield f"Measure it: {invocation(*words)}"
-    if found.unknown:
-        kinds = ",".join(dict.fromkeys((found.best.way.memory, *found.unknown)))
+    if advice.unknown:
+        kinds = ",".join(dict.fromkeys((advice.best.way.memory, *advice.unknown)))
         axes = {"handover": "copy", "elements": str(-(-size // 4)), "memory": kinds}
         if command := study_command("allocation", [record.address], axes):
             yield f"Measure it: {command}"
@@ -171,13 +172,13 @@ def _table(crossovers: Sequence[tuple[int, Option]]) -> Iterator[str]:
 
 
 def as_json(
-    found: Advice,
+    advice: Advice,
     records: Mapping[str, DeviceRecord],
     size: int,
     direction: str,
     wanted_s: float | None,
 ) -> str:
-    """The same for programs: intervals by name, null where an end is unknown."""
+    """The advice as JSON: intervals by name, null if an end is unknown."""
 
     def plain(value: Any, at: int = size) -> Any:
         if isinstance(value, Interval):
@@ -188,8 +189,8 @@ def as_json(
             return {**named, "time": plain(value.time)}
         return value
 
-    fields = {one.name: plain(getattr(found, one.name)) for one in dataclasses.fields(found)}
-    fields["alike"] = [plain(one) for one in found.alike]
-    fields["crossovers"] = [{"bytes": at, **plain(one, at)} for at, one in found.crossovers]
+    fields = {f.name: plain(getattr(advice, f.name)) for f in dataclasses.fields(advice)}
+    fields["alike"] = [plain(option) for option in advice.alike]
+    fields["crossovers"] = [{"bytes": at, **plain(option, at)} for at, option in advice.crossovers]
     data = {"bytes": size, "direction": direction, "wanted_s": wanted_s, **fields}
     return json_text(data)

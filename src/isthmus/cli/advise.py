@@ -1,4 +1,4 @@
-"""``isthmus advise``: which way to move data of one size, and the calls that do it."""
+"""``isthmus advise``: the way to move data of one size or to run a job, and its program."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated, NamedTuple
 import typer
 
 from isthmus.cli.declared import separated
-from isthmus.cli.given import NoWait
+from isthmus.cli.shared_options import NoWait
 from isthmus.errors import GATE_FAILED, UsageError, analysing
 from isthmus.output import put
 from isthmus.thresholds import ADVISED
@@ -25,11 +25,11 @@ if TYPE_CHECKING:
 
 _ALIASES = {"h2c": "h2d", "c2h": "d2h"}
 _DEPTHS = (1, 4, 16)
-"""Transfers in flight that are measured: powers of ``_STEP``, so that the totals coincide."""
+"""Measured numbers of transfers in flight: powers of ``_STEP``, so that total sizes coincide."""
 _STEP = 4
 _LEVELS = 7
 _ROUNDED = 1000
-"""A size is rounded up by less than one part in this, so that it divides into equal chunks."""
+"""A size is rounded up to equal chunks, by less than 1 / ``_ROUNDED`` of it."""
 
 
 def advise(
@@ -39,7 +39,7 @@ def advise(
     ] = "",
     runs: Annotated[list[Path] | None, typer.Argument(help="run files; none: measure")] = None,
     device: Annotated[
-        list[str] | None, typer.Option(help="as isthmus run has it; of run files: these only")
+        list[str] | None, typer.Option(help="as isthmus run; of run files: only these")
     ] = None,
     direction: Annotated[str, typer.Option(help="h2d or d2h")] = "h2d",
     rate: Annotated[float | None, typer.Option(help="GB/s wanted")] = None,
@@ -51,25 +51,25 @@ def advise(
         str | None, typer.Option(help="bytes in, kernel's time, bytes out: 4Mi,kernel=232us,4Mi")
     ] = None,
     times: Annotated[int, typer.Option(min=1, help="how often a job is run")] = 1000,
-    code: Annotated[bool, typer.Option("--code", help="print a program that does it")] = False,
+    code: Annotated[bool, typer.Option("--code", help="print a program for the advice")] = False,
     as_json: Annotated[bool, typer.Option("--json", help="for programs")] = False,
     budget: Annotated[float, typer.Option(help="seconds to measure")] = 60.0,
     out: Annotated[Path | None, typer.Option(help="keep measured transfers in this file")] = None,
     no_wait: NoWait = False,
 ) -> int:
-    """Prints the advice; ends with 3 where a wanted rate or time is not certain to be kept."""
-    from isthmus.cli import given
+    """Prints the advice; returns exit code 3 if a wanted rate or time is not certainly kept."""
+    from isthmus.cli import shared_options
     from isthmus.cli.run import positive
 
     positive(budget, "--budget")
     if code:
-        given.refuse(context, {"as_json"}, "with --code")
+        shared_options.refuse(context, {"as_json"}, "with --code")
     measuring = _Measuring(context, device or [], budget, out, no_wait)
     if job is not None:
-        given.refuse(context, {"direction", "rate", "deadline", "once"}, "with --job")
+        shared_options.refuse(context, {"direction", "rate", "deadline", "once"}, "with --job")
         files = [Path(size)] * bool(size) + (runs or [])
         return _job(job, times, files, measuring, code=code, as_json=as_json)
-    given.refuse(context, {"times"}, "without --job")
+    shared_options.refuse(context, {"times"}, "without --job")
     if not size:
         raise UsageError("name the bytes to move (4Ki, 64Mi), or a job: --job 4Mi,kernel=232us,4Mi")
     wanted = _Wanted.of(size, _ALIASES.get(direction, direction), rate, deadline)
@@ -77,7 +77,7 @@ def advise(
 
 
 class _Wanted(NamedTuple):
-    """What is to be moved."""
+    """The data to move, and the wanted time."""
 
     bytes: int
     direction: str
@@ -85,7 +85,7 @@ class _Wanted(NamedTuple):
 
     @classmethod
     def of(cls, size: str, direction: str, rate: float | None, deadline: str | None) -> _Wanted:
-        """From the command line; raises UsageError for what cannot be."""
+        """Reads options of the command line; raises UsageError for invalid values."""
         from isthmus.cli.run import positive
         from isthmus.units import parse_seconds, parse_size
 
@@ -100,7 +100,7 @@ class _Wanted(NamedTuple):
 
 
 class _Measuring(NamedTuple):
-    """Devices to measure, and how."""
+    """Options of a measurement."""
 
     context: typer.Context
     addresses: Sequence[str]
@@ -109,10 +109,10 @@ class _Measuring(NamedTuple):
     no_wait: bool
 
     def refuse(self, why: str) -> None:
-        """Raises UsageError for options of a measurement."""
-        from isthmus.cli import given
+        """Raises UsageError if the user gives an option of a measurement."""
+        from isthmus.cli import shared_options
 
-        given.refuse(self.context, {"budget", "out", "no_wait", *self.context.obj}, why)
+        shared_options.refuse(self.context, {"budget", "out", "no_wait", *self.context.obj}, why)
 
     def options(self) -> dict[str, str]:
         """Options of backends; raises UsageError for an axis."""
@@ -131,7 +131,6 @@ def _move(
     code: bool,
     as_json: bool,
 ) -> int:
-    """Prints which way to move data."""
     from isthmus.cli import advice_text
     from isthmus.results import run_file
     from isthmus.units import printable
@@ -148,18 +147,18 @@ def _move(
     else:
         raise UsageError("name a run file, or --device to measure: isthmus devices lists them")
     with analysing(", ".join(map(str, runs or addresses))):
-        found, records = _advice(
+        advice, records = _advice(
             loaded, addresses, size, direction, seconds, once=once, here=not runs
         )
-    record = records[found.best.way.device]
+    record = records[advice.best.way.device]
     if code:
-        put(program(found, record, size, direction), end="")
+        put(program(advice, record, size, direction), end="")
     elif as_json:
-        put(advice_text.as_json(found, records, size, direction, seconds), end="")
+        put(advice_text.as_json(advice, records, size, direction, seconds), end="")
     else:
-        lines = advice_text.lines(found, record, size, direction, seconds)
+        lines = advice_text.lines(advice, record, size, direction, seconds)
         put("\n".join(map(printable, lines)))
-    return 0 if found.met in {"", "yes"} else GATE_FAILED
+    return 0 if advice.met in {"", "yes"} else GATE_FAILED
 
 
 def _job(
@@ -171,7 +170,6 @@ def _job(
     code: bool,
     as_json: bool,
 ) -> int:
-    """Prints how to run a job."""
     from isthmus.analysis.job import Job
     from isthmus.cli import job, job_text
     from isthmus.results import run_file
@@ -227,9 +225,9 @@ def _advice(
     once: bool,
     here: bool,
 ) -> tuple[Advice, dict[str, DeviceRecord]]:
-    """Advice from runs, and the records of their devices by address.
+    """Returns advice from runs, and the records of their devices by address.
 
-    ``here``: they were measured for it, so that this host's copies count.
+    ``here``: the runs were measured on this host, so that its copies count.
     """
     from isthmus import backends
     from isthmus.analysis.advice import Ways
@@ -242,8 +240,8 @@ def _advice(
     records = {device.address: device for run in runs for device in run.devices}
     for address in chosen:
         if address not in records:
-            known = f"{did_you_mean(address, records)}here: {', '.join(records)}"
-            raise UsageError(f"no device '{address}' in these runs; {known}")
+            hint = f"{did_you_mean(address, records)}here: {', '.join(records)}"
+            raise UsageError(f"no device '{address}' in these runs; {hint}")
     copies = frozenset[str]().union(*map(memory_copies, runs))
     used = chosen or [address for address in records if address not in copies] or list(records)
     rows = concat([summarise(run) for run in runs])
@@ -253,7 +251,7 @@ def _advice(
         kinds_of(list(records.values())),
         confidence=runs[0].settings.confidence,
         once=size if once else 0,
-        copied={one: backends.of(records[one].backend).copied_memory for one in used},
+        copied={address: backends.of(records[address].backend).copied_memory for address in used},
         host_copy=copy_s if here else None,
     )
     return ways.advise(size, wanted_s), records
@@ -270,7 +268,7 @@ def _measured(
     out: Path | None,
     no_wait: bool,
 ) -> list[Run]:
-    """Short runs of study ``transfer``, and with ``once`` of ``allocation``, up to ``size``."""
+    """Makes short runs of study ``transfer`` and, with ``once``, of ``allocation``."""
     from rich.console import Console
 
     from isthmus.cli.progress import Progress
@@ -284,14 +282,14 @@ def _measured(
     sizes = [top // _STEP**i for i in range(_LEVELS) if top % _STEP**i == 0]
     studies = {"transfer": {"bytes": sizes}}
     if once:
-        elements = [max(1, -(-one // _STEP)) for one in sizes[::2]]
+        elements = [max(1, -(-size_ // _STEP)) for size_ in sizes[::2]]
         studies["allocation"] = {"elements": elements}
 
     def total(task: Task) -> int:
         return task.bytes * int(task.axes.get("depth", 1))
 
     def layer_of(task: Task) -> Layer | None:
-        """The whole job first; nothing larger."""
+        """Tasks of the whole size first; None for larger tasks."""
         if total(task) > top and not task.offload:
             return None
         return Layer.HEADLINES if total(task) == top else Layer.CURVE
@@ -299,10 +297,10 @@ def _measured(
     runs = []
     with tempfile.TemporaryDirectory() as folder, Progress(Console(stderr=True)) as progress:
         with session.lock_for_hardware(addresses, progress, no_wait=no_wait):
-            found, _ = devices_of(addresses, options, progress)
+            found_devices, _ = devices_of(addresses, options, progress)
         for name, axes in studies.items():
             study = by_name(name)
-            words = _axes(study, axes, found, direction)
+            words = _axes(study, axes, found_devices, direction)
             if words is None:
                 continue
             kept = out if out and name == "transfer" else Path(folder, f"{name}.json")
@@ -316,24 +314,24 @@ def _measured(
 
 
 def _axes(
-    study: Study, sizes: Mapping[str, Sequence[int]], found: Sequence[FoundDevice], direction: str
+    study: Study, sizes: Mapping[str, Sequence[int]], devices: Sequence[FoundDevice], direction: str
 ) -> dict[str, str] | None:
-    """Axes of a study, with all kinds of memory that devices have; None where they have none."""
+    """Axes of a study, with all kinds of memory of the devices; None if there is no such kind."""
     from isthmus.analysis.advice import COPIES, MAPS
     from isthmus.measure.plan import has_memory, offered
 
     kinds = dict.fromkeys(
         kind
-        for one in found
-        for kind in (one.backend.naive_memory, *one.backend.memory_calls)
-        if has_memory(study, one.description, kind)
+        for device in devices
+        for kind in (device.backend.naive_memory, *device.backend.memory_calls)
+        if has_memory(study, device.description, kind)
     )
     if not kinds:
         return None
     words = {axis: ",".join(map(str, values)) for axis, values in sizes.items()}
     words["memory"] = ",".join(kinds)
     if study.name == "transfer":
-        mapping = any(offered(study, one.description, MAPS[0]) for one in found)
+        mapping = any(offered(study, device.description, MAPS[0]) for device in devices)
         words["operation"] = ",".join([COPIES[direction], *(MAPS if mapping else ())])
         words["depth"] = ",".join(map(str, _DEPTHS))
     else:
@@ -342,22 +340,22 @@ def _axes(
 
 
 def _power(number: int) -> int:
-    """The largest power of ``_STEP`` in a number: its exponent."""
+    """The exponent of the largest power of ``_STEP`` up to a number."""
     return (number.bit_length() - 1) // (_STEP.bit_length() - 1)
 
 
-def program(found: Advice, record: DeviceRecord, size: int, direction: str) -> str:
+def program(advice: Advice, record: DeviceRecord, size: int, direction: str) -> str:
     """A program that moves the data in the advised way, from the template of the backend."""
     from isthmus import backends
     from isthmus.cli.advice_text import sentence
     from isthmus.cli.templates import rendered
 
-    backend, way = backends.of(record.backend), found.best.way
+    backend, way = backends.of(record.backend), advice.best.way
     if not backend.code_template:
         raise UsageError(f"no code for {record.address}: its backend has no API to call")
     return rendered(
         backend, backend.code_template, record.address, way.memory,
-        note=sentence(found.best, size, direction), size=size, direction=direction,
+        note=sentence(advice.best, size, direction), size=size, direction=direction,
         chunk=way.chunk(size), call=way.call, depth=way.depth, device=record.name,
         platform=record.platform, properties=record.properties,
     )  # fmt: skip

@@ -1,4 +1,4 @@
-"""``isthmus anonymise``: a run file that can be given away."""
+"""``isthmus anonymise``: writes a run file without private data."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ def anonymise(
     run: Annotated[Path, typer.Argument(help="run file")],
     out: Annotated[Path, typer.Option(help="file to write; never overwritten")],
 ) -> None:
-    """Writes the copy; raises UsageError where ``out`` exists."""
+    """Writes the copy; raises UsageError if ``out`` exists."""
     from isthmus.results import run_file
     from isthmus.results.anonymise import anonymised
 

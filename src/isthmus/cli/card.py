@@ -1,6 +1,6 @@
-"""``isthmus card``: the boards that an emulated card can be, and programs on it.
+"""``isthmus card``: boards of the emulated card, and programs on it.
 
-All but the boards comes with the emulation of XRT, and so does ``isthmus xclbin``.
+The emulation of XRT adds all commands but ``boards``, and ``isthmus xclbin``.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ def boards(
     ] = False,
 ) -> None:
     """Prints names and titles, or each parameter with value, unit, kind and source."""
-    from isthmus import boards as known
+    from isthmus import boards as all_boards
     from isthmus.boards import listing
     from isthmus.written import json_text
 
@@ -42,14 +42,14 @@ def boards(
             raise UsageError("give --json or --toml: one is printed")
         if name is None:
             raise UsageError("--toml writes one board: name it, isthmus card boards u250 --toml")
-        put("\n".join(listing.toml(known.named(name))))
+        put("\n".join(listing.toml(all_boards.named(name))))
         return
     if name is None:
-        rows = [known.load(board) for board in known.names()]
+        rows = [all_boards.load(board) for board in all_boards.names()]
         data: object = [listing.about(board) for board in rows]
         lines = listing.titles(rows)
     else:
-        board = known.named(name)
+        board = all_boards.named(name)
         data, lines = listing.as_data(board), listing.lines(board)
     if as_json:
         put(json_text(data), end="")

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, NamedTuple
 
 import typer
 
-from isthmus.cli.given import AllowOther, FailAbove, Relevant
+from isthmus.cli.shared_options import AllowOther, FailAbove, Relevant
 from isthmus.errors import GATE_FAILED, GATE_UNDECIDED
 from isthmus.output import inform, put
 

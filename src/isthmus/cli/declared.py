@@ -16,18 +16,18 @@ from isthmus.run_options import RunOption, flag
 
 
 class DeclaringCommand(Command):
-    """A command with the options of all backends; given values are in ``context.obj``."""
+    """A command with the options of all backends; their values are in ``context.obj``."""
 
     def declared(self) -> list[RunOption]:
-        """The options beside its own parameters; one without help is left out of ``--help``."""
+        """Options to add to the command; options without help are left out of ``--help``."""
         from isthmus.backends import run_options
 
         return list(run_options().values())
 
     @cached_property
     def _declared_parameters(self) -> list[Any]:
-        own = {parameter.name for parameter in self.params}
-        return [one for one in _parameters(self.declared()) if one.name not in own]
+        own = {p.name for p in self.params}
+        return [p for p in _parameters(self.declared()) if p.name not in own]
 
     def get_params(self, ctx: Any) -> list[Any]:
         """The command's own parameters, then the declared ones, ``--help`` last."""
@@ -36,15 +36,15 @@ class DeclaringCommand(Command):
 
     def invoke(self, ctx: Any) -> Any:
         """Calls the command's function with its own parameters."""
-        ctx.obj = {one.name: ctx.params.pop(one.name) for one in self._declared_parameters}
+        ctx.obj = {p.name: ctx.params.pop(p.name) for p in self._declared_parameters}
         return super().invoke(ctx)
 
 
 def _parameters(options: Sequence[RunOption]) -> list[Any]:
-    """Parameters as Typer makes them of a function with such a signature."""
+    """Parameters that Typer makes of a function with these options."""
 
     def declaring() -> None:
-        """Never called."""
+        """Has the signature that Typer reads; it is never called."""
 
     hints: dict[str, Any] = {
         option.name: Annotated[
@@ -75,21 +75,21 @@ def _parameters(options: Sequence[RunOption]) -> list[Any]:
     return list(typer.main.get_command(app).params)
 
 
-def separated(given: Mapping[str, Any]) -> tuple[dict[str, str], dict[str, str]]:
-    """Splits the given declared options into options of devices and axes of studies.
+def separated(values_by_name: Mapping[str, Any]) -> tuple[dict[str, str], dict[str, str]]:
+    """Splits the values of declared options into options of devices and axes of studies.
 
     Raises UsageError for an option that is given twice.
     """
     from isthmus.backends import run_options
 
-    known = run_options()
+    backend_options = run_options()
     of_devices: dict[str, str] = {}
     axes: dict[str, str] = {}
-    for name, values in given.items():
+    for name, values in values_by_name.items():
         if values is True:
             of_devices[name] = "yes"
         for value in values or () if not isinstance(values, bool) else ():
-            form = known[name].form or ".*" if name in known else None
+            form = backend_options[name].form or ".*" if name in backend_options else None
             chosen = axes if form is None or not re.fullmatch(form, value) else of_devices
             if name in chosen:
                 raise UsageError(f"{flag(name)} is given twice")

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from isthmus.cli.given import NoWait
+from isthmus.cli.shared_options import NoWait
 from isthmus.output import put, warn
 
 if TYPE_CHECKING:
@@ -26,7 +26,7 @@ def devices(
     from isthmus.measure import discovery
     from isthmus.system import lock
 
-    with lock.exclusive(warn, no_wait=no_wait):  # runtimes that start would be part of its figures
+    with lock.exclusive(warn, no_wait=no_wait):  # starting runtimes would disturb it
         surveys = discovery.surveys()
     if as_json:
         from isthmus.written import json_text
@@ -38,7 +38,7 @@ def devices(
 
 
 def _lines(surveys: Sequence[discovery.Survey]) -> Iterator[str]:
-    """A line for each device; then what is missing and how to get it."""
+    """Lines for each device; then missing parts, and how to install them."""
     from isthmus.columns import columns, wrapped
     from isthmus.units import printable
 
@@ -47,7 +47,7 @@ def _lines(surveys: Sequence[discovery.Survey]) -> Iterator[str]:
     for survey in surveys:
         for device in survey.devices:
             able = studies_of(device)
-            if "," in device.address:  # the shorter address is that of another library
+            if "," in device.address:  # options name another library
                 further += wrapped(f"{device.address}: {device.candidate.label}")
             if not device.others:
                 rows.append((device.address, " ".join(able), printable(device.description.name)))
@@ -86,14 +86,14 @@ def studies_of(device: discovery.FoundDevice) -> list[str]:
 
 
 def _studies_by_address(device: discovery.FoundDevice) -> dict[str, list[str]]:
-    """Studies of a device and of further devices of its kind, by address; one worker opens each."""
+    """Studies of a device and of others of its kind, by address; one worker opens them all."""
     from isthmus.errors import IsthmusError
     from isthmus.measure.devices import open_in
 
     def able(address: str) -> list[str]:
         try:
             return studies_of(open_in(worker, replace(device, address=address)))
-        except IsthmusError:  # the other devices may still have some
+        except IsthmusError:  # other devices may still have studies
             return []
 
     with device.worker() as worker:

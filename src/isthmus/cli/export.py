@@ -22,7 +22,7 @@ def export(
 ) -> None:
     """Writes one row for each point and clock, with the columns of ``isthmus.load(RUN).frame()``.
 
-    With ``--samples``: one for each sample, with those of ``.samples()``.
+    ``--samples`` writes one row for each sample, with the columns of ``.samples()``.
     """
     from isthmus.analysis.loaded import samples_of
     from isthmus.analysis.summary import summarise

@@ -20,10 +20,10 @@ def import_files(
         str | None, typer.Option("--format", help="name of the format [by the content]")
     ] = None,
     bytes_each: Annotated[
-        str | None, typer.Option("--bytes", help="size of a transfer where the file lacks it")
+        str | None, typer.Option("--bytes", help="size of a transfer, if the file lacks it")
     ] = None,
 ) -> None:
-    """Writes a run file for each; show, report and compare read them."""
+    """Writes a run file for each output, for show, report and compare."""
     from isthmus.importers.as_run import imported
     from isthmus.reporters import summary
     from isthmus.results import run_file

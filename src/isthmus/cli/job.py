@@ -18,18 +18,18 @@ if TYPE_CHECKING:
     from isthmus.results.run_file import DeviceRecord, Run
 
 _CARD = "card"
-"""Scheme of emulated cards, and mode of an API's address on one."""
+"""Scheme of emulated cards, and mode in the address of an API on such a card."""
 _SMALL = 64 << 10
-"""Bytes of an item up to which several items in a transfer are tried."""
+"""Largest item in bytes for which several items in a transfer are tried."""
 _TOGETHER = 16
-"""Items in a transfer where items are small."""
+"""Number of small items that are tried in one transfer."""
 _LEAST_GROUPS = 4
-"""Transfers that are left at least where items are sent together."""
+"""Least number of transfers if several items share a transfer."""
 _OPERATIONS = ("write", "read", "bidirectional", "launch")
 
 
 def sizes_of(job: Job, group: int) -> list[int]:
-    """Sizes of the copies that tell what a job costs."""
+    """Sizes of the copies whose times give the costs of a job."""
     from isthmus.analysis.job import START_BYTES
 
     used = job.grouped(group)
@@ -37,15 +37,15 @@ def sizes_of(job: Job, group: int) -> list[int]:
 
 
 def group_of(job: Job) -> int:
-    """Items in a transfer to try; 1: none but whole items."""
+    """Number of items in a transfer to try beside single items; 1 if none."""
     small = max(job.into, job.out) <= _SMALL
     return max(1, min(_TOGETHER, job.times // _LEAST_GROUPS)) if small else 1
 
 
 def from_runs(job: Job, runs: Sequence[Run], chosen: Sequence[str]) -> Answer:
-    """Advice from the times that runs have of real devices.
+    """Advice from times of real devices in runs.
 
-    Raises UsageError where they lack a size that the job needs.
+    Raises UsageError if the runs lack a size that the job needs.
     """
     from isthmus.analysis.job import advise, costs_of_rows, measured
     from isthmus.analysis.limits import memory_copies
@@ -57,22 +57,22 @@ def from_runs(job: Job, runs: Sequence[Run], chosen: Sequence[str]) -> Answer:
         if address not in records:
             raise UsageError(f"no device '{address}' in these runs; here: {', '.join(records)}")
     copies = frozenset[str]().union(*map(memory_copies, runs))
-    used = chosen or [one for one in records if one not in copies]
-    if any(records[one].simulated for one in used):
+    used = chosen or [address for address in records if address not in copies]
+    if any(records[address].simulated for address in used):
         raise UsageError(
             "a job on an emulated card is simulated, not taken from a run: --device card:BOARD"
         )
     rows = concat([summarise(run) for run in runs])
-    known = measured(rows[rows["device"].isin(used)], runs[0].settings.confidence)
+    copy_times = measured(rows[rows["device"].isin(used)], runs[0].settings.confidence)
     costs = costs_of_rows(
         job,
-        known,
-        {one: records[one].backend for one in used},
-        {one: _computes_on_host(records[one]) for one in used},
+        copy_times,
+        {address: records[address].backend for address in used},
+        {address: _computes_on_host(records[address]) for address in used},
     )
     simplest = sorted(costs, key=lambda place: _complexity(place, used))
-    found = advise(job, {1: {place: costs[place] for place in simplest}})
-    return Answer(found, records, "measured copies and launches, scheduled by a model")
+    advice = advise(job, {1: {place: costs[place] for place in simplest}})
+    return Answer(advice, records, "measured copies and launches, scheduled by a model")
 
 
 def _computes_on_host(record: DeviceRecord) -> bool:
@@ -81,11 +81,11 @@ def _computes_on_host(record: DeviceRecord) -> bool:
 
 
 def _complexity(place: Place, devices: Sequence[str]) -> tuple[object, ...]:
-    """Key by which the simpler place comes first: a copy, kinds as the backend names them."""
+    """Sort key: copies before maps, then kinds of memory in the backend's order."""
     from isthmus import backends
 
-    of = backends.of(place.backend)
-    kinds = [of.naive_memory, *of.memory_calls]
+    backend = backends.of(place.backend)
+    kinds = [backend.naive_memory, *backend.memory_calls]
     rank = kinds.index(place.memory) if place.memory in kinds else len(kinds)
     return place.call == "map", rank, devices.index(place.device)
 
@@ -99,7 +99,7 @@ def measured_runs(
     out: Path | None,
     no_wait: bool,
 ) -> list[Run]:
-    """A short run of study ``transfer`` with the sizes that the job needs."""
+    """Makes a short run of study ``transfer`` with the sizes that the job needs."""
     from rich.console import Console
 
     from isthmus.analysis.advice import MAPS
@@ -112,17 +112,17 @@ def measured_runs(
     study = by_name("transfer")
     with tempfile.TemporaryDirectory() as folder, Progress(Console(stderr=True)) as progress:
         with session.lock_for_hardware(addresses, progress, no_wait=no_wait):
-            found, _ = devices_of(addresses, options, progress)
+            devices, _ = devices_of(addresses, options, progress)
         operations = [
             name
             for name in (*_OPERATIONS, *MAPS)
-            if any(offered(study, one.description, name) for one in found)
+            if any(offered(study, device.description, name) for device in devices)
         ]
         kinds = dict.fromkeys(
             kind
-            for one in found
-            for kind in (one.backend.naive_memory, *one.backend.memory_calls)
-            if has_memory(study, one.description, kind)
+            for device in devices
+            for kind in (device.backend.naive_memory, *device.backend.memory_calls)
+            if has_memory(study, device.description, kind)
         )
         axes = {
             "bytes": ",".join(map(str, sizes_of(job, 1))),
@@ -138,10 +138,10 @@ def measured_runs(
 
 
 def apis_on_card(addresses: Sequence[str]) -> tuple[str, list[Api]]:
-    """The board of emulated cards, as ``card:BOARD`` names it, and the APIs to compare on it.
+    """The board of emulated cards, as in ``card:BOARD``, and the APIs to compare on it.
 
-    An empty name where the addresses are of other devices. Raises UsageError for several boards,
-    or where emulated cards and others are mixed.
+    The name is empty for addresses of other devices. Raises UsageError for several boards, or for a
+    mix of emulated cards and other devices.
     """
     from isthmus import backends
     from isthmus.address import Address
@@ -157,18 +157,18 @@ def apis_on_card(addresses: Sequence[str]) -> tuple[str, list[Api]]:
         else:
             boards.setdefault("", [])
     if len(boards) > 1:
-        names = ", ".join(one or "other devices" for one in boards)
+        names = ", ".join(name or "other devices" for name in boards)
         raise UsageError(f"one board at a time: --device names {names}")
-    board, given = next(iter(boards.items()))
+    board, api_addresses = next(iter(boards.items()))
     every = {
         of.scheme: (name, of)
         for name, backend in backends.registry().items()
         if (of := backend.card_software) is not None
     }
-    if not given:
-        own = sorted(every, key=lambda one: not backends.by_scheme(one).own_api)
-        given = [f"{scheme}:0@{_CARD}={board}" for scheme in own]
-    schemes = [(text, Address.parse(text).scheme) for text in given]
+    if not api_addresses:
+        own = sorted(every, key=lambda scheme: not backends.by_scheme(scheme).own_api)
+        api_addresses = [f"{scheme}:0@{_CARD}={board}" for scheme in own]
+    schemes = [(text, Address.parse(text).scheme) for text in api_addresses]
     return board, [Api(text, *every[scheme]) for text, scheme in schemes if scheme in every]
 
 
@@ -182,22 +182,22 @@ def on_card(job: Job, board_name: str, apis: Sequence[Api]) -> Answer:
 
     board = boards.named(board_name)
     card, group = f"{_CARD}:{board_name}", group_of(job)
-    devices = [one for one in (card, job_on_card.with_two_banks(card, board)) if one]
+    devices = [address for address in (card, job_on_card.with_two_banks(card, board)) if address]
     run = _simulated(devices, sizes_of(job, group))
-    known = measured(summarise(run), run.settings.confidence)
+    copy_times = measured(summarise(run), run.settings.confidence)
 
     costs = {
-        count: job_on_card.costs(job.grouped(count), known, card, board, apis, copy_s)
+        count: job_on_card.costs(job.grouped(count), copy_times, card, board, apis, copy_s)
         for count in sorted({1, group})
     }
-    found = advise(job, costs)
-    answer = Answer(found, {}, "simulated link and card, scheduled by a model")
+    advice = advise(job, costs)
+    answer = Answer(advice, {}, "simulated link and card, scheduled by a model")
     answer.board, answer.board_name = board, board_name
     return answer
 
 
 def _simulated(devices: Sequence[str], sizes: Sequence[int]) -> Run:
-    """Copies on emulated cards in this process's workers; no hardware, no lock."""
+    """Simulates copies on emulated cards; needs no lock, because no hardware is used."""
     from rich.console import Console
 
     from isthmus.analysis.job_on_card import MEMORY
@@ -226,8 +226,8 @@ def program(answer: Answer) -> str:
     from isthmus import backends
     from isthmus.cli.templates import rendered
 
-    found = answer.found
-    place, job = found.best.place, found.job.grouped(found.best.group)
+    advice = answer.advice
+    place, job = advice.best.place, advice.job.grouped(advice.best.group)
     backend = backends.of(place.backend)
     if not backend.job_template:
         raise UsageError(f"no code for a job on {place.device}: its backend has no template")
@@ -236,8 +236,9 @@ def program(answer: Answer) -> str:
     return rendered(
         backend, backend.job_template, place.device, place.memory,
         note=sentence(answer), board=answer.board_name or "u250", banks=place.banks,
-        cycles=round(found.stages.kernel * hertz), into=job.into, out=job.out, call=place.call,
-        sets=found.best.sets, times=found.job.times, group=found.best.group, kernel_s=job.kernel_s,
+        cycles=round(advice.stages.kernel * hertz), into=job.into, out=job.out, call=place.call,
+        sets=advice.best.sets, times=advice.job.times, group=advice.best.group,
+        kernel_s=job.kernel_s,
         platform=record.platform if record else "Xilinx",
         device=record.name if record else place.device,
     )  # fmt: skip

@@ -17,9 +17,9 @@ if TYPE_CHECKING:
     from isthmus.results.run_file import DeviceRecord
 
 _REACHED = 1.1
-"""Time over the limit up to which the limit is reached."""
+"""Largest ratio of time to limit at which the limit counts as reached."""
 _WHOLE_BANK = 0.95
-"""Share of a bank's rate from which the bank is the limit."""
+"""Least share of a bank's rate at which the bank is the limit."""
 _LIMITS = {
     "link in": "the link to the device",
     "link out": "the link to the host",
@@ -32,14 +32,14 @@ _LIMITS = {
 class Answer:
     """Advice on a job, with what supports it."""
 
-    def __init__(self, found: JobAdvice, records: Mapping[str, DeviceRecord], how: str) -> None:
-        self.found = found
+    def __init__(self, advice: JobAdvice, records: Mapping[str, DeviceRecord], how: str) -> None:
+        self.advice = advice
         self.records = records
-        """Of the devices whose places were compared; empty for emulated cards."""
+        """Records of the compared devices, by address; empty for emulated cards."""
         self.how = how
-        """How times were obtained."""
+        """Words for the origin of the times."""
         self.board: Board | None = None
-        """Of an emulated card."""
+        """Board of an emulated card; None for other devices."""
         self.board_name = ""
 
     @property
@@ -49,14 +49,14 @@ class Answer:
 
 
 def api_of(place: Place) -> str:
-    """How people write the API of a place."""
+    """Name of the API of a place, as people write it."""
     from isthmus import backends
 
-    of = backends.of(place.backend)
-    software = of.card_software
+    backend = backends.of(place.backend)
+    software = backend.card_software
     if software is not None and place.device.startswith(f"{software.scheme}:"):
         return software.name
-    return next(iter(of.api_names.values()), "") or {"opencl": "OpenCL"}.get(
+    return next(iter(backend.api_names.values()), "") or {"opencl": "OpenCL"}.get(
         place.backend, place.backend
     )
 
@@ -87,8 +87,8 @@ def _chunk(best: Plan, job: Job) -> str:
 
 def sentence(answer: Answer) -> str:
     """The answer in one sentence."""
-    found = answer.found
-    job, best = found.job, found.best
+    advice = answer.advice
+    job, best = advice.job, advice.best
     workers = "queue and thread" if best.place.backend == "opencl" else "thread"
     sets = (
         f"{best.sets} buffer sets, each with a {workers}"
@@ -110,18 +110,18 @@ def sentence(answer: Answer) -> str:
 
 def lines(answer: Answer) -> Iterator[str]:
     """The advice on one screen, the answer first."""
-    found = answer.found
-    for said in (sentence(answer), _limit(answer), _parts(answer), _how(answer)):
-        yield from wrapped(said)
+    advice = answer.advice
+    for text in (sentence(answer), _limit(answer), _parts(answer), _how(answer)):
+        yield from wrapped(text)
     yield ""
-    yield from _table(found.best, found.others)
+    yield from _table(advice.best, advice.others)
     yield ""
     yield "Program: the same command with --code"
 
 
 def _limit(answer: Answer) -> str:
-    found, stages = answer.found, answer.found.stages
-    best = found.best
+    advice, stages = answer.advice, answer.advice.stages
+    best = advice.best
     resource, seconds = best.limit
     name = _LIMITS[resource]
     if resource == "kernel" and best.place.memory == HOST_ONLY:
@@ -136,33 +136,33 @@ def _limit(answer: Answer) -> str:
             else "both directions of the link together, which share the host's memory or the link"
         )
     reached = best.per_item.value / seconds
-    said = f"Limit: {format_seconds(seconds)} an item: {name}; "
+    text = f"Limit: {format_seconds(seconds)} an item: {name}; "
     if reached <= _REACHED:
-        return f"{said}reached to {percent(1 / reached)}."
+        return f"{text}reached to {percent(1 / reached)}."
     idle = "start-up of transfers and launches" if best.sets > 1 else "nothing overlaps"
-    return f"{said}{percent(1 / reached)} of it: {idle}."
+    return f"{text}{percent(1 / reached)} of it: {idle}."
 
 
 def _fills_a_bank(answer: Answer) -> bool:
-    """Whether what both directions move in the limit's time is a bank's whole rate."""
-    board, best, job = answer.board, answer.found.best, answer.found.job
+    """Whether both directions together use the whole rate of a memory bank."""
+    board, best, job = answer.board, answer.advice.best, answer.advice.job
     if board is None or best.place.banks != 1:
         return False
     return (job.into + job.out) / board.bank_rate() > _WHOLE_BANK * best.limit.seconds
 
 
 def _parts(answer: Answer) -> str:
-    """What one item costs at each stage."""
-    of = answer.found.stages
+    """Words for the time of one item at each stage."""
+    stages = answer.advice.stages
     parts = {
-        "host": of.host_before + of.host_after,
-        "in": of.into.fixed + of.into.data,
-        "launch": of.launch,
-        "kernel": of.kernel,
-        "out": of.out.fixed + of.out.data,
+        "host": stages.host_before + stages.host_after,
+        "in": stages.into.fixed + stages.into.data,
+        "launch": stages.launch,
+        "kernel": stages.kernel,
+        "out": stages.out.fixed + stages.out.data,
     }
     named = ", ".join(f"{name} {format_seconds(s)}" for name, s in parts.items() if s)
-    what = "One item alone" if answer.found.best.group == 1 else "One transfer of items alone"
+    what = "One item alone" if answer.advice.best.group == 1 else "One transfer of items alone"
     return f"{what}: {named}."
 
 
@@ -172,40 +172,40 @@ def _how(answer: Answer) -> str:
             f"How: {answer.how}; the software of the API and the host's copies as measured on "
             "processors like these. No hardware was used."
         )
-    real = answer.records[answer.found.best.place.device].real
+    real = answer.records[answer.advice.best.place.device].real
     return f"How: {answer.how}.{'' if real else ' No hardware was measured.'}"
 
 
 def _table(best: Plan, others: Sequence[Plan]) -> Iterator[str]:
     yield f"{'sets':>4}  {'an item':>8}  {'in all':>8}  way"
-    for one in sorted([best, *others], key=lambda plan: plan.total.value):
-        place = one.place
+    for plan_ in sorted([best, *others], key=lambda plan: plan.total.value):
+        place = plan_.place
         way = [api_of(place), memory_of(place), _banks(place)]
-        way += [f"{one.group} items a transfer"] if one.group > 1 else []
-        mark = " <-" if one is best else ""
-        item, total = format_seconds(one.per_item.value), format_seconds(one.total.value)
-        yield f"{one.sets:>4}  {item:>8}  {total:>8}  {', '.join(filter(None, way))}{mark}"
+        way += [f"{plan_.group} items a transfer"] if plan_.group > 1 else []
+        mark = " <-" if plan_ is best else ""
+        item, total = format_seconds(plan_.per_item.value), format_seconds(plan_.total.value)
+        yield f"{plan_.sets:>4}  {item:>8}  {total:>8}  {', '.join(filter(None, way))}{mark}"
 
 
 def as_json(answer: Answer) -> str:
     """The advice as JSON."""
-    found = answer.found
+    advice = answer.advice
 
-    def plain(one: Plan) -> Mapping[str, object]:
+    def plain(plan: Plan) -> Mapping[str, object]:
         return {
-            "sets": one.sets,
-            "device": one.place.device,
-            "api": api_of(one.place),
-            "call": one.place.call,
-            "memory": one.place.memory,
-            "banks": one.place.banks,
-            "items_in_a_transfer": one.group,
-            "per_item_s": one.per_item._asdict(),
-            "total_s": one.total._asdict(),
-            "limit": one.limit._asdict(),
+            "sets": plan.sets,
+            "device": plan.place.device,
+            "api": api_of(plan.place),
+            "call": plan.place.call,
+            "memory": plan.place.memory,
+            "banks": plan.place.banks,
+            "items_in_a_transfer": plan.group,
+            "per_item_s": plan.per_item._asdict(),
+            "total_s": plan.total._asdict(),
+            "limit": plan.limit._asdict(),
         }
 
-    job = found.job
+    job = advice.job
     return json_text(
         {
             "job": {
@@ -215,8 +215,8 @@ def as_json(answer: Answer) -> str:
                 "times": job.times,
             },
             "how": answer.how,
-            "hardware": not answer.emulated and answer.records[found.best.place.device].real,
-            "best": plain(found.best),
-            "alternatives": [plain(one) for one in found.others],
+            "hardware": not answer.emulated and answer.records[advice.best.place.device].real,
+            "best": plain(advice.best),
+            "alternatives": [plain(plan) for plan in advice.others],
         }
     )

@@ -1,4 +1,4 @@
-"""``isthmus judge``: whether what another program printed is normal."""
+"""``isthmus judge``: whether the output of another program is normal."""
 
 from __future__ import annotations
 
@@ -16,23 +16,23 @@ if TYPE_CHECKING:
 
 _NETWORK = re.compile(r"(\d{1,4}) ?(?:Gb|G|Gbps|Gbit)(?:/s)?", re.IGNORECASE)
 MOST_BYTES = 16 << 20
-"""Of all texts together: outputs have some kilobytes."""
+"""Most bytes of all texts together: outputs of tools have some kilobytes."""
 
 
 def judge_files(
     files: Annotated[
-        list[Path] | None, typer.Argument(help="pasted output; - or nothing: what is piped in")
+        list[Path] | None, typer.Argument(help="pasted output; - or nothing: standard input")
     ] = None,
     board: Annotated[
-        str | None, typer.Option(help="the board, or a file that describes it [by the text]")
+        str | None, typer.Option(help="the board, or a file that describes it [as in the text]")
     ] = None,
     link: Annotated[
-        str | None, typer.Option(help="gen3x16, or a port's 100Gb [by the text, or the board]")
+        str | None, typer.Option(help="gen3x16, or a port's 100Gb [as in text or board]")
     ] = None,
     boards: Annotated[bool, typer.Option("--boards", help="list the boards, with sources")] = False,
     form: Annotated[str, typer.Option("--format", help="text or json")] = "text",
 ) -> int:
-    """Reads any known output; a file without figures, such as lspci, describes the others."""
+    """Judges outputs of known programs; files without rates, as of lspci, describe the devices."""
     import json
 
     from isthmus.errors import UsageError
@@ -64,25 +64,25 @@ def judge_files(
         put(json.dumps(data(result), indent=1))
     else:
         put("\n".join(lines(result)))
-    found = result.failed or result.verdict in {"below", "impossible"}
-    return GATE_FAILED if found else 0
+    is_bad = result.failed or result.verdict in {"below", "impossible"}
+    return GATE_FAILED if is_bad else 0
 
 
 def _texts(files: list[Path]) -> list[Pasted]:
-    """Each text with its name; raises UsageError for what is no text."""
+    """Reads each text with its name; raises UsageError for files that are not text."""
     from isthmus.errors import UsageError
     from isthmus.judging import Pasted
 
-    given = files or [Path("-")]
-    names = {file: "standard input" if str(file) == "-" else str(file) for file in given}
+    chosen = files or [Path("-")]
+    names = {file: "standard input" if str(file) == "-" else str(file) for file in chosen}
     texts, room = [], MOST_BYTES
-    for file in dict.fromkeys(given):
+    for file in dict.fromkeys(chosen):
         data = _bytes(file, room)
         room -= len(data)
         if b"\0" in data[:4096] and not data.startswith((b"\xff\xfe", b"\xfe\xff")):
             raise UsageError(f"{file}: not text")
         texts.append(Pasted(_decoded(data), names[file] if len(names) > 1 else ""))
-    if not any(one.text.strip() for one in texts):
+    if not any(text.text.strip() for text in texts):
         raise UsageError("empty: there is nothing to judge")
     return texts
 
@@ -109,7 +109,7 @@ def _bytes(file: Path, most: int) -> bytes:
 
 
 def _decoded(data: bytes) -> str:
-    """Text of UTF-8, or UTF-16 with a mark as Windows' shells write; other bytes are replaced."""
+    """Decodes UTF-8, or UTF-16 with a byte order mark as of Windows; replaces other bytes."""
     if data.startswith((b"\xff\xfe", b"\xfe\xff")):
         return data.decode("utf-16", errors="replace").replace("\0", "")
     return data.decode("utf-8-sig", errors="replace").replace("\0", "")

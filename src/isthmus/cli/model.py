@@ -1,4 +1,4 @@
-"""``isthmus model``: predict, fit or validate. Options come from the models' tables."""
+"""``isthmus model``: predicts, fits or validates. Options come from the models' tables."""
 
 from __future__ import annotations
 
@@ -32,13 +32,13 @@ def add_to(app: typer.Typer) -> None:
 
 
 def overview(context: typer.Context) -> None:
-    """Prints a line for each model where none is named."""
+    """Prints a line for each model, if the user names none."""
     if context.invoked_subcommand is None:
         put(context.get_help())
 
 
 class Models(TyperGroup):
-    """A command for each model, beside the group's own."""
+    """A group with a command for each model, beside its own commands."""
 
     def list_commands(self, ctx: Any) -> list[str]:
         """Names of the models, then the group's own commands."""
@@ -67,8 +67,8 @@ def _command(model: Model) -> Any:
         for name, values in context.obj.items():
             if len(values) > 1:
                 raise UsageError(f"{flag(name)} is given twice")
-        given = {name: values[0] for name, values in context.obj.items() if values}
-        put(model_figures.answer(model, given, as_json=as_json), end="")
+        text_by_name = {name: values[0] for name, values in context.obj.items() if values}
+        put(model_figures.answer(model, text_by_name, as_json=as_json), end="")
 
     app = App(add_completion=False, rich_markup_mode=None)
     summary = f"{model.summary[0].upper()}{model.summary[1:]}."
@@ -77,14 +77,16 @@ def _command(model: Model) -> Any:
 
 
 def _options(model: Model) -> Iterator[RunOption]:
-    """What the model's table says, the usual value in brackets."""
+    """Options from the model's table; their help has the usual value in brackets."""
     if model.default_board:
         usual = f"[{model.default_board}]"
         yield RunOption("board", f"board or file, e.g. u250,link.lanes=8 {usual}")
-    for one in model.options:
-        usual = one.parameter or ("" if one.default is None else f"{one.default:g} {one.unit}")
+    for option in model.options:
+        usual = option.parameter or (
+            "" if option.default is None else f"{option.default:g} {option.unit}"
+        )
         usual = f" [{usual.strip()}]" if usual else ""
-        yield RunOption(one.name.replace("-", "_"), f"{one.meaning}{usual}")
+        yield RunOption(option.name.replace("-", "_"), f"{option.meaning}{usual}")
     yield RunOption("json", "for programs", permission=True)
 
 
@@ -93,7 +95,7 @@ def validate(
         str, typer.Option("--format", help="table, or with all points md, csv or json")
     ] = "table",
 ) -> None:
-    """Prints residuals."""
+    """Prints residuals of the models at published figures."""
     from isthmus.text import require_known
     from isthmus.validation import residuals
 

@@ -1,4 +1,4 @@
-"""A model on the command line: its inputs from texts, and its figures as text."""
+"""Reads a model's inputs from the command line, and prints its figures."""
 
 from __future__ import annotations
 
@@ -12,15 +12,15 @@ from isthmus.units import format_rate, format_seconds, format_size, parse_size
 from isthmus.written import json_text
 
 
-def answer(model: Model, given: Mapping[str, str], *, as_json: bool = False) -> str:
+def answer(model: Model, texts: Mapping[str, str], *, as_json: bool = False) -> str:
     """The figures that a model gives for these options: a table, or JSON.
 
-    ``given``: texts by the option's name with ``_`` for ``-``, and ``board``.
+    ``texts``: values by the option's name with ``_`` for ``-``, and ``board``.
     """
     replaced: dict[str, str] = {}
     inputs: dict[str, float] = {}
     for option in model.options:
-        text = given.get(option.name.replace("-", "_"))
+        text = texts.get(option.name.replace("-", "_"))
         if text is not None and option.parameter:
             replaced[option.parameter] = text
         elif text is not None:
@@ -29,7 +29,7 @@ def answer(model: Model, given: Mapping[str, str], *, as_json: bool = False) -> 
             inputs[option.name] = option.default
     board = NO_BOARD
     if model.default_board:
-        board = boards.named(given.get("board", model.default_board), replaced)
+        board = boards.named(texts.get("board", model.default_board), replaced)
     figures = model.predict(board, inputs)
     if as_json:
         data = {
@@ -41,7 +41,7 @@ def answer(model: Model, given: Mapping[str, str], *, as_json: bool = False) -> 
         }
         return json_text(data)
     changed = "".join(f", {name}={value}" for name, value in replaced.items())
-    on_board = f"; board {given.get('board', board.name)}{changed}" if model.default_board else ""
+    on_board = f"; board {texts.get('board', board.name)}{changed}" if model.default_board else ""
     lines = [f"{model.name}: {model.summary}{on_board}"]
     return "\n".join([*lines, *columns([*_rows(figures)])]) + "\n"
 

@@ -1,4 +1,4 @@
-"""``isthmus run`` under a launcher of MPI."""
+"""``isthmus run`` in ranks that a launcher of MPI starts."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 
 class LastingConsole(Console):
-    """A console whose output may be closed: a launcher may end before the run is saved."""
+    """A console that survives a closed output: a launcher may end before the run is saved."""
 
     def on_broken_pipe(self) -> None:
         """Prints nothing more."""
@@ -28,9 +28,9 @@ class LastingConsole(Console):
 
 
 def own_file(folder: Path) -> Path | None:
-    """The run file of this host in a folder; None where another process of the host measures.
+    """The run file of this host in a folder; None if another process of the host measures.
 
-    The process is none of the launcher's from then on.
+    The process leaves the launcher's ranks, so that it measures alone.
     """
     place = launcher.place()
     if place is not None and place.local_rank is None:
@@ -55,7 +55,7 @@ def become_rank(
     reruns: int | None,
     bound: Mapping[str, object],
 ) -> None:
-    """Turns this process into a rank where a launcher started several; else returns.
+    """Turns this process into a rank, if a launcher started it; else returns.
 
     ``bound``: options that bind workers, refused here because the launcher binds ranks.
     """

@@ -1,4 +1,4 @@
-"""Progress of a run: answers as they are known, the current task, and the remaining time."""
+"""Shows the progress of a run: new answers, the current task, and the remaining time."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ from isthmus.thresholds import LARGE
 from isthmus.units import format_rate, format_seconds, format_size, printable
 
 _PLAIN_EVERY_S = 10.0
-"""Least seconds between two lines of progress where the output is no terminal."""
+"""Least seconds between two lines of progress, if the output is no terminal."""
 _LEAST_WIDTH = 0.001
-"""Half-widths below this share are shown as it: the figures beside them have three digits."""
+"""Least half-width that is shown, as a share: figures have only three digits."""
 _WHY = {
     "precise": "",
     "open": " so far",
@@ -28,9 +28,9 @@ _WHY = {
     "host": ": the host's own speed varies",
     "few": ": too few processes to know the host's speed",
 }
-"""Why an interval is no narrower, by ``Certainty``."""
+"""Words for the reason why an interval is no narrower, by ``Certainty``."""
 _MOST_NAMED = 2
-"""Devices in one answer that are all named; of more, the first and the last."""
+"""Most devices of an answer that are all named; of more, only the first and the last."""
 
 
 class Progress:
@@ -61,7 +61,7 @@ class Progress:
         self._bar.stop()
 
     def visiting(self, label: str, standing: Standing) -> None:
-        """Names what is measured now, and how far the run has come."""
+        """Shows the current measurement, and how far the run is."""
         counted = _counted(standing)
         if self._console.is_terminal:
             room = self._console.width - len(counted) - 3
@@ -73,11 +73,11 @@ class Progress:
             self._print(f"{counted}: {label}")
 
     def answered(self, answer: Answer) -> None:
-        """One line above the progress: a figure that is known."""
+        """Prints the line of an answer above the progress."""
         self._print(answer_line(answer))
 
     def say(self, message: str) -> None:
-        """One line above the progress."""
+        """Prints a message above the progress."""
         self._print(f"isthmus: {message}")
 
     def _print(self, text: str) -> None:
@@ -92,8 +92,8 @@ def answer_line(answer: Answer) -> str:
     """
     size = format_size(answer.bytes) if answer.bytes else ""
     what = " ".join(filter(None, (size, answer.memory)))
-    values = sorted(one.value for one in answer.seconds)
-    # A copy in less than the clock sees has a time, 0 s, and no rate.
+    values = sorted(interval.value for interval in answer.seconds)
+    # A copy below the clock's resolution has the time 0 s, and no rate.
     of_rate = answer.moved_bytes and answer.bytes >= LARGE and values[0] > 0
     shown = [
         format_rate(answer.moved_bytes / value) if of_rate else format_seconds(value)
@@ -109,12 +109,12 @@ def answer_line(answer: Answer) -> str:
 
 
 def _certainty(answer: Answer) -> str:
-    """The interval's half-width as text, and why it is no narrower."""
+    """The interval's half-width in words, with the reason why it is no narrower."""
     if answer.simulated:
         return ", simulated"
-    if not all(one.known for one in answer.seconds):
+    if not all(interval.known for interval in answer.seconds):
         return " (one process)"
-    widest = max(_LEAST_WIDTH, *(one.half_width for one in answer.seconds))
+    widest = max(_LEAST_WIDTH, *(interval.half_width for interval in answer.seconds))
     digits = f"{100 * widest:.2g}" if widest < 0.1 else f"{100 * widest:.0f}"  # no exponent
     if widest >= 1:
         return f"{' so far' * (answer.certainty == 'open')}: processes differ too much to tell"
@@ -131,5 +131,4 @@ def _counted(standing: Standing) -> str:
 
 
 def _minutes(seconds: float) -> str:
-    """Seconds up to two minutes, else minutes."""
     return f"{math.ceil(seconds)} s" if seconds < 120 else f"{math.ceil(seconds / 60)} min"

@@ -10,17 +10,17 @@ import typer
 
 from isthmus import interpreter
 from isthmus.cli.declared import DeclaringCommand
-from isthmus.cli.given import AllowOther, FailAbove, NoWait, Relevant
+from isthmus.cli.shared_options import AllowOther, FailAbove, NoWait, Relevant
 from isthmus.errors import IsthmusError, UsageError
 from isthmus.output import inform, put
 from isthmus.run_options import RunOption, flag
 
 _MOST_CODE = 6
-"""Largest exit code of isthmus; a launcher may end with others."""
+"""Largest exit code of isthmus; larger codes are of the launcher, and become 1."""
 
 
 class PermittingCommand(DeclaringCommand):
-    """A command with the permissions of all backends: they are not taken from a run file."""
+    """A command with the permissions of all backends, which a run file cannot give."""
 
     runs = ("run",)
 
@@ -44,22 +44,22 @@ def repeat(
         float | None, typer.Option(help="seconds for the whole run [as the run]")
     ] = None,
     launcher: Annotated[
-        str, typer.Option(help="what starts the ranks of a run of several; -n N is added")
+        str, typer.Option(help="program that starts the ranks, if the run has ranks; -n N is added")
     ] = "mpirun",
 ) -> int:
-    """Runs the command that a run file holds, or one that its plan gives; then compares."""
+    """Repeats the command of a run file, or one with the same plan, and compares the runs."""
     from isthmus.analysis.commands import ranks_of, repeating
-    from isthmus.cli import compare, given
+    from isthmus.cli import compare, shared_options
     from isthmus.cli.run import fresh_name
     from isthmus.measure.devices import of_earlier
     from isthmus.program import invocation, option_words
     from isthmus.results import run_file
 
-    # Wrong values are refused before anything is measured.
+    # Check values before measuring.
     compare.limit(relevant, fail_above)
     compare.terms(fail_above, None, allow_other)
     target = out or fresh_name(run.stem)
-    allowed = [flag(name) for name, given in context.obj.items() if given]
+    allowed = [flag(name) for name, is_set in context.obj.items() if is_set]
     switches = [*allowed, *(["--no-wait"] if no_wait else [])]
     changed = {
         name: f"{value:g}"
@@ -72,16 +72,16 @@ def repeat(
     arguments = [*repeating(base, changed), *switches, *option_words("--out", target)]
     ranks = ranks_of(base)
     if not ranks:
-        given.refuse(context, {"launcher"}, "on a run without ranks")
+        shared_options.refuse(context, {"launcher"}, "on a run without ranks")
     if ranks:
         measured = _over_ranks(_words(launcher), len(ranks), arguments)
         if not target.exists():
-            raise IsthmusError(f"{launcher}: no run file came of it, exit code {measured}")
+            raise IsthmusError(f"{launcher}: it wrote no run file, exit code {measured}")
     else:
         inform(invocation(*arguments))
         with of_earlier(base.devices, must_be_here=False):
             measured = _here(context, arguments)
-    # A run may be repeated after any time.
+    # The base may be of any age.
     code = compare.compare(
         run, [target], relevant, fail_above=fail_above,
         max_age="none" if fail_above else None, allow_other=allow_other,
@@ -91,12 +91,12 @@ def repeat(
 
 
 def _here(context: typer.Context, arguments: list[str]) -> int:
-    """Measures in this process, and returns the exit code; what changed is shown, not the run."""
+    """Measures in this process without printing the run; returns the exit code."""
     import contextlib
     import io
     import sys
 
-    sys.argv[1:] = arguments  # what the new run file names as its command
+    sys.argv[1:] = arguments  # the new run file records it as its command
     with contextlib.redirect_stdout(io.StringIO()):
         root = context.find_root().command
         return root.main(args=arguments, prog_name="isthmus", standalone_mode=False) or 0
@@ -113,9 +113,9 @@ def _words(launcher: str) -> list[str]:
 
 
 def _over_ranks(launcher: list[str], ranks: int, arguments: list[str]) -> int:
-    """Measures in ranks that a launcher starts, and returns the exit code.
+    """Measures in ranks that a launcher starts; returns the exit code.
 
-    Raises UsageError where there is no such launcher, or for more ranks than a run has.
+    Raises UsageError if the launcher cannot be started, or for more than ``MOST_RANKS`` ranks.
     """
     import subprocess
 

@@ -1,4 +1,4 @@
-"""``isthmus report``: the page."""
+"""``isthmus report``: writes a page about run files."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from isthmus.errors import UsageError, analysing
 from isthmus.output import put
 
 _MOST_POINTS = 20_000
-"""Most points of a page: it takes a minute and 1 GB, and no browser likes more."""
+"""Most points of a page: this many take a minute and 1 GB, and slow browsers down."""
 
 
 def report(

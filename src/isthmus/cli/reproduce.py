@@ -25,13 +25,13 @@ if TYPE_CHECKING:
 _FEW = 4
 _DEEP = " " * 6
 _ANYWHERE = ("bytes", "operation")
-"""Axes for which a device skips values that it does not have."""
+"""Axes of which a device skips values that it lacks."""
 _SOFTWARE_PROCESSES = 8
-"""Processes that measure software: so many that one odd process does not decide the interval."""
+"""Processes that measure software: enough for one outlier not to decide the interval."""
 _INTERVAL = 3
-"""Column of the intervals."""
+"""Index of the column of intervals."""
 CANNOT_TELL = "cannot tell"
-"""In place of a residual whose interval holds agreement and a large residual."""
+"""Shown for a residual whose interval contains both agreement and a large residual."""
 
 
 class _Settings(NamedTuple):
@@ -61,26 +61,26 @@ def reproduce(
 ) -> int:
     """Prints published figures with the reproduced ones, and writes run files."""
     from isthmus import published
-    from isthmus.cli import given
+    from isthmus.cli import shared_options
 
     if name is None:
-        if any(given.options(context)):
-            raise UsageError("which figures? isthmus reproduce lists them; all is every one")
+        if any(shared_options.options(context)):
+            raise UsageError("which figures? isthmus reproduce lists them; all means every one")
         put("\n".join(_sources()))
         return 0
     positive(budget, "--budget")
     figures = published.chosen(name)
     options, axes = separated(context.obj)
     for axis in axes:
-        raise UsageError(f"--{axis} {axes[axis]}: the figure says what is measured")
+        raise UsageError(f"--{axis} {axes[axis]}: the figure decides what is measured")
     measured = [row.run for figure in figures for row in figure.rows if row.run]
     if not device:
-        given.refuse(context, {"quick"}, "without --device")
+        shared_options.refuse(context, {"quick"}, "without --device")
     if not device and not any(run.hybrid for run in measured):
-        given.refuse(context, {"budget"}, "on simulated figures")
+        shared_options.refuse(context, {"budget"}, "on simulated figures")
     if not measured:
         unused = {"out", *context.obj}
-        given.refuse(context, unused, "on these figures: no study gives them")
+        shared_options.refuse(context, unused, "on these figures: no study measures them")
     settings = _Settings(device, out, quick, budget, options)
     reproduced, files, failed = _compare(figures, settings)
     put("\n".join(_overview(reproduced) if name == "all" else _in_full(reproduced)).rstrip())
@@ -98,24 +98,24 @@ def reproduce(
     if failed:
         return 1
     unmeasured = any(
-        (one.value is None or not one.told) and one.row.aim is not None
+        (row.value is None or not row.decisive) and row.row.aim is not None
         for figure in reproduced
-        for one in figure.rows
+        for row in figure.rows
     )
     return GATE_FAILED if gate and (missed or unmeasured) else 0
 
 
 def _sources() -> Iterator[str]:
-    """Every source with its figures: what each shows, and how far it is reproduced."""
+    """Lines on every source and its figures: title, and how far each is reproduced."""
     from isthmus import published
     from isthmus.columns import wrapped
     from isthmus.program import invocation
 
     for source in published.sources().values():
         yield from wrapped(f"{source.by}: {source.title}", "", "")
-        for one in source.figures:
-            yield from wrapped(f"{one.name}: {one.title}", "  ", _DEEP)
-            state = ": ".join(filter(None, (_state(one), one.because or one.note)))
+        for figure in source.figures:
+            yield from wrapped(f"{figure.name}: {figure.title}", "  ", _DEEP)
+            state = ": ".join(filter(None, (_state(figure), figure.because or figure.note)))
             yield from wrapped(state, _DEEP, _DEEP)
         yield ""
     every = (row for source in published.sources().values() for row in source.rows)
@@ -126,7 +126,7 @@ def _sources() -> Iterator[str]:
 
 
 def _state(figure: Figure) -> str:
-    """How a figure is reproduced, or what this machine lacks for it."""
+    """Words for how a figure is reproduced, or for what this machine lacks."""
     from isthmus.measure import discovery
 
     runs = {row.run.name: row.run for row in figure.rows if row.run} if figure.needs else {}
@@ -136,7 +136,7 @@ def _state(figure: Figure) -> str:
 
 
 def _legend(ways: Iterable[str]) -> Iterator[str]:
-    """What the words of the column "how" mean, those that appear."""
+    """Lines that explain the words in the column "how"."""
     from isthmus.columns import wrapped
     from isthmus.published.source import KINDS
 
@@ -149,9 +149,10 @@ def _legend(ways: Iterable[str]) -> Iterator[str]:
 def _compare(
     figures: Sequence[Figure], settings: _Settings
 ) -> tuple[list[ReproducedFigure], list[Path], bool]:
-    """Runs the studies of the figures: the figures compared, run files, whether any point failed.
+    """Runs the studies of the figures.
 
-    Raises NoDeviceError where the requested device can run none of the studies.
+    Returns the reproduced figures, the run files, and whether a point failed. Raises NoDeviceError
+    or UsageError if the requested device can run none of the studies.
     """
     from isthmus.analysis.reproduction import (
         NOT_MEASURED,
@@ -169,7 +170,7 @@ def _compare(
         else:
             by_row[id(row)] = from_model(row)
     if settings.device and not runs:
-        raise UsageError("no study gives these figures: leave --device out")
+        raise UsageError("no study measures these figures: leave --device out")
     files: list[Path] = []
     failed = False
     refused = 0
@@ -185,7 +186,7 @@ def _compare(
             if settings.device and refused == len(runs):
                 raise type(error)(reason) from error
             compared = [ReproducedRow(row, None, NOT_MEASURED, reason) for row in needed]
-        by_row.update((id(one.row), one) for one in compared)
+        by_row.update((id(row.row), row) for row in compared)
     reproduced = [ReproducedFigure(f, tuple(by_row[id(row)] for row in f.rows)) for f in figures]
     return reproduced, files, failed
 
@@ -193,12 +194,12 @@ def _compare(
 def _refusal(
     error: NoDeviceError | UsageError, measurement: Measurement, settings: _Settings
 ) -> str:
-    """Why the device cannot run the study; which option helps where it needs registers."""
+    """Why the device cannot run the study; names the option if it needs registers."""
     from isthmus.measure import discovery
     from isthmus.run_options import REGISTERS
     from isthmus.studies import by_name
 
-    if measurement.further_devices:  # of several devices that lack the same, the first says it
+    if measurement.further_devices:  # all devices lack the same
         return str(error).partition("; ")[0]
     needs = by_name(measurement.study).needs
     if settings.device and needs and not settings.options.keys() & {o.name for o in REGISTERS}:
@@ -214,7 +215,7 @@ def _refusal(
 def _run(
     name: str, measurement: Measurement, rows: Sequence[Row], settings: _Settings, files: list[Path]
 ) -> tuple[list[ReproducedRow], bool]:
-    """Measures and compares the rows of one measurement; true where a point failed."""
+    """Measures the rows of one measurement; returns them, and whether a point failed."""
     from isthmus.analysis import wording
     from isthmus.analysis.reproduction import from_run
     from isthmus.cli import over_ranks
@@ -227,11 +228,11 @@ def _run(
     request = _request(name, measurement, rows, settings)
     with Progress(console) as progress:
         run = session.measure(request, progress)
-    for one in run.devices:
-        if one.error:
-            raise NoDeviceError(f"{one.address}: {one.error}")
+    for device in run.devices:
+        if device.error:
+            raise NoDeviceError(f"{device.address}: {device.error}")
     reproduced = from_run(rows, run, settings.device or "")
-    if settings.device and all(one.interval is None for one in reproduced):
+    if settings.device and all(row.interval is None for row in reproduced):
         raise UsageError(
             f"{settings.device} measures none of these figures: {reproduced[0].reason}"
         )
@@ -244,7 +245,7 @@ def _run(
 def _request(
     name: str, measurement: Measurement, rows: Sequence[Row], settings: _Settings
 ) -> Request:
-    """Request for the measurement, on its own device or ``--device``, for the axes of its rows."""
+    """The request to measure the rows, on the measurement's device or ``--device``."""
     from isthmus.measure import session
     from isthmus.studies import by_name
     from isthmus.system.binding import UNBOUND, one_processor
@@ -260,7 +261,7 @@ def _request(
         for axis in points[0]
         if all(axis in point for point in points) and axis in what.names
     }
-    # Another device may lack some of several kinds of memory or fences: its own are measured.
+    # Another device may lack some of several values: it measures its default values.
     axes = {
         axis: ",".join(several)
         for axis, several in values.items()
@@ -287,70 +288,69 @@ def _request(
         reruns=_SOFTWARE_PROCESSES if measurement.hybrid else None,
         budget_s=settings.budget_s,
         options=settings.options,
-        # A runtime that hands work to a thread on another processor takes five times as long.
+        # A runtime takes five times as long if its threads are on several processors.
         binding=one_processor() if measurement.hybrid else UNBOUND,
     )
 
 
 def _in_full(figures: Sequence[ReproducedFigure]) -> Iterator[str]:
-    """A table for each figure."""
     from isthmus.columns import columns, wrapped
 
-    for one in figures:
-        yield from wrapped(f"{one.figure.name}: {one.figure.title}", "", "")
-        if one.rows:
+    for figure in figures:
+        yield from wrapped(f"{figure.figure.name}: {figure.figure.title}", "", "")
+        if figure.rows:
             cells: list[tuple[str, ...]]
             cells = [("item", "published", "here", "interval", "residual", "how")]
-            cells += [_cells(name, row) for name, row in zip(one.names, one.rows, strict=True)]
+            cells += map(_cells, figure.names, figure.rows)
             if not any(row[_INTERVAL] for row in cells[1:]):  # simulated times are exact
                 cells = [(*row[:_INTERVAL], *row[_INTERVAL + 1 :]) for row in cells]
             yield from columns(cells, indent="  ")
         else:
-            state = f"{one.figure.state}: {one.figure.because or one.figure.title}"
+            state = f"{figure.figure.state}: {figure.figure.because or figure.figure.title}"
             yield from wrapped(state, "  ", "    ")
-        for note in _notes(one):
+        for note in _notes(figure):
             yield from wrapped(note, "  ", "    ")
         yield ""
 
 
-def _notes(one: ReproducedFigure) -> Iterator[str]:
+def _notes(figure: ReproducedFigure) -> Iterator[str]:
     """Notes on the figure and on rows; a note on all rows names no items."""
-    if one.figure.note:
-        yield one.figure.note
-    if any(row.row.unit == "GiB/s" for row in one.rows):
+    if figure.figure.note:
+        yield figure.figure.note
+    if any(row.row.unit == "GiB/s" for row in figure.rows):
         yield "1 GiB/s is 1.0737 GB/s, the unit of isthmus run"
     for text_of in (
         lambda row: row.row.note,
         lambda row: f"{row.how}: {row.reason}" if row.reason else "",
     ):
         of_rows: dict[str, list[str]] = {}
-        for name, row in zip(one.names, one.rows, strict=True):
+        for name, row in zip(figure.names, figure.rows, strict=True):
             of_rows.setdefault(text_of(row), []).append(name)
         for note, items in of_rows.items():
             if note:
                 whose = ", ".join(items) if len(items) < _FEW else f"{len(items)} of the items"
-                yield note if len(items) == len(one.rows) else f"{whose}: {note}"
+                yield note if len(items) == len(figure.rows) else f"{whose}: {note}"
 
 
-def _cells(name: str, one: ReproducedRow) -> tuple[str, ...]:
-    return (name, one.row.text, one.text, _span(one.interval), residual(one), one.how)
+def _cells(name: str, row: ReproducedRow) -> tuple[str, ...]:
+    return (name, row.row.text, row.text, _span(row.interval), residual(row), row.how)
 
 
-def residual(one: ReproducedRow) -> str:
-    """``+2.10 % (-1.0 to +5.2)`` with its interval, or that the interval does not tell."""
-    if one.residuals is None:
-        return percent(one.residual)
-    low, high = (f"{round(100 * end, 1) + 0.0:+.1f}" for end in one.residuals)
-    return f"{percent(one.residual) if one.told else CANNOT_TELL} ({low} to {high})"
+def residual(row: ReproducedRow) -> str:
+    """The residual with its interval: ``+2.10 % (-1.0 to +5.2)``, or ``CANNOT_TELL``."""
+    if row.residuals is None:
+        return percent(row.residual)
+    low, high = (f"{round(100 * end, 1) + 0.0:+.1f}" for end in row.residuals)
+    return f"{percent(row.residual) if row.decisive else CANNOT_TELL} ({low} to {high})"
 
 
 def percent(residual: float | None) -> str:
-    """With its sign: ``+0.12 %``; no rounded ``-0.00 %``."""
+    """A residual with its sign: ``+0.12 %``, but never ``-0.00 %``."""
     return "" if residual is None else f"{round(100 * residual, 2) + 0.0:+.2f} %"
 
 
 def _span(interval: Interval | None) -> str:
-    """Ends of a confidence interval; empty where there is none, or where the value is exact."""
+    """Ends of a confidence interval; empty if there is none, or if the value is exact."""
     if interval is None or interval.low == interval.high:
         return ""
     return f"{interval.low:.4g} to {interval.high:.4g}" if interval.known else "one process only"
@@ -364,21 +364,21 @@ def _overview(figures: Sequence[ReproducedFigure]) -> Iterator[str]:
     from isthmus.published.source import counted
 
     rows = [("figure", "rows", "farthest off", "how", "at")]
-    for one in figures:
-        worst = one.worst
+    for figure in figures:
+        worst = figure.worst
         if worst and worst.residual is not None:
-            at = one.names[one.rows.index(worst)]
+            at = figure.names[figure.rows.index(worst)]
             off = residual(worst)
-            ways = counted(row.how for row in one.rows)
-            rows.append((one.figure.name, str(len(one.rows)), off, ways, at))
-        elif one.rows:
-            rows.append((one.figure.name, str(len(one.rows)), "", NOT_MEASURED, ""))
+            ways = counted(row.how for row in figure.rows)
+            rows.append((figure.figure.name, str(len(figure.rows)), off, ways, at))
+        elif figure.rows:
+            rows.append((figure.figure.name, str(len(figure.rows)), "", NOT_MEASURED, ""))
     yield from columns(rows)
     reasons: dict[str, list[str]] = {}
-    for one in figures:
-        for reason in dict.fromkeys(row.reason for row in one.rows if row.reason):
-            reasons.setdefault(reason, []).append(one.figure.name)
+    for figure in figures:
+        for reason in dict.fromkeys(row.reason for row in figure.rows if row.reason):
+            reasons.setdefault(reason, []).append(figure.figure.name)
     for reason, names in reasons.items():
         yield from wrapped(f"{NOT_MEASURED}: {', '.join(names)}: {reason}")
-    without = sum(bool(one.figure.because) for one in figures)
+    without = sum(bool(figure.figure.because) for figure in figures)
     yield f"{without} more figures are not modelled: {invocation('reproduce')} says why"

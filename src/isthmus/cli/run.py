@@ -1,4 +1,4 @@
-"""``isthmus run``: measure."""
+"""``isthmus run``: measures a study on devices."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from isthmus.cli.given import NoWait
+from isthmus.cli.shared_options import NoWait
 from isthmus.errors import UsageError
 from isthmus.output import line, put
 from isthmus.system import launcher
@@ -26,24 +26,24 @@ if TYPE_CHECKING:
 
 
 def _axes(
-    given: Sequence[str], by_name: Mapping[str, str], studies: Sequence[Study]
+    texts: Sequence[str], by_name: Mapping[str, str], studies: Sequence[Study]
 ) -> dict[str, str]:
-    """Axes of ``--axis NAME=VALUES``, and those given as ``--NAME VALUES``.
+    """Axes from ``--axis NAME=VALUES`` (``texts``), added to those from ``--NAME VALUES``.
 
     Raises UsageError for an axis that none of the studies has.
     """
     axes = dict(by_name)
-    for text in given:
+    for text in texts:
         name, _, values = text.partition("=")
         if not name or not values:
             raise UsageError(f"'{text}': write --axis NAME=VALUES")
         if name in axes:
             raise UsageError(f"axis '{name}' is given twice")
         axes[name] = values
-    known = list(dict.fromkeys(axis.name for study in studies for axis in study.axes))
+    names = list(dict.fromkeys(axis.name for study in studies for axis in study.axes))
     for name in axes:
-        if name not in known:
-            hint = f"{did_you_mean(name, known)}known: {', '.join(known)}"
+        if name not in names:
+            hint = f"{did_you_mean(name, names)}known: {', '.join(names)}"
             named = ", ".join(study.name for study in studies)
             raise UsageError(f"no axis '{name}' in {named}; {hint}")
     return axes
@@ -91,7 +91,7 @@ def run(
     reruns: Annotated[
         int | None, typer.Option(help="fresh processes for each point [6 to 30, by precision]")
     ] = None,
-    seed: Annotated[int, typer.Option(help="of the order in which points are visited")] = 1,
+    seed: Annotated[int, typer.Option(help="seed of the order in which points are measured")] = 1,
     out: Annotated[
         Path | None,
         typer.Option(help="run file to write, with --per-node a folder; never overwritten"),
@@ -103,7 +103,7 @@ def run(
             help="under mpirun or srun: a run for each host, HOST.json in folder --out",
         ),
     ] = False,
-    resume: Annotated[bool, typer.Option("--resume", help="go on with the run of --out")] = False,
+    resume: Annotated[bool, typer.Option("--resume", help="continue the run of --out")] = False,
     no_wait: NoWait = False,
     cpus: Annotated[
         str | None, typer.Option(help="processors to bind workers to, e.g. 0,2-3")
@@ -112,13 +112,13 @@ def run(
 ) -> int:
     """Measures a study and writes a run file."""
     from isthmus.backends import run_options
-    from isthmus.cli import given, over_ranks
+    from isthmus.cli import over_ranks, shared_options
     from isthmus.cli.declared import separated
     from isthmus.cli.progress import Progress
     from isthmus.measure import session
     from isthmus.system.binding import binding
 
-    if study is None and any(given.options(context)):
+    if study is None and any(shared_options.options(context)):
         raise UsageError("name a study, or all: isthmus run lists them")
     if study is None:
         from isthmus.cli.study_help import overview
@@ -143,7 +143,7 @@ def run(
         if out is None:
             raise UsageError("--resume goes on with a run file: name it with --out")
         permissions = {option.name for option in run_options().values() if option.permission}
-        given.refuse_all_but(
+        shared_options.refuse_all_but(
             context,
             {"resume", "out", "budget", "no_wait", "per_node", *permissions},
             "with --resume, which goes on as the run began: "
@@ -180,7 +180,7 @@ def run(
 
 @contextlib.contextmanager
 def _kept(studies: Sequence[Study], out: Path, console: Console) -> Iterator[None]:
-    """On an interrupt or error, tells the user where the run was kept and how to continue it."""
+    """On an interrupt or error, prints the run file and the command that continues the run."""
     before = _file_number(out)
     try:
         yield
@@ -188,7 +188,7 @@ def _kept(studies: Sequence[Study], out: Path, console: Console) -> Iterator[Non
         if _file_number(out) not in {None, before}:
             from isthmus.analysis.commands import resumed
 
-            command = resumed([one.name for one in studies], out, launcher.ranks_led())
+            command = resumed([study.name for study in studies], out, launcher.ranks_led())
             line(console, f"what was measured is in {out}; go on: {command}")
         raise
 
@@ -198,12 +198,12 @@ def _file_number(path: Path) -> int | None:
 
 
 def _close(run: Run, out: Path, console: Console) -> int:
-    """The summary, the file's name, and the exit code."""
+    """Prints the summary and the file's name; returns the exit code."""
     from isthmus.analysis import wording
     from isthmus.reporters import summary
     from isthmus.text import truncated
 
-    for fault in truncated(wording.faults(run)):  # errors were printed as they came
+    for fault in truncated(wording.faults(run)):  # errors were printed during the run
         line(console, fault)
     put("\n".join(summary.lines(run, out)))
     put(out)

@@ -1,4 +1,4 @@
-"""Part of a run: the points of one study, or of some operations."""
+"""Selects the points of one study or of some operations from a run."""
 
 from __future__ import annotations
 
@@ -12,22 +12,22 @@ from isthmus.text import did_you_mean
 
 
 def of_study_and_operations(run: Run, study: str | None, operations: str | None) -> Run:
-    """The run with these points only; raises UsageError for names that the run does not have."""
+    """The run with only these points; raises UsageError for names that the run does not have."""
     points = run.points
     if study is not None:
-        _known("study", [study], (point.study for point in points))
+        _require_in_run("study", [study], (point.study for point in points))
         points = [point for point in points if point.study == study]
         run = msgspec.structs.replace(run, studies=[study])
     if operations is not None:
         names = operations.split(",")
-        _known("operation", names, (point.operation for point in points))
+        _require_in_run("operation", names, (point.operation for point in points))
         points = [point for point in points if point.operation in names]
     return msgspec.structs.replace(run, points=points)
 
 
-def _known(what: str, names: Iterable[str], here: Iterable[str]) -> None:
-    known = list(dict.fromkeys(here))
+def _require_in_run(what: str, names: Iterable[str], here: Iterable[str]) -> None:
+    names_here = list(dict.fromkeys(here))
     for name in names:
-        if name not in known:
-            hint = f"{did_you_mean(name, known)}it has {', '.join(known)}"
+        if name not in names_here:
+            hint = f"{did_you_mean(name, names_here)}it has {', '.join(names_here)}"
             raise UsageError(f"no {what} '{name}' in this run; {hint}")

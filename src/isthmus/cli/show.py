@@ -36,7 +36,7 @@ def show(
     if points and form not in {None, "table"}:
         raise UsageError(f"--points has no effect with --format {form}")
     chosen = form or ("table" if points or study or operation or samples else "summary")
-    # The summary needs no other reporter: loading them all takes a tenth of a second.
+    # Loading all reporters takes a tenth of a second, and the summary needs none of them.
     reporter = None
     if chosen != "summary" or samples:
         reporter = reporters.by_name(chosen, samples=samples)

@@ -17,16 +17,16 @@ _MANY = 4
 
 
 class StudyCommand(DeclaringCommand):
-    """A command with options for all studies' axes; ``STUDY --help`` lists those of a study."""
+    """A command with options for the axes of all studies; ``STUDY --help`` lists a study's axes."""
 
     def declared(self) -> list[RunOption]:
         """Options of backends, and all studies' axes."""
         from isthmus.studies import registry
 
         of_backends = super().declared()
-        known = {option.name for option in of_backends}
+        names = {option.name for option in of_backends}
         axes = dict.fromkeys(axis.name for study in registry().values() for axis in study.axes)
-        hidden = [RunOption(name, "") for name in axes if name not in known]
+        hidden = [RunOption(name, "") for name in axes if name not in names]
         return [*of_backends, *hidden]
 
     def get_params(self, ctx: Any) -> list[Any]:
@@ -56,7 +56,7 @@ class StudyCommand(DeclaringCommand):
 
 
 def overview() -> str:
-    """All studies and what they ask."""
+    """Text with all studies and their questions."""
     from isthmus.columns import columns, wrapped
     from isthmus.studies import in_order
 
@@ -68,7 +68,7 @@ def overview() -> str:
 
 
 def usage(study: Study) -> str:
-    """A study's axes and operations, and an example."""
+    """Text with a study's axes and operations, and an example."""
     from isthmus.columns import columns, wrapped
 
     usually = list(map(str, study.operations_usually))
@@ -83,7 +83,7 @@ def usage(study: Study) -> str:
         "isthmus devices lists what can be measured, isthmus run --help all other options.",
     ]
     paragraphs = [[f"isthmus run {study.name}: {study.question}"], operations, more]
-    title, below, last = ([part for one in some for part in wrapped(one)] for some in paragraphs)
+    title, below, last = ([part for text in p for part in wrapped(text)] for p in paragraphs)
     return "\n".join([*title, "", *columns(rows), "", *below, "", *last, ""])
 
 

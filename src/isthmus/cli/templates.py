@@ -1,4 +1,4 @@
-"""Programs from templates beside the backends' descriptions."""
+"""Writes programs from templates beside the backends' descriptions."""
 
 from __future__ import annotations
 
@@ -21,9 +21,9 @@ def rendered(
     memory: str,
     **values: object,
 ) -> str:
-    """A template beside a backend's description, with these values and a kind of host memory.
+    """Fills a backend's template with these values and a kind of host memory.
 
-    Raises UsageError where the template knows no calls for that memory.
+    Raises UsageError if the template has no calls for that memory.
     """
     from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
@@ -31,12 +31,12 @@ def rendered(
         raise UsageError(f"no code for {memory} memory on {address}")
 
     def literal(text: str) -> str:
-        """A string literal of C++: octal for all but letters, digits and blanks."""
+        """A string literal of C++, with octal escapes except for letters, digits, blanks."""
         kept = re.compile(rb"[^A-Za-z0-9 ]").sub(lambda b: b"\\%03o" % ord(b[0]), text.encode())
         return f'"{kept.decode()}"'
 
     def comment(text: str) -> str:
-        """Text that ends with its line: no backslash, and no trigraph that stands for one."""
+        """Text for a comment of one line in C++: without backslashes, and trigraphs for them."""
         return printable(text).replace("\\", "/").replace("?", ".")
 
     source = Path(inspect.getfile(backend if isinstance(backend, type) else type(backend)))

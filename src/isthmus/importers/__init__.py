@@ -1,6 +1,6 @@
-"""Importers: outputs of other programs as logs, and logs as run files.
+"""Importers read outputs of other programs as logs; ``as_run`` makes run files of logs.
 
-An importer is one module here that defines ``IMPORTER``; other packages add theirs through the
+An importer is a module here that defines ``IMPORTER``. Other packages add importers through the
 entry point group ``isthmus.importers``. A pasted text can have parts of several formats.
 """
 
@@ -25,25 +25,25 @@ def registry() -> Registry:
 def by_name(name: str) -> Importer:
     """The importer of this name; raises UsageError for an unknown one."""
     importers = registry()
-    found: Importer = importers[require_known("format", name, importers)]
-    return found
+    importer: Importer = importers[require_known("format", name, importers)]
+    return importer
 
 
 def all_recognised(text: str) -> list[Importer]:
-    """The importers that know a part of a text, which is cleaned.
+    """The importers that recognise a part of a cleaned text.
 
-    Those of other packages are loaded and asked where none of Isthmus' own finds rates in it.
+    Importers of other packages are loaded only if no importer of Isthmus finds rates in the text.
     """
     own = registry().own()
-    found = [one for one in own.values() if one.matches(text)]
-    if any(one.has_rates for one in found):
-        return found
-    others = [one for name, one in registry().items() if name not in own]
-    return [one for one in others if one.matches(text)] + found
+    matching = [importer for importer in own.values() if importer.matches(text)]
+    if any(importer.has_rates for importer in matching):
+        return matching
+    others = [importer for name, importer in registry().items() if name not in own]
+    return [importer for importer in others if importer.matches(text)] + matching
 
 
 def recognised(text: str) -> Importer:
-    """The importer whose format a text is; raises UsageError for an unknown one."""
+    """The first importer that recognises a text; raises UsageError if none does."""
     for importer in all_recognised(text):
         return importer
     names = ", ".join(registry())

@@ -1,10 +1,9 @@
-"""From another program's output to a run file.
+"""Makes run files of outputs of other programs.
 
-A row that measures what an operation of Isthmus measures becomes one process with one sample: the
-time of one repetition, times the repetitions that the value is the mean of. Nothing is made up: one
-sample has no interval, its data are not verified (``na``), and flags say ``imported`` and which
-statistic it is. A point needs a size: where the output has none, the user gives it. A row of the
-same point that comes again in a file is another run of the program, so another process.
+A row that measures the same as an operation of Isthmus becomes a process with one sample: the time
+of a repetition, times the number of repetitions that the value is the mean of. It has no interval,
+its data are not verified (``na``), and flags name ``imported`` and the statistic. The user gives
+the size of a point if the output has none. A further row of the same point becomes another process.
 """
 
 from __future__ import annotations
@@ -38,10 +37,10 @@ from isthmus.text import shortened
 from isthmus.thresholds import NOTHING_BPS
 
 MOST_BYTES = 16 << 20
-"""Of a file: outputs have some kilobytes."""
+"""Most bytes of a file: outputs of benchmarks have some kilobytes."""
 MOST_FIGURES = 20_000
 _TICKS_S = (1e-15, 1e-9)
-"""Seconds of a tick: the finer one unless a sample would have too many."""
+"""Seconds of a tick: the first, unless a sample would have more than ``_MOST_TICKS``."""
 _MOST_TICKS = 1 << 62
 _PRECISION, _CONFIDENCE = 0.02, 0.95
 _NOT_MEASURED = {
@@ -53,10 +52,10 @@ _NOT_MEASURED = {
 
 
 def imported(path: Path, form: str | None, bytes_each: int | None, command: Sequence[str]) -> Run:
-    """The run that a file of another program is.
+    """Reads an output of another program as a run.
 
-    ``form``: name of its importer, else it is recognised. ``bytes_each``: size of transfers where
-    the file does not say it. Raises UsageError with one line on what is wrong.
+    ``form``: name of its importer; None: the content decides. ``bytes_each``: size of transfers, if
+    the file lacks it. Raises UsageError with one line on what is wrong.
     """
     chosen = importers.by_name(form) if form else None
     data = _read(path)
@@ -79,7 +78,7 @@ def imported(path: Path, form: str | None, bytes_each: int | None, command: Sequ
             precision=_PRECISION, confidence=_CONFIDENCE, reruns=1, budget_s=0, seed=0, quick=False
         ),
         environment={"host": log.host} if log.host else {},
-        devices=[one for one in log.devices if one.address in {point.device for point in points}],
+        devices=[d for d in log.devices if d.address in {point.device for point in points}],
         points=points,
         origin=origin,
     )
@@ -113,16 +112,16 @@ def _text(data: bytes) -> str:
 
 
 def _log(chosen: Importer | None, text: str) -> tuple[Importer, Log]:
-    """The importer, and what it reads; of several that match, the first that finds rows."""
+    """The importer and its log; of several that match, the first with usable rows."""
     if chosen:
         return chosen, chosen.log(text)
-    found = [importers.recognised(text), *importers.all_recognised(text)[1:]]
-    logs = [(one, one.log(text)) for one in found]
-    return next((one for one in logs if any(row.operation for row in one[1].rows)), logs[0])
+    matching = [importers.recognised(text), *importers.all_recognised(text)[1:]]
+    logs = [(importer, importer.log(text)) for importer in matching]
+    return next((pair for pair in logs if any(row.operation for row in pair[1].rows)), logs[0])
 
 
 def _usable(log: Log, bytes_each: int | None) -> tuple[list[Row], list[str]]:
-    """Rows that become points, and what is left out; raises UsageError where no row is left."""
+    """Rows that become points, and reasons for rows left out; raises UsageError without rows."""
     rows, left_out = [], dict[str, None]()
     for row in log.rows:
         if not row.operation:
@@ -131,7 +130,7 @@ def _usable(log: Log, bytes_each: int | None) -> tuple[list[Row], list[str]]:
             left_out[f"{row.name} (no size in the output; --bytes gives one)"] = None
         else:
             rows.append(row if bytes_each is None else row.of_size(bytes_each))
-    left_out |= dict.fromkeys(str(one) for one in log.problems)
+    left_out |= dict.fromkeys(str(problem) for problem in log.problems)
     if bytes_each is not None and rows and not any(row.size is None for row in log.rows):
         raise UsageError("the file says its sizes: leave --bytes out")
     if len(rows) > MOST_FIGURES:
@@ -147,12 +146,12 @@ def _nothing_left(log: Log, left_out: Sequence[str]) -> str:
             "the output does not say the size of its transfers: --bytes SIZE gives it, "
             "and isthmus judge needs none"
         )
-    why = log.problems or left_out or [f"{one.test} {one.status}" for one in log.outcomes]
+    why = log.problems or left_out or [f"{test.test} {test.status}" for test in log.outcomes]
     return f"it has no figure that Isthmus can use{': ' + shortened(str(why[0])) if why else ''}"
 
 
 def _points(figures: Sequence[Row]) -> tuple[list[Point], list[int]]:
-    """Points, and the line of the first figure of each."""
+    """Points, and for each the line of its first figure."""
     points: dict[tuple[object, ...], tuple[Point, int]] = {}
     for figure in figures:
         point = _point(figure)
@@ -181,8 +180,8 @@ def _moves_nothing(figure: Row) -> bool:
 def _rerun(figure: Row, number: int) -> Rerun:
     seconds = figure.seconds()
     longest = max(seconds) * figure.batch
-    tick = next((one for one in _TICKS_S if longest < _MOST_TICKS * one), None)
-    ticks = [round(one * figure.batch / tick) for one in seconds] if tick else [0]
+    tick = next((tick_s for tick_s in _TICKS_S if longest < _MOST_TICKS * tick_s), None)
+    ticks = [round(value * figure.batch / tick) for value in seconds] if tick else [0]
     if tick is None or not all(ticks):
         raise UsageError(f"line {figure.line}: {seconds[0]:.3g} s is no time of a transfer")
     remarks = [IMPORTED, *figure.remarks]
@@ -221,7 +220,7 @@ def _origin(
         file=path.name,
         sha256=hashlib.sha256(data).hexdigest(),
         statistics=statistics,
-        not_measured=["whether the data arrived", *(_NOT_MEASURED[one] for one in statistics)],
+        not_measured=["whether the data arrived", *map(_NOT_MEASURED.__getitem__, statistics)],
         left_out=list(dict.fromkeys([*log.left_out, *left_out])),
         assumed=list(log.assumed),
         lines=lines,

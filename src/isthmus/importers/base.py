@@ -1,7 +1,7 @@
-"""What an importer is, and the log that it makes of another program's output.
+"""Types of importers, and of the logs that they read from outputs of other programs.
 
-A log has rows. A row keeps what the program printed: the value with its unit, which statistic it
-is, the size, the object (bank, GPU, pair) and the line. What the output does not say stays None.
+A log has rows. A row keeps a printed value: its unit, statistic, size, object (bank, GPU, pair) and
+line. Facts that the output lacks are None.
 """
 
 from __future__ import annotations
@@ -21,14 +21,14 @@ from isthmus.results.run_file import ClockName, DeviceRecord
 from isthmus.text import shortened
 
 Statistic = Literal["mean", "median", "best", "each"]
-"""What a printed value is, over the program's repetitions; ``each``: all of them are printed."""
+"""Statistic of a value over the program's repetitions; ``each``: a value for each repetition."""
 Kind = Literal[
     "copy", "peer", "on_card", "memory", "host_memory", "network", "collective", "call", "other"
 ]
-"""What moves: ``copy`` host and device by DMA or a copy call; ``peer`` between devices; ``on_card``
-between memories of one card; ``memory`` kernels on the device's own memory; ``host_memory`` kernels
-on the host's memory; ``network`` between ranks or hosts; ``collective`` many ranks at once;
-``call`` a launch or a call that moves nothing; ``other`` no transfer that is judged."""
+"""Kinds of transfers. ``copy``: between host and device by DMA or a copy call; ``peer``: between
+devices; ``on_card``: between memories of a card; ``memory``: kernels on device memory;
+``host_memory``: kernels on host memory; ``network``: between ranks or hosts; ``collective``: many
+ranks at once; ``call``: a launch, or a call that moves no data; ``other``: not judged."""
 _PREFIXES = {"": 1.0, "K": 1e3, "M": 1e6, "G": 1e9, "T": 1e12,
              **{f"{name}i": 1024.0 ** (i + 1) for i, name in enumerate("KMGT")}}  # fmt: skip
 UNITS = {**_PUBLISHED_UNITS,
@@ -41,13 +41,13 @@ _SPELLINGS = {
     "us": "us", "usec": "us", "\u00b5s": "us", "\u03bcs": "us", "ms": "ms", "msec": "ms",
     "ns": "ns", "nsec": "ns", "s": "s", "sec": "s",
 }  # fmt: skip
-"""Times and odd rates as programs print them. ``gbps`` is clpeak's, which means gigabytes."""
+"""Units of time and unusual units of rates, as printed: ``gbps`` of clpeak are gigabytes."""
 _RATE = re.compile(
     r"(?P<prefix>[kKMGT]i?)?(?:(?P<bytes>B|[Bb]ytes?)|b|[Bb]its?)(?:/s|/S|/sec|/second|ps)"
 )
 """A rate as programs print it: ``MB/s``, ``GiB/sec``, ``Gbit/s``, ``Mbps``."""
 _LEAST, _MOST = 1e-9, 1e15
-"""Numbers outside are no value of a crossing, in any unit of ``UNITS``."""
+"""Least and largest number that can be a time or rate, in any unit of ``UNITS``."""
 _SIZES = ("B", "KB", "MB", "GB")
 SIZE = r"[-+]?\d+(?:\.\d*)?\w*"
 """Pattern of the first column of a table of sizes, wide enough that ``size`` names ``-4``."""
@@ -59,55 +59,55 @@ class Row:
     """One value of the output: a time or a rate of one repetition of a transfer."""
 
     line: int
-    """Of the output, counted from 1."""
+    """Line of the output, counted from 1."""
     device: str
     """Address: one of ``Log.devices``."""
     values: Sequence[float]
-    """Above 0. One, or with the statistic ``each`` one for each repetition."""
+    """Values above 0: one, or with the statistic ``each`` one for each repetition."""
     unit: str
-    """One of ``UNITS``: the unit that is meant."""
+    """The unit that the program means: one of ``UNITS``."""
     statistic: Statistic
     kind: Kind = "copy"
     name: str = ""
-    """Of the test or column, as the program prints it."""
+    """Name of the test or column, as the program prints it."""
     printed_unit: str = ""
-    """As the program prints it, where it means another: ``MB/s`` of XRT is MiB/s."""
+    """The unit as printed, if the program means another: ``MB/s`` of XRT is MiB/s."""
     part: str = ""
     """Bank, GPU or pair: rows of different parts are never repetitions of each other."""
     ends: tuple[str, ...] = ()
     """The two devices, banks or kinds of buffers of a pair; empty for another part."""
     engine: Literal["ce", "sm", ""] = ""
-    """Copy engine or processors of a GPU, where a test is of one of them."""
+    """Copy engine or SMs of a GPU, if the test uses one of them; else empty."""
     called: str = ""
-    """What tells the test from others of its kind and direction, for a sentence."""
+    """Words for a sentence that distinguish the test from others of its kind and direction."""
     size: int | None = None
-    """Bytes of one transfer; None: the output does not say it."""
+    """Bytes of one transfer; None if the output lacks it."""
     times: int = 1
     """Transfers of this size that one repetition moves."""
     batch: int = 1
     """Repetitions that a value is the mean of."""
     beside: Literal["", "opposite", "all"] = ""
-    """What runs at the same time: copies of the opposite direction, or of all devices."""
+    """Copies that run at the same time: of the opposite direction, or of all devices."""
     cold: bool | None = None
-    """Whether it is a first use; None: the output does not say it."""
+    """Whether the transfer is a first use; None if the output lacks it."""
     study: str = ""
     operation: str = ""
-    """Of Isthmus, that measures the same; empty: none does."""
+    """Operation of Isthmus that measures the same; empty if there is none."""
     clock: ClockName = "host"
     api: str = ""
     memory: str = ""
     direction: Literal["h2d", "d2h", "both", ""] = ""
     initiator: Literal["cpu", "dma", "kernel"] = "cpu"
     axes: Mapping[str, int | str] = field(default_factory=dict)
-    """Of the operation."""
+    """Values of the operation's axes."""
     remarks: Sequence[str] = ()
-    """Become flags."""
+    """Flags of the imported row."""
     fault: str = ""
-    """What the program says of wrong data."""
+    """The program's message on wrong data; empty if it has none."""
     nothing: bool = False
-    """Whether the value shows that nothing was moved, as of mapping a buffer that is there."""
+    """Whether the value shows that no data moved, as for mapping a buffer in host memory."""
     run: int = 1
-    """Which of the different commands with this figure printed it, where the output has them."""
+    """Number of the command that printed the row, among different commands with this figure."""
 
     @property
     def moved(self) -> int:
@@ -120,7 +120,7 @@ class Row:
         return self.unit in TIMES
 
     def of_size(self, size: int) -> Row:
-        """The row with this size, where the output does not say one."""
+        """The row with this size, if the output has none; else the row itself."""
         return self if self.size is not None else replace(self, size=size)
 
     def seconds(self) -> list[float]:
@@ -161,7 +161,7 @@ class Outcome:
 
 @dataclass(frozen=True)
 class LinkFact:
-    """What the output says of a link."""
+    """A link as the output describes it."""
 
     line: int
     generation: int
@@ -169,27 +169,27 @@ class LinkFact:
     said_by: str
     """``platform name``, ``LnkSta``, ``nvidia-smi``."""
     device: str = ""
-    """PCI address or name; empty: of the only device."""
+    """PCI address or name of the device; empty for the only device."""
     capable: tuple[int, int] | None = None
-    """Generation and lanes that the device is capable of, where they are said beside it."""
+    """Generation and lanes that the device supports; None if the output lacks them."""
     max_payload: int = 0
-    """Bytes; 0: not said."""
+    """Bytes of data in a packet; 0 if the output lacks it."""
     idle: bool = False
     """Whether the generation may be lower only because the device is idle."""
     file: str = ""
-    """Name of the text that says it; empty for the only text."""
+    """Name of the text with the link; empty for the only text."""
     accelerator: bool = True
-    """Whether the device may be an accelerator; false for a network card, a disk and the like."""
+    """Whether the device may be an accelerator; false for network cards and disks, for example."""
 
     @property
     def place(self) -> str:
-        """``line 3``, or ``line 3 of lspci.txt``."""
+        """Line in words: ``line 3``, or ``line 3 of lspci.txt``."""
         return f"line {self.line}{f' of {self.file}' if self.file else ''}"
 
 
 @dataclass(frozen=True, kw_only=True)
 class Log:
-    """What the output of another program says."""
+    """The contents of another program's output."""
 
     tool: str
     rows: Sequence[Row] = ()
@@ -197,7 +197,7 @@ class Log:
     version: str = ""
     host: str = ""
     names: Sequence[str] = ()
-    """Boards, platforms and processors that are named, as printed."""
+    """Names of boards, platforms and processors, as printed."""
     links: Sequence[LinkFact] = ()
     outcomes: Sequence[Outcome] = ()
     problems: Sequence[Problem] = ()
@@ -208,11 +208,11 @@ class Log:
     emulated: bool = False
     """Whether a vendor's emulation of hardware was timed."""
     left_out: Sequence[str] = ()
-    """Figures that are no transfers, with the reason."""
+    """Figures that are not transfers, with the reason."""
     assumed: Sequence[str] = ()
-    """What the file does not say."""
+    """Assumptions about facts that the file lacks."""
     details: Sequence[Row] = ()
-    """Single values that the output lists beside their mean, which is a row."""
+    """Single values whose mean is a row."""
     file: str = ""
     """Name of the text that was read; empty for the only text."""
 
@@ -225,14 +225,14 @@ class Importer:
     reads: str
     """The output in words: ``nvbandwidth -j``."""
     matches: Callable[[str], bool]
-    """Whether a text, cleaned, has a part of this format."""
+    """Whether a cleaned text has a part of this format."""
     read: Callable[[str], Log]
-    """Raises UsageError where nothing of it can be read; a row that cannot be read is a problem."""
+    """Reads a cleaned text; raises UsageError only if no row is readable."""
     has_rates: bool = True
-    """Whether the format has rates or times; false where it only describes links."""
+    """Whether the format has rates or times; false if it only describes links."""
 
     def log(self, text: str) -> Log:
-        """What it reads; Python refuses a whole number of more than 4300 digits."""
+        """The log of a text; raises UsageError also for integers of more than 4300 digits."""
         try:
             return self.read(text)
         except ValueError as error:
@@ -240,15 +240,15 @@ class Importer:
 
 
 class Problems(list[Problem]):
-    """Collects what could not be read."""
+    """Collects lines that could not be read."""
 
     def add(self, line: int, what: str) -> None:
-        """Notes a line."""
+        """Adds a line with the reason."""
         self.append(Problem(line, what))
 
     @contextlib.contextmanager
     def of(self, line: int) -> Iterator[None]:
-        """A context in which a UsageError costs this line, not the file."""
+        """Context manager: a UsageError becomes a problem of this line."""
         try:
             yield
         except UsageError as error:
@@ -264,18 +264,18 @@ def number(text: str | float, line: int) -> float:
 
 
 def _value(text: str | float) -> float:
-    """The number that a text is; NaN where it is none."""
+    """The number in a text; NaN if it is not a number."""
     try:
         return float(text)
-    except (ValueError, OverflowError):  # no number, or an integer of hundreds of digits
+    except (ValueError, OverflowError):  # not a number, or an integer of hundreds of digits
         return math.nan
 
 
 def unit(text: str, line: int) -> str:
-    """One of ``UNITS`` for a unit as printed; raises UsageError for an unknown one."""
+    """Returns the name in ``UNITS`` of a printed unit; raises UsageError for an unknown unit."""
     word = text.strip().strip("()[]")
-    if known := _SPELLINGS.get(word):
-        return known
+    if spelling := _SPELLINGS.get(word):
+        return spelling
     if rate := _RATE.fullmatch(word):
         prefix = (rate["prefix"] or "").replace("k", "K")
         return f"{prefix}{'B' if rate['bytes'] else 'b'}/s"
@@ -283,16 +283,16 @@ def unit(text: str, line: int) -> str:
 
 
 def unit_of(text: str, line: int, *, time: bool) -> str:
-    """``unit`` of a time, or of a rate; raises UsageError where the unit is of the other."""
-    found = unit(text, line)
-    if (found in TIMES) != time:
+    """As ``unit``; raises UsageError unless the unit is of a time, or of a rate, as wanted."""
+    unit_ = unit(text, line)
+    if (unit_ in TIMES) != time:
         wanted, other = ("time", "rate") if time else ("bandwidth", "time")
         raise UsageError(f"line {line}: a {wanted} in '{text.strip()[:20]}', which is a {other}")
-    return found
+    return unit_
 
 
 def size(text: str | float, line: int, suffix: str = "B") -> int:
-    """Bytes, at least 1; B, KB, MB and GB (also KiB, K, ...) are powers of 1024."""
+    """Size in bytes, at least 1; B, KB, MB and GB (also KiB, K, ...) are powers of 1024."""
     word = suffix.strip().upper().replace("IB", "B").replace("BYTES", "B").replace("BYTE", "B")
     word = word if word.endswith("B") else f"{word}B"
     if word not in _SIZES:
@@ -312,7 +312,7 @@ def count(text: str | float, line: int) -> int:
 
 
 def decoded(text: str, kind: type[_Decoded]) -> _Decoded:
-    """JSON as a type; raises UsageError for other content, or a file that is cut short."""
+    """Decodes JSON as a type; raises UsageError for other content, or incomplete JSON."""
     try:
         return msgspec.json.decode(text, type=kind)
     except (msgspec.DecodeError, RecursionError) as error:
@@ -325,8 +325,8 @@ def device(
 ) -> DeviceRecord:  # fmt: skip
     """The record of a device that another program measured; ``kind``: cpu, gpu or accelerator.
 
-    ``pci``: its bus address, where the output has it.
-    ``real``: False for an emulated one, whose figures are never shown as hardware's.
+    ``pci``: its bus address, if the output has it. ``real``: false for an emulated device, whose
+    figures are never shown as hardware's.
     """
     return DeviceRecord(
         address=address,
@@ -344,13 +344,13 @@ def slug(name: str) -> str:
 
 
 class Lines:
-    """Finds in which line of a text a word is, one word after the other."""
+    """Finds the lines of words in a text, in the order of the words."""
 
     def __init__(self, text: str) -> None:
         self._text, self._at, self._line = text, 0, 1
 
     def of(self, word: str) -> int:
-        """Line of the next occurrence; that of the last word found where there is none."""
+        """Line of the word's next occurrence; if there is none, line of the previous word."""
         found = self._text.find(word, self._at)
         if found >= 0:
             self._line += self._text.count("\n", self._at, found)

@@ -1,9 +1,8 @@
 """Cleans text that was pasted from a terminal, an issue or a mail; line numbers stay.
 
-What is removed, line by line: colours and other escape sequences, what a carriage return wrote
-over, quoting (``>``), fences of Markdown and tags of HTML, times, ranks, tasks, marks and numbers
-in front of a line, an indent that all lines have, and the name in front of a prompt. A prompt
-becomes ``$ ``.
+Removed from each line are escape sequences, text before a carriage return, quoting (``>``), fences
+of Markdown, tags of HTML, the common indent, and the name before a prompt, which becomes ``$ ``. So
+are times, ranks, tasks, marks and numbers at the beginning of a line.
 """
 
 from __future__ import annotations
@@ -28,16 +27,16 @@ _TAGS_IN_FRONT = re.compile(rf"(?:\s{{0,8}}{_TAG}){{1,8}}", re.IGNORECASE)
 _TAGS_AT_END = re.compile(rf"(?:{_TAG}\s{{0,8}}){{1,8}}$", re.IGNORECASE)
 _QUOTE = re.compile(r"(?:[ \t]{0,3}>)+(?: |$)?")
 _LABEL = re.compile(r"[ \t]{0,6}[0-9]{1,7}:(?: |$)")
-"""The task in front of a line, as ``srun --label`` writes it."""
+"""The task at the beginning of a line, as ``srun --label`` writes it."""
 _MARK = re.compile(
     r"[ \t]{0,6}(?:[-*|\u2502\u2022](?=[ \t]) ?|\[[A-Za-z][\w./:-]{0,80}\] |[\w.-]{1,40} {1,20}\| )"
 )
-"""In front of each line: a list's or a table's mark, or the name of a container."""
+"""Mark of a list or a table, or name of a container, at the beginning of a line."""
 _NUMBER = re.compile(r"[ \t]{0,6}(\d{1,6})(?:\t|:? {1,2}|:|$)")
 """The number of a line, as ``cat -n`` and editors write it."""
 _FEWEST_NUMBERED = 3
 _NESTED = 2
-"""Prefixes, one in front of the other, that are removed."""
+"""Number of prefixes that are removed from a line, one after the other."""
 _PREFIX = re.compile(
     r"""
     \s*\[\d+,\d+\]<std(?:out|err)>:\ ?                                # mpirun --tag-output
@@ -59,7 +58,7 @@ _HASH = re.compile(r"\s*#")
 
 
 def cleaned(text: str) -> str:
-    """The text without what a terminal or a forum added; as many lines as before."""
+    """The text without additions of a terminal or a forum; the number of lines stays."""
     rows = [_plain(row) for row in text.replace("\r\n", "\n").split("\n")]
     rows = [_without_tags(row) for row in _without_quotes(rows)]
     for _ in range(_NESTED):
@@ -71,7 +70,7 @@ def cleaned(text: str) -> str:
 
 
 def _plain(row: str) -> str:
-    """A line as the terminal shows it: what a carriage return wrote over is gone."""
+    """A line as the terminal shows it: without overwritten text and escape sequences."""
     row = row.rstrip("\r").rpartition("\r")[2] if "\r" in row else row
     row = _ESCAPES.sub("", row)
     row = row.replace("\u00a0", " ").replace("\u2192", "->").replace("\u2190", "<-")
@@ -83,7 +82,7 @@ def _plain(row: str) -> str:
 def _without_quotes(rows: list[str]) -> list[str]:
     if _most(_QUOTE, rows):
         return [_without(_QUOTE, row) for row in rows]
-    # a ``>`` that few lines have is a prompt of one character
+    # a ``>`` in few lines is a prompt
     return [f"$ {row[1:].lstrip()}" if row.startswith(">") else row for row in rows]
 
 
@@ -94,21 +93,21 @@ def _without_tags(row: str) -> str:
 
 
 def _without(mark: re.Pattern[str], row: str) -> str:
-    found = mark.match(row)
-    return row[found.end() :] if found else row
+    match = mark.match(row)
+    return row[match.end() :] if match else row
 
 
 def _without_user(row: str) -> str:
-    """A line whose prompt is ``$``."""
-    found = None if _HASH.match(row) else _PROMPT.match(row)
-    return f"$ {row[found.end() :]}" if found else row
+    """A line whose prompt is replaced by ``$``."""
+    match = None if _HASH.match(row) else _PROMPT.match(row)
+    return f"$ {row[match.end() :]}" if match else row
 
 
 def _without_numbers(rows: list[str]) -> list[str]:
-    """Lines without their numbers, where each line is one more than that before it."""
-    found = [(row, _NUMBER.match(row)) for row in rows if row.strip()]
-    numbers = [int(number[1]) for _, number in found if number]
-    if len(numbers) < max(len(found), _FEWEST_NUMBERED):
+    """Lines without their numbers, if every line has the next number."""
+    matches = [(row, _NUMBER.match(row)) for row in rows if row.strip()]
+    numbers = [int(number[1]) for _, number in matches if number]
+    if len(numbers) < max(len(matches), _FEWEST_NUMBERED):
         return rows
     if any(after != before + 1 for before, after in itertools.pairwise(numbers)):
         return rows
@@ -116,16 +115,16 @@ def _without_numbers(rows: list[str]) -> list[str]:
 
 
 def _dedented(rows: list[str]) -> list[str]:
-    """Lines without the indent that all have; as code is indented in an issue."""
+    """Lines without the indent that all of them have, such as that of code in an issue."""
     indents = [len(row) - len(row.lstrip(" \t")) for row in rows if row.strip()]
     least = min(indents, default=0) if len(indents) > 1 else 0
     return [row[least:] for row in rows]
 
 
 def _most(mark: re.Pattern[str], rows: list[str]) -> bool:
-    """Whether more than a third of the lines that are not empty begin with a mark, and two.
+    """Whether at least two lines, and more than a third of the lines, begin with a mark.
 
-    Of a single line it is enough.
+    Empty lines do not count. A single line needs only itself.
     """
     filled = [row for row in rows if row.strip()]
     marked = sum(bool(mark.match(row)) for row in filled)
@@ -133,7 +132,7 @@ def _most(mark: re.Pattern[str], rows: list[str]) -> bool:
 
 
 def json_objects(text: str) -> Iterator[tuple[int, str]]:
-    """Line and text of each outermost ``{...}``; of one that is cut short, all that is there."""
+    """Yields line and text of each outermost ``{...}``; an incomplete object extends to the end."""
     at = 0
     while (begin := text.find("{", at)) >= 0:
         end = _end_of_object(text, begin)
@@ -142,7 +141,7 @@ def json_objects(text: str) -> Iterator[tuple[int, str]]:
 
 
 def without_objects(text: str, objects: Sequence[tuple[int, str]]) -> str:
-    """The text around objects, as many lines as before."""
+    """The text without objects; the number of lines stays."""
     parts, at = [], 0
     for _, body in objects:
         begin = text.find(body, at)
@@ -153,8 +152,8 @@ def without_objects(text: str, objects: Sequence[tuple[int, str]]) -> str:
 
 def _end_of_object(text: str, begin: int) -> int:
     depth, in_string, at = 0, False, begin
-    for found in re.finditer(r'["{}\\]', text[begin:]):
-        mark, at = found[0], begin + found.end()
+    for match in re.finditer(r'["{}\\]', text[begin:]):
+        mark, at = match[0], begin + match.end()
         if mark == "\\":
             continue
         if mark == '"':

@@ -22,7 +22,7 @@ _TRANSFER, _MEMORY_TEST, _LAUNCH = (
 
 
 class _Entry(msgspec.Struct):
-    """One result, as the JSON file has it."""
+    """A result, with the names of the JSON file."""
 
     test: str
     metric: str
@@ -61,7 +61,7 @@ _METRICS = {
     (_LAUNCH, "roundtrip"): _Metric("call", "launch", "", "", "kernel"),
     (_LAUNCH, _LAUNCH): _Metric("call", "", "", "", "kernel"),
 }
-"""Results by test and metric; with an operation where one of study ``transfer`` measures it."""
+"""Metrics by test and name; with the operation of study ``transfer`` that measures the same."""
 _APIS = {"OpenCL": "opencl", "CUDA": "cuda"}
 _TITLES = {
     "global memory bandwidth": _MEMORY_TEST, "transfer bandwidth": _TRANSFER,
@@ -80,22 +80,22 @@ _ABOUT = ("Driver version", "Compute units", "Clock frequency", "API version", "
 def _metric(entry: _Entry) -> _Metric:
     if entry.test == _MEMORY_TEST:
         return _Metric("memory", "kernel_read", "device", "", "kernel")
-    found = _METRICS.get((entry.test, entry.metric), _Metric("other"))
-    return found if entry.backend in _APIS else found._replace(operation="")
+    metric = _METRICS.get((entry.test, entry.metric), _Metric("other"))
+    return metric if entry.backend in _APIS else metric._replace(operation="")
 
 
 def read(text: str) -> base.Log:
-    """Transfers, launches and reads of device memory; what is computed is left out."""
+    """Reads transfers, launches and reads of device memory; leaves out tests of computing."""
     log = _Parts()
     if "<!DOCTYPE" in text or "<!ENTITY" in text:
         raise UsageError("an XML document type, which clpeak does not write")
-    objects = [one for one in json_objects(text) if '"clpeak_version"' in one[1][:400]]
+    objects = [pair for pair in json_objects(text) if '"clpeak_version"' in pair[1][:400]]
     for at, body in objects:
         file = base.decoded(body, _File)
         log.version = file.clpeak_version
         log.take(body, file.entries, '"metric":"{}"', at)
     text = without_objects(text, objects)
-    files = [(1 + text.count("\n", 0, one.start()), one[0]) for one in _XML.finditer(text)]
+    files = [(1 + text.count("\n", 0, match.start()), match[0]) for match in _XML.finditer(text)]
     for at, body in files:
         _of_xml(body, at, log)
     _of_text(without_objects(text, files), log)
@@ -116,12 +116,12 @@ def _of_xml(text: str, at: int, log: _Parts) -> None:
 def _entries_1(root: ElementTree.Element) -> Iterator[_Entry]:
     """Results of versions before 2: platform, device, test, and metrics by the tag's name."""
     for platform in root.iter("platform"):
-        for of in platform.iter("device"):
-            for test in of:
-                for one in list(test) or [test]:
+        for device in platform.iter("device"):
+            for test in device:
+                for metric in list(test) or [test]:
                     yield _Entry(
-                        test.tag, one.tag, test.get("unit", ""), one.text or "",
-                        of.get("name", ""), platform.get("name", ""),
+                        test.tag, metric.tag, test.get("unit", ""), metric.text or "",
+                        device.get("name", ""), platform.get("name", ""),
                     )  # fmt: skip
 
 
@@ -129,43 +129,44 @@ def _entries_2(root: ElementTree.Element) -> Iterator[_Entry]:
     """Results of version 2: run, category, test, metric."""
     for run in root.iter("run"):
         for test in run.iter("test"):
-            for one in test.iter("metric"):
+            for metric in test.iter("metric"):
                 yield _Entry(
-                    test.get("name", ""), one.get("name", ""), test.get("unit", ""), one.text or "",
+                    test.get("name", ""), metric.get("name", ""),
+                    test.get("unit", ""), metric.text or "",
                     run.get("device", ""), run.get("platform", ""), run.get("backend", ""),
-                    one.get("status", "ok"),
+                    metric.get("status", "ok"),
                 )  # fmt: skip
 
 
 def _of_text(text: str, log: _Parts) -> None:
-    """What clpeak prints: a section for each test, with its unit in the title."""
+    """Reads printed text: a section for each test, with its unit in the title."""
     platform = name = test = printed = ""
     indent = 0
     for line, row in enumerate(text.splitlines(), 1):
-        if found := _PLATFORM.match(row):
-            platform, test = found[1].strip(), ""
-        elif found := _DEVICE.match(row):
-            name, test = found[1].strip(), ""
+        if match := _PLATFORM.match(row):
+            platform, test = match[1].strip(), ""
+        elif match := _DEVICE.match(row):
+            name, test = match[1].strip(), ""
         elif row.strip().startswith(_ABOUT):
             continue
-        elif found := _FAILED.match(row):
-            log.outcomes.append(base.Outcome(line, test or "clpeak", "failed", found[1]))
-        elif (found := _SECTION.match(row)) and found[1].strip().lower() in _TITLES:
-            test, printed = _TITLES[found[1].strip().lower()], found[2] or ""
+        elif match := _FAILED.match(row):
+            log.outcomes.append(base.Outcome(line, test or "clpeak", "failed", match[1]))
+        elif (match := _SECTION.match(row)) and match[1].strip().lower() in _TITLES:
+            test, printed = _TITLES[match[1].strip().lower()], match[2] or ""
             indent = _indent(row)
-            if found[3] and len(words := found[3].split()) == 2:
-                log.one(_Entry(test, test, words[1], words[0], name, platform), line)
-        elif (found := _SECTION.match(row)) and found[2] and not found[3]:
-            test = ""  # a test that computes
-            log.left_out[f"{found[1].strip()} (nothing is moved)"] = None
-        elif test and (found := _VALUE.match(row)):
-            metric = _of_words(found[1])
+            if match[3] and len(words := match[3].split()) == 2:
+                log.take_one(_Entry(test, test, words[1], words[0], name, platform), line)
+        elif (match := _SECTION.match(row)) and match[2] and not match[3]:
+            test = ""  # the section of a test of computing
+            log.left_out[f"{match[1].strip()} (nothing is moved)"] = None
+        elif test and (match := _VALUE.match(row)):
+            metric = _of_words(match[1])
             if _indent(row) <= indent and not _is_known(test, metric):
-                test = ""  # what another program printed
+                test = ""  # this line is of another program
                 continue
             backend = "OpenCL" if platform else "Vulkan"
-            log.one(
-                _Entry(test, metric, printed, found[2].split()[0], name, platform, backend), line
+            log.take_one(
+                _Entry(test, metric, printed, match[2].split()[0], name, platform, backend), line
             )
 
 
@@ -178,21 +179,21 @@ def _is_known(test: str, metric: str) -> bool:
 
 
 def _of_words(words: str) -> str:
-    """The name of a metric in files, from what is printed: ``enqueueMapBuffer(for read)``."""
+    """Name of a metric as in files, from the printed name: ``enqueueMapBuffer(for read)``."""
     plain = re.sub(r"\([^)]*\)", "", words.strip().lower())
     return re.sub(r"[\s_]+", "_", plain.replace("non-blocking", "nonblocking")).strip("_")
 
 
 def _usable(value: float | str | None) -> bool:
-    """Whether a printed value can be one: finite, and above 0."""
+    """Whether a printed value is finite and above 0, or is not a number."""
     try:
         return 0 < float(value or 0) < math.inf
     except ValueError:
-        return True  # told with its text where the row is made
+        return True  # ``_row`` reports the text
 
 
 class _Parts:
-    """What was read so far."""
+    """The results read so far."""
 
     def __init__(self) -> None:
         self.rows: list[base.Row] = []
@@ -208,9 +209,9 @@ class _Parts:
         """Reads the entries of a file, which begins in line ``at``."""
         lines = base.Lines(text)
         for entry in entries:
-            self.one(entry, at - 1 + lines.of(word.format(entry.metric)))
+            self.take_one(entry, at - 1 + lines.of(word.format(entry.metric)))
 
-    def one(self, entry: _Entry, line: int) -> None:
+    def take_one(self, entry: _Entry, line: int) -> None:
         """Reads one entry."""
         metric = _metric(entry)
         if entry.device:
@@ -261,14 +262,12 @@ class _Parts:
         )
 
     def log(self) -> base.Log:
-        """All of it."""
+        """The log of all results."""
         return base.Log(
             tool="clpeak",
             version=self.version,
             rows=self.rows,
-            devices=[
-                base.device(one, name, api=self.apis[one]) for one, name in self.devices.items()
-            ],
+            devices=[base.device(a, name, api=self.apis[a]) for a, name in self.devices.items()],
             names=list(self.names),
             outcomes=self.outcomes,
             problems=self.problems,

@@ -1,4 +1,4 @@
-"""Commands that stand in a pasted text before what they printed."""
+"""Reads command lines in a pasted text, which stand before their outputs."""
 
 from __future__ import annotations
 
@@ -17,36 +17,36 @@ _HOST_FILES = ("--hostfile", "-hostfile", "--machinefile", "-machinefile", "--de
 
 @dataclass
 class Commands:
-    """The command lines of a text that call one program, in the order in which they are met."""
+    """The command lines of a text that call one program, in the order of the text."""
 
     program: re.Pattern[str]
     """Matches the program's name, without its folder."""
     current: str = ""
-    seen: dict[str, int] = field(default_factory=dict)
-    """Number of each different command line, from 1."""
+    number_of: dict[str, int] = field(default_factory=dict)
+    """Number of each distinct command line, from 1."""
 
     def met(self, line: str) -> bool:
-        """Whether a line calls the program; if so, it becomes the current one."""
+        """Whether a line calls the program; if so, it becomes the current command line."""
         words = line.removeprefix("$ ").split()
         called = [w for w in words if self.program.fullmatch(w.rpartition("/")[2])]
         if not called or not (line.startswith("$ ") or _is_call(words, called[0])):
             return False
         self.current = " ".join(words)
-        self.seen.setdefault(self.current, len(self.seen) + 1)
+        self.number_of.setdefault(self.current, len(self.number_of) + 1)
         return True
 
     @property
     def number(self) -> int:
-        """Which of the different command lines is the current one; 0 before the first."""
-        return self.seen.get(self.current, 0)
+        """Number of the current command line among the distinct ones; 0 before the first."""
+        return self.number_of.get(self.current, 0)
 
     def value(self, *options: str) -> str:
-        """Value of an option of the current command (``-b``); empty where it is not given."""
+        """Value of an option of the current command (``-b``); empty without the option."""
         return option(self.current, options)
 
 
 def _is_call(words: list[str], called: str) -> bool:
-    """Whether a line without a prompt is a call: the program, or what starts it, is first."""
+    """Whether a line without a prompt is a call: it begins with the program or a launcher."""
     first = next((w for w in words if not _VARIABLE.match(w)), "")
     starts = {"mpirun", "mpiexec", "srun", "sudo", "numactl", "taskset", "time", "prun", "jsrun"}
     return (first == called and "/" in called) or first.rpartition("/")[2] in starts
@@ -63,28 +63,28 @@ def option(command: str, options: tuple[str, ...]) -> str:
 
 def _value(words: Sequence[str], options: Sequence[str]) -> str:
     for at, word in enumerate(words):
-        for one in options:
-            if word == one:
+        for option_ in options:
+            if word == option_:
                 return words[at + 1] if at + 1 < len(words) else ""
-            if one.startswith("--") and word.startswith(f"{one}="):
-                return word[len(one) + 1 :]
-            if not one.startswith("--") and re.fullmatch(re.escape(one) + r"\d\S*", word):
-                return word[len(one) :]
+            if option_.startswith("--") and word.startswith(f"{option_}="):
+                return word[len(option_) + 1 :]
+            if not option_.startswith("--") and re.fullmatch(re.escape(option_) + r"\d\S*", word):
+                return word[len(option_) :]
     return ""
 
 
 @dataclass(frozen=True)
 class Started:
-    """The ranks that a launcher starts, as far as its options say it."""
+    """The ranks that a launcher starts, according to its options."""
 
     ranks: int
-    """Processes; 0: the command does not say it."""
+    """Number of processes; 0 if the command lacks it."""
     several_hosts: bool
     """Whether the options name several hosts, or a file of hosts."""
 
 
 def started(command: str, program: re.Pattern[str]) -> Started:
-    """Processes and hosts of a call of mpirun, mpiexec or srun; options of the program are none."""
+    """Processes and hosts of a call of mpirun, mpiexec or srun; ignores the program's options."""
     words: list[str] = []
     for word in command.split():
         if program.fullmatch(word.rpartition("/")[2]):
@@ -101,22 +101,22 @@ def started(command: str, program: re.Pattern[str]) -> Started:
     if not each and (mapped := _PER_NODE.search(command)):
         each = int(mapped[1])
     named = _value(words, ("-H", "--host", "-host", "-hosts", "--hosts"))
-    hosts = {one.partition(":")[0] for one in named.split(",")}
+    hosts = {host.partition(":")[0] for host in named.split(",")}
     return Started(ranks, 0 < each < ranks or len(hosts) > 1 or bool(_value(words, _HOST_FILES)))
 
 
 def _whole(text: str) -> int:
-    """The number that a text begins with; 0 where there is none. ``-N 2-4`` of srun is 2."""
-    found = _NUMBER.match(text)
-    return int(found[0]) if found else 0
+    """The number at the beginning of a text; 0 without one. ``-N 2-4`` of srun is 2."""
+    match = _NUMBER.match(text)
+    return int(match[0]) if match else 0
 
 
 def environment(command: str) -> Mapping[str, str]:
-    """Variables that a command line sets in front of the program."""
-    found = {}
+    """Variables that a command line sets before the program."""
+    variables = {}
     for word in command.split():
         if not _VARIABLE.match(word):
             break
         name, _, value = word.partition("=")
-        found[name] = value
-    return found
+        variables[name] = value
+    return variables

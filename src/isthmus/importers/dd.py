@@ -1,7 +1,6 @@
-"""``dd``: bytes copied in a time, with the command in front of it where it was pasted.
+"""``dd``: copied bytes and their time; the files are known only if the command was pasted, too.
 
-Only a command names the files. A rate is computed from the bytes and the seconds: the printed rate
-has two or three digits, and its MB are 10^6 bytes.
+The rate is computed from bytes and seconds, because the printed rate has only two or three digits.
 """
 
 from __future__ import annotations
@@ -27,13 +26,13 @@ _CARD = re.compile(r"/dev/xdma(\d+)_(?:h2c|c2h)_(\d+)")
 
 
 def _bytes(text: str) -> int | None:
-    found = _SUFFIX.match(text)
-    if not found:
+    match = _SUFFIX.match(text)
+    if not match:
         return None
-    power = _POWERS[found[2]]
-    if found[3] == "B" and found[2]:  # kB, MB: powers of 1000
+    power = _POWERS[match[2]]
+    if match[3] == "B" and match[2]:  # kB, MB: powers of 1000
         power = {1 << 10: 1000, 1 << 20: 10**6, 1 << 30: 10**9}[power]
-    return int(found[1]) * power
+    return int(match[1]) * power
 
 
 def read(text: str) -> Log:
@@ -55,7 +54,7 @@ def read(text: str) -> Log:
     return Log(
         tool="dd",
         rows=rows,
-        devices=[device(one, "files of dd") for one in dict.fromkeys(row.device for row in rows)],
+        devices=[device(name, "files of dd") for name in dict.fromkeys(row.device for row in rows)],
         outcomes=outcomes,
         problems=problems,
         engines=("xdma", "xdma-tools") if "/dev/xdma" in text else (),

@@ -1,4 +1,4 @@
-"""What kind of device a printed name is of."""
+"""Finds the kind of a device by its printed name."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ _PROCESSOR = re.compile(
     r"\bpthread-|^cpu\b",
     re.IGNORECASE,
 )
-"""Names of processors, also as PoCL has them: ``pthread-AMD EPYC``, ``cpu-haswell-...``."""
+"""Names of processors, also those of PoCL: ``pthread-AMD EPYC``, ``cpu-haswell-...``."""
 _INTEGRATED = re.compile(
     r"Intel(?:\(R\)|®)? (?:\w+ )?(?:U?HD|Iris)\b|\bIris(?:\(R\)|®)? |\bMali-|\bAdreno\b|"
     r"\bApple M\d|Radeon\(?T?M?\)? (?:Vega \d+ )?Graphics\b|Radeon \d{3}M\b",

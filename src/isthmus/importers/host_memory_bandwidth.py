@@ -1,6 +1,6 @@
 """Log of AMD's example host_memory_bandwidth (github.com/Xilinx/Vitis_Accel_Examples).
 
-Its "GB/sec" are GiB/s, and its "KB" KiB: the example's source divides by 1024. A figure is one
+The printed "GB/sec" are GiB/s, "KB" are KiB: the source divides by 1024. A figure is one
 launch of 1024 sweeps over the buffer, or of 2 in emulation, where it stops at 8 KiB.
 """
 
@@ -24,22 +24,22 @@ _OPERATIONS: dict[str, tuple[str, Literal["both", "h2d", "d2h"], int]] = {
 }
 """Operation, direction, and how often one sweep moves the buffer's size."""
 _PRINTED = "GB/sec"
-"""Which the example computes as GiB/s."""
+"""Unit that the example prints for GiB/s."""
 _SWEEPS, _SWEEPS_EMULATED, _MOST_EMULATED = 1024, 2, 8 << 10
 
 
 def read(text: str) -> Log:
-    """Kernels on host memory, at each size."""
-    found = list(enumerate(map(_ROW.match, text.splitlines()), 1))
+    """Reads the rates of kernels on host memory at each size."""
+    matches = list(enumerate(map(_ROW.match, text.splitlines()), 1))
     problems, rows = Problems(), []
-    for line, row in found:
+    for line, row in matches:
         with problems.of(line):
             if row and row[3] != _PRINTED:
                 raise UsageError(f"unknown unit '{row[3][:20]}'")
             if row:
                 number(row[2], line)
                 rows.append((line, row, size(row[4], line, row[5])))
-    emulated = max((one for *_, one in rows), default=0) <= _MOST_EMULATED
+    emulated = max((size_ for *_, size_ in rows), default=0) <= _MOST_EMULATED
     sweeps = _SWEEPS_EMULATED if emulated else _SWEEPS
     named = _DEVICE.search(text)
     name = (named[1] or named[2]) if named else "unknown card"

@@ -1,7 +1,7 @@
 """Log and JSON of b_eff of HPCC FPGA (github.com/pc2/HPCC_FPGA).
 
-The JSON file has each repetition of each rank: the time of a repetition is its slowest rank's. The
-log has one time: of the ranks' own fastest repetitions, which need not be the same, the slowest.
+The JSON file has every repetition of every rank; the slowest rank gives the time of a repetition.
+The log has one time: each rank's fastest repetition, and of these the slowest.
 """
 
 from __future__ import annotations
@@ -23,9 +23,9 @@ _ROW = re.compile(rf"\s*({base.SIZE})\s+(\d+)\s+(\S+)\s+(\S+)\s*")
 _FACT = re.compile(r"(MPI Ranks|Communication Type|Device)\s{2,}(\S.*?)\s*$")
 _CHANNELS = {"IEC": "card", "PCIE": "staged"}
 _REPLICATIONS = 2
-"""Of the kernel on each device: the definition's two ways."""
+"""Kernels on each device: one for each direction."""
 _ROUNDED = 1e-3
-"""Share by which time times rate may miss whole ranks: the log has both with six digits."""
+"""Largest relative error of a number of ranks from time and rate, which have six digits."""
 
 
 class _Value(msgspec.Struct):
@@ -53,8 +53,8 @@ class _File(msgspec.Struct):
 
 
 def read(text: str) -> base.Log:
-    """Exchanges of each size."""
-    objects = [one for one in json_objects(text) if '"maxCalcBW"' in one[1]]
+    """Reads the exchanges of each size."""
+    objects = [pair for pair in json_objects(text) if '"maxCalcBW"' in pair[1]]
     return _of_json(*objects[0]) if objects else _of_log(text)
 
 
@@ -65,22 +65,22 @@ def _of_json(at: int, text: str) -> base.Log:
         list[_Result](),
         base.Problems(),
     )
-    for exponent, one in file.timings.items():
+    for exponent, result in file.timings.items():
         line = at - 1 + lines.of(f'"{exponent}"')
         with problems.of(line):
-            if not (exponent.isdecimal() and int(exponent) < 40 and one.ranks):
+            if not (exponent.isdecimal() and int(exponent) < 40 and result.ranks):
                 raise UsageError(f"'{exponent[:20]}' is no message size, or has no times")
-            loops = base.count(one.ranks[0].looplength, line)
-            total = base.number(one.best_Bps, line) * base.number(one.best_s, line)
+            loops = base.count(result.ranks[0].looplength, line)
+            total = base.number(result.best_Bps, line) * base.number(result.best_s, line)
             slowest = [
                 max(_seconds(rank, line) for rank in of_ranks)
-                for of_ranks in zip(*(rank.timings for rank in one.ranks))  # noqa: B905
+                for of_ranks in zip(*(rank.timings for rank in result.ranks))  # noqa: B905
             ]
             fault = f"{file.errors[exponent]} errors" if file.errors.get(exponent) else ""
             rows.append((line, 1 << int(exponent), loops, slowest, total, fault))
     ranks = file.settings.get("MPI Ranks")
-    said = ranks if isinstance(ranks, int) else 0
-    return _output(rows, file.device, "", file.version, said, problems)
+    printed_ranks = ranks if isinstance(ranks, int) else 0
+    return _output(rows, file.device, "", file.version, printed_ranks, problems)
 
 
 def _seconds(time: _Value, line: int) -> float:
@@ -107,8 +107,8 @@ def _of_log(text: str) -> base.Log:
                 bytes_each, loops = base.size(cells[1], line), base.count(cells[2], line)
                 rows.append((line, bytes_each, loops, [time], rate * time, fault))
     kind, ranks = facts.get("Communication Type", ""), facts.get("MPI Ranks", "")
-    said = int(ranks) if ranks.isdecimal() else 0
-    return _output(rows, facts.get("Device", ""), kind, "", said, problems)
+    printed_ranks = int(ranks) if ranks.isdecimal() else 0
+    return _output(rows, facts.get("Device", ""), kind, "", printed_ranks, problems)
 
 
 def _units(header: re.Match[str], line: int) -> tuple[float, float]:
@@ -122,13 +122,13 @@ def _units(header: re.Match[str], line: int) -> tuple[float, float]:
 
 
 _Result = tuple[int, int, int, list[float], float, str]
-"""Line, bytes, loop length, seconds of loops, bytes that all ranks move in one, fault."""
+"""Line, bytes, loop length, seconds of loops, bytes that all ranks move in a loop, fault."""
 
 
 def _output(
     rows: Sequence[_Result], name: str, kind: str, version: str, ranks: int, problems: base.Problems
 ) -> base.Log:
-    """``ranks``: as the output says; 0: it does not."""
+    """Makes the log; ``ranks``: number in the output, or 0 without one."""
     sizes = {row[1] for row in rows}
     named = next((name for name, one in SIZES.items() if set(one) == sizes), "own")
     channel = _CHANNELS.get(kind, kind.lower() or "unknown")
@@ -147,16 +147,16 @@ def _output(
     )
 
 
-def _figure(row: _Result, sizes: str, channel: str, said: int) -> base.Row:
+def _figure(row: _Result, sizes: str, channel: str, printed_ranks: int) -> base.Row:
     line, bytes_each, loops, times, total, fault = row
     fitting = total / loops / (_REPLICATIONS * bytes_each)
     ranks = round(fitting)
     whole = 1 <= ranks <= 1 << 20 and abs(fitting - ranks) < _ROUNDED * ranks
     if not times or not whole:
         raise UsageError(f"line {line}: the rate does not fit size, loop length and time")
-    if said and ranks != said:
+    if printed_ranks and ranks != printed_ranks:
         raise UsageError(
-            f"line {line}: the rate fits {ranks} ranks, and the output says {said}: "
+            f"line {line}: the rate fits {ranks} ranks, and the output says {printed_ranks}: "
             "is its unit right?"
         )
     return base.Row(

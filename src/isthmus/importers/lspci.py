@@ -1,4 +1,4 @@
-"""``lspci -vv``: capability and state of PCIe links, for the limit of what another log measured."""
+"""``lspci -vv``: capability and state of PCIe links, for the limits of rates in other logs."""
 
 from __future__ import annotations
 
@@ -23,14 +23,14 @@ _OTHER = re.compile(
     r"Encryption|Non-Essential)[^:]*:|VGA[^:]*: (?:ASPEED|Matrox)",
     re.IGNORECASE,
 )
-"""Classes of devices that are no accelerators, and displays of service processors."""
+"""Classes of devices that are not accelerators, and displays of service processors."""
 _FPGA = re.compile(r"Xilinx|Altera|Achronix|FPGA", re.IGNORECASE)
-"""Vendors whose designs take any class."""
+"""Vendors whose devices may have any class."""
 _IDLES = re.compile(r"NVIDIA|VGA|3D controller|AMD/ATI", re.IGNORECASE)
 
 
 @dataclass
-class _Found:
+class _Device:
     address: str = ""
     name: str = ""
     capable: tuple[int, int] | None = None
@@ -38,37 +38,37 @@ class _Found:
 
 
 def read(text: str) -> Log:
-    """The links of all devices that are no bridges."""
+    """Reads the links of all devices except bridges."""
     links: list[LinkFact] = []
     names: dict[str, None] = {}
-    one = _Found()
+    now = _Device()
     for line, row in enumerate(text.splitlines(), 1):
-        if found := _DEVICE.match(row):
-            one = _Found(found[1], found[2])
-        elif found := _COMMAND.match(row):
-            one = _Found(found[1])
-        elif found := _PAYLOAD.match(row):
-            one.payload = int(found[1])
-        elif found := _LINK.match(row):
-            generation = _GENERATIONS.get(found[2], 0)
-            if found[1] == "LnkCap":
-                one.capable = generation, int(found[3])
-            elif generation and int(found[3]) and not _BRIDGE.search(one.name):
-                if one.name:
-                    names[one.name] = None
+        if match := _DEVICE.match(row):
+            now = _Device(match[1], match[2])
+        elif match := _COMMAND.match(row):
+            now = _Device(match[1])
+        elif match := _PAYLOAD.match(row):
+            now.payload = int(match[1])
+        elif match := _LINK.match(row):
+            generation = _GENERATIONS.get(match[2], 0)
+            if match[1] == "LnkCap":
+                now.capable = generation, int(match[3])
+            elif generation and int(match[3]) and not _BRIDGE.search(now.name):
+                if now.name:
+                    names[now.name] = None
                 links.append(LinkFact(
-                    line, generation, int(found[3]), "LnkSta", one.address, one.capable,
-                    one.payload, bool(_IDLES.search(one.name)), accelerator=_may_be(one.name),
+                    line, generation, int(match[3]), "LnkSta", now.address, now.capable,
+                    now.payload, bool(_IDLES.search(now.name)), accelerator=_accelerates(now.name),
                 ))  # fmt: skip
-        elif found := _KERNEL.search(row):
-            generation = _GENERATIONS.get(found[3], 0)
+        elif match := _KERNEL.search(row):
+            generation = _GENERATIONS.get(match[3], 0)
             if generation:
-                links.append(LinkFact(line, generation, int(found[4]), "kernel log", found[1]))
+                links.append(LinkFact(line, generation, int(match[4]), "kernel log", match[1]))
     return Log(tool="lspci", links=links, names=list(names))
 
 
-def _may_be(name: str) -> bool:
-    """Whether a name, which has the class first, may be that of an accelerator."""
+def _accelerates(name: str) -> bool:
+    """Whether a device may be an accelerator; ``name`` begins with its class."""
     return not _OTHER.match(name) or _FPGA.search(name) is not None
 
 

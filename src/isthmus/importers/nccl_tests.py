@@ -1,7 +1,7 @@
 """Text of nccl-tests and rccl-tests: collectives of several GPUs, in place and out of place.
 
-``busbw`` is the rate that each GPU's links carry; ``algbw`` is size over time. One row is made of
-each kind of buffer; the bus rate is what a link's limit is compared with.
+``busbw`` is the rate that each GPU's links carry; ``algbw`` is size over time. Each kind of buffer
+has a row with the bus rate, which is compared with a link's limit.
 """
 
 from __future__ import annotations
@@ -25,18 +25,18 @@ _PROGRAM = re.compile(r"(?:all|reduce|broadcast|sendrecv|gather|scatter|hypercub
 _NAME = re.compile(rf"\b({_PROGRAM.pattern})")
 _FAILED = re.compile(r".*(?:Test NCCL failure|Test CUDA failure|Test failure|NCCL failure) (.+)")
 _RANKED = re.compile(r"\[\d+\](?=[ \t])")
-"""A rank in front of each part of a line, as some launchers write."""
+"""A rank before each part of a line, as some launchers write it."""
 _COUNT = re.compile(r"[1-9][0-9]{0,3}")
 _SEVERAL = 2
 _LONGEST_COMMAND = 10_000
-"""Characters of a command over several lines; the rest is not joined."""
+"""Most characters of a command over several lines; further lines are not joined."""
 _VALUES = 3
-"""Time, algorithm's and bus rate of each kind of buffer."""
+"""Number of values of each kind of buffer: time, algorithm's rate, bus rate."""
 _IS_VALUE = re.compile(r"-?\d+(?:\.\d+)?(?:e[+-]?\d+)?$")
 
 
 def read(text: str) -> base.Log:
-    """A row for each size, and kind of buffer."""
+    """Reads a row for each size and kind of buffer."""
     rows, problems, outcomes = list[base.Row](), base.Problems(), list[base.Outcome]()
     names, ranks, hosts = dict[str, None](), set[str](), set[str]()
     name, units, table = "", ("us", "GB/s", "GB/s"), False
@@ -49,30 +49,30 @@ def read(text: str) -> base.Log:
             begun = ""
         if called := _NAME.search(row):
             name = called[1]
-        if found := _RANK.match(row):
-            names[found[4].strip()] = None
-            ranks.add(found[1])
-            hosts.add(found[2])
+        if match := _RANK.match(row):
+            names[match[4].strip()] = None
+            ranks.add(match[1])
+            hosts.add(match[2])
         elif _COLUMNS.match(row):
             table = True
-        elif table and (found := _UNITS.match(row)):
+        elif table and (match := _UNITS.match(row)):
             with problems.of(line):
                 table = False
-                units = _units(found[1], line)
+                units = _units(match[1], line)
                 table = True
-        elif found := _AVERAGE.match(row):
-            average = found[1]
-        elif (found := _WRONG.match(row)) and found[2] != "OK":
+        elif match := _AVERAGE.match(row):
+            average = match[1]
+        elif (match := _WRONG.match(row)) and match[2] != "OK":
             outcomes.append(
-                base.Outcome(line, name or "nccl-tests", "failed", f"{found[1]} wrong values")
+                base.Outcome(line, name or "nccl-tests", "failed", f"{match[1]} wrong values")
             )
-        elif found := _FAILED.match(row):
+        elif match := _FAILED.match(row):
             outcomes.append(
-                base.Outcome(line, name or "nccl-tests", "failed", found[1].strip()[:120])
+                base.Outcome(line, name or "nccl-tests", "failed", match[1].strip()[:120])
             )
-        elif table and (found := _ROW.match(row)):
+        elif table and (match := _ROW.match(row)):
             with problems.of(line):
-                rows += _rows(line, found, name, units, problems)
+                rows += _rows(line, match, name, units, problems)
     facts = {"ranks": str(len(ranks)) if ranks else "",
              "hosts": _hosts(commands, len(ranks), len(hosts)), "average": average}  # fmt: skip
     return base.Log(
@@ -87,36 +87,36 @@ def read(text: str) -> base.Log:
 
 
 def _hosts(commands: Commands, ranks: int, hosts: int) -> str:
-    """Number of hosts; ``several`` where a command starts ranks that the text does not list."""
-    for command in commands.seen:
-        found = started(command, _PROGRAM)
+    """Number of hosts; ``several`` if a command starts ranks that the text does not list."""
+    for command in commands.number_of:
+        ranks_started = started(command, _PROGRAM)
         each = 1
         for options in (("-g", "--ngpus"), ("-t", "--nthreads")):
             value = option(command, options)
             each *= int(value) if _COUNT.fullmatch(value) else 1
-        listed_all = 0 < found.ranks * each <= ranks
-        listed_less = 0 < ranks < found.ranks * each
-        if hosts < _SEVERAL and ((found.several_hosts and not listed_all) or listed_less):
+        listed_all = 0 < ranks_started.ranks * each <= ranks
+        listed_less = 0 < ranks < ranks_started.ranks * each
+        if hosts < _SEVERAL and ((ranks_started.several_hosts and not listed_all) or listed_less):
             return "several"
     return str(hosts) if hosts else ""
 
 
 def _units(text: str, line: int) -> tuple[str, str, str]:
     """Units of time and rates, of the first kind of buffer."""
-    found = re.findall(r"\(([^)]+)\)", text)
-    if len(found) < _VALUES:
+    units = re.findall(r"\(([^)]+)\)", text)
+    if len(units) < _VALUES:
         raise UsageError(f"line {line}: units of the columns are missing")
-    return (base.unit(found[0], line), base.unit(found[1], line), base.unit(found[2], line))
+    return (base.unit(units[0], line), base.unit(units[1], line), base.unit(units[2], line))
 
 
 def _rows(
-    line: int, found: re.Match[str], name: str, units: tuple[str, str, str], problems: base.Problems
+    line: int, match: re.Match[str], name: str, units: tuple[str, str, str], problems: base.Problems
 ) -> list[base.Row]:
-    bytes_each = base.size(found[1], line) if found[1] != "0" else 0
+    bytes_each = base.size(match[1], line) if match[1] != "0" else 0
     if not bytes_each:
         return []
-    cells = found[4].split()
-    # Operation and root stand in front of the numbers, and the number of wrong values behind each.
+    cells = match[4].split()
+    # Operation and root stand before the numbers; each kind of buffer ends with its wrong values.
     begin = next((i for i, cell in enumerate(cells) if "." in cell or _is_time(cells, i)), None)
     if begin is None or len(cells) < begin + _VALUES:
         raise UsageError(f"line {line}: time, algbw and busbw are not all there")
@@ -143,7 +143,7 @@ def _rows(
 def _is_time(cells: list[str], at: int) -> bool:
     """Whether a whole number is a time: the next two are rates, with a point."""
     rest = cells[at + 1 : at + 3]
-    return cells[at].isdecimal() and len(rest) == 2 and all("." in one for one in rest)
+    return cells[at].isdecimal() and len(rest) == 2 and all("." in cell for cell in rest)
 
 
 IMPORTER = base.Importer(

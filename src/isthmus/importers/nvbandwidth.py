@@ -48,7 +48,7 @@ def _engine(name: str) -> Literal["ce", "sm", ""]:
 
 
 def _test(name: str) -> _Test:
-    """What a test measures, by its name."""
+    """The kind of copies that a test measures, by its name."""
     opposite = "bidirectional" in name
     if "latency" in name:
         return _Test("other")
@@ -96,7 +96,7 @@ def _rows(
     name: str, cells: Sequence[str], row: int, columns: Sequence[int], unit: str, line: int,
     bytes_each: int | None, problems: base.Problems, run: int,
 ) -> Iterator[base.Row]:  # fmt: skip
-    """A row of a matrix: one value for each number."""
+    """Yields the values of a line of a matrix."""
     test = _test(name)
     peers = test.kind == "peer"
     if len(cells) > len(columns):
@@ -136,8 +136,8 @@ def _rows(
 
 
 def _unit(description: str, line: int) -> str:
-    found = _HEADER.match(description)
-    return base.unit(found[1], line) if found else "GB/s"
+    match = _HEADER.match(description)
+    return base.unit(match[1], line) if match else "GB/s"
 
 
 def _of_json(text: str, at: int, log: _Parts) -> None:
@@ -150,9 +150,9 @@ def _of_json(text: str, at: int, log: _Parts) -> None:
     lines = base.Lines(text)
     log.version, log.driver = body.version, body.driver
     for name in body.devices or ():
-        if found := _DEVICE.match(name):
-            log.names[found[1]] = found[2]
-            log.addresses[found[1]] = found["pci"] or ""
+        if match := _DEVICE.match(name):
+            log.names[match[1]] = match[2]
+            log.addresses[match[1]] = match["pci"] or ""
     for test in body.testcases:
         line = at - 1 + lines.of(f'"{test.name}"')
         if test.status not in {"Passed", ""}:
@@ -168,7 +168,7 @@ def _of_json(text: str, at: int, log: _Parts) -> None:
 
 
 class _Parts:
-    """What was read so far."""
+    """The results read so far."""
 
     def __init__(self) -> None:
         self.rows: list[base.Row] = []
@@ -184,15 +184,15 @@ class _Parts:
         name, pci = self.names.get(number_, "NVIDIA GPU"), self.addresses.get(number_, "")
         return base.device(address, name, api="cuda", kind="gpu", pci=pci)
 
-    def told(self, row: str) -> bool:
-        """Whether a line is about program, driver or a GPU; if so, notes it."""
-        if found := _VERSION.match(row.strip()):
-            self.version = found[1].lstrip("v")
-        elif found := _DRIVER.match(row.strip()):
-            self.driver = found[1]
-        elif row.startswith("Device ") and (found := _DEVICE.match(row[7:])):
-            self.names[found[1]] = found[2].strip()
-            self.addresses[found[1]] = found["pci"] or ""
+    def noted(self, row: str) -> bool:
+        """Notes a line on program, driver or a GPU; returns whether it is such a line."""
+        if match := _VERSION.match(row.strip()):
+            self.version = match[1].lstrip("v")
+        elif match := _DRIVER.match(row.strip()):
+            self.driver = match[1]
+        elif row.startswith("Device ") and (match := _DEVICE.match(row[7:])):
+            self.names[match[1]] = match[2].strip()
+            self.addresses[match[1]] = match["pci"] or ""
         else:
             return False
         return True
@@ -202,37 +202,37 @@ def _of_text(text: str, log: _Parts) -> None:
     commands = Commands(_PROGRAM)
     name, unit, columns, seen = "", "", list[int](), {"": 0}
     bytes_each: int | None = None
-    numbers, run = dict[int | None, list[int]](), 1  # commands of one size; sizes tell others apart
+    numbers, run = dict[int | None, list[int]](), 1  # commands by buffer size
     begun: tuple[int, str] | None = None
     lines = text.splitlines()
     for line, row in enumerate(lines, 1):
         if commands.met(row):
             log.command, columns, name = commands.current, [], ""
-            given = commands.value("-b", "--bufferSize")
-            bytes_each = base.size(given, line, "MB") if given.isdecimal() and int(given) else None
+            mib = commands.value("-b", "--bufferSize")
+            bytes_each = base.size(mib, line, "MB") if mib.isdecimal() and int(mib) else None
             run = _run_of(commands.number, numbers.setdefault(bytes_each, []))
-        elif log.told(row):
+        elif log.noted(row):
             continue
-        elif found := _RUNNING.match(row.strip()):
+        elif match := _RUNNING.match(row.strip()):
             _unfinished(begun, log)
-            name, columns, unit = found[1], [], ""
+            name, columns, unit = match[1], [], ""
             begun = line, name
             seen[name] = max(seen.get(name, 0), commands.number)
         elif name and (_BAD.match(row) or _WAIVED.match(row)):
             kind: Literal["skipped", "failed"] = "skipped" if _WAIVED.match(row) else "failed"
             log.outcomes.append(base.Outcome(line, name, kind, " ".join(row.split())[:120]))
             name, begun = "", None
-        elif (found := _HEADER.match(row)) and (name or _TITLE.match(row)):
-            if not name or (columns and _TITLE.match(row)):  # pasted without its first line
+        elif (match := _HEADER.match(row)) and (name or _TITLE.match(row)):
+            if not name or (columns and _TITLE.match(row)):  # the line "Running ..." was not pasted
                 name, columns = _named(row, lines[line:]), []
             unit = ""
             with log.problems.of(line):
-                unit = base.unit(found[1], line)
+                unit = base.unit(match[1], line)
         elif name and unit and not columns and _COLUMNS.fullmatch(row):
             columns = list(map(int, row.split()))
-        elif name and unit and columns and (found := _ROW.match(row)):
+        elif name and unit and columns and (match := _ROW.match(row)):
             begun = None
-            log.rows += _rows(name, found[2].split(), int(found[1]), columns, unit, line,
+            log.rows += _rows(name, match[2].split(), int(match[1]), columns, unit, line,
                               bytes_each, log.problems, run)  # fmt: skip
         elif name and unit and columns and _UNREAD.match(row):
             log.problems.add(line, f"'{row.strip()[:40]}' is no row of {name}")
@@ -242,21 +242,21 @@ def _of_text(text: str, log: _Parts) -> None:
 
 
 def _run_of(command: int, of_size: list[int]) -> int:
-    """Which of the commands with one size a command is, from 1; notes a new one."""
+    """Number of a command among those with the same size, from 1; adds a new command."""
     if command not in of_size:
         of_size.append(command)
     return of_size.index(command) + 1
 
 
 def _named(title: str, after: Sequence[str]) -> str:
-    """The test of a matrix, by the sum below it, else by its title."""
+    """Name of the test of a matrix: from the sum below it, else from its title."""
     below = itertools.takewhile(lambda row: not _TITLE.match(row), after)
-    if found := next(filter(None, map(_SUM.match, below)), None):
-        return found[1]
-    found = _TITLE.match(title)
-    if found is None:
+    if match := next(filter(None, map(_SUM.match, below)), None):
+        return match[1]
+    match = _TITLE.match(title)
+    if match is None:
         return ""
-    engine, source, arrow = found[1].lower(), found[2], found[3]
+    engine, source, arrow = match[1].lower(), match[2], match[3]
     if source == "GPU":
         return f"device_to_device_memcpy_{'read' if arrow == '->' else 'write'}_{engine}"
     way = "host_to_device" if arrow == "->" else "device_to_host"
@@ -264,14 +264,14 @@ def _named(title: str, after: Sequence[str]) -> str:
 
 
 def _unfinished(begun: tuple[int, str] | None, log: _Parts) -> None:
-    if begun and not any(one.test == begun[1] for one in log.outcomes):
+    if begun and not any(outcome.test == begun[1] for outcome in log.outcomes):
         log.outcomes.append(base.Outcome(begun[0], begun[1], "unfinished", "no figure follows"))
 
 
 def read(text: str) -> base.Log:
-    """All tests; those that are no operation of Isthmus are shown as they are."""
+    """Reads all tests; tests without an operation of Isthmus are only shown."""
     log = _Parts()
-    objects = [one for one in json_objects(text) if '"nvbandwidth"' in one[1][:200]]
+    objects = [pair for pair in json_objects(text) if '"nvbandwidth"' in pair[1][:200]]
     for at, body in objects:
         _of_json(body, at, log)
     _of_text(without_objects(text, objects), log)
@@ -281,7 +281,7 @@ def read(text: str) -> base.Log:
         tool="nvbandwidth",
         version=log.version,
         rows=log.rows,
-        devices=[log.device(one) for one in numbers],
+        devices=[log.device(address) for address in numbers],
         names=list(dict.fromkeys(log.names.values())),
         outcomes=log.outcomes,
         problems=log.problems,

@@ -16,16 +16,16 @@ _HEADER = re.compile(r"^.*pcie\.link\.(?:gen|width).*$", re.MULTILINE)
 
 
 def read(text: str) -> Log:
-    """Links of all GPUs."""
+    """Reads the links of all GPUs."""
     if _GENERATION.search(text) is None and not re.search(r"PCIe Generation", text):
         return _of_query(text)
     links: list[LinkFact] = []
     names: dict[str, None] = {}
     address, field = "", ""
-    found: dict[str, tuple[int, int]] = {}
+    values: dict[str, tuple[int, int]] = {}
     for line, row in enumerate(text.splitlines(), 1):
         if gpu := _GPU.match(row):
-            address, found = gpu[1], {}
+            address, values = gpu[1], {}
         elif name := _NAME.match(row):
             names[name[1].strip()] = None
         elif re.match(r"\s*PCIe Generation\s*$", row):
@@ -33,37 +33,37 @@ def read(text: str) -> Log:
         elif _WIDTH.match(row):
             field = "width"
         elif field and (most := _NUMBER.match(row)):
-            found[f"max {field}"] = line, int(most[1])
+            values[f"max {field}"] = line, int(most[1])
         elif field and (now := _CURRENT.match(row)) and not now[1]:
-            found[field] = line, int(now[2])
-            if {"generation", "width"} <= found.keys():
-                links.append(_fact(found, address))
-                field, found = "", {}
+            values[field] = line, int(now[2])
+            if {"generation", "width"} <= values.keys():
+                links.append(_fact(values, address))
+                field, values = "", {}
         elif field and not re.match(r"\s*(?:Device|GPU|Host|Max|Current)", row):
             field = field if field == "generation" and "Link" in row else ""
     return Log(tool="nvidia-smi", links=links, names=list(names))
 
 
-def _fact(found: dict[str, tuple[int, int]], address: str) -> LinkFact:
-    """The link of a GPU: it lowers its generation while idle, its width it keeps."""
-    line, now = found["generation"]
-    most = found.get("max generation", (0, now))[1]
-    width = found["width"][1]
-    capable = most, found.get("max width", (0, width))[1]
+def _fact(values: dict[str, tuple[int, int]], address: str) -> LinkFact:
+    """The link of a GPU, which lowers its generation, but not its width, while idle."""
+    line, now = values["generation"]
+    most = values.get("max generation", (0, now))[1]
+    width = values["width"][1]
+    capable = most, values.get("max width", (0, width))[1]
     return LinkFact(line, now, width, "nvidia-smi", address, capable, idle=now < most)
 
 
 def _of_query(text: str) -> Log:
-    """Output of ``--query-gpu=pcie.link.gen.current,... --format=csv``."""
+    """Reads the output of ``--query-gpu=pcie.link.gen.current,... --format=csv``."""
     links, names, columns = [], dict[str, None](), list[str]()
     for line, row in enumerate(text.splitlines(), 1):
         cells = [cell.strip() for cell in next(csv.reader([row]), [])]
         if any("pcie.link" in cell for cell in cells):
             columns = [cell.partition(" ")[0] for cell in cells]
         elif columns and len(cells) == len(columns):
-            of = dict(zip(columns, cells, strict=True))
-            numbers = {key: int(value) for key, value in of.items() if value.isdecimal()}
-            name = of.get("name", "")
+            values = dict(zip(columns, cells, strict=True))
+            numbers = {key: int(value) for key, value in values.items() if value.isdecimal()}
+            name = values.get("name", "")
             if name:
                 names[name] = None
             now = numbers.get("pcie.link.gen.current") or numbers.get("pcie.link.gen.gpucurrent")
@@ -71,7 +71,7 @@ def _of_query(text: str) -> Log:
             width = numbers.get("pcie.link.width.current") or numbers.get("pcie.link.width.max")
             if (now or most) and width:
                 links.append(LinkFact(
-                    line, now or most or 0, width, "nvidia-smi", of.get("pci.bus_id", ""),
+                    line, now or most or 0, width, "nvidia-smi", values.get("pci.bus_id", ""),
                     (most or 0, numbers.get("pcie.link.width.max", width)),
                     idle=bool(now and most and now < most),
                 ))  # fmt: skip

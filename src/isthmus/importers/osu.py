@@ -1,6 +1,6 @@
 """Text of the OSU micro-benchmarks, also with device buffers.
 
-Outputs of the same buffers are repetitions of each other only where the same command made them.
+Outputs with the same buffers are repetitions only if the same command printed them.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ _UNIT = re.compile(r"\(([^()\s]+)\)|(?<!\S)(\w+/s)\b")
 _ROW = re.compile(rf"({base.SIZE})\s+(\S+)(?:\s+.*)?$")
 _PROGRAM = re.compile(r"osu_\w+")
 _MEMORY = {"H": "aligned", "D": "device", "M": "managed", "MD": "managed", "MH": "managed"}
-"""Kind of memory of each buffer. Version 7.5 for CUDA or ROCm does not say which: unknown."""
+"""Kind of memory by letter of the buffer. Version 7.5 for CUDA or ROCm prints no letters."""
 _OPERATIONS = {
     "Bandwidth": ("osu_bw", "window", _WINDOW),
     "Bi-Directional Bandwidth": ("osu_bibw", "window_both", 2 * _WINDOW),
@@ -36,25 +36,25 @@ _HOST_ASSUMED = "buffers in host memory, as neither the output nor a command nam
 
 @dataclass
 class _Part:
-    """One output of one program."""
+    """The output of one program."""
 
     title: str = ""
     version: str = ""
     buffers: tuple[str, str] = ("H", "H")
-    said: bool = False
-    """Whether the output, or its command, has words on the buffers."""
+    names_buffers: bool = False
+    """Whether the output or its command names the buffers."""
     pairs: int = 1
     window: int = _WINDOW
     unit: str = ""
     printed: str = ""
     headed: bool = False
-    """Whether the header of the columns is there."""
+    """Whether the header of the columns was read."""
     run: int = 1
     cells: int = 0
-    """Of the first row; 0: there is none yet."""
+    """Number of cells of the first row; 0 before it."""
 
     def goes_on(self, cells: int) -> bool:
-        """Whether a row continues the table: it has as many cells as the first."""
+        """Whether a row continues the table: it has as many cells as the first row."""
         self.cells = self.cells or cells
         return cells == self.cells
 
@@ -68,12 +68,12 @@ class _Part:
 
 
 def read(text: str) -> base.Log:
-    """Bandwidths as windows of 64 messages, latencies as round trips (the output has the half)."""
+    """Reads bandwidths as windows of 64 messages, latencies as round trips: twice the output."""
     tools: dict[str, str] = {}
     rows: list[base.Row] = []
     problems, commands, part = base.Problems(), Commands(_PROGRAM), _Part()
     assumed: dict[str, None] = {}
-    said = True  # whether all tables have words on their buffers
+    all_name_buffers = True  # whether all tables name their buffers
     for line, row in enumerate(text.splitlines(), 1):
         if commands.met(row):
             continue
@@ -81,41 +81,41 @@ def read(text: str) -> base.Log:
             part = _part(title, max(commands.number, 1), _of_command(commands.current))
             tools[_OPERATIONS.get(part.title, (title[1],))[0]] = part.version
         elif where := _BUFFERS.match(row.strip()):
-            part.buffers, part.said = (where[1], where[2]), True
+            part.buffers, part.names_buffers = (where[1], where[2]), True
         elif pairs := _PAIRS.match(row.strip()):
             part.pairs, part.window = int(pairs[1]), int(pairs[2] or _WINDOW)
         elif columns := _COLUMNS.match(row.strip()):
             with problems.of(line):
                 part.unit, part.headed = "", True
                 part.printed, part.unit = _unit_of(columns[1], part.title, line)
-        elif part.title and (found := _ROW.match(row.strip())) and found[1] != "0":
+        elif part.title and (match := _ROW.match(row.strip())) and match[1] != "0":
             if not part.unit:
-                continue  # the unit of its column is unknown, which was said
+                continue  # the header's unknown unit is reported
             if not part.goes_on(len(row.split())):
-                continue  # of a table that another program printed
+                continue  # the row is of another program's table
             if not part.headed:
                 assumed[f"{part.unit}, as osu prints: a header of columns is missing"] = None
             with problems.of(line):
-                rows.append(_row(found, row, line, part))
-            said &= part.said
+                rows.append(_row(match, row, line, part))
+            all_name_buffers &= part.names_buffers
     addresses = dict.fromkeys(row.device for row in rows)
     return base.Log(
         tool=" and ".join(tools) or "OSU micro-benchmarks",
         version=next(iter(tools.values()), ""),
         rows=rows,
-        devices=[base.device(one, "two ranks of MPI", api="mpi") for one in addresses],
+        devices=[base.device(address, "two ranks of MPI", api="mpi") for address in addresses],
         problems=problems,
         facts={"command": commands.current} if commands.current else {},
         assumed=[
             *(["a window of 64 messages, the default of -W"] if {*tools} - {"osu_latency"} else []),
             *assumed,
-            *([] if said or not rows else [_HOST_ASSUMED]),
+            *([] if all_name_buffers or not rows else [_HOST_ASSUMED]),
         ],
     )
 
 
 def _of_command(command: str) -> tuple[str, str] | None:
-    """Buffers that a command names, ``osu_bw -d cuda D H``; None where it names none."""
+    """Buffers that a command names, ``osu_bw -d cuda D H``; None if it names none."""
     words = command.split()
     at = next((i for i, word in enumerate(words) if _PROGRAM.fullmatch(word.rpartition("/")[2])), 0)
     letters = [word for word in words[at + 1 :] if word in _MEMORY]
@@ -132,28 +132,28 @@ def _part(title: re.Match[str], run: int, buffers: tuple[str, str] | None) -> _P
     latency = "Latency" in plain
     return _Part(
         plain, title[2] or "", buffers or (("", "") if accelerated else ("H", "H")),
-        said=accelerated or buffers is not None,
+        names_buffers=accelerated or buffers is not None,
         unit="us" if latency else "MB/s", printed="us" if latency else "MB/s", run=run,
     )  # fmt: skip
 
 
 def _unit_of(columns: str, title: str, line: int) -> tuple[str, str]:
-    """Unit of the first column behind the size, as printed and as meant.
+    """Unit of the first column after the size: as printed, and as one of ``UNITS``.
 
     Raises UsageError for an unknown unit, for a time in a table of bandwidths, and for a rate in a
     table of latencies.
     """
-    found = _UNIT.search(columns)
-    if not found:
+    match = _UNIT.search(columns)
+    if not match:
         raise UsageError(f"line {line}: no unit in '{columns.strip()[:40]}'")
-    printed = found[1] or found[2]
+    printed = match[1] or match[2]
     return printed, base.unit_of(printed, line, time="Latency" in title)
 
 
-def _row(found: re.Match[str], row: str, line: int, part: _Part) -> base.Row:
-    bytes_each = base.size(found[1], line)
-    sender, receiver = (_MEMORY.get(one, "") for one in part.buffers)
-    value = base.number(found[2], line)
+def _row(match: re.Match[str], row: str, line: int, part: _Part) -> base.Row:
+    bytes_each = base.size(match[1], line)
+    sender, receiver = (_MEMORY.get(letter, "") for letter in part.buffers)
+    value = base.number(match[2], line)
     operation = part.operation
     axes: dict[str, int | str] = {"channel": "mpi", "ranks": 2, "sizes": "own"}
     axes |= {} if part.latency else {"depth": _WINDOW}

@@ -1,8 +1,8 @@
 """Text and JSON of perftest (github.com/linux-rdma/perftest): ib_write_bw, ib_send_lat and others.
 
-A bandwidth becomes the study ``beff``'s ``window`` with as many messages as the transmit queue
-holds, a latency of sends and writes, which is half a round trip, a ``pingpong``. Client and server
-print the same measurement: one of the two is read. JSON of older versions has no quotes.
+A bandwidth becomes a ``window`` of study ``beff``, with as many messages as the transmit queue
+holds. A latency of sends and writes is half a round trip, and becomes a ``pingpong``. Client and
+server print the same measurement: it is read once. JSON of older versions has no quotes.
 """
 
 from __future__ import annotations
@@ -32,38 +32,38 @@ _ADDRESS = re.compile(r"\s*(local|remote) address: LID (\S+) QPN (\S+) PSN (\S+)
 _COLUMNS = re.compile(r"\s*#bytes\s+(?:#iterations\s|BW (?:peak|average)\[|t_\w+\[)")
 _SIZE = re.compile(base.SIZE)
 _COLUMN = re.compile(r"(?:BW|tps|[\d.]+%) [a-z]+(?:\[[^\]]*\])?|\S+")
-"""One name of the header: ``#bytes``, ``BW peak[MB/sec]``, ``99% percentile[usec]``."""
+"""A name in the header: ``#bytes``, ``BW peak[MB/sec]``, ``99% percentile[usec]``."""
 _UNIT = re.compile(r"BW average\[([^\]]+)\]")
 _TIME_UNIT = re.compile(r"t_(?:avg|min|typical)\[([^\]]+)\]")
 _MEANT = {"MB/sec": "MiB/sec"}
 """Older versions print MB/sec and mean MiB."""
 _SAME = 0.02
-"""Share by which a rate may differ from message rate times size: both are rounded."""
+"""Largest relative difference of a rate from message rate times size, which are both rounded."""
 _QUEUE = 128
 """Default of ``--tx-depth``."""
 _FEWEST_CELLS = 4
-"""Cells of a row with ``#iterations``."""
+"""Least cells of a row with ``#iterations``."""
 _MOST_SHORT = 2
-"""Rows with too few cells, one after the other, that end a table: another program printed them."""
+"""Number of consecutive rows with too few cells that end a table: they are of another program."""
 _END = re.compile(r"\s*-{20,}\s*")
-"""Stands below a table, and above it."""
+"""The line above and below a table."""
 _PAIR = re.compile(r"\"?([\w.% ]+?)\"?\s*:\s*\"?([^\",{}\[\]]*?)\"?\s*,?\s*$")
 
 
 @dataclass
 class _Test:
-    """One run of one program, as one end printed it."""
+    """A run of a program, as client or server printed it."""
 
     test: str = ""
     device: str = ""
     tx_depth: int = 0
-    """0: it is not said."""
+    """Messages in the transmit queue; 0 if unknown."""
     link: str = ""
     local: set[str] = field(default_factory=set)
     remote: set[str] = field(default_factory=set)
     rows: list[tuple[int, list[str]]] = field(default_factory=list)
     unit: str = ""
-    """Of the column that is read; empty: it was not understood."""
+    """Unit of the column that is read; empty if unknown."""
     printed: str = ""
     columns: list[str] = field(default_factory=list)
     """Names in the header of the table."""
@@ -72,8 +72,8 @@ class _Test:
     def cells(self) -> list[list[str]]:
         return [cells for _, cells in self.rows]
 
-    def told(self, row: str) -> bool:
-        """Whether a line is about the test; if so, notes it."""
+    def noted(self, row: str) -> bool:
+        """Notes a line about the test; returns whether it is such a line."""
         if named := _DEVICE.search(row):
             self.device = named[1]
         elif depth := _DEPTH.match(row):
@@ -88,11 +88,11 @@ class _Test:
         return True
 
     def goes_on(self, words: Sequence[str]) -> bool:
-        """Whether a row continues the table: it has as many cells as the first."""
+        """Whether a row continues the table: it has as many cells as the first row."""
         return not self.rows or len(words) == len(self.rows[0][1])
 
     def is_other_end_of(self, other: _Test) -> bool:
-        """Whether both are ends of one run: addresses crossed, or all figures the same."""
+        """Whether both are ends of one run: their addresses match, or all figures are equal."""
         if self.local and other.local:
             return self.local == other.remote or self.remote == other.local
         return self.test == other.test and bool(self.cells) and self.cells == other.cells
@@ -100,23 +100,22 @@ class _Test:
 
 @dataclass
 class _Result:
-    """One line of results."""
+    """A line of results; rates and times are in the unit of the table, 0 if absent."""
 
     line: int
     size: int
     iterations: int
-    """0: it is not said."""
+    """Number of iterations; 0 if unknown."""
     rate: float = 0.0
     messages: float = 0.0
     typical: float = 0.0
     mean: float = 0.0
-    """Times, in the unit of the table."""
 
 
 def read(text: str) -> base.Log:
-    """Figures of all tests in the text, or of the JSON file."""
+    """Reads the figures of all tests in text and JSON."""
     problems, rows, tests, uncounted = base.Problems(), list[base.Row](), list[_Test](), False
-    objects = [one for one in json_objects(text) if "test_info" in one[1] and "MsgSize" in one[1]]
+    objects = [o for o in json_objects(text) if "test_info" in o[1] and "MsgSize" in o[1]]
     for at, body in objects:
         test, results = _of_json(body, at, problems)
         tests.append(test)
@@ -128,7 +127,7 @@ def read(text: str) -> base.Log:
                 )
     both = 0
     for test in _of_text(without_objects(text, objects), problems):
-        if any(test.is_other_end_of(one) for one in tests):
+        if any(test.is_other_end_of(earlier) for earlier in tests):
             both += 1
             continue
         tests.append(test)
@@ -138,7 +137,7 @@ def read(text: str) -> base.Log:
                 rows.append(_of_result(test, _of_cells(test, cells, line), test.unit))
     addresses = dict.fromkeys(row.device for row in rows)
     assumed = any(not test.tx_depth and "BW" in test.test for test in tests)
-    unsaid = {
+    assumptions = {
         f"{_QUEUE} messages in the transmit queue, the default": assumed,
         "one iteration, where the output does not say their number": uncounted,
     }
@@ -151,36 +150,36 @@ def read(text: str) -> base.Log:
     return base.Log(
         tool="perftest",
         rows=rows,
-        devices=[base.device(one, one.partition(":")[2], kind="network") for one in addresses],
+        devices=[base.device(a, a.partition(":")[2], kind="network") for a in addresses],
         problems=problems,
         facts={name: value for name, value in facts.items() if value},
-        assumed=[text for text, applies in unsaid.items() if applies],
+        assumed=[text for text, applies in assumptions.items() if applies],
     )
 
 
 def _ends(addresses: Iterable[set[str]]) -> str:
-    return ", ".join(sorted({one for of_test in addresses for one in of_test}))
+    return ", ".join(sorted({address for of_test in addresses for address in of_test}))
 
 
 def _of_json(text: str, at: int, problems: base.Problems) -> tuple[_Test, list[_Result]]:
     """Test and results of a JSON file, with or without quotes around names and values."""
     about: dict[str, str] = {}
-    found: list[tuple[int, dict[str, str]]] = []
+    values_by_line: list[tuple[int, dict[str, str]]] = []
     for line, row in enumerate(_one_a_line(text), at):
         for pair in row.split("\x00"):
             if not (match := _PAIR.match(pair.strip().lstrip("{[ ").strip())):
                 continue
             name, value = match[1].strip(), match[2].strip()
             if name == "MsgSize":
-                found.append((line, {}))
-            (found[-1][1] if found else about)[name] = value
+                values_by_line.append((line, {}))
+            (values_by_line[-1][1] if values_by_line else about)[name] = value
     test = _Test(
         about.get("test", "").replace(" ", "_"), about.get("Device", ""),
         int(about["TX_depth"]) if about.get("TX_depth", "").isdecimal() else 0,
         about.get("Link_type", ""),
     )  # fmt: skip
     results = []
-    for line, values in found:
+    for line, values in values_by_line:
         with problems.of(line):
             results.append(_Result(
                 line, base.size(values.get("MsgSize", ""), line),
@@ -192,16 +191,16 @@ def _of_json(text: str, at: int, problems: base.Problems) -> tuple[_Test, list[_
 
 
 def _one_a_line(text: str) -> Iterator[str]:
-    """Lines of JSON; pairs of one line are parted by a NUL."""
+    """Yields lines of JSON, in which a NUL separates pairs of name and value."""
     for row in text.splitlines():
         yield re.sub(r",\s*(?=\"?\w+\"?\s*:)|[{}]", "\x00", row)
 
 
-def _unit_of_json(found: _Result) -> str:
-    """Unit of a rate in JSON, which does not say it: the one that fits the rate of messages."""
-    bytes_a_second = found.messages * 1e6 * found.size
+def _unit_of_json(result: _Result) -> str:
+    """Unit of a rate in JSON, which lacks it: the unit that fits the rate of messages."""
+    bytes_a_second = result.messages * 1e6 * result.size
     for unit in ("MiB/s", "Gb/s"):
-        if abs(found.rate * base.UNITS[unit] - bytes_a_second) <= _SAME * bytes_a_second:
+        if abs(result.rate * base.UNITS[unit] - bytes_a_second) <= _SAME * bytes_a_second:
             return unit
     raise UsageError("BW_average fits MsgRate neither in MiB/s nor in Gb/s")
 
@@ -216,10 +215,10 @@ def _of_text(text: str, problems: base.Problems) -> list[_Test]:
             tests.append(test)
         elif call := _CALL.match(row):
             test, columns = _of_call(call), False
-        elif test.told(row):
+        elif test.noted(row):
             continue
         elif _COLUMNS.match(row):
-            if test.rows or test not in tests:  # a table without a title, or a second one
+            if test.rows or test not in tests:  # a table without a title, or a second table
                 test = _Test(test.test, test.device, test.tx_depth, test.link)
                 tests.append(test)
             with problems.of(line):
@@ -227,21 +226,21 @@ def _of_text(text: str, problems: base.Problems) -> list[_Test]:
                 test.unit = _unit_of(row, line)
                 test.columns = _COLUMN.findall(row)
                 counted = "#iterations" in test.columns
-                fewest = 1 + row.count("[")  # #bytes, figures
+                fewest = 1 + row.count("[")  # the column #bytes, and the columns with units
                 fewest = max(_FEWEST_CELLS, 1 + fewest) if counted else fewest
                 test.printed = found[1] if (found := _UNIT.search(row)) else ""
                 columns, short = True, 0
         elif _END.fullmatch(row):
             columns = columns and not test.rows
         elif columns and words and _SIZE.fullmatch(words[0]) and words not in test.cells[-1:]:
-            if len(words) < fewest:  # a missing figure shifts the others
-                given = numbered(len(words), "column", "columns")
-                problems.add(line, f"{given} where the header has {fewest}: cut")
+            if len(words) < fewest:  # a missing figure shifts all figures after it
+                columns_here = numbered(len(words), "column", "columns")
+                problems.add(line, f"{columns_here}, but the header has {fewest}: cut")
                 short += 1
                 columns = short < _MOST_SHORT
             elif test.goes_on(words):
                 short = 0
-                test.rows.append((line, words))  # two ends in one terminal print it twice
+                test.rows.append((line, words))  # client and server may print a row twice
     return [test for test in tests if test.rows]
 
 
@@ -253,32 +252,32 @@ def _of_call(call: re.Match[str]) -> _Test:
 
 
 def _unit_of(row: str, line: int) -> str:
-    """Unit of the column that is read; UsageError for another than of a rate or a time."""
-    if found := _UNIT.search(row):
-        return base.unit_of(_MEANT.get(found[1], found[1]), line, time=False)
-    if found := _TIME_UNIT.search(row):
-        return base.unit_of(found[1], line, time=True)
+    """Unit of the column that is read; raises UsageError for a unit of neither rate nor time."""
+    if match := _UNIT.search(row):
+        return base.unit_of(_MEANT.get(match[1], match[1]), line, time=False)
+    if match := _TIME_UNIT.search(row):
+        return base.unit_of(match[1], line, time=True)
     raise UsageError(f"line {line}: unknown unit '{row.strip()[:20]}'")
 
 
 def _of_cells(test: _Test, words: list[str], line: int) -> _Result:
-    """One line of numbers, by the names in the header."""
-    # Times: min, max, typical, average and more; of a test by duration the average only.
+    """A line of numbers as a result, by the names in the header."""
+    # Times are min, max, typical, average and more; a test by duration has only the average.
     named = dict(zip((name.partition("[")[0] for name in test.columns), words, strict=False))
     iterations = named.get("#iterations")
-    found = _Result(
+    result = _Result(
         line, base.size(words[0], line), base.count(iterations, line) if iterations else 0
     )
     timed = test.unit in base.TIMES
     if not timed and "BW average" in named:
-        found.rate = base.number(named["BW average"], line)
+        result.rate = base.number(named["BW average"], line)
     elif timed and "t_typical" in named:
-        found.typical = base.number(named["t_typical"], line)
+        result.typical = base.number(named["t_typical"], line)
     elif timed and "t_avg" in named:
-        found.mean = base.number(named["t_avg"], line)
+        result.mean = base.number(named["t_avg"], line)
     else:
         raise UsageError(f"line {line}: no column BW average, t_typical or t_avg")
-    return found
+    return result
 
 
 def _address(test: _Test) -> str:
@@ -290,52 +289,52 @@ def _axes(test: _Test) -> dict[str, int | str]:
     return {"channel": f"{test.test[:5]}{verb}".lower(), "ranks": 2, "sizes": "own"}
 
 
-def _of_result(test: _Test, found: _Result, unit: str) -> base.Row:
-    return _latency(test, found, unit) if unit in base.TIMES else _rate(test, found, unit)
+def _of_result(test: _Test, result: _Result, unit: str) -> base.Row:
+    return _latency(test, result, unit) if unit in base.TIMES else _rate(test, result, unit)
 
 
-def _rate(test: _Test, found: _Result, unit: str) -> base.Row:
+def _rate(test: _Test, result: _Result, unit: str) -> base.Row:
     ways = 2 if "Bidirectional" in test.test else 1
     depth = test.tx_depth or _QUEUE
     return base.Row(
-        line=found.line,
+        line=result.line,
         name=test.test or "bandwidth",
         kind="network",
         study="beff",
         operation="window_both" if ways == 2 else "window",
         device=_address(test),
         part=test.device,
-        size=found.size,
+        size=result.size,
         times=ways * depth,
-        values=(found.rate,),
+        values=(result.rate,),
         unit=unit,
         printed_unit=test.printed,
         statistic="mean",
-        batch=max(1, found.iterations // depth),
+        batch=max(1, result.iterations // depth),
         api="verbs",
         initiator="dma",
         axes={**_axes(test), "depth": depth},
     )
 
 
-def _latency(test: _Test, found: _Result, unit: str) -> base.Row:
+def _latency(test: _Test, result: _Result, unit: str) -> base.Row:
     one_way = not test.test.startswith(("RDMA_Read", "Atomic"))
-    typical = bool(found.typical)
-    value = base.number(found.typical if typical else found.mean, found.line)
+    typical = bool(result.typical)
+    value = base.number(result.typical if typical else result.mean, result.line)
     return base.Row(
-        line=found.line,
+        line=result.line,
         name=test.test or "latency",
         kind="network",
         study="beff" if one_way else "",
         operation="pingpong" if one_way else "",
         device=_address(test),
         part=test.device,
-        size=found.size,
+        size=result.size,
         times=2 if one_way else 1,
         values=(2 * value if one_way else value,),
         unit=unit,
         statistic="median" if typical else "mean",
-        batch=1 if typical else max(1, found.iterations),
+        batch=1 if typical else max(1, result.iterations),
         api="verbs",
         initiator="dma",
         axes=_axes(test),

@@ -1,6 +1,6 @@
 """Text of rocm_bandwidth_test: matrices of copies between processors and GPUs, in GB/s of 10^9.
 
-``-v`` prints a matrix of PASS and FAIL instead: the pairs of a FAIL are an outcome.
+``-v`` prints a matrix of PASS and FAIL instead: pairs with FAIL become a failed outcome.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ _OTHER = re.compile(r"\s*(?:Inter-)?Device (?:Access|Numa Distance)", re.IGNOREC
 _VALIDATION = re.compile(r"\s*Data Path Validation\s*$", re.IGNORECASE)
 _VALIDATED = re.compile(r"\s*(\d+)((?:\s+[A-Za-z/]+)+)\s*$")
 _MOST_PAIRS = 8
-"""Pairs that a message lists."""
+"""Most pairs that a message lists."""
 _COLUMNS = re.compile(r"\s*D/D((?:\s+\d+)+)\s*$")
 _ROW = re.compile(r"\s*(\d+)((?:\s+(?:N/A|-?[\d.]+(?:e[+-]?\d+)?|-?nan|-?inf))+)\s*$")
 _ENDS = re.compile(r"=* ?(Src|Dst) Device Id: (\d+) (?:Src|Dst) Device Type: (Cpu|Gpu)")
@@ -36,7 +36,7 @@ _OF_SIZE = re.compile(r"\s*(\d+) (KB|MB|GB)((?:\s+(?:-?[\d.]+(?:e[+-]?\d+)?|-?na
 
 @dataclass
 class _Parts:
-    """What was read so far, and in which table the next line stands."""
+    """The results read so far, and the table of the next line."""
 
     names: dict[str, str] = field(default_factory=dict)
     processors: set[str] = field(default_factory=set)
@@ -46,14 +46,14 @@ class _Parts:
     problems: base.Problems = field(default_factory=base.Problems)
     version: str = ""
     title: str = ""
-    """Of a matrix of rates."""
+    """Title of the current matrix of rates; empty outside of one."""
     printed: str = ""
-    """Unit of the table."""
+    """Unit of the current table, as printed."""
     columns: list[str] = field(default_factory=list)
     rest: list[str] = field(default_factory=list)
-    """Devices whose row of the matrix is still to come."""
+    """Devices whose row of the matrix follows."""
     validated: int = 0
-    """Line of the title of a matrix of PASS and FAIL; 0: the table is another."""
+    """Line of the title of the current matrix of PASS and FAIL; 0 outside of one."""
     ends: dict[str, tuple[str, str]] = field(default_factory=dict)
     """Number and type of source and target of a table of sizes."""
 
@@ -64,47 +64,47 @@ class _Parts:
                 self._of_figures(line, row)
 
     def _of_head(self, row: str) -> bool:
-        if found := _VERSION.match(row):
-            self.version = found[1]
-        elif found := _DEVICE.match(row):
-            self.names[found[1]] = found[2].strip()
-            if not found[3] and kind_of(found[2]) == "cpu" and not re.search(r"GPU-", row):
-                self.processors.add(found[1])
-        elif found := _ENDS.match(row):
-            self.ends[found[1]] = found[2], found[3]
+        if match := _VERSION.match(row):
+            self.version = match[1]
+        elif match := _DEVICE.match(row):
+            self.names[match[1]] = match[2].strip()
+            if not match[3] and kind_of(match[2]) == "cpu" and not re.search(r"GPU-", row):
+                self.processors.add(match[1])
+        elif match := _ENDS.match(row):
+            self.ends[match[1]] = match[2], match[3]
             self.printed = ""
         else:
             return False
         return True
 
     def _of_title(self, line: int, row: str) -> bool:
-        if found := _TITLE.match(row):
-            self.title, self.columns, self.printed, self.validated = found[1].lower(), [], "", 0
-            base.unit(found[2], line)
-            self.printed = found[2]
-        elif found := _SIZES.match(row):
-            base.unit(found[2], line)
-            self.printed, self.title = found[2], ""
+        if match := _TITLE.match(row):
+            self.title, self.columns, self.printed, self.validated = match[1].lower(), [], "", 0
+            base.unit(match[2], line)
+            self.printed = match[2]
+        elif match := _SIZES.match(row):
+            base.unit(match[2], line)
+            self.printed, self.title = match[2], ""
         elif _OTHER.match(row):
             self.title, self.validated = "", 0
         elif _VALIDATION.match(row):
             self.title, self.columns, self.validated = "", [], line
-        elif (self.validated or (self.title and self.printed)) and (found := _COLUMNS.match(row)):
-            self.columns = self.rest = found[1].split()
+        elif (self.validated or (self.title and self.printed)) and (match := _COLUMNS.match(row)):
+            self.columns = self.rest = match[1].split()
         else:
             return False
         return True
 
     def _of_figures(self, line: int, row: str) -> None:
         of_sizes = self.printed and not self.title and len(self.ends) == len(("Src", "Dst"))
-        if of_sizes and (found := _OF_SIZE.match(row)):
-            self.rows.append(_of_size(line, found, self.ends, self.printed))
-        elif self.validated and self.columns and (found := _VALIDATED.match(row)):
-            pairs = _failed_pairs(line, found, self.columns)
+        if of_sizes and (match := _OF_SIZE.match(row)):
+            self.rows.append(_of_size(line, match, self.ends, self.printed))
+        elif self.validated and self.columns and (match := _VALIDATED.match(row)):
+            pairs = _failed_pairs(line, match, self.columns)
             self.failed.setdefault(self.validated, []).extend(pairs)
-        elif self.title and self.rest and (found := _ROW.match(row)) and found[1] in self.rest:
-            self.rest = self.rest[self.rest.index(found[1]) + 1 :]
-            self._of_matrix(line, found[1], found[2].split())
+        elif self.title and self.rest and (match := _ROW.match(row)) and match[1] in self.rest:
+            self.rest = self.rest[self.rest.index(match[1]) + 1 :]
+            self._of_matrix(line, match[1], match[2].split())
 
     def _of_matrix(self, line: int, source: str, cells: list[str]) -> None:
         if len(cells) > len(self.columns):
@@ -116,7 +116,7 @@ class _Parts:
 
 
 def read(text: str) -> base.Log:
-    """Each cell of the matrices that is a copy between two devices."""
+    """Reads each cell of the matrices that is a copy between two devices."""
     parts = _Parts()
     for line, row in enumerate(text.splitlines(), 1):
         parts.take(line, row)
@@ -126,8 +126,8 @@ def read(text: str) -> base.Log:
         tool="rocm_bandwidth_test",
         version=parts.version,
         rows=parts.rows,
-        devices=[base.device(one, names.get(one.partition(":")[2], "AMD GPU"), kind="gpu")
-                 for one in addresses],
+        devices=[base.device(address, names.get(address.partition(":")[2], "AMD GPU"), kind="gpu")
+                 for address in addresses],
         names=[name for key, name in names.items() if key not in processors],
         outcomes=[_outcome(at, pairs) for at, pairs in parts.failed.items() if pairs],
         host=next((names[key] for key in names if key in processors), ""),
@@ -136,13 +136,13 @@ def read(text: str) -> base.Log:
     )  # fmt: skip
 
 
-def _failed_pairs(line: int, found: re.Match[str], columns: list[str]) -> list[str]:
-    """Pairs of a row of the matrix whose data came out wrong: ``0 to 1``."""
-    cells = found[2].upper().split()
+def _failed_pairs(line: int, match: re.Match[str], columns: list[str]) -> list[str]:
+    """Pairs in a row of the matrix whose data were wrong: ``0 to 1``."""
+    cells = match[2].upper().split()
     if len(cells) > len(columns) or {*cells} - {"PASS", "FAIL", "N/A"}:
         raise UsageError(f"line {line}: the row of the validation is not understood")
     pairs = zip(columns, cells, strict=False)
-    return [f"{found[1]} to {column}" for column, cell in pairs if cell == "FAIL"]
+    return [f"{match[1]} to {column}" for column, cell in pairs if cell == "FAIL"]
 
 
 def _outcome(line: int, pairs: list[str]) -> base.Outcome:
@@ -180,7 +180,7 @@ def _row(line: int, source: str, target: str, cell: str, parts: _Parts) -> base.
 
 
 def _of_size(
-    line: int, found: re.Match[str], ends: dict[str, tuple[str, str]], printed: str
+    line: int, match: re.Match[str], ends: dict[str, tuple[str, str]], printed: str
 ) -> base.Row:
     """A row of the result for two devices: size, mean time and rate, least time and best rate."""
     (source, from_), (target, to) = ends["Src"], ends["Dst"]
@@ -195,7 +195,7 @@ def _of_size(
         operation=operation, device=f"rocm:{gpu}",
         part=f"GPU {gpu}" if kind == "copy" else f"GPU {source} and {target}",
         ends=() if kind == "copy" else (source, target),
-        size=base.size(found[1], line, found[2]), values=(base.number(found[3].split()[1], line),),
+        size=base.size(match[1], line, match[2]), values=(base.number(match[3].split()[1], line),),
         unit=base.unit(printed, line), printed_unit=printed, statistic="mean",
         memory="pinned" if kind == "copy" else "device", direction=way, initiator="dma",
         axes={"depth": 1, "bank": 0},

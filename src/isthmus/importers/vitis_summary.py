@@ -1,9 +1,9 @@
 """``summary.csv`` of a program profiled by Vitis and XRT: its transfers between host and card.
 
-Units are decimal. Files of OpenCL have a table of means, with a row for each direction, which XRT
-2.13 leaves out where it does not count on the card, and tables of the longest transfers, one by
-one: all of them where they are fewer than ten. Files of native XRT have sections (``TITLE:``,
-``SECTION:``, ``COLUMN:``, ``ENTRY:``), which give sizes, and rates on hardware only.
+Units are decimal. Files of OpenCL have a table of means for each direction, which XRT 2.13 leaves
+out if it does not count on the card. Tables list the ten longest transfers, or all if there are
+fewer. Files of native XRT have sections (``TITLE:``, ``SECTION:``, ``COLUMN:``, ``ENTRY:``) with
+sizes; only hardware gives rates.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ _EMULATED = re.compile(r"^Flow mode: ?[,\t]?.*Emulation", re.MULTILINE)
 
 
 def _rows(text: str, title: str, columns: tuple[str, ...]) -> list[tuple[int, list[str]]]:
-    """Number and cells of each line of a table, these columns only; empty without the table."""
+    """Number and cells of each line of a table, only these columns; empty without the table."""
     lines = text.splitlines()
     begin = next((i for i, line in enumerate(lines) if line.strip(", \t") == title), None)
     if begin is None:
@@ -56,14 +56,14 @@ def _rows(text: str, title: str, columns: tuple[str, ...]) -> list[tuple[int, li
         raise UsageError(f"table '{title}' has other columns than {', '.join(columns)}")
     at = [header.index(name) for name in columns]
     return [
-        (i, [cells[j] if len(header) >= len(cells) > j else "" for j in at])  # else shifted
+        (i, [cells[j] if len(header) >= len(cells) > j else "" for j in at])  # too many: shifted
         for i, cells in table[1:]
         if not set(cells) <= {""}
     ]
 
 
 def read(text: str) -> Log:
-    """Reads and writes of buffers."""
+    """Reads the transfers of buffers."""
     problems = Problems()
     card, version = _CARDS.search(text), _VERSION.search(text)
     kernels = [] if card else _rows(text, "Top Kernel Execution", ("Device",))
@@ -80,7 +80,7 @@ def read(text: str) -> Log:
         else:
             left_out.append(f"{title} (only the longest are listed)")
     singles = _singles(text, address, problems) if figures else []
-    means = {(one.size, one.direction) for one in figures}
+    means = {(figure.size, figure.direction) for figure in figures}
     figures += [row for row in singles if (row.size, row.direction) not in means]
     details = [row for row in singles if (row.size, row.direction) in means]
     if not figures:
@@ -104,16 +104,16 @@ def read(text: str) -> Log:
 
 
 def _singles(text: str, address: str, problems: Problems) -> list[Row]:
-    """Transfers that are listed one by one beside the means: shown, but no operation's points."""
-    found = []
+    """Transfers that are listed beside the means; they are shown, but do not become points."""
+    singles = []
     for kind, title in _LONGEST.items():
         for row in _each(kind, _rows(text, title, _LONGEST_COLUMNS), address, problems):
-            found.append(replace(row, study="", operation=""))
-    return found
+            singles.append(replace(row, study="", operation=""))
+    return singles
 
 
 def _of_sections(text: str, address: str, problems: Problems) -> tuple[list[Row], list[str]]:
-    """Transfers in the layout of native XRT: sizes always, rates and times on hardware."""
+    """Transfers in sections of native XRT, and sections left out because they have no time."""
     rows, left_out, title, columns = list[Row](), list[str](), "", list[str]()
     for line, row in enumerate(text.splitlines(), 1):
         word, _, rest = row.partition(":")
@@ -122,11 +122,11 @@ def _of_sections(text: str, address: str, problems: Problems) -> tuple[list[Row]
         elif word == "COLUMN":
             columns.append(re.sub(r"<[^>]*>", " ", (next(csv.reader([rest]), []) or [""])[0]))
         elif word == "ENTRY" and title in _NATIVE:
-            names = [" ".join(one.split()) for one in columns]
+            names = [" ".join(row_.split()) for row_ in columns]
             cells = dict(zip(names, [cell.strip() for cell in rest.split(",")], strict=False))
             with problems.of(line):
-                if one := _of_entry(cells, _NATIVE[title], address, line):
-                    rows.append(one)
+                if row_ := _of_entry(cells, _NATIVE[title], address, line):
+                    rows.append(row_)
                 else:
                     left_out.append(f"{title} ({_count(cells)} of {_sizes(cells)}, no time)")
     return rows, left_out
@@ -146,7 +146,7 @@ def _sizes(cells: Mapping[str, str]) -> str:
 
 
 def _of_entry(cells: Mapping[str, str], kind: str, address: str, line: int) -> Row | None:
-    """A mean of an ENTRY; None where it has neither a rate nor a time."""
+    """The mean in an ENTRY; None if it has neither a rate nor a time."""
     transfers = count(_count(cells), line)
     bytes_each = _size(_value(cells, "Average", "Size"), line)
     milliseconds = _value(cells, "Average", "Time")
@@ -166,7 +166,7 @@ def _mean(line: int, cells: list[str], address: str) -> Row:
 
 
 def _size(kilobytes: str, line: int) -> int:
-    """Bytes of a size with six digits; a power of two where the digits are one's."""
+    """Bytes of a size with six digits; a power of two if its digits are equal."""
     value = number(kilobytes, line)
     power = 1 << max(round(math.log2(1000 * value)), 0)
     return power if f"{power / 1000:.6g}" == f"{value:.6g}" else count(1000 * value, line)
@@ -175,7 +175,7 @@ def _size(kilobytes: str, line: int) -> int:
 def _each(
     kind: str, rows: Sequence[tuple[int, list[str]]], address: str, problems: Problems
 ) -> list[Row]:
-    """A row for each size, of all its transfers; an emulation does not know their times."""
+    """A row for each size with the times of its transfers; an emulation has no times."""
     by_size: dict[int, tuple[int, list[float]]] = {}
     for line, (kilobytes, milliseconds) in rows:
         if milliseconds != "N/A":
@@ -193,7 +193,7 @@ def _figure(
     line: int, kind: str, size: int, times: list[float], address: str,
     transfers: int = 0,
 ) -> Row:  # fmt: skip
-    """``transfers``: number that a time is the mean of; 0: each time is of one transfer."""
+    """Makes a row; ``transfers``: number that a time is the mean of; 0 for single transfers."""
     if kind not in _WAYS:
         raise UsageError(f"line {line}: transfer type '{kind[:20]}'")
     operation, direction = _WAYS[kind]

@@ -1,7 +1,7 @@
 """XRT's ``xbutil`` and ``xrt-smi``: ``validate`` of all versions, ``examine``, ``dmatest``.
 
-``validate`` is read as text, of 2018 and later, and as its file (``--format JSON --output FILE``).
-Its "MB/s" are MiB/s. Sizes of the memory tests, and those of older DMA tests, are not printed.
+``validate`` is read as text of versions since 2018, and as its JSON file (``--format JSON``). Its
+"MB/s" are MiB/s. It prints no sizes for memory tests and older DMA tests.
 """
 
 from __future__ import annotations
@@ -86,11 +86,11 @@ class _Device:
 
 
 def _in_file(text: str, at: int) -> Iterator[_Device]:
-    """Devices of a JSON file; one entry of a log can have several lines."""
+    """Yields devices of a JSON file; an entry of a log can have several lines."""
     lines = base.Lines(text)
-    for one in base.decoded(text, _File).logical_devices:
-        found = _Device(one.device_id, one.platform, at)
-        for test in one.tests if isinstance(one.tests, list) else ():
+    for file_device in base.decoded(text, _File).logical_devices:
+        device = _Device(file_device.device_id, file_device.platform, at)
+        for test in file_device.tests if isinstance(file_device.tests, list) else ():
             log = test.log if isinstance(test.log, list) else []
             of_test = _Test(test.name, at - 1 + lines.of(f'"{test.name}"'), test.status)
             for entry in log:
@@ -99,12 +99,12 @@ def _in_file(text: str, at: int) -> Iterator[_Device]:
                     if kind.startswith(("Error", "Warning")):
                         of_test.messages += rows
                     of_test.details += [(at - 1 + lines.of(row[:40]), row) for row in rows]
-            found.tests.append(of_test)
-        yield found
+            device.tests.append(of_test)
+        yield device
 
 
 class _Screen:
-    """Reads what was printed, line by line; a text without a beginning has a device unnamed."""
+    """Reads printed text line by line; a text without its beginning has an unnamed device."""
 
     def __init__(self) -> None:
         self.devices: list[_Device] = []
@@ -117,16 +117,19 @@ class _Screen:
             self._of_figures(line, row, raw)
 
     def _of_device(self, line: int, row: str) -> bool:
-        if one := _DEVICE.match(row) or _OLD_DEVICE.match(row):
-            self.devices.append(_Device(one[1], one[2] if one.re is _OLD_DEVICE else "", line))
-        elif one := _EXAMINED.match(row):
-            if not any(each.name == one[1] for each in self.devices):
-                self.devices.append(_Device(one[1], one[2], line))
-        elif one := _PLATFORM.match(row):
-            if self.devices and self.devices[-1].platform:  # another card, without its address
+        if match := _DEVICE.match(row) or _OLD_DEVICE.match(row):
+            platform = match[2] if match.re is _OLD_DEVICE else ""
+            self.devices.append(_Device(match[1], platform, line))
+        elif match := _EXAMINED.match(row):
+            if not any(each.name == match[1] for each in self.devices):
+                self.devices.append(_Device(match[1], match[2], line))
+        elif match := _PLATFORM.match(row):
+            if (
+                self.devices and self.devices[-1].platform
+            ):  # a second platform line is of another card
                 self.devices.append(_Device("", line=line))
                 self._test = None
-            self._last(line).platform = one[1]
+            self._last(line).platform = match[1]
             return True
         else:
             return False
@@ -138,14 +141,14 @@ class _Screen:
         return self.devices[-1]
 
     def _of_test(self, line: int, row: str) -> bool:
-        if one := _TEST.match(row) or _OLD_TEST.match(row):
-            name = one[1] if one.re is _TEST else one[1] or one[2]
+        if match := _TEST.match(row) or _OLD_TEST.match(row):
+            name = match[1] if match.re is _TEST else match[1] or match[2]
             self._begin(name.strip(), line)
-            if one.re is _OLD_TEST and self._test and (status := _OLD_STATUS.match(row)):
+            if match.re is _OLD_TEST and self._test and (status := _OLD_STATUS.match(row)):
                 self._test.status = status[1]
             return True
-        if self._test and (one := _STATUS.match(row) or _OLD_STATUS.match(row)):
-            self._test.status = one[1]
+        if self._test and (match := _STATUS.match(row) or _OLD_STATUS.match(row)):
+            self._test.status = match[1]
             return True
         return False
 
@@ -155,13 +158,13 @@ class _Screen:
         return self._test
 
     def _of_figures(self, line: int, row: str, raw: str) -> None:
-        figure = any(one.search(row) for one in (_DMA, _M2M)) or _BANK.match(row)
+        figure = any(pattern.search(row) for pattern in (_DMA, _M2M)) or _BANK.match(row)
         if not (figure or _BUFFER.match(row) or self._test):
             return
         test = self._test or self._begin("DMA", line, "not said")
         test.details.append((line, row))
-        if one := _ERROR.match(row) or _OLD_WARNING.match(row):
-            test.messages.append(next(filter(None, one.groups())))
+        if match := _ERROR.match(row) or _OLD_WARNING.match(row):
+            test.messages.append(next(filter(None, match.groups())))
         elif test.messages and raw.startswith(" " * 20) and not figure:
             test.messages.append(row)
 
@@ -175,7 +178,6 @@ def _printed(text: str) -> list[_Device]:
 
 
 def _rows(test: _Test, address: str, problems: base.Problems) -> Iterator[base.Row]:
-    """Values of a test."""
     bytes_each: int | None = None
     tag, bank = "", -1
     for line, text in test.details:
@@ -209,7 +211,7 @@ def _rows(test: _Test, address: str, problems: base.Problems) -> Iterator[base.R
 
 
 def _meant(printed: str) -> str:
-    """XRT divides by 1024 x 1024 and prints MB/s."""
+    """The unit that XRT means: it divides by 1024 x 1024 and prints MB/s."""
     return {"MB/s": "MiB/s", "GB/s": "GiB/s", "KB/s": "KiB/s"}.get(printed, printed)
 
 
@@ -257,7 +259,7 @@ def _outcome(test: _Test) -> base.Outcome | None:
         "": "unfinished",
     }  # fmt: skip
     kind = kinds.get(status, "failed" if "fail" in status or "error" in status else "warning")
-    messages = [one for one in test.messages if one]
+    messages = [message for message in test.messages if message]
     if (status.startswith("passed") and not messages) or status == "not said":
         return None
     if status == "passed":
@@ -268,39 +270,40 @@ def _outcome(test: _Test) -> base.Outcome | None:
 
 
 def _links(text: str, devices: list[_Device]) -> Iterator[base.LinkFact]:
-    for one in devices:
-        if found := _IN_NAME.search(one.platform):
-            yield base.LinkFact(one.line, int(found[1]), int(found[2]), "platform name", one.name)
+    for device in devices:
+        if match := _IN_NAME.search(device.platform):
+            link = int(match[1]), int(match[2])
+            yield base.LinkFact(device.line, *link, "platform name", device.name)
     current = ""
     for line, row in enumerate(text.splitlines(), 1):
-        if one_ := _EXAMINED.match(row.strip()) or _DEVICE.match(row.strip()):
-            current = one_[1]
-        elif found := _PCIE.match(row.strip()):
-            yield base.LinkFact(line, int(found[1]), int(found[2]), "xbutil examine", current)
-    for found in _NEEDED.finditer(text):
-        line = 1 + text.count("\n", 0, found.start())
-        wanted = int(found[1]), int(found[2])
-        if found[3]:
+        if match := _EXAMINED.match(row.strip()) or _DEVICE.match(row.strip()):
+            current = match[1]
+        elif match := _PCIE.match(row.strip()):
+            yield base.LinkFact(line, int(match[1]), int(match[2]), "xbutil examine", current)
+    for match in _NEEDED.finditer(text):
+        line = 1 + text.count("\n", 0, match.start())
+        wanted = int(match[1]), int(match[2])
+        if match[3]:
             yield base.LinkFact(
-                line, int(found[3]), int(found[4]), "pcie-link test", capable=wanted
+                line, int(match[3]), int(match[4]), "pcie-link test", capable=wanted
             )
 
 
 def read(text: str) -> base.Log:
-    """Values of all tests; a test that did not pass is told, and its values count as they are."""
+    """Reads the values of all tests that did not fail, and the outcomes of other tests."""
     rows, outcomes, records, problems = list[base.Row](), list[base.Outcome](), [], base.Problems()
     left_out: list[str] = []
-    found: list[_Device] = []
-    objects = [one for one in json_objects(text) if '"logical_devices"' in one[1]]
+    devices: list[_Device] = []
+    objects = [pair for pair in json_objects(text) if '"logical_devices"' in pair[1]]
     for at, body in objects:
-        found += _in_file(body, at)
-    found += _printed(without_objects(text, objects))
-    several = len({one.platform for one in found}) > 1
-    for one in found:
-        nameless = one.platform if several else "unknown"
-        address = f"xrt:{one.name or nameless}"
-        records.append(base.device(address, one.platform, api="xrt", kind="accelerator"))
-        for test in one.tests:
+        devices += _in_file(body, at)
+    devices += _printed(without_objects(text, objects))
+    several = len({device.platform for device in devices}) > 1
+    for device in devices:
+        nameless = device.platform if several else "unknown"
+        address = f"xrt:{device.name or nameless}"
+        records.append(base.device(address, device.platform, api="xrt", kind="accelerator"))
+        for test in device.tests:
             values = list(_rows(test, address, problems))
             if outcome := _outcome(test):
                 outcomes.append(outcome)
@@ -316,11 +319,11 @@ def read(text: str) -> base.Log:
         tool="xbutil validate" if rows or outcomes else "xbutil examine",
         rows=rows,
         devices=records,
-        names=list(dict.fromkeys(one.platform for one in found if one.platform)),
-        links=list(_links(text, found)),
+        names=list(dict.fromkeys(device.platform for device in devices if device.platform)),
+        links=list(_links(text, devices)),
         outcomes=outcomes,
         problems=problems,
-        engines=("xdma", "xrt") if any("xdma" in one.platform for one in found) else ("xrt",),
+        engines=("xdma", "xrt") if any("xdma" in d.platform for d in devices) else ("xrt",),
         facts={"threads": threads[1]} if threads else {},
         left_out=left_out,
     )
@@ -330,7 +333,7 @@ def _matches(text: str) -> bool:
     if '"logical_devices"' in text and '"log"' in text:
         return True
     patterns = (_DEVICE, _OLD_DEVICE, _EXAMINED, _TEST, _DMA, _M2M)
-    return any(re.search(rf"^\s*(?:{one.pattern})", text, re.MULTILINE) for one in patterns)
+    return any(re.search(rf"^\s*(?:{pattern.pattern})", text, re.MULTILINE) for pattern in patterns)
 
 
 IMPORTER = base.Importer(

@@ -1,7 +1,7 @@
 """Tools of dma_ip_drivers (github.com/Xilinx/dma_ip_drivers): dma_to_device, dma_from_device.
 
-XDMA's print ``DEVICE ** Average BW = SIZE, RATE`` without a unit: bytes over nanoseconds, times
-1000, so MB/s of 10^6 bytes. QDMA's name size and unit.
+The tools of XDMA print ``DEVICE ** Average BW = SIZE, RATE`` without a unit; the rate is in MB/s of
+10^6 bytes. The tools of QDMA print size and unit.
 """
 
 from __future__ import annotations
@@ -25,21 +25,21 @@ _FAILED = re.compile(
 
 
 def read(text: str) -> base.Log:
-    """Rates of each call."""
+    """Reads the rate of each call."""
     rows, problems, outcomes = list[base.Row](), base.Problems(), list[base.Outcome]()
     way = ""
     for line, row in enumerate(text.splitlines(), 1):
         if called := _COMMAND.search(row):
             way = called[1]
         with problems.of(line):
-            if found := _XDMA.match(row):
-                rows.append(_row(line, found[1], found[2], found[3], "MB/s", "", text))
-            elif found := _QDMA.match(row):
+            if match := _XDMA.match(row):
+                rows.append(_row(line, match[1], match[2], match[3], "MB/s", "", text))
+            elif match := _QDMA.match(row):
                 name = re.search(r"/dev/\S+|qdma\S+", row)
-                printed = found[3]
-                rows.append(_row(line, name[0] if name else f"{way}_device", found[1], found[2],
+                printed = match[3]
+                rows.append(_row(line, name[0] if name else f"{way}_device", match[1], match[2],
                                  base.unit(printed, line), printed, text))  # fmt: skip
-            elif found := _XDMA_CUT.match(row):
+            elif match := _XDMA_CUT.match(row):
                 raise UsageError("no rate behind 'Average BW'")
         if _FAILED.match(row):
             outcomes.append(base.Outcome(line, "transfer", "failed", " ".join(row.split())[:160]))
@@ -48,7 +48,7 @@ def read(text: str) -> base.Log:
     return base.Log(
         tool=f"{engine.upper()} driver's tools",
         rows=rows,
-        devices=[base.device(one, engine.upper(), kind="accelerator") for one in names],
+        devices=[base.device(name, engine.upper(), kind="accelerator") for name in names],
         outcomes=outcomes,
         problems=problems,
         engines=("qdma",) if engine == "qdma" else ("xdma", "xdma-tools"),
@@ -80,8 +80,8 @@ def _channels(text: str) -> int:
 
 def _matches(text: str) -> bool:
     return any(
-        re.search(rf"^{one.pattern}", text, re.MULTILINE) is not None
-        for one in (_XDMA, _QDMA, _XDMA_CUT)
+        re.search(rf"^{pattern.pattern}", text, re.MULTILINE) is not None
+        for pattern in (_XDMA, _QDMA, _XDMA_CUT)
     )
 
 

@@ -1,7 +1,7 @@
-"""Judges a log: what was measured, the limit, what is known, a verdict and its causes.
+"""Judges a log of another program: limit and known runs, a verdict on each rate, and its causes.
 
-All results are data; ``reporters/judged.py`` makes the sentences. Nothing is judged without a limit
-or a reference: then the result says what is missing.
+All results are data; ``reporters/judged.py`` writes the sentences. Without a limit or a reference
+there is no verdict: the result then says what is missing.
 """
 
 from __future__ import annotations

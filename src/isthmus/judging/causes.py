@@ -1,7 +1,7 @@
-"""Why a rate is low or cannot be true: what the log shows first, then what is common.
+"""Finds likely causes of a rate that is low or cannot be true.
 
-A cause is learnt from public threads; ``SOURCES`` names one for each. The tables of functions are
-in the order of likelihood. A cause without evidence in the log comes after those that have some.
+Each cause is known from a public report, which ``SOURCES`` names. Causes with evidence in the log
+come first, then common causes without evidence; both in the order of the tables of functions below.
 """
 
 from __future__ import annotations
@@ -15,12 +15,12 @@ from isthmus.importers.base import Log
 from isthmus.judging import limits, links
 from isthmus.judging.grouping import backend
 from isthmus.judging.judgement import Cause, CauseKind, Contradiction, Judgement, Limit
-from isthmus.judging.options import Given
+from isthmus.judging.options import Options
 from isthmus.judging.rows import rate
 from isthmus.thresholds import COLD, LOWER
 
 MOST = 5
-"""Causes of one judgement."""
+"""Largest number of causes of one judgement."""
 _XRT = "https://github.com/Xilinx/XRT/"
 _NVB = "https://github.com/NVIDIA/nvbandwidth/issues/"
 SOURCES: Mapping[CauseKind, str] = {
@@ -47,27 +47,27 @@ SOURCES: Mapping[CauseKind, str] = {
     "other_link": "https://github.com/krrishnarraj/clpeak/issues/103",
 }
 _OVERFLOW_BYTES = 2 << 30
-"""From here on the old tools of dma_ip_drivers computed their rate wrongly."""
+"""Bytes above which old tools of dma_ip_drivers print a wrong rate."""
 _XRT_BYTES = 4 << 30
-"""A buffer of XRT is smaller."""
+"""Bytes that no buffer of XRT reaches."""
 _ADDRESS = re.compile(r"(?:[\da-f]{4}:)?[\da-f]{2}:[\da-f]{2}\.[\da-f]", re.IGNORECASE)
 _MEMORIES = "isthmus run transfer --memory pageable,aligned"
 
 
 @dataclass(frozen=True)
-class _Seen:
-    """A judgement among the others of its text."""
+class _Case:
+    """A judgement with the facts that may explain it."""
 
-    one: Judgement
+    judgement: Judgement
     logs: Sequence[Log]
     others: Sequence[Judgement]
-    """Of the same text and device."""
+    """Judgements on the same text and device."""
     contradictions: Sequence[Contradiction]
-    given: Given
+    options: Options
 
     @property
     def reasons(self) -> set[str]:
-        return {reason.kind for reason in self.one.reasons}
+        return {reason.kind for reason in self.judgement.reasons}
 
     @property
     def engines(self) -> set[str]:
@@ -75,9 +75,9 @@ class _Seen:
 
     @property
     def address(self) -> str:
-        """PCI address of the device; empty where it is not known."""
-        found = _ADDRESS.search(self.one.row.device)
-        return found[0] if found else ""
+        """PCI address of the device; empty if unknown."""
+        match = _ADDRESS.search(self.judgement.row.device)
+        return match[0] if match else ""
 
     @property
     def shows_link(self) -> str:
@@ -87,8 +87,8 @@ class _Seen:
 
     @property
     def back(self) -> Judgement | None:
-        """The same copy to the other direction."""
-        group = self.one.group
+        """The fastest copy of the same run in the other direction; None if there is none."""
+        group = self.judgement.group
         way = {"h2d": "d2h", "d2h": "h2d"}.get(group.direction)
         fitting = [
             o for o in self.others
@@ -102,7 +102,7 @@ class _Seen:
         return Cause(kind, evidence, command, SOURCES[kind])
 
 
-_Finder = Callable[[_Seen], Iterator[Cause]]
+_Finder = Callable[[_Case], Iterator[Cause]]
 
 
 def explained(
@@ -110,74 +110,74 @@ def explained(
     logs: Sequence[Log],
     others: Sequence[Judgement],
     contradictions: Sequence[Contradiction],
-    given: Given,
+    options: Options,
 ) -> Judgement:
     """The judgement with its causes, the likeliest first."""
-    beside = [one for one in others if one.group.place == judgement.group.place]
-    seen = _Seen(judgement, logs, beside, contradictions, given)
-    found: dict[str, Cause] = {}
-    for finder in _finders(seen):
-        for cause in finder(seen):
-            found.setdefault(cause.kind, cause)
-    certain = [one for one in found.values() if one.evidence]
-    common = [one for one in found.values() if not one.evidence]
+    beside = [other for other in others if other.group.place == judgement.group.place]
+    case = _Case(judgement, logs, beside, contradictions, options)
+    causes: dict[str, Cause] = {}
+    for finder in _finders(case):
+        for cause in finder(case):
+            causes.setdefault(cause.kind, cause)
+    certain = [cause for cause in causes.values() if cause.evidence]
+    common = [cause for cause in causes.values() if not cause.evidence]
     return replace(judgement, causes=[*certain, *common][:MOST])
 
 
-def _finders(seen: _Seen) -> Sequence[_Finder]:
-    one = seen.one
-    if one.verdict == "impossible":
+def _finders(case: _Case) -> Sequence[_Finder]:
+    judgement = case.judgement
+    if judgement.verdict == "impossible":
         return _IMPOSSIBLE
-    if one.verdict == "normal":
-        return [_write_slower] if one.group.kind == "copy" else []
-    if one.verdict != "below":
+    if judgement.verdict == "normal":
+        return [_write_slower] if judgement.group.kind == "copy" else []
+    if judgement.verdict != "below":
         return []
-    if one.seconds:
+    if judgement.seconds:
         return _SMALL
-    return _BELOW.get(one.group.kind, [])
+    return _BELOW.get(judgement.group.kind, [])
 
 
-# What makes a figure impossible
+# Functions for causes of impossible figures
 
 
-def _overflow(seen: _Seen) -> Iterator[Cause]:
-    if "xdma-tools" in seen.engines and (seen.one.row.size or 0) > _OVERFLOW_BYTES:
-        evidence = f"{seen.one.row.size} bytes in one call, more than 2 GiB"
-        yield seen.cause("overflow", "git -C dma_ip_drivers log -1 --format=%cd", evidence)
+def _overflow(case: _Case) -> Iterator[Cause]:
+    if "xdma-tools" in case.engines and (case.judgement.row.size or 0) > _OVERFLOW_BYTES:
+        evidence = f"{case.judgement.row.size} bytes in one call, more than 2 GiB"
+        yield case.cause("overflow", "git -C dma_ip_drivers log -1 --format=%cd", evidence)
 
 
-def _other_link(seen: _Seen) -> Iterator[Cause]:
-    """The limit is that of another link: an option is wrong, or the board is not on its usual."""
-    limit = seen.one.limit
+def _other_link(case: _Case) -> Iterator[Cause]:
+    """Yields a cause if the limit may be of another link: by a wrong option, or an unusual slot."""
+    limit = case.judgement.limit
     if limit is None or limit.by not in {"link option", "board"}:
         return
     option = "--link" if limit.by == "link option" else "--board"
-    said = next((one for one in seen.contradictions if one.option == option), None)
-    if said:
-        evidence = f"{said.option} {said.value}, not {said.said}"
-        yield seen.cause("other_link", _shows_limit(seen), evidence)
-    elif seen.one.verdict == "impossible":
-        yield seen.cause("other_link", _shows_limit(seen), _unconfirmed(seen, limit))
+    contradiction = next((each for each in case.contradictions if each.option == option), None)
+    if contradiction:
+        evidence = f"{contradiction.option} {contradiction.value}, not {contradiction.said}"
+        yield case.cause("other_link", _shows_limit(case), evidence)
+    elif case.judgement.verdict == "impossible":
+        yield case.cause("other_link", _shows_limit(case), _unconfirmed(case, limit))
 
 
-def _unconfirmed(seen: _Seen, limit: Limit) -> str:
-    """The option that the limit comes from, where no text says the same; else empty."""
-    given = seen.given
+def _unconfirmed(case: _Case, limit: Limit) -> str:
+    """Words for the option that sets the limit, if no log confirms it; else empty."""
+    options = case.options
     if limit.by == "link option":
-        found = links.under_load(limit.fact) if limit.fact else None
-        same = found is not None and given.link is not None and found.name == given.link.name
-        return "" if same else f"the log does not confirm --link {given.link_option}"
-    names = [name for log in seen.logs for name in log.names]
-    if given.board is None or any(given.board.fits(name) for name in names):
+        link = links.under_load(limit.fact) if limit.fact else None
+        same = link is not None and options.link is not None and link.name == options.link.name
+        return "" if same else f"the log does not confirm --link {options.link_option}"
+    names = [name for log in case.logs for name in log.names]
+    if options.board is None or any(options.board.fits(name) for name in names):
         return ""
-    return f"the log does not confirm --board {given.board_option}"
+    return f"the log does not confirm --board {options.board_option}"
 
 
-def _shows_limit(seen: _Seen) -> str:
-    """The command that shows what the limit is of: a port, what joins GPUs, or a PCIe link."""
-    limit, backend_ = seen.one.limit, backend(seen.one.row.device)
+def _shows_limit(case: _Case) -> str:
+    """The command that shows the PCIe link, the port, or the links between GPUs."""
+    limit, backend_ = case.judgement.limit, backend(case.judgement.row.device)
     if limit is None or limit.pcie:
-        return seen.shows_link
+        return case.shows_link
     if limit.by == "link option":
         return "ibstat; ibv_devinfo -v | grep -E 'active_(width|speed)'"
     if backend_ == "rocm":
@@ -185,169 +185,170 @@ def _shows_limit(seen: _Seen) -> str:
     return "nvidia-smi -L; nvidia-smi topo -m; nvidia-smi nvlink --status"
 
 
-def _zero_pages(seen: _Seen) -> Iterator[Cause]:
-    if seen.one.group.direction == "h2d" and seen.one.row.memory == "pageable":
-        yield seen.cause("zero_pages", "isthmus run transfer --operation write")
+def _zero_pages(case: _Case) -> Iterator[Cause]:
+    if case.judgement.group.direction == "h2d" and case.judgement.row.memory == "pageable":
+        yield case.cause("zero_pages", "isthmus run transfer --operation write")
 
 
-def _resident(seen: _Seen) -> Iterator[Cause]:
-    row = seen.one.row
-    if row.fault or "xdma-tools" in seen.engines:
+def _resident(case: _Case) -> Iterator[Cause]:
+    row = case.judgement.row
+    if row.fault or "xdma-tools" in case.engines:
         return
     mapped = row.memory == "alloc_host" or row.operation in {"map", "unmap"}
     evidence = "the buffer is mapped, and may lie in host memory" if mapped else ""
-    yield seen.cause("resident", "isthmus run transfer --operation write,read,map", evidence)
+    yield case.cause("resident", "isthmus run transfer --operation write,read,map", evidence)
 
 
-# What slows copies between host and device
+# Functions for causes of slow copies between host and device
 
 
-def _trained_low(seen: _Seen) -> Iterator[Cause]:
-    fact = seen.one.limit.fact if seen.one.limit else None
-    if "lesser_link" in seen.reasons and fact and fact.capable:
+def _trained_low(case: _Case) -> Iterator[Cause]:
+    fact = case.judgement.limit.fact if case.judgement.limit else None
+    if "lesser_link" in case.reasons and fact and fact.capable:
         evidence = (
             f"gen{fact.generation} x{fact.lanes} of gen{fact.capable[0]} x{fact.capable[1]} "
             f"({fact.said_by}, {fact.place})"
         )
-        yield seen.cause("link_trained_low", seen.shows_link, evidence)
+        yield case.cause("link_trained_low", case.shows_link, evidence)
 
 
-def _opposite_load(seen: _Seen) -> Iterator[Cause]:
-    if seen.one.group.beside == "opposite":
-        yield seen.cause("opposite_load", "nvidia-smi -q -d CLOCK; nvidia-smi topo -m",
+def _opposite_load(case: _Case) -> Iterator[Cause]:
+    if case.judgement.group.beside == "opposite":
+        yield case.cause("opposite_load", "nvidia-smi -q -d CLOCK; nvidia-smi topo -m",
                          "copies of the other direction run at the same time")  # fmt: skip
 
 
-def _sm_copies(seen: _Seen) -> Iterator[Cause]:
-    one = seen.one
-    if one.group.engine != "sm":
+def _sm_copies(case: _Case) -> Iterator[Cause]:
+    judgement = case.judgement
+    if judgement.group.engine != "sm":
         return
     command = "nvbandwidth -t host_to_device_memcpy_ce"
     engines = [
-        o.rate for o in seen.others
+        o.rate for o in case.others
         if o.group.kind == "copy" and o.group.engine == "ce" and not o.group.beside
-        and o.group.direction == one.group.direction
+        and o.group.direction == judgement.group.direction
     ]  # fmt: skip
-    if one.rate < LOWER * max(engines, default=0.0):
+    if judgement.rate < LOWER * max(engines, default=0.0):
         evidence = f"copy engines reach {max(engines) / 1e9:.1f} GB/s"
-        yield seen.cause("sm_copies", command, evidence)
-    elif seen.back and one.rate < LOWER * seen.back.rate:
-        yield seen.cause("sm_copies", command, "SMs copy faster to the other direction")
+        yield case.cause("sm_copies", command, evidence)
+    elif case.back and judgement.rate < LOWER * case.back.rate:
+        yield case.cause("sm_copies", command, "SMs copy faster to the other direction")
 
 
-def _large_sm(seen: _Seen) -> Iterator[Cause]:
-    if seen.one.group.engine == "sm" and "falls" in seen.reasons:
-        yield seen.cause("large_sm", "nvbandwidth -t host_to_device_memcpy_ce -b 10240",
+def _large_sm(case: _Case) -> Iterator[Cause]:
+    if case.judgement.group.engine == "sm" and "falls" in case.reasons:
+        yield case.cause("large_sm", "nvbandwidth -t host_to_device_memcpy_ce -b 10240",
                          "slower with larger buffers")  # fmt: skip
 
 
-def _unaligned(seen: _Seen) -> Iterator[Cause]:
-    one_way = seen.back and seen.one.rate < 0.6 * seen.back.rate
-    if one_way and seen.one.row.initiator == "cpu":
-        yield seen.cause("unaligned", _MEMORIES, "one direction alone is slow")
+def _unaligned(case: _Case) -> Iterator[Cause]:
+    one_way = case.back and case.judgement.rate < 0.6 * case.back.rate
+    if one_way and case.judgement.row.initiator == "cpu":
+        yield case.cause("unaligned", _MEMORIES, "one direction alone is slow")
 
 
-def _pageable(seen: _Seen) -> Iterator[Cause]:
-    if seen.one.group.memory == "pageable":
+def _pageable(case: _Case) -> Iterator[Cause]:
+    if case.judgement.group.memory == "pageable":
         evidence = "the program copies ordinary memory"
-        yield seen.cause("pageable", "isthmus run transfer --memory pageable,pinned", evidence)
+        yield case.cause("pageable", "isthmus run transfer --memory pageable,pinned", evidence)
 
 
-def _link_fits_less(seen: _Seen) -> Iterator[Cause]:
-    one, back = seen.one, seen.back
-    if one.limit is None or "lesser_link" in seen.reasons:
+def _link_fits_less(case: _Case) -> Iterator[Cause]:
+    judgement, back = case.judgement, case.back
+    if judgement.limit is None or "lesser_link" in case.reasons:
         return
-    lesser = limits.lesser_links(one.rate, one.limit)
-    alike = back is None or 0.7 < one.rate / back.rate < 1.4
+    lesser = limits.lesser_links(judgement.rate, judgement.limit)
+    alike = back is None or 0.7 < judgement.rate / back.rate < 1.4
     if lesser and alike:
         evidence = f"as fast as {' or '.join(lesser[:3])}"
-        yield seen.cause("link_fits_less", seen.shows_link, evidence)
+        yield case.cause("link_fits_less", case.shows_link, evidence)
 
 
-def _above_4gib(seen: _Seen) -> Iterator[Cause]:
-    if (seen.one.row.size or 0) >= _XRT_BYTES and "xrt" in seen.engines:
-        yield seen.cause("above_4gib", "isthmus run transfer --bytes 1Gi", "a buffer of 4 GiB")
+def _above_4gib(case: _Case) -> Iterator[Cause]:
+    if (case.judgement.row.size or 0) >= _XRT_BYTES and "xrt" in case.engines:
+        yield case.cause("above_4gib", "isthmus run transfer --bytes 1Gi", "a buffer of 4 GiB")
 
 
-def _cold(seen: _Seen) -> Iterator[Cause]:
-    """The first of several runs is much slower than the others."""
-    group, row = seen.one.group, seen.one.row
+def _cold(case: _Case) -> Iterator[Cause]:
+    """Yields a cause if the first of several runs is much slower than the others."""
+    group, row = case.judgement.group, case.judgement.row
     later = [
-        rate(one.row) for one in seen.others
-        if one.group.test == group.test and one.group.run > group.run and one.row.size == row.size
+        rate(other.row) for other in case.others
+        if other.group.test == group.test and other.group.run > group.run
+        and other.row.size == row.size
     ]  # fmt: skip
     if group.run == 1 and later and rate(row) and statistics.median(later) > COLD * rate(row):
-        yield seen.cause("cold", "isthmus run transfer", "the first call is the slowest")
+        yield case.cause("cold", "isthmus run transfer", "the first call is the slowest")
 
 
-def _unlike(seen: _Seen) -> Iterator[Cause]:
-    if "differs" in seen.reasons:
-        yield seen.cause("wrong_socket", "nvidia-smi topo -m; lspci -tv", "not all are alike")
+def _unlike(case: _Case) -> Iterator[Cause]:
+    if "differs" in case.reasons:
+        yield case.cause("wrong_socket", "nvidia-smi topo -m; lspci -tv", "not all are alike")
 
 
-def _one_queue(seen: _Seen) -> Iterator[Cause]:
-    threads = {log.facts.get("threads", "") for log in seen.logs}
+def _one_queue(case: _Case) -> Iterator[Cause]:
+    threads = {log.facts.get("threads", "") for log in case.logs}
     if "1" in threads:
-        which = f" -d {seen.address}" if seen.address else ""
+        which = f" -d {case.address}" if case.address else ""
         evidence = "DMA Thread Count is 1"
-        yield seen.cause("one_queue", f"xbutil examine{which} -r pcie-info", evidence)
+        yield case.cause("one_queue", f"xbutil examine{which} -r pcie-info", evidence)
 
 
-def _interrupts(seen: _Seen) -> Iterator[Cause]:
-    if "xdma-tools" in seen.engines:
-        yield seen.cause("interrupts", "sudo modprobe -r xdma; sudo modprobe xdma poll_mode=1")
+def _interrupts(case: _Case) -> Iterator[Cause]:
+    if "xdma-tools" in case.engines:
+        yield case.cause("interrupts", "sudo modprobe -r xdma; sudo modprobe xdma poll_mode=1")
 
 
-def _any_link(seen: _Seen) -> Iterator[Cause]:
-    said = seen.one.limit.fact if seen.one.limit else None
-    if said is None or said.said_by == "platform name":
-        yield seen.cause("link_trained_low", seen.shows_link)
+def _any_link(case: _Case) -> Iterator[Cause]:
+    fact = case.judgement.limit.fact if case.judgement.limit else None
+    if fact is None or fact.said_by == "platform name":
+        yield case.cause("link_trained_low", case.shows_link)
 
 
-def _any_socket(seen: _Seen) -> Iterator[Cause]:
-    command = f"grep . /sys/bus/pci/devices/*{seen.address}/numa_node; numactl -s"
-    yield seen.cause("wrong_socket", command)
+def _any_socket(case: _Case) -> Iterator[Cause]:
+    command = f"grep . /sys/bus/pci/devices/*{case.address}/numa_node; numactl -s"
+    yield case.cause("wrong_socket", command)
 
 
-def _any_iommu(seen: _Seen) -> Iterator[Cause]:
-    yield seen.cause("iommu_acs", "cat /proc/cmdline; sudo dmesg | grep -i iommu")
+def _any_iommu(case: _Case) -> Iterator[Cause]:
+    yield case.cause("iommu_acs", "cat /proc/cmdline; sudo dmesg | grep -i iommu")
 
 
-def _write_slower(seen: _Seen) -> Iterator[Cause]:
-    one, back = seen.one, seen.back
-    if one.group.direction == "h2d" and "xdma" in seen.engines and back and not one.seconds:
-        share = one.rate / back.rate
+def _write_slower(case: _Case) -> Iterator[Cause]:
+    written, back = case.judgement, case.back
+    if written.group.direction == "h2d" and "xdma" in case.engines and back and not written.seconds:
+        share = written.rate / back.rate
         if share < 0.9:
-            yield seen.cause(
+            yield case.cause(
                 "write_slower", "isthmus run transfer --depth 1,4", f"{share:.0%} of the read"
             )
 
 
-# What slows small transfers, peers and messages
+# Functions for causes of slow small transfers, peer copies and messages
 
 
-def _small_transfers(seen: _Seen) -> Iterator[Cause]:
-    evidence = f"{seen.one.row.size} B a transfer"
-    yield seen.cause("small_transfers", "isthmus run transfer --bytes 4Ki:64Mi", evidence)
+def _small_transfers(case: _Case) -> Iterator[Cause]:
+    evidence = f"{case.judgement.row.size} B a transfer"
+    yield case.cause("small_transfers", "isthmus run transfer --bytes 4Ki:64Mi", evidence)
 
 
-def _acs(seen: _Seen) -> Iterator[Cause]:
-    yield seen.cause("iommu_acs", "sudo lspci -vvv | grep ACSCtl; cat /proc/cmdline")
+def _acs(case: _Case) -> Iterator[Cause]:
+    yield case.cause("iommu_acs", "sudo lspci -vvv | grep ACSCtl; cat /proc/cmdline")
 
 
-def _no_p2p(seen: _Seen) -> Iterator[Cause]:
-    yield seen.cause("no_p2p", "nvidia-smi topo -m; nvidia-smi topo -p2p r")
+def _no_p2p(case: _Case) -> Iterator[Cause]:
+    yield case.cause("no_p2p", "nvidia-smi topo -m; nvidia-smi topo -p2p r")
 
 
-def _protocol(seen: _Seen) -> Iterator[Cause]:
-    if "falls" in seen.reasons:
+def _protocol(case: _Case) -> Iterator[Cause]:
+    if "falls" in case.reasons:
         evidence = "the rate falls from one size on"
-        yield seen.cause("protocol", "ucx_info -c | grep -E 'RNDV_(SCHEME|THRESH)'", evidence)
+        yield case.cause("protocol", "ucx_info -c | grep -E 'RNDV_(SCHEME|THRESH)'", evidence)
 
 
-def _host_buffers(seen: _Seen) -> Iterator[Cause]:
-    if seen.one.row.memory == "aligned" and "falls" in seen.reasons:
-        yield seen.cause("pageable", "isthmus run transfer --memory pageable,pinned")
+def _host_buffers(case: _Case) -> Iterator[Cause]:
+    if case.judgement.row.memory == "aligned" and "falls" in case.reasons:
+        yield case.cause("pageable", "isthmus run transfer --memory pageable,pinned")
 
 
 _IMPOSSIBLE: Sequence[_Finder] = (_overflow, _other_link, _zero_pages, _resident)

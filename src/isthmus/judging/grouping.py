@@ -1,6 +1,6 @@
-"""Rows that measure the same, by device and run.
+"""Groups rows that measure the same quantity, by device and run.
 
-A text can have a run several times. A run ends where one of its figures comes again.
+A text can have several runs of a program: a run ends where one of its figures appears again.
 """
 
 from __future__ import annotations
@@ -13,16 +13,16 @@ from isthmus.judging.judgement import Group
 JUDGED = ("copy", "peer", "on_card", "memory", "host_memory", "network", "collective")
 BETWEEN_RANKS = ("network", "collective")
 _GPUS = ("cuda", "rocm")
-"""Backends whose devices of one name are compared with each other: GPUs of one host."""
+"""Backends of GPUs: those of one name on a host are compared with each other."""
 
 
 def groups(log: Log) -> Iterator[Group]:
-    """Groups of rows, over all sizes, and over all objects of a device (banks, pairs, GPUs)."""
-    found: dict[tuple[str, ...], list[Row]] = {}
+    """Yields groups of rows: all sizes, and all objects of a device (banks, pairs, GPUs)."""
+    rows_by_key: dict[tuple[str, ...], list[Row]] = {}
     for row in log.rows:
         if row.kind in JUDGED and not row.nothing:
-            found.setdefault((_device(log, row), *_key(row)), []).append(row)
-    for (device, kind, way, engine, beside, memory, name, *_), rows in found.items():
+            rows_by_key.setdefault((_device(log, row), *_key(row)), []).append(row)
+    for (device, kind, way, engine, beside, memory, name, *_), rows in rows_by_key.items():
         runs = _runs(rows)
         for number, of_run in enumerate(runs, 1):
             yield Group(
@@ -31,7 +31,7 @@ def groups(log: Log) -> Iterator[Group]:
 
 
 def backend(device: str) -> str:
-    """``cuda`` of ``cuda:0``."""
+    """Backend of an address: ``cuda`` of ``cuda:0``."""
     return device.partition(":")[0]
 
 
@@ -39,13 +39,13 @@ def _device(log: Log, row: Row) -> str:
     if row.kind in BETWEEN_RANKS:
         return ""
     if backend(row.device) in _GPUS:
-        return next((one.name for one in log.devices if one.address == row.device), "")
+        return next((device.name for device in log.devices if device.address == row.device), "")
     return row.device
 
 
 def _key(row: Row) -> tuple[str, ...]:
     way = "both" if row.operation == "window_both" else row.direction
-    files = row.kind == "copy" and backend(row.device) in {"xdma", "dd"}  # names are of files
+    files = row.kind == "copy" and backend(row.device) in {"xdma", "dd"}  # a row's name is a file
     return (
         row.kind, way, row.engine, row.beside,
         row.memory if row.kind in {"copy", "network"} else "",

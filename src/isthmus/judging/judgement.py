@@ -20,14 +20,14 @@ ReasonKind = Literal[
 Missing = Literal[
     "link", "board", "network", "ports", "size", "gpu", "large", "messages", "reference"
 ]
-"""What a verdict would need: the link of the device, its name, the rate of ports, a size."""
+"""Facts that a verdict needs and the log lacks, such as the link of the device."""
 LimitBy = Literal["log", "link option", "board", "engine"]
-"""Who says a limit."""
+"""Origin of a limit."""
 
 
 @dataclass(frozen=True)
 class Limit:
-    """The most that a rate can be."""
+    """The upper limit of a rate."""
 
     value: float
     """Bytes a second left for data, of all directions together."""
@@ -36,16 +36,16 @@ class Limit:
     name: str
     """``PCIe gen3 x16``, ``HBM2, 8 GB``."""
     source: str
-    """How it is known: ``platform name, line 3``."""
+    """Origin of the limit: ``platform name, line 3``."""
     fact: LinkFact | None = None
-    """What the log says of the link."""
+    """The link as the log describes it."""
     by: LimitBy = "board"
     pcie: bool = False
 
 
 @dataclass(frozen=True)
 class Range:
-    """What healthy boards are known to reach: bytes a second, or seconds of one transfer."""
+    """Range of known runs on healthy boards: bytes a second, or seconds of one transfer."""
 
     least: float
     most: float
@@ -53,14 +53,14 @@ class Range:
     of: str
     """Board or engine: ``AMD Alveo U280``."""
     source: str
-    """Of the least."""
+    """Source of the least figure."""
     scaled: bool = False
-    """Whether the runs were on another link, and are scaled to this one."""
+    """Whether the runs used another link, and are scaled to this link."""
 
 
 @dataclass(frozen=True)
 class Group:
-    """Rows that measure the same between the same kinds of places: one direction, many objects."""
+    """Rows that measure one quantity in one direction, for each object: bank, pair or GPU."""
 
     kind: str
     direction: str
@@ -71,16 +71,16 @@ class Group:
     name: str
     rows: Sequence[Row]
     file: str = ""
-    """Text that has the rows; empty for the only text."""
+    """File of the text that has the rows; empty for the only text."""
     device: str = ""
-    """Card, or name of the GPUs, whose figures these are; empty between ranks."""
+    """Card or name of the GPUs that the rows measure; empty between ranks."""
     run: int = 1
     runs: int = 1
-    """Number of this run, and of all that the text has of these figures."""
+    """Number of this run, and number of runs in the text."""
 
     @property
     def test(self) -> tuple[str, ...]:
-        """What is measured, whatever the text, the device and the run."""
+        """The quantity, independent of text, device and run."""
         return self.kind, self.direction, self.engine, self.beside, self.memory, self.name
 
     @property
@@ -101,16 +101,16 @@ class Reason:
 
     kind: ReasonKind
     share: float = 0.0
-    """Of the limit, of the known range, or of the peak."""
+    """Rate over the limit, the known range, or the peak."""
     part: str = ""
-    """Object, or direction, that it is about."""
+    """Object or direction that the reason is about."""
     size: int = 0
     at: int = 0
     """A second size."""
     seconds: float = 0.0
     rate: float = 0.0
     line: int = 0
-    """Of the part's figure; 0 where it has none of its own."""
+    """Line of the part's figure; 0 if it has none."""
 
 
 CauseKind = Literal[
@@ -123,15 +123,15 @@ CauseKind = Literal[
 
 @dataclass(frozen=True)
 class Cause:
-    """What probably explains a verdict."""
+    """A probable explanation of a verdict."""
 
     kind: CauseKind
     evidence: str
-    """What in the log says so; empty: nothing does, it is a common cause."""
+    """What the log shows of the cause; empty for a common cause without evidence."""
     command: str
-    """Checks it, on the machine in question."""
+    """Command that checks the cause on the measured machine."""
     source: str
-    """Of the knowledge that it happens."""
+    """Public report of the cause."""
 
 
 @dataclass(frozen=True)
@@ -140,11 +140,11 @@ class Judgement:
 
     group: Group
     rate: float
-    """Bytes a second of the slowest object at its best large size; 0 where only times are known."""
+    """Bytes a second of the slowest object at its best large size; 0 if only times are known."""
     fastest: float
-    """Of the fastest object."""
+    """Bytes a second of the fastest object."""
     row: Row
-    """The row that ``rate`` is of."""
+    """The row that has ``rate``."""
     verdict: Verdict
     reasons: Sequence[Reason]
     limit: Limit | None = None
@@ -152,7 +152,7 @@ class Judgement:
     share: float | None = None
     """Rate over limit."""
     seconds: float = 0.0
-    """Of one transfer, where small transfers alone were measured."""
+    """Seconds of one transfer, if only small transfers were measured; else 0."""
     causes: Sequence[Cause] = ()
     missing: Sequence[Missing] = ()
     board: Reference | None = None
@@ -160,21 +160,21 @@ class Judgement:
 
 @dataclass(frozen=True)
 class Contradiction:
-    """An option that says something else than a log."""
+    """An option that contradicts a log."""
 
     option: Literal["--link", "--board"]
     value: str
     said: str
-    """What the log says: ``gen3 x16``."""
+    """Link or board according to the log: ``gen3 x16``."""
     by: str
-    """Where it says so, or the source of what the named board has."""
+    """Source in the log, or of the board's link."""
     kind: Literal["log", "usual", "at most"] = "log"
-    """Whether the log says so, or its board has this link, usually or at most."""
+    """Whether the log names the link, or the board has this link usually or at most."""
 
 
 @dataclass(frozen=True)
 class SameData:
-    """A reference that has the very figures of a text, and so is none for it."""
+    """A known run with the figures of a text: it is the text itself, and no reference."""
 
     file: str
     source: str
@@ -182,21 +182,21 @@ class SameData:
 
 @dataclass(frozen=True)
 class UnusedLink:
-    """A text that describes links, but not that of a measured card."""
+    """A text that describes links, but not the link of a measured card."""
 
     tool: str
     file: str
     shown: Sequence[str]
-    """Bus addresses that the text has: ``81:00.0``."""
+    """Bus addresses in the text: ``81:00.0``."""
     cards: Sequence[str]
     """Bus and device of measured cards without a link, ``02:00``; empty: the log names none."""
     accelerators: bool
-    """Whether ``shown`` are of accelerators, rather than of network cards and disks."""
+    """Whether ``shown`` are addresses of accelerators, not of network cards and disks."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Judged:
-    """Everything that one text says."""
+    """Results of judging all texts of a call."""
 
     logs: Sequence[Log]
     boards: Sequence[Reference]
@@ -207,23 +207,24 @@ class Judged:
     missing: Sequence[Missing] = ()
     contradictions: Sequence[Contradiction] = ()
     without_effect: Sequence[str] = ()
-    """Options that no limit and no known run comes from."""
+    """Options that set neither a limit nor a known run."""
     same: Sequence[SameData] = ()
     unused_links: Sequence[UnusedLink] = ()
 
     @property
     def verdict(self) -> Verdict:
-        """That of the worst run of a device; of a run ``unknown`` where nothing else is known."""
+        """Verdict on the worst run; a run is ``unknown`` only if all its figures are."""
         runs: dict[tuple[str, str, int], set[Verdict]] = {}
-        for one in self.judgements:
-            runs.setdefault((*one.group.place, one.group.run), set()).add(one.verdict)
+        for judgement in self.judgements:
+            key = (*judgement.group.place, judgement.group.run)
+            runs.setdefault(key, set()).add(judgement.verdict)
         decided: tuple[Verdict, ...] = ("impossible", "below", "normal")
         of_runs = {
-            next((one for one in decided if one in found), "unknown") for found in runs.values()
+            next((v for v in decided if v in verdicts), "unknown") for verdicts in runs.values()
         }
-        return next((one for one in WORST if one in of_runs), "unknown")
+        return next((verdict for verdict in WORST if verdict in of_runs), "unknown")
 
     @property
     def failed(self) -> bool:
         """Whether a test of the program failed."""
-        return any(one.status == "failed" for log in self.logs for one in log.outcomes)
+        return any(outcome.status == "failed" for log in self.logs for outcome in log.outcomes)

@@ -1,6 +1,6 @@
-"""What healthy boards are known to reach, for one group of rows.
+"""Finds known runs of healthy boards that a group of rows is compared with.
 
-A run that has the very figures of the log is the log itself, and so no reference.
+A known run that has the figures of the log is that log: it is not compared with itself.
 """
 
 from __future__ import annotations
@@ -16,47 +16,47 @@ from isthmus.thresholds import SMALL
 from isthmus.units import parse_size
 
 SAME = 2e-4
-"""Relative difference up to which a figure is the known run's own."""
-_TELLING_DIGITS = 4
-"""Digits from which a single figure tells a run; with fewer, both ends of a range must agree."""
+"""Largest relative difference at which a figure of a log is that of a known run."""
+_ENOUGH_DIGITS = 4
+"""Digits that identify a known run by a single figure; with fewer, both ends must agree."""
 LIKE_SIZE = 16.0
-"""Ratio of sizes up to which the time of a larger transfer bounds that of a smaller one."""
+"""Largest ratio of sizes at which a known time of a larger transfer is compared."""
 LIKE_SMALLER = 4.0
-"""The same for the time of a smaller known transfer, which says less."""
+"""Largest ratio of sizes at which a known time of a smaller transfer is compared."""
 _OTHER_LINK = 0.01
-"""Relative difference from which two links are not the same."""
+"""Least relative difference of the rates of two different links."""
 
 
 def own_sources(log: Log, references: Sequence[Reference]) -> frozenset[str]:
-    """Sources of known runs that have the figures of this log: they are the log itself."""
+    """Sources of known runs that have the figures of this log."""
     rows = [*log.rows, *log.details]
     return frozenset(
-        one.source for reference in references for one in reference.known if _is_of(one, rows)
+        run.source for reference in references for run in reference.known if _is_of(run, rows)
     )
 
 
-def _is_of(known: Known, rows: Sequence[Row]) -> bool:
-    """Whether rows have a telling end of a known range, or both ends as they are rounded."""
+def _is_of(run: Known, rows: Sequence[Row]) -> bool:
+    """Whether rows have a figure of a known run with enough digits, or both its rounded ends."""
     alike = [
         row for row in rows
-        if row.kind == ("copy" if known.quantity == "call" else known.quantity)
-        and row.direction == (known.direction or row.direction)
+        if row.kind == ("copy" if run.quantity == "call" else run.quantity)
+        and row.direction == (run.direction or row.direction)
     ]  # fmt: skip
-    if known.quantity == "call":
-        values = [second / UNITS[known.unit] for row in alike for second in row.seconds()]
+    if run.quantity == "call":
+        values = [second / UNITS[run.unit] for row in alike for second in row.seconds()]
     else:
-        values = [rate / UNITS[known.unit] for row in alike for rate in row.rates()]
-    ends = {known.low, known.high}
-    telling = [one for one in (*ends, *known.also) if len(_digits(one)) >= _TELLING_DIGITS]
-    if any(abs(value / one - 1) < SAME for value in values for one in telling):
+        values = [rate / UNITS[run.unit] for row in alike for rate in row.rates()]
+    ends = {run.low, run.high}
+    precise = [figure for figure in (*ends, *run.also) if len(_digits(figure)) >= _ENOUGH_DIGITS]
+    if any(abs(value / figure - 1) < SAME for value in values for figure in precise):
         return True
     return len(ends) > 1 and all(
-        any(round(value, _decimals(one)) == one for value in values) for one in ends
+        any(round(value, _decimals(end)) == end for value in values) for end in ends
     )
 
 
 def _digits(value: float) -> str:
-    """Significant digits of a figure as its source gives it: ``29265`` of 29.265."""
+    """Significant digits of a figure in its source: ``29265`` of 29.265."""
     return repr(value).replace(".", "").strip("0")
 
 
@@ -68,12 +68,12 @@ def rates(
     group: Group, board: Reference | None, engines: Sequence[Reference], limit: Limit | None,
     own: Collection[str],
 ) -> Range | None:  # fmt: skip
-    """Known rates of the board, else of an engine; None where nothing is known.
+    """Range of known rates of the board, else of an engine; None if none is known.
 
-    ``own``: sources that are the log itself.
+    ``own``: sources to leave out, because they are the log itself.
     """
-    found = (_rates(group, one, limit, own) for one in (board, *engines) if one)
-    return next((one for one in found if one), None)
+    ranges = (_rates(group, reference, limit, own) for reference in (board, *engines) if reference)
+    return next(filter(None, ranges), None)
 
 
 def _rates(
@@ -82,28 +82,28 @@ def _rates(
     if group.beside:
         return None
     fitting = [
-        one for one in reference.known
-        if (one.quantity, one.direction) == (group.kind, group.direction) and not one.size
-        and one.engine in {"", group.engine} and one.memory in {"", group.memory}
-        and one.source not in own
+        run for run in reference.known
+        if (run.quantity, run.direction) == (group.kind, group.direction) and not run.size
+        and run.engine in {"", group.engine} and run.memory in {"", group.memory}
+        and run.source not in own
     ]  # fmt: skip
-    fitting = [one for one in fitting if one.memory] or fitting
-    scaled = [(one, _factor(group, reference, one, limit)) for one in fitting]
-    usable = [(one, factor) for one, factor in scaled if 0 < factor < 1 + _OTHER_LINK]
-    exact = [(one, factor) for one, factor in usable if factor > 1 - _OTHER_LINK]
+    fitting = [run for run in fitting if run.memory] or fitting
+    scaled = [(run, _factor(group, reference, run, limit)) for run in fitting]
+    usable = [(run, factor) for run, factor in scaled if 0 < factor < 1 + _OTHER_LINK]
+    exact = [(run, factor) for run, factor in usable if factor > 1 - _OTHER_LINK]
     usable = exact or usable
     if not usable:
         return None
     slowest, factor = min(usable, key=lambda pair: pair[0].least * pair[1])
-    most = max(one.most * of_one for one, of_one in usable)
+    most = max(run.most * factor_of_run for run, factor_of_run in usable)
     return Range(
         slowest.least * factor, most, len(usable), reference.title, slowest.cited, not exact
     )
 
 
-def _factor(group: Group, reference: Reference, known: Known, limit: Limit | None) -> float:
-    """Ratio of this link to the known run's; 0 where it is an engine's and the link unknown."""
-    link = known.link or reference.link.pcie
+def _factor(group: Group, reference: Reference, run: Known, limit: Limit | None) -> float:
+    """Rate of this link over that of the known run's; 0 if unknown for a run of an engine."""
+    link = run.link or reference.link.pcie
     if group.kind not in {"copy", "host_memory"} or not link:
         return 1.0
     if limit is None:
@@ -117,32 +117,31 @@ def times(
     group: Group, size: int, board: Reference | None, engines: Sequence[Reference],
     own: Collection[str],
 ) -> Range | None:  # fmt: skip
-    """Known times of one transfer of about this size, or of more; of calls, the last engine's.
+    """Range of known times of one transfer of about this size; None if none is known.
 
-    A time in the log is one of a single transfer: a board's small rates are of many at once.
+    If the log times single transfers, times of its engines come first, the last engine before the
+    others: small rates of a board are of many transfers at once.
     """
     if group.kind != "copy":
         return None
     single = all(row.timed for row in group.rows)
     order = (*reversed(engines), board) if single else (board, *reversed(engines))
     for reference in filter(None, order):
-        found = list(_times(group, size, reference, own))
-        if found:
-            nearest = min(ratio for ratio, *_ in found)
-            of_size = [one for one in found if one[0] == nearest]
-            return Range(
-                min(one[1] for one in of_size), max(one[2] for one in of_size), len(of_size),
-                reference.title, of_size[0][3],
-            )  # fmt: skip
+        candidates = list(_times(group, size, reference, own))
+        if candidates:
+            nearest = min(ratio for ratio, *_ in candidates)
+            of_size = [candidate for candidate in candidates if candidate[0] == nearest]
+            _, least, most, sources = zip(*of_size, strict=True)
+            return Range(min(least), max(most), len(of_size), reference.title, sources[0])
     return None
 
 
 def start_up(engines: Sequence[Reference], own: Collection[str]) -> float:
-    """Seconds that a small transfer of the last engine takes at most; 0 where that is unknown."""
+    """Longest known seconds of a small transfer, of the last engine with such times; 0 if none."""
     for reference in reversed(engines):
         calls = [
-            one.most for one in reference.known
-            if one.quantity == "call" and one.source not in own
+            run.most for run in reference.known
+            if run.quantity == "call" and run.source not in own
         ]  # fmt: skip
         if calls:
             return max(calls)
@@ -152,18 +151,18 @@ def start_up(engines: Sequence[Reference], own: Collection[str]) -> float:
 def _times(
     group: Group, size: int, reference: Reference, own: Collection[str]
 ) -> Iterator[tuple[float, float, float, str]]:
-    """Ratio of sizes, least and most seconds, and source of each known time that fits."""
-    for one in reference.known:
-        if not one.size or one.source in own:
+    """Yields ratio of sizes, least and most seconds, and source of each comparable known time."""
+    for run in reference.known:
+        if not run.size or run.source in own:
             continue
-        known_size = parse_size(one.size)
-        if one.quantity == "call":
-            least, most = one.least, one.most
-        elif (one.quantity, one.direction) == ("copy", group.direction):
-            least, most = known_size / one.most, known_size / one.least
+        known_size = parse_size(run.size)
+        if run.quantity == "call":
+            least, most = run.least, run.most
+        elif (run.quantity, run.direction) == ("copy", group.direction):
+            least, most = known_size / run.most, known_size / run.least
         else:
             continue
         ratio = max(size, known_size) / min(size, known_size)
         near = ratio <= (LIKE_SIZE if known_size >= size else LIKE_SMALLER)
         if near or max(size, known_size) <= SMALL:
-            yield ratio, least, most, one.cited
+            yield ratio, least, most, run.cited

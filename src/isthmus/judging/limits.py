@@ -1,4 +1,4 @@
-"""The limit of a group of rows, from the log's own words, the user's, or the board's."""
+"""Finds the limit of a group of rows: from the user's options, the log, or the board."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ from isthmus.references import Reference, link_of
 from isthmus.references import link as parsed_link
 
 FASTEST_LINK = parsed_link("gen6x16")
-"""No board in this table has a faster one."""
+"""The fastest link of all known boards."""
 _FILLED = (0.75, 0.97)
-"""Shares of a raw link that a copy has which fills it."""
+"""Least and largest share of a link's raw rate that a copy reaches if it fills the link."""
 _WITHIN_HOSTS_FIRST = 2
-"""Times the rate of its ports that a bus rate between hosts stays below (``of_ports``)."""
+"""Largest ratio of a bus rate between hosts to the rate of a host's ports: see ``of_ports``."""
 
 
 def of_link(
@@ -26,8 +26,8 @@ def of_link(
     """The limit of a copy between host and device; ``fact``: what the log says of its link."""
     if user:
         return _pcie(user, "as --link says", ways, fact, "link option")
-    if fact and (found := links.under_load(fact)):
-        return _pcie(found, f"{fact.said_by}, {fact.place}", ways, fact, "log")
+    if fact and (link := links.under_load(fact)):
+        return _pcie(link, f"{fact.said_by}, {fact.place}", ways, fact, "log")
     if board and board.link.GBps:
         value = ways * board.link.GBps * 1e9
         return Limit(value, value, board.link.name, board.link.source, by="board")
@@ -38,25 +38,25 @@ def of_link(
 
 
 def ceiling(board: Reference | None, engines: Sequence[Reference], ways: int) -> Limit | None:
-    """What no link of such an engine or board can exceed, where the link is not known."""
+    """The rate that no link of these engines can exceed; for a copy over an unknown link."""
     if board and board.link.GBps:
         return None
-    fastest = [parsed_link(one) for engine in engines for one in engine.link.fastest]
-    source = next((f"{one.title}: {one.link.source}" for one in engines if one.link.fastest), "")
-    best = max(fastest, key=lambda one: one.raw, default=None)
+    fastest = [parsed_link(name) for engine in engines for name in engine.link.fastest]
+    source = next((f"{e.title}: {e.link.source}" for e in engines if e.link.fastest), "")
+    best = max(fastest, key=lambda link: link.raw, default=None)
     if best is None:
         return _pcie(FASTEST_LINK, "the fastest PCIe there is", ways, None, "engine")
     return _pcie(best, source, ways, None, "engine")
 
 
 def only_link(engines: Sequence[Reference], rate: float, ways: int) -> Limit | None:
-    """The limit where a rate leaves one choice among the links that an engine is made for."""
-    for one in engines:
-        fastest = [parsed_link(name) for name in one.link.fastest]
+    """The limit, if a rate needs the fastest link that an engine supports; else None."""
+    for engine in engines:
+        fastest = [parsed_link(name) for name in engine.link.fastest]
         most = max((link.raw for link in fastest), default=0.0)
         if most and len({round(link.raw) for link in fastest}) == 1 and most / 2 < rate <= most:
             names = " or ".join(link.name for link in fastest)
-            source = f"nothing less carries it, and {one.title.partition(' (')[0]} has no faster"
+            source = f"nothing less carries it, and {engine.title.partition(' (')[0]} has no faster"
             limit = _pcie(fastest[0], source, ways, None, "engine")
             return replace(limit, name=f"PCIe {names}")
     return None
@@ -87,28 +87,28 @@ def of_copies_within(board: Reference | None) -> Limit | None:
 
 
 def of_peers(board: Reference | None, rate: float) -> Limit | None:
-    """The limit between two devices: of the ways to join them, the least that carries the rate."""
+    """The limit between two devices: by the board's slowest connection that carries the rate."""
     if board is None or not board.peers:
         return None
-    ways = sorted(board.peers, key=lambda one: one.GBps)
-    chosen = next((one for one in ways if one.GBps * 1e9 >= rate), ways[-1])
+    ways = sorted(board.peers, key=lambda peer: peer.GBps)
+    chosen = next((peer for peer in ways if peer.GBps * 1e9 >= rate), ways[-1])
     value = chosen.GBps * 1e9
     return Limit(value, ways[-1].GBps * 1e9, chosen.name, chosen.source)
 
 
 def of_port(gigabits: float, ways: int) -> Limit:
-    """The limit of a network's port, as the user says it."""
+    """The limit by a network port, whose rate the user gives."""
     value = ways * gigabits * 1e9 / 8
     name = f"{gigabits:g} Gb/s port"
     return Limit(value, value, name, "as --link says", by="link option")
 
 
 def of_ports(gigabits: float) -> Limit:
-    """The limit of a collective between hosts: the ports of a host together, as the user says it.
+    """The limit of a collective between hosts: all ports of a host, whose rate the user gives.
 
-    The bus rate counts as if one ring passed all ranks. A collective that works within each host
-    first sends less between hosts: with N hosts of k ranks, (1 - 1/(Nk)) / (1 - 1/N) times less.
-    That is below 2 from two hosts on.
+    The bus rate assumes one ring through all ranks. A collective that works within each host first
+    sends less between hosts: with N hosts of k ranks, (1 - 1/(Nk)) / (1 - 1/N) times less. That
+    factor is below 2 for two or more hosts.
     """
     value = gigabits * 1e9 / 8
     name = f"{gigabits:g} Gb/s of ports of a host"
@@ -117,17 +117,17 @@ def of_ports(gigabits: float) -> Limit:
 
 
 def lesser_links(rate: float, limit: Limit) -> list[str]:
-    """Links that carry less than the limit's, and that the rate would fill: ``gen3 x1``."""
-    found = []
+    """Names of links that are slower than the limit, and that the rate would fill: ``gen3 x1``."""
+    names = []
     least, most = _FILLED
     for generation in (1, 2, 3, 4):
         for lanes in (1, 2, 4, 8, 16):
-            one = link_of(generation, lanes)
-            if one and one.raw < limit.raw and least <= rate / one.raw <= most:
-                found.append(one.name)
-    return found
+            link = link_of(generation, lanes)
+            if link and link.raw < limit.raw and least <= rate / link.raw <= most:
+                names.append(link.name)
+    return names
 
 
 def ways_of(group: Group) -> int:
-    """Directions that one rate of a group counts together."""
+    """Number of directions that a rate of the group adds up."""
     return 2 if group.direction == "both" else 1

@@ -1,7 +1,7 @@
-"""Which of the links that the texts describe is that of a measured card.
+"""Finds the link of a measured card among the links that the texts describe.
 
-A link that names a bus address counts for the card with that address. For a card without an address
-it counts where the text leaves no choice.
+A link with a bus address belongs to the card with that address. For a card without an address, a
+link is used if it is the only choice.
 """
 
 from __future__ import annotations
@@ -15,8 +15,8 @@ from isthmus.judging.judgement import UnusedLink
 from isthmus.models.pcie import Link
 from isthmus.references import link_of
 
-_SAID = ("LnkSta", "xbutil examine", "nvidia-smi", "pcie-link test", "kernel log", "platform name")
-"""Sources of a link within a log, the surest first."""
+_FROM = ("LnkSta", "xbutil examine", "nvidia-smi", "pcie-link test", "kernel log", "platform name")
+"""Sources of a link within a log, the most reliable first."""
 _ADDRESS = re.compile(
     r"(?:([\da-f]{4,8}):)?([\da-f]{2}:[\da-f]{2})(?:\.[\da-f])?", re.IGNORECASE
 )  # fmt: skip
@@ -26,7 +26,7 @@ class Card(NamedTuple):
     """The bus address of a card, without the function: all functions share the card's link."""
 
     domain: int | None
-    """None where it is not said."""
+    """None if the text has no domain."""
     place: str
     """Bus and device: ``02:00``."""
 
@@ -38,24 +38,24 @@ class Card(NamedTuple):
 
 def card(text: str) -> Card | None:
     """The card of a PCI address; None for any other text."""
-    found = _ADDRESS.fullmatch(text)
-    if found is None:
+    match = _ADDRESS.fullmatch(text)
+    if match is None:
         return None
-    return Card(int(found[1], 16) if found[1] else None, found[2].lower())
+    return Card(int(match[1], 16) if match[1] else None, match[2].lower())
 
 
 def cards_of(log: Log, rows: Sequence[Row]) -> list[Card]:
-    """The cards that rows are of, as far as the log has their bus addresses."""
-    printed = {one.address: one.properties.get("pci_address", "") for one in log.devices}
+    """The cards that rows measured, as far as the log has their bus addresses."""
+    printed = {device.address: device.properties.get("pci_address", "") for device in log.devices}
     texts = (printed.get(row.device) or row.device.partition(":")[2] for row in rows)
     return list(dict.fromkeys(filter(None, map(card, texts))))
 
 
 def fact_of(logs: Sequence[Log], cards: Sequence[Card]) -> LinkFact | None:
-    """What the logs say of the link of cards; None where it is not said, or of which card."""
+    """The link of these cards in the logs; None if no link is theirs without doubt."""
     facts = [fact for log in logs for fact in log.links]
     own = [fact for fact in facts if _is_of(fact, cards)]
-    if not own or _without_fact(cards, own):  # of several GPUs each must have its link
+    if not own or _without_fact(cards, own):  # a GPU's own link is used only if every GPU has one
         facts = [one for one in facts if not card(one.device) or (not cards and one.accelerator)]
         links = {(fact.generation, fact.lanes) for fact in facts}
         devices = {card(fact.device) or fact.device for fact in facts}
@@ -64,23 +64,23 @@ def fact_of(logs: Sequence[Log], cards: Sequence[Card]) -> LinkFact | None:
 
 
 def _is_of(fact: LinkFact, cards: Sequence[Card]) -> bool:
-    found = card(fact.device)
-    return found is not None and any(found.is_(one) for one in cards)
+    described = card(fact.device)
+    return described is not None and any(described.is_(card_) for card_ in cards)
 
 
 def _without_fact(cards: Sequence[Card], facts: Sequence[LinkFact]) -> list[Card]:
-    """Cards whose link no fact is of."""
-    return [one for one in cards if not any(_is_of(fact, [one]) for fact in facts)]
+    """Cards whose link no fact describes."""
+    return [card_ for card_ in cards if not any(_is_of(fact, [card_]) for fact in facts)]
 
 
 def _order(fact: LinkFact) -> tuple[int, float]:
-    """The surest source first; of several GPUs the fastest link, which none of them exceeds."""
+    """Sort key: the most reliable source first, then the fastest link, which no GPU exceeds."""
     link = under_load(fact)
-    return _SAID.index(fact.said_by), -link.raw if link else 0.0
+    return _FROM.index(fact.said_by), -link.raw if link else 0.0
 
 
 def under_load(fact: LinkFact) -> Link | None:
-    """The link under load: a device that saves power raises its generation then."""
+    """The link under load, when a device that saves power raises its generation."""
     generation = fact.capable[0] if fact.idle and fact.capable else fact.generation
     return link_of(generation, fact.lanes)
 
@@ -88,15 +88,15 @@ def under_load(fact: LinkFact) -> Link | None:
 def unused(
     described: Log, measured: Sequence[tuple[Log, Sequence[Row]]], logs: Sequence[Log]
 ) -> Iterator[UnusedLink]:
-    """Cards that a text with bus addresses does not describe, though other texts do not either.
+    """Yields the text if it describes links, but not those of the measured cards.
 
-    ``measured``: logs that the text describes, each with its rows of copies to and from the host.
-    ``logs``: all that may describe the cards.
+    ``measured``: logs whose devices it may describe, each with its rows of copies to and from the
+    host. ``logs``: all texts that may describe the cards.
     """
     facts = [fact for fact in described.links if card(fact.device)]
     if described.rows or not facts or not any(rows for _, rows in measured):
         return
-    cards = list(dict.fromkeys(one for log, rows in measured for one in cards_of(log, rows)))
+    cards = list(dict.fromkeys(card_ for log, rows in measured for card_ in cards_of(log, rows)))
     likely = [fact for fact in facts if fact.accelerator]
     if cards:
         missing = _without_fact(cards, facts)
@@ -104,8 +104,8 @@ def unused(
             missing = _without_fact(missing, [fact for log in logs for fact in log.links])
         if missing:
             yield _unused(described, facts, missing)
-    elif len({(one.generation, one.lanes) for one in likely}) != 1 and (
-        len({card(one.device) for one in likely}) != 1
+    elif len({(fact.generation, fact.lanes) for fact in likely}) != 1 and (
+        len({card(fact.device) for fact in likely}) != 1
     ):
         yield _unused(described, likely or facts, [])
 

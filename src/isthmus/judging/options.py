@@ -1,4 +1,4 @@
-"""What a user says beside the texts, and where the texts say something else."""
+"""The user's options for judging, and their contradictions to the texts."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ from isthmus.references import link as parsed_link
 
 
 @dataclass(frozen=True)
-class Given:
-    """What the user says."""
+class Options:
+    """Options that the user gives beside the texts."""
 
     board: Reference | None = None
     board_option: str = ""
@@ -28,67 +28,68 @@ class Given:
 
 
 def contradictions(
-    given: Given, named: Sequence[Reference], judgements: Sequence[Judgement]
+    options: Options, named: Sequence[Reference], judgements: Sequence[Judgement]
 ) -> list[Contradiction]:
-    """Options that say something else than the texts, each once.
+    """Options that contradict the texts, each once.
 
-    ``named``: boards that the texts name. ``judgements``: their limits have what the texts say of
-    links.
+    ``named``: boards that the texts name. ``judgements``: their limits contain the links that the
+    texts describe.
     """
-    found = [*_of_board(given, named), *_of_link(given, named, judgements)]
-    return list(dict.fromkeys(found))
+    results = [*_of_board(options, named), *_of_link(options, named, judgements)]
+    return list(dict.fromkeys(results))
 
 
-def _of_board(given: Given, named: Sequence[Reference]) -> Iterator[Contradiction]:
-    others = [one for one in named if given.board and one.name != given.board.name]
+def _of_board(options: Options, named: Sequence[Reference]) -> Iterator[Contradiction]:
+    others = [board for board in named if options.board and board.name != options.board.name]
     if others:
-        said = " and ".join(one.title for one in others)
-        yield Contradiction("--board", given.board_option, said, "its names")
+        named_boards = " and ".join(board.title for board in others)
+        yield Contradiction("--board", options.board_option, named_boards, "its names")
 
 
 def _of_link(
-    given: Given, named: Sequence[Reference], judgements: Sequence[Judgement]
+    options: Options, named: Sequence[Reference], judgements: Sequence[Judgement]
 ) -> Iterator[Contradiction]:
-    if given.link is None:
+    if options.link is None:
         return
-    facts = [one.limit.fact for one in judgements if one.limit and one.limit.fact]
+    facts = [case.limit.fact for case in judgements if case.limit and case.limit.fact]
     for fact in facts:
         link = links.under_load(fact)
-        if link and link.name != given.link.name:
+        if link and link.name != options.link.name:
             by = f"{fact.said_by}, {fact.place}"
-            yield Contradiction("--link", given.link_option, link.name, by)
-    for one in judgements:
-        if one.verdict == "impossible" and one.board and one.board.link.pcie and not facts:
-            usual = parsed_link(one.board.link.pcie)
-            if one.limit and one.limit.by == "link option" and usual.raw >= one.fastest:
-                by = f"{one.board.title}: {one.board.link.source}"
-                yield Contradiction("--link", given.link_option, usual.name, by, "usual")
-    boards = [given.board] if given.board else named
+            yield Contradiction("--link", options.link_option, link.name, by)
+    for judgement in judgements:
+        limit, own = judgement.limit, judgement.board
+        if judgement.verdict == "impossible" and own and own.link.pcie and not facts:
+            usual = parsed_link(own.link.pcie)
+            if limit and limit.by == "link option" and usual.raw >= judgement.fastest:
+                by = f"{own.title}: {own.link.source}"
+                yield Contradiction("--link", options.link_option, usual.name, by, "usual")
+    boards = [options.board] if options.board else named
     for board in boards if not facts else ():
-        possible = [parsed_link(one) for one in (board.link.pcie, *board.link.others) if one]
-        most = max(possible, key=lambda one: one.raw, default=None)
-        if most and given.link.raw > most.raw:
+        possible = [parsed_link(name) for name in (board.link.pcie, *board.link.others) if name]
+        most = max(possible, key=lambda link: link.raw, default=None)
+        if most and options.link.raw > most.raw:
             by = f"{board.title}: {board.link.source}"
-            yield Contradiction("--link", given.link_option, most.name, by, "at most")
+            yield Contradiction("--link", options.link_option, most.name, by, "at most")
 
 
 def without_effect(
-    given: Given, judgements: Sequence[Judgement], unlike: Sequence[Contradiction]
+    options: Options, judgements: Sequence[Judgement], unlike: Sequence[Contradiction]
 ) -> list[str]:
-    """Options that no limit, no known run and no contradiction comes from: ``--link gen3x16``."""
-    found = []
-    by = {one.limit.by for one in judgements if one.limit}
-    if (given.link or given.port_gigabits) and "link option" not in by:
-        found.append(f"--link {given.link_option}")
-    says_links = any(one.kind in {"usual", "at most"} for one in unlike)
-    used = says_links or any(_by_board(one, given.board) for one in judgements)
-    if given.board and not used:
-        found.append(f"--board {given.board_option}")
-    return found
+    """Options that have no effect on limits, known runs and contradictions: ``--link gen3x16``."""
+    unused = []
+    by = {judgement.limit.by for judgement in judgements if judgement.limit}
+    if (options.link or options.port_gigabits) and "link option" not in by:
+        unused.append(f"--link {options.link_option}")
+    says_links = any(each.kind in {"usual", "at most"} for each in unlike)
+    used = says_links or any(_by_board(judgement, options.board) for judgement in judgements)
+    if options.board and not used:
+        unused.append(f"--board {options.board_option}")
+    return unused
 
 
 def _by_board(judgement: Judgement, board: Reference | None) -> bool:
-    """Whether a limit or a known run is that of the board, or of the engine that it has."""
+    """Whether limit or known run of a judgement come from the board or its engine."""
     if board is None:
         return False
     its_engine = engine(board.engine)

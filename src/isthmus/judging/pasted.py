@@ -1,4 +1,4 @@
-"""Reads the texts that are judged: each by itself, so that a row belongs to one text."""
+"""Reads the texts to judge, each by itself, so that a row belongs to one text."""
 
 from __future__ import annotations
 
@@ -13,28 +13,28 @@ from isthmus.importers.cleaning import cleaned
 
 
 class Pasted(NamedTuple):
-    """One text: a file, or what was piped in."""
+    """One text: from a file, or from standard input."""
 
     text: str
     file: str = ""
-    """Empty for the only text."""
+    """Name of the file; empty for the only text."""
 
 
 def logs_of(pasted: Sequence[Pasted]) -> tuple[list[Log], list[str]]:
-    """What the importers read in each text, and which texts and formats they cannot read.
+    """Returns the logs that the importers read in the texts, and problems of reading.
 
-    Raises UsageError where no text has a format that is known.
+    Raises UsageError if no text has a known format.
     """
     logs, problems = list[Log](), list[str]()
-    for one in pasted:
-        plain = cleaned(one.text)
-        before = f"{one.file}: " if one.file else ""
-        found = importers.all_recognised(plain)
-        if not found:
+    for text in pasted:
+        plain = cleaned(text.text)
+        before = f"{text.file}: " if text.file else ""
+        recognised = importers.all_recognised(plain)
+        if not recognised:
             problems.append(f"{before}{_unknown()}")
-        for importer in found:
+        for importer in recognised:
             try:
-                logs.append(_of_file(importer.log(plain), one.file))
+                logs.append(_of_file(importer.log(plain), text.file))
             except UsageError as error:
                 problems.append(f"{before}{importer.name}: {error}")
     if not logs:
@@ -48,27 +48,27 @@ def _unknown() -> str:
 
 
 def _of_file(log: Log, file: str) -> Log:
-    return replace(log, file=file, links=[replace(one, file=file) for one in log.links])
+    return replace(log, file=file, links=[replace(link, file=file) for link in log.links])
 
 
 def _each_run_once(logs: Sequence[Log]) -> list[Log]:
-    """Logs of several texts without the rows of a run that an earlier text has, too."""
-    found: list[Log] = []
+    """Removes from each log the rows of a run that an earlier text has, too."""
+    kept: list[Log] = []
     for log in logs:
-        same = next((one for one in found if log.rows and _same_run(log, one)), None)
+        same = next((earlier for earlier in kept if log.rows and _same_run(log, earlier)), None)
         note = f"{log.file} prints the same run as {same.file}: read once" if same else ""
-        found.append(replace(log, rows=(), facts={**log.facts, "both ends": note}) if same else log)
-    return found
+        kept.append(replace(log, rows=(), facts={**log.facts, "both ends": note}) if same else log)
+    return kept
 
 
-def _same_run(one: Log, other: Log) -> bool:
-    """Whether two texts show one run: all figures are the same, or the ends are crossed."""
-    if one.file == other.file or one.tool != other.tool:
+def _same_run(log: Log, other: Log) -> bool:
+    """Whether two texts are of one run: all figures are equal, or they are its two ends."""
+    if log.file == other.file or log.tool != other.tool:
         return False
-    ends = one.facts.get("local"), one.facts.get("remote")
+    ends = log.facts.get("local"), log.facts.get("remote")
     if any(ends):
         return ends == (other.facts.get("remote"), other.facts.get("local"))
-    return one.names == other.names and _figures(one) == _figures(other)
+    return log.names == other.names and _figures(log) == _figures(other)
 
 
 def _figures(log: Log) -> list[tuple[object, ...]]:
@@ -76,13 +76,13 @@ def _figures(log: Log) -> list[tuple[object, ...]]:
 
 
 def visible(log: Log, logs: Sequence[Log]) -> list[Log]:
-    """The logs that can describe this one's devices: of its text, and of texts without figures."""
-    measured = {one.file for one in logs if one.rows}
-    return [one for one in logs if one.file == log.file or one.file not in measured]
+    """Logs that may describe the devices of ``log``: from its text, or texts without figures."""
+    measured = {other.file for other in logs if other.rows}
+    return [other for other in logs if other.file == log.file or other.file not in measured]
 
 
 def names_of(log: Log, logs: Sequence[Log]) -> list[str]:
-    """Names of boards in the log's text; without any, those of texts that only describe."""
+    """Names of boards in the log's text; if it has none, names in texts without figures."""
     seen = visible(log, logs)
-    own = [name for one in seen if one.file == log.file for name in one.names]
-    return own or [name for one in seen for name in one.names]
+    own = [name for other in seen if other.file == log.file for name in other.names]
+    return own or [name for other in seen for name in other.names]

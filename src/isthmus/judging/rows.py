@@ -1,4 +1,4 @@
-"""What rows say: their rate, the time of one transfer, the best of each object."""
+"""Figures of rows: their rate, the time of one transfer, the best row of each object."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from isthmus.importers.base import Row
 
 
 def rate(row: Row) -> float:
-    """Bytes a second; of several repetitions the median; 0 where it is not known."""
+    """Bytes a second, as the median over repetitions; 0 if unknown."""
     rates = row.rates()
     return statistics.median(rates) if rates else 0.0
 
@@ -20,7 +20,7 @@ def each(row: Row) -> float:
 
 
 def best_of_each(rows: Sequence[Row]) -> list[Row]:
-    """For each object its fastest row."""
+    """The fastest row of each object."""
     objects: dict[tuple[str, str], list[Row]] = {}
     for row in rows:
         objects.setdefault((row.device, row.part), []).append(row)

@@ -1,4 +1,4 @@
-"""What the rates of one log say by themselves: a fall, an unlike object, an unlike direction."""
+"""Finds low rates by comparison within the logs: with other sizes, objects, directions and runs."""
 
 from __future__ import annotations
 
@@ -13,20 +13,20 @@ from isthmus.judging.rows import rate
 from isthmus.thresholds import FALLS, LARGE, LOWER, MUCH_LOWER
 
 MOST_SLOW_PAIRS = 1 / 3
-"""Share of all pairs up to which slow pairs are told: two groups of GPUs have more between them."""
+"""Largest share of slow pairs that counts as a fault: more are the design of two groups of GPUs."""
 _WAYS = 2
-"""Ways between two devices."""
+"""Directions between two devices."""
 _FEWEST = 3
-"""Sizes of a curve, and objects that have a median."""
+"""Least number of sizes of a curve, and of objects with a median."""
 
 
 def shape(group: Group, objects: Sequence[Row]) -> list[Reason]:
-    """A fall with the size, and objects that are much slower than the others."""
+    """Reasons: the rate falls with the size, or an object is much slower than the others."""
     return [*_falls(group), *_differs(group, objects)]
 
 
 def _falls(group: Group) -> Iterator[Reason]:
-    """A rate that is much lower at the largest size than at its best size."""
+    """Yields a reason if the rate is much lower at the largest size than at the best size."""
     for part, ends in dict.fromkeys((row.part, row.ends) for row in group.rows):
         curve: dict[int, float] = {}
         for row in group.rows:
@@ -34,7 +34,7 @@ def _falls(group: Group) -> Iterator[Reason]:
                 curve[row.size] = max(curve.get(row.size, 0.0), rate(row))
         within_caches = group.kind == "network" and "D" not in ends
         if len(curve) < _FEWEST or within_caches:
-            continue  # between buffers of processors, rates fall beyond the caches
+            continue  # between host buffers, rates fall when these exceed the caches
         largest, best = max(curve), max(curve, key=lambda size: curve[size])
         steady = group.kind == "copy" and best >= LARGE
         if curve[largest] < (LOWER if steady else FALLS) * curve[best]:
@@ -45,9 +45,9 @@ def _falls(group: Group) -> Iterator[Reason]:
 
 
 def _differs(group: Group, objects: Sequence[Row]) -> Iterator[Reason]:
-    """Objects that are much slower than the others, the slowest first."""
+    """Yields a reason for each object that is much slower than the others, the slowest first."""
     if group.kind == "memory":
-        return  # kernels of several kinds
+        return  # its objects are different kernels
     usual, slow = _much_slower(objects)
     for row in sorted(slow, key=rate):
         part = row.part or row.name
@@ -55,7 +55,7 @@ def _differs(group: Group, objects: Sequence[Row]) -> Iterator[Reason]:
 
 
 def _much_slower(objects: Sequence[Row]) -> tuple[float, list[Row]]:
-    """The rate of the median object, and the objects that are far below it."""
+    """The usual rate of an object, and the objects that are far below it."""
     if _are_two_ways(objects):
         fastest = max(map(rate, objects))
         return fastest, [row for row in objects if rate(row) < MUCH_LOWER * fastest]
@@ -66,13 +66,13 @@ def _much_slower(objects: Sequence[Row]) -> tuple[float, list[Row]]:
 
 
 def _are_two_ways(objects: Sequence[Row]) -> bool:
-    """Whether two objects are both ways between one pair of devices."""
+    """Whether two objects are both directions between the same two devices."""
     ends = [row.ends for row in objects]
     return len(ends) == _WAYS and bool(ends[0]) and ends[0] == ends[1][::-1]
 
 
 def _by_topology(slow: Sequence[Row], objects: Sequence[Row]) -> bool:
-    """Whether slow pairs may be slow by design: many are, or each device has equally many."""
+    """Whether pairs may be slow by design: many are slow, or equally many of each device."""
     if not all(row.ends for row in objects):
         return False
     counts = Counter(end for row in slow for end in row.ends)
@@ -82,58 +82,60 @@ def _by_topology(slow: Sequence[Row], objects: Sequence[Row]) -> bool:
 
 
 def other_runs(judgements: Sequence[Judgement]) -> list[Judgement]:
-    """Runs that are much slower than another run of the same test on the same card."""
-    return [_beside_other_runs(one, judgements) for one in judgements]
+    """Changes a judgement to "below", if another run on the same card is much faster."""
+    return [_beside_other_runs(judgement, judgements) for judgement in judgements]
 
 
-def _beside_other_runs(one: Judgement, judgements: Sequence[Judgement]) -> Judgement:
-    small = any(reason.kind == "too_small" for reason in one.reasons)
-    if one.rate == 0 or one.seconds or small or one.verdict != "unknown":
-        return one
+def _beside_other_runs(judgement: Judgement, judgements: Sequence[Judgement]) -> Judgement:
+    small = any(reason.kind == "too_small" for reason in judgement.reasons)
+    if judgement.rate == 0 or judgement.seconds or small or judgement.verdict != "unknown":
+        return judgement
     others = [
         other for other in judgements
-        if other is not one and other.group.test == one.group.test and not other.seconds
-        and other.row.size == one.row.size and other.verdict != "impossible"
-        and _same_card(one, other)
+        if other is not judgement and other.group.test == judgement.group.test and not other.seconds
+        and other.row.size == judgement.row.size and other.verdict != "impossible"
+        and _same_card(judgement, other)
     ]  # fmt: skip
     fastest = max(others, key=lambda other: other.rate, default=None)
-    if fastest is None or one.rate >= MUCH_LOWER * fastest.rate:
-        return one
+    if fastest is None or judgement.rate >= MUCH_LOWER * fastest.rate:
+        return judgement
     reason = Reason(
-        "slower_run", one.rate / fastest.rate, part=fastest.group.file, at=fastest.group.run,
+        "slower_run", judgement.rate / fastest.rate, part=fastest.group.file, at=fastest.group.run,
         rate=fastest.rate,
     )  # fmt: skip
-    return replace(one, verdict="below", reasons=[reason, *one.reasons])
+    return replace(judgement, verdict="below", reasons=[reason, *judgement.reasons])
 
 
-def _same_card(one: Judgement, other: Judgement) -> bool:
-    """Whether two figures are of one card: by its address in a text, by its name between texts."""
-    if one.group.file == other.group.file:
-        return one.group.device == other.group.device
-    return one.board is not None and one.board == other.board
+def _same_card(judgement: Judgement, other: Judgement) -> bool:
+    """Whether two figures are of one card: by address within a text, by board between texts."""
+    if judgement.group.file == other.group.file:
+        return judgement.group.device == other.group.device
+    return judgement.board is not None and judgement.board == other.board
 
 
 def other_way(judgements: Sequence[Judgement]) -> list[Judgement]:
-    """Copies that are much slower than those of the other direction in the same log."""
-    return [_beside_other_way(one, judgements) for one in judgements]
+    """Changes a copy to "below", if the other direction in the same log is much faster."""
+    return [_beside_other_way(judgement, judgements) for judgement in judgements]
 
 
-def _beside_other_way(one: Judgement, judgements: Sequence[Judgement]) -> Judgement:
-    as_known = one.known is not None and one.verdict == "normal"
-    if one.rate == 0 or one.seconds or as_known or one.verdict in {"below", "impossible"}:
-        return one
+def _beside_other_way(judgement: Judgement, judgements: Sequence[Judgement]) -> Judgement:
+    as_known = judgement.known is not None and judgement.verdict == "normal"
+    decided = as_known or judgement.verdict in {"below", "impossible"}
+    if judgement.rate == 0 or judgement.seconds or decided:
+        return judgement
     others = [
         other for other in judgements
-        if {one.group.direction, other.group.direction} == {"h2d", "d2h"} and not other.seconds
-        and _alike(one.group) == _alike(other.group) and other.verdict != "impossible"
+        if {judgement.group.direction, other.group.direction} == {"h2d", "d2h"}
+        and not other.seconds and other.verdict != "impossible"
+        and _alike(judgement.group) == _alike(other.group)
     ]  # fmt: skip
     fastest = max(others, key=lambda other: other.rate, default=None)
-    if fastest is None or one.rate >= MUCH_LOWER * fastest.rate:
-        return one
+    if fastest is None or judgement.rate >= MUCH_LOWER * fastest.rate:
+        return judgement
     reason = Reason(
-        "slower_way", one.rate / fastest.rate, part=fastest.group.direction, rate=fastest.rate
+        "slower_way", judgement.rate / fastest.rate, part=fastest.group.direction, rate=fastest.rate
     )
-    return replace(one, verdict="below", reasons=[reason, *one.reasons])
+    return replace(judgement, verdict="below", reasons=[reason, *judgement.reasons])
 
 
 def _alike(group: Group) -> tuple[str, ...]:

@@ -159,7 +159,7 @@ class Row:
 
     @property
     def how(self) -> str:
-        """One of ``KINDS``."""
+        """Way of reproducing the row: one of ``KINDS``."""
         return "fitted" if self.fit else self.kind
 
     @property

@@ -1,7 +1,7 @@
 """Reporters show a run as text; each is one module here that defines ``REPORTER``.
 
-Other packages add theirs through the entry point group ``isthmus.reporters``. The page, which is
-more than one text, is ``isthmus.reporters.html``.
+Other packages add reporters through the entry point group ``isthmus.reporters``. The page is not a
+reporter, because it has several files: see ``isthmus.reporters.html``.
 """
 
 from __future__ import annotations
@@ -31,6 +31,6 @@ def by_name(name: str, *, samples: bool = False) -> Reporter:
     reporters = registry()
     reporter = reporters[require_known("format", name, reporters)]
     if samples and reporter.samples is None:
-        able = ", ".join(one.name for one in reporters.values() if one.samples is not None)
+        able = ", ".join(other.name for other in reporters.values() if other.samples is not None)
         raise UsageError(f"format '{name}' shows no samples; {able} can")
     return reporter

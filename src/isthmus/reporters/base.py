@@ -15,10 +15,10 @@ class Reporter:
     name: str
     summary: str
     text: Callable[[Run], str]
-    """Function that gives the text of the summaries, with a newline at the end."""
+    """Returns the text of a run's summary, with a newline at the end."""
     samples: Callable[[Run], str] | None = None
-    """Function that gives the text with every sample; None where the format has none."""
+    """Returns the text with every sample; None if the format shows no samples."""
 
     def render(self, run: Run, *, samples: bool = False) -> str:
-        """The whole text, with samples where the format can show them."""
+        """The whole text; with samples if they are wanted and the format shows them."""
         return self.samples(run) if samples and self.samples else self.text(run)

@@ -19,7 +19,6 @@ def board_lines() -> Iterator[str]:
 
 
 def _figures(reference: Reference) -> Iterator[tuple[str, str]]:
-    """Each figure with its source."""
     if reference.link.pcie:
         others = "".join(f", or {other}" for other in reference.link.others)
         yield f"link {reference.link.pcie}{others}", reference.link.source
@@ -40,10 +39,10 @@ def _figures(reference: Reference) -> Iterator[tuple[str, str]]:
         yield _known(rate), rate.cited
 
 
-def _known(known: Known) -> str:
-    low, high = f"{known.low:g}", f"{known.high:g}"
-    rate = low if known.low == known.high else f"{low} to {high}"
-    words = f"{KINDS[known.quantity]} {WAYS[known.direction]}".strip()
-    engine = {"ce": "copy engine", "sm": "SM", "": ""}[known.engine]
-    details = [engine, known.memory, known.size, known.link]
-    return ", ".join(filter(None, (words, *details))) + f": {rate} {known.unit}"
+def _known(rates: Known) -> str:
+    low, high = f"{rates.low:g}", f"{rates.high:g}"
+    rate = low if rates.low == rates.high else f"{low} to {high}"
+    words = f"{KINDS[rates.quantity]} {WAYS[rates.direction]}".strip()
+    engine = {"ce": "copy engine", "sm": "SM", "": ""}[rates.engine]
+    details = [engine, rates.memory, rates.size, rates.link]
+    return ", ".join(filter(None, (words, *details))) + f": {rate} {rates.unit}"

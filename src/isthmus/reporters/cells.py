@@ -1,4 +1,4 @@
-"""Formats frames for people, with units, or for programs, as plain values."""
+"""Formats tables: as text with units for people, as plain values for programs."""
 
 from __future__ import annotations
 
@@ -83,10 +83,10 @@ def _amount(name: str, number: float) -> Amount:
 
 
 def table(frame: Frame, labels: Mapping[str, str] | None = None) -> Table:
-    """Cells of a frame; ``low_X`` and ``high_X`` become one column after ``X``, the interval.
+    """Text cells of a frame; ``low_X`` and ``high_X`` become a column "interval" after ``X``.
 
-    A column ``within`` becomes a word in the interval; devices are named by their labels; columns
-    without a single entry are left out.
+    The column ``within`` becomes a word in the interval. Devices have their labels. Columns without
+    any value are left out.
     """
     labels = labels or {}
     headings, columns, numeric = [], [], []
@@ -95,9 +95,9 @@ def table(frame: Frame, labels: Mapping[str, str] | None = None) -> Table:
             continue
         values = frame[name].tolist()
         if name.startswith("low_"):
-            of = name.removeprefix("low_")
-            ends = zip(values, frame[f"high_{of}"].tolist(), strict=True)
-            cells = [_interval(of, low, high) for low, high in ends]
+            figure = name.removeprefix("low_")
+            ends = zip(values, frame[f"high_{figure}"].tolist(), strict=True)
+            cells = [_interval(figure, low, high) for low, high in ends]
             if "within" in frame:
                 marks = [" (within)" if within else "" for within in frame["within"]]
                 cells = [c + mark if c else c for c, mark in zip(cells, marks, strict=True)]
@@ -105,7 +105,7 @@ def table(frame: Frame, labels: Mapping[str, str] | None = None) -> Table:
         else:
             named = {"device", "reference"} & {name}
             cells = [cell(name, labels.get(v, v) if named else v) for v in values]
-            bare = name.removesuffix("_s").removesuffix("_Bps")  # each cell has its unit
+            bare = name.removesuffix("_s").removesuffix("_Bps")  # each cell shows its unit
             heading = _HEADINGS.get(name, bare.replace("_", " "))
         if any(cells) or frame.empty:
             headings.append(printable(heading))
@@ -126,7 +126,7 @@ def _interval(name: str, low: Any, high: Any) -> str:
 
 
 def view(summary: Frame, labels: Mapping[str, str]) -> tuple[Frame, dict[str, str]]:
-    """The summary's columns for people; values that are equal in all rows are returned apart."""
+    """The summary's columns for people, and the values that are equal in all rows."""
     axes = [str(name) for name in summary.columns if name not in COLUMNS]
     shown = summary.rename(
         {
@@ -143,7 +143,7 @@ def view(summary: Frame, labels: Mapping[str, str]) -> tuple[Frame, dict[str, st
 def lift(
     frame: Frame, labels: Mapping[str, str], axes: Sequence[str] = ()
 ) -> tuple[Frame, dict[str, str]]:
-    """A frame without columns of names that are equal in all of several rows, and these values."""
+    """A frame without descriptive columns that are equal in all rows, and their values."""
     common = {}
     for name in (*_LIFTED, *axes):
         if name in frame and len(frame) > 1 and len(values := frame[name].unique()) == 1:

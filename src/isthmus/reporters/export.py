@@ -18,13 +18,13 @@ def _csv(frame: Frame) -> bytes:
 
 
 def _json(frame: Frame) -> bytes:
-    """A list of rows; what is not known is null."""
+    """A list of rows; unknown values are null."""
     return json_text(list(plain_rows(frame))).encode()
 
 
 def _parquet(frame: Frame) -> bytes:
-    """With the types of ``isthmus.analysis.typed``."""
-    importlib.import_module("pyarrow")  # pandas would name it in ten lines where it is missing
+    """Rows with the types of ``isthmus.analysis.typed``."""
+    importlib.import_module("pyarrow")  # pandas' own error has ten lines
 
     file = io.BytesIO()
     typed(frame).to_parquet(file, index=False)
@@ -34,4 +34,4 @@ def _parquet(frame: Frame) -> bytes:
 FORMATS: Mapping[str, Callable[[Frame], bytes]] = MappingProxyType(
     {"csv": _csv, "json": _json, "parquet": _parquet}
 )
-"""Functions that give the whole file, by name."""
+"""Functions that return the content of a file, by name of the format."""

@@ -1,8 +1,7 @@
 """JSON: ``findings``, ``curves`` (time over size) and ``points``, one per point and clock.
 
-``host``: the part of the run in which the host was slower, if rows show one.
-
-What is not known is null.
+``host`` is the part of the run in which the host was slower, if rows show one. Unknown values are
+null.
 """
 
 from __future__ import annotations
@@ -40,8 +39,8 @@ def _samples(run: Run) -> str:
 
 
 def _written(run: Run, summary: Frame, rows: Iterable[dict[str, object]]) -> str:
-    tables = (one.table for one in answers(run, summary) if one.name == "fits")
-    curves: Iterable[dict[str, object]] = (dict(row) for one in tables for row in plain_rows(one))
+    tables = (answer.table for answer in answers(run, summary) if answer.name == "fits")
+    curves = (dict[str, object](row) for table in tables for row in plain_rows(table))
     origin = f'"origin": {msgspec.json.encode(run.origin).decode()},\n' if run.origin else ""
     varied = variation(run)
     host = f'"host": {msgspec.json.encode(varied).decode()},\n' if varied else ""

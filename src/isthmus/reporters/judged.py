@@ -1,4 +1,4 @@
-"""What judging found, on one screen: at most 25 lines of 80 columns, or as many characters."""
+"""Shows the results of judging on one screen: 25 lines of 80 columns, or as many characters."""
 
 from __future__ import annotations
 
@@ -34,13 +34,13 @@ from isthmus.units import percent, printable
 
 LINES = 25
 _MOST_ROWS, _MOST_CAUSES = 6, 3
-_SAID = {"log": "the log says", "usual": "its rates need what the board usually has:",
+_ORIGIN = {"log": "the log says", "usual": "its rates need what the board usually has:",
          "at most": "the board has at most"}  # fmt: skip
 _LABEL = 10
 _MOST_PERCENT = 999
-"""Above, the table has a multiple: ``x13``."""
+"""Percentages above this are shown as a multiple: ``x13``."""
 _OWN_BACKENDS = ("cuda", "xrt")
-"""Backends of Isthmus whose devices other programs measure."""
+"""Backends whose devices other programs measure, too."""
 _WORDS = {"normal": "NORMAL", "below": "BELOW", "impossible": "IMPOSSIBLE",
           "unknown": "CANNOT TELL"}  # fmt: skip
 _VERDICT = {"normal": "normal", "below": "below", "impossible": "impossible",
@@ -55,7 +55,7 @@ _MISSING = {
     "network": "the port's rate: give --link 100Gb (ibstat or ibv_devinfo shows it)",
     "ports": "the rate of all ports of a host together: give --link 800Gb for four of 200 Gb/s",
     "size": "the size of the transfers",
-    "reference": "a known rate of this board, or of what joins two: no reference has one "
+    "reference": "a known rate of this board, or of the link between two: no reference has one "
     "(docs/judging.md: a board of your own)",
     "messages": "messages of 64 KiB or more: small ones show no share of a link",
     "large": "larger transfers, of at least 1 MiB: small ones show no share of a link",
@@ -75,14 +75,14 @@ class _Screen(NamedTuple):
     """Causes that were found."""
 
     def lines(self) -> list[str]:
-        """All of it."""
+        """All lines of the blocks."""
         rows = [*self.table, *([[f"  and {self.left_out} more"]] if self.left_out else [])]
         causes = list(cause_lines(self.causes, self.all_causes))
         blocks = [*([[""]] if rows else []), *rows, *self.facts, causes]
         return [line for block in blocks for line in block]
 
     def shorter(self) -> _Screen:
-        """With one block less: causes, further facts, rows of the table, then all facts."""
+        """The screen without its least block: a cause, a further fact, a row, or any fact."""
         if len(self.causes) > _FEWEST_CAUSES:
             return self._replace(causes=self.causes[:-1])
         if len(self.facts) > _FIRST_FACTS:
@@ -95,14 +95,14 @@ class _Screen(NamedTuple):
 
 
 _FIRST_FACTS = 4
-"""Facts that are dearer than a row of the table: limit, known runs."""
+"""Number of facts that are more important than rows of the table: limit, known runs."""
 _FEWEST_BLOCKS = 2
-"""Of a table: its header and a row."""
+"""Least blocks of a table: its header and a row."""
 _FEWEST_CAUSES = 1
 
 
 def lines(judged: Judged) -> list[str]:
-    """The screen."""
+    """Lines of the screen."""
     ordered = sorted(judged.judgements, key=_place)
     places = Places(judged.judgements)
     top = [*_title(judged), *_options(judged), *_headline(judged, places)]
@@ -141,20 +141,20 @@ def _title(judged: Judged) -> list[str]:
 
 def _options(judged: Judged) -> Iterator[str]:
     """Yields a line for each option that contradicts the log or has no effect."""
-    for one in judged.contradictions:
-        if one.option == "--board":
-            text = f"which names {one.said}. Limits and known runs are the option's."
-            text = f"--board {one.value} contradicts the log, {text}"
+    for contradiction in judged.contradictions:
+        if contradiction.option == "--board":
+            text = f"which names {contradiction.said}. Limits and known runs are the option's."
+            text = f"--board {contradiction.value} contradicts the log, {text}"
         else:
-            said = f"{_SAID[one.kind]} {one.said} ({one.by})"
-            text = f"--link {one.value}, but {said}. The limit is the option's."
+            link = f"{_ORIGIN[contradiction.kind]} {contradiction.said} ({contradiction.by})"
+            text = f"--link {contradiction.value}, but {link}. The limit is the option's."
         yield from _wrapped(text, "Option:", most=3)
     for option in judged.without_effect:
         yield from _wrapped(f"{option} has no effect on these figures.", "Option:", most=2)
 
 
 def _place(judgement: Judgement) -> tuple[int, int, float]:
-    """Worst first; copies before the others."""
+    """Sort key: the worst verdict first, then copies before other kinds."""
     kinds = list(KINDS)
     return WORST.index(judgement.verdict), kinds.index(judgement.group.kind), judgement.share or 0.0
 
@@ -187,7 +187,7 @@ def _headline(judged: Judged, places: Places) -> list[str]:
 
 
 def _failed(file: str, outcome: Outcome) -> str:
-    """``FAILED: slow.txt, line 11: the test 'dma' failed: wrong data.``"""
+    """Words for a failed test: ``FAILED: slow.txt, line 11: the test 'dma' failed: wrong data.``"""
     place = ", ".join(filter(None, (file, f"line {outcome.line}" if outcome.line else "")))
     message = f": {outcome.message}" if outcome.message else ""
     return f"FAILED: {f'{place}: ' if place else ''}the test '{outcome.test}' failed{message}."
@@ -200,9 +200,9 @@ def _nothing(judged: Judged) -> str:
     if any(log.emulated for log in judged.logs):
         return "hardware emulation is no hardware, and no time of a transfer is in the log."
     if links and not any(log.rows for log in judged.logs):
-        one = links[0]
-        return (f"no rate in this text. The link is gen{one.generation} x{one.lanes} "
-                f"({one.said_by}): paste the measurement with it.")  # fmt: skip
+        link = links[0]
+        return (f"no rate in this text. The link is gen{link.generation} x{link.lanes} "
+                f"({link.said_by}): paste the measurement with it.")  # fmt: skip
     return "no figure in this text."
 
 
@@ -211,10 +211,10 @@ def _table(ordered: Sequence[Judgement], places: Places) -> Iterator[list[str]]:
         yield fitted(f"{'what':31} {'printed':>21} {'rate':>9} {'limit':>5} verdict")
     for judgement in ordered[:_MOST_ROWS]:
         label, figure = what(judgement), printed(judgement.row)
-        found = objects(judgement)
-        if len(found) > 1:
-            label += f", {len(found)} {noun(judgement)}"
-            figure = spread(found)
+        rows = objects(judgement)
+        if len(rows) > 1:
+            label += f", {len(rows)} {noun(judgement)}"
+            figure = spread(rows)
         if judgement.group.kind == "network":
             label += f", {_sizes(judgement.group.rows)}"
         if place := places.short(judgement.group):
@@ -247,26 +247,26 @@ def _cut(text: str, most: int) -> str:
 
 
 def _facts(judged: Judged, ordered: Sequence[Judgement]) -> Iterator[list[str]]:
-    """Limit, known runs, what is missing, failed tests, what is not judged or not read."""
+    """Limit, known runs, missing facts, failed tests, and rows not judged or not read."""
     limits = dict.fromkeys(
-        f"{one.limit.name}, {shown(one.limit.value, 'B/s')} for data ({one.limit.source})"
-        for one in ordered if one.limit
+        f"{limit.name}, {shown(limit.value, 'B/s')} for data ({limit.source})"
+        for limit in (judgement.limit for judgement in ordered) if limit
     )  # fmt: skip
     known = dict.fromkeys(
-        f"{f'{KINDS[one.group.kind]} {WAYS[one.group.direction]}'.strip()} "
-        f"{known_range(one, 's' if one.seconds else 'B/s')}{_beyond(one)} ({one.known.source}"
-        f"{', scaled to this link' if one.known.scaled else ''})"
-        for one in ordered if one.known
+        f"{f'{KINDS[judgement.group.kind]} {WAYS[judgement.group.direction]}'.strip()} "
+        f"{known_range(judgement, 's' if judgement.seconds else 'B/s')}{_beyond(judgement)} "
+        f"({judgement.known.source}{', scaled to this link' if judgement.known.scaled else ''})"
+        for judgement in ordered if judgement.known
     )  # fmt: skip
     same = [
-        f"{f'{one.file} has' if one.file else 'these are'} the figures of {one.source}: "
-        "no reference of themselves" for one in judged.same
+        f"{f'{same_data.file} has' if same_data.file else 'these are'} the figures of "
+        f"{same_data.source}, so they are no reference" for same_data in judged.same
     ]  # fmt: skip
     yield from _labelled("Limit:", limits)
     yield from _labelled("Known:", known)
     yield from _labelled("Same:", same)
     yield from _labelled("Link:", map(_unused, judged.unused_links))
-    yield from _labelled("Missing:", [_MISSING[one] for one in judged.missing])
+    yield from _labelled("Missing:", [_MISSING[fact] for fact in judged.missing])
     outcomes = [o for log in judged.logs for o in log.outcomes]
     for status, label in _STATUS.items():
         texts = [f"{o.test}{f' ({o.message})' if o.message else ''}" for o in outcomes
@@ -284,13 +284,13 @@ def _facts(judged: Judged, ordered: Sequence[Judgement]) -> Iterator[list[str]]:
 
 
 def _unused(link: UnusedLink) -> str:
-    """Why no link of a text is used: ``lspci shows 81:00.0, not 02:00``."""
+    """Words for a text whose links are unused: ``lspci shows 81:00.0, not 02:00``."""
     shown_ = " and ".join(map(_address, link.shown[:2]))
     shown_ += f" and {len(link.shown) - 2} more" if len(link.shown) > len(link.shown[:2]) else ""
     where = f" ({link.file})" if link.file else ""
     if link.cards:
         cards = " or ".join(link.cards[:2])
-        return f"{link.tool}{where} shows {shown_}, not {cards}, whose link it does not tell"
+        return f"{link.tool}{where} shows {shown_}, not {cards}, whose link stays unknown"
     if link.accelerators:
         why = "and the log does not say which it measured"
     else:
@@ -305,19 +305,19 @@ def _address(text: str) -> str:
 
 
 def _beyond(judgement: Judgement) -> str:
-    """The figure, where it is outside the known range and normal."""
+    """Words for a normal figure outside of the known range; else empty."""
     here = shown(judgement.seconds, "s") if judgement.seconds else shown(judgement.rate, "B/s")
     return f"; here {here}, {why}" if (why := outside(judgement)) else ""
 
 
 def _labelled(label: str, texts: Iterable[str]) -> Iterator[list[str]]:
-    """At most two texts behind a label."""
+    """Lines of at most two texts; the first begins with the label."""
     for i, text in enumerate(list(texts)[:2]):
         yield _wrapped(text, " " if i else label, most=3)
 
 
 def _joined(texts: Sequence[str], most: int) -> list[str]:
-    """One text of several; none of none."""
+    """The first ``most`` texts joined into one, in a list; an empty list without texts."""
     more = f"; {len(texts) - most} more" if len(texts) > most else ""
     return ["; ".join(texts[:most]) + more] if texts else []
 
@@ -328,7 +328,7 @@ def _causes(ordered: Sequence[Judgement]) -> Sequence[Cause]:
 
 
 def _measure(judged: Judged, ordered: Sequence[Judgement]) -> Iterator[str]:
-    """What to measure with Isthmus to be sure."""
+    """Lines with the command of Isthmus that measures the same quantities."""
     command = _command(judged.logs, ordered)
     if command:
         yield ""

@@ -61,11 +61,11 @@ def cause_blocks(causes: Sequence[Cause]) -> list[Block]:
 
 
 def cause_lines(blocks: Sequence[Block], of_all: int) -> Iterator[str]:
-    """The title, the blocks, and how many of all causes are left out."""
-    told = sum(block.causes for block in blocks)
-    left = of_all - told
+    """Lines with the title, the blocks, and the number of causes left out of ``of_all``."""
+    count = sum(block.causes for block in blocks)
+    left = of_all - count
     if blocks:
-        yield "Likely causes, and what checks them:" if told > 1 else "Likely cause:"
+        yield "Likely causes, and what checks them:" if count > 1 else "Likely cause:"
     for block in blocks:
         yield from block.lines
     if left and blocks:

@@ -1,4 +1,4 @@
-"""What judging found, as plain data for JSON."""
+"""Converts the results of judging to plain data for JSON."""
 
 from __future__ import annotations
 
@@ -41,19 +41,20 @@ def data(judged: Judged) -> dict[str, Any]:
 def _row(row: Row) -> dict[str, Any]:
     names = ("line", "name", "kind", "device", "part", "direction", "memory", "unit", "statistic",
              "size", "batch", "cold", "beside", "fault", "nothing", "operation", "run")  # fmt: skip
-    found = {name: getattr(row, name) for name in names}
+    fields = {name: getattr(row, name) for name in names}
     return {
-        **found, "values": list(row.values), "printed_unit": row.printed_unit or row.unit,
+        **fields, "values": list(row.values), "printed_unit": row.printed_unit or row.unit,
         "rates_Bps": row.rates(), "seconds": row.seconds(),
     }  # fmt: skip
 
 
-def _judgement(one: Judgement) -> dict[str, Any]:
-    found = dataclasses.asdict(dataclasses.replace(one, board=None, group=dataclasses.replace(
-        one.group, rows=[]), row=dataclasses.replace(one.row, axes={})))  # fmt: skip
-    found["group"] |= {"lines": [row.line for row in one.group.rows]}
-    found["group"].pop("rows")
-    found["row"] = _row(one.row)
-    found["board"] = one.board.name if one.board else ""
-    found["what"], found["sentence"] = what(one), sentence(one)
-    return found
+def _judgement(judgement: Judgement) -> dict[str, Any]:
+    group = dataclasses.replace(judgement.group, rows=[])
+    row = dataclasses.replace(judgement.row, axes={})
+    fields = dataclasses.asdict(dataclasses.replace(judgement, board=None, group=group, row=row))
+    fields["group"] |= {"lines": [row.line for row in judgement.group.rows]}
+    fields["group"].pop("rows")
+    fields["row"] = _row(judgement.row)
+    fields["board"] = judgement.board.name if judgement.board else ""
+    fields["what"], fields["sentence"] = what(judgement), sentence(judgement)
+    return fields

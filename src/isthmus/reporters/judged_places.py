@@ -1,4 +1,4 @@
-"""Where a figure stands: text, lines, device and run, as far as a screen has several."""
+"""Names the place of a figure: text, lines, device and run, if a screen has several of them."""
 
 from __future__ import annotations
 
@@ -10,21 +10,21 @@ from isthmus.judging.judgement import Group
 
 
 class Places:
-    """Says where figures stand, for the judgements of one screen."""
+    """Names of places, short enough to distinguish the judgements of one screen."""
 
     def __init__(self, judgements: Sequence[Judgement]) -> None:
-        groups = [one.group for one in judgements]
-        files = {one.file for one in groups}
+        groups = [judgement.group for judgement in judgements]
+        files = {group.file for group in groups}
         self._names = {file: PurePath(file).name for file in files}
         if len({*self._names.values()}) < len(files):
             self._names = {file: file for file in files}
         self._devices: dict[str, set[str]] = {}
-        for one in groups:
-            if one.device:
-                self._devices.setdefault(one.file, set()).add(one.device)
+        for group in groups:
+            if group.device:
+                self._devices.setdefault(group.file, set()).add(group.device)
 
     def short(self, group: Group) -> str:
-        """In few letters, for a table: ``fast.txt, run 2``; empty where all figures are of one."""
+        """Short place for a table: ``fast.txt, run 2``; empty if all figures have the same."""
         return ", ".join(
             filter(None, (
                 self._names[group.file],
@@ -34,7 +34,7 @@ class Places:
         )  # fmt: skip
 
     def full(self, group: Group) -> str:
-        """For a sentence: ``fast.txt, lines 3 to 9, run 2 of 3:``; empty as ``short``."""
+        """Place for a sentence: ``fast.txt, lines 3 to 9, run 2 of 3:``; empty if ``short`` is."""
         if not self.short(group):
             return ""
         first, last = group.lines
@@ -43,7 +43,7 @@ class Places:
         return f"{', '.join(filter(None, (group.file, lines, self._device(group), run)))}:"
 
     def _device(self, group: Group) -> str:
-        """The device, where the text has several."""
+        """The device of a group; empty if its text has only one."""
         if len(self._devices.get(group.file, ())) < len(("this", "another")) or not group.device:
             return ""
         return group.device.partition(":")[2] or group.device

@@ -1,4 +1,4 @@
-"""Sentences about judgements: what it is about, and the verdict, in plain English."""
+"""Writes a sentence on each judgement: its subject and the verdict."""
 
 from __future__ import annotations
 
@@ -25,17 +25,17 @@ WAYS = {"h2d": "to device", "d2h": "to host", "both": "both ways", "": ""}
 _KERNEL_WAYS = {"h2d": "read", "d2h": "written", "both": "both ways", "": ""}
 _GPUS = ("cuda", "rocm")
 _ALIKE = 0.25
-"""Objects that differ more are not alike."""
+"""Largest relative difference of objects that count as alike."""
 _PAIR = 2
-"""Ways between two devices."""
+"""Directions between two devices."""
 _JUST = 1.01
-"""Times the end of a known range, up to which a figure is at the end."""
+"""Largest ratio of a figure to the end of a known range that counts as equal."""
 _BEYOND_PCIE_BPS = 64e9
-"""More than PCIe gen5 x16 carries in a direction."""
+"""Bytes a second above which a rate exceeds PCIe gen5 x16 in one direction."""
 
 
 def what(judgement: Judgement) -> str:
-    """What a judgement is about: ``copy to device, SM, while copying back``."""
+    """Subject of a judgement in words: ``copy to device, SM, while copying back``."""
     group = judgement.group
     ways = _KERNEL_WAYS if group.kind == "host_memory" else WAYS
     words = f"{KINDS[group.kind]} {ways[group.direction]}".strip()
@@ -56,17 +56,17 @@ def printed(row: Row) -> str:
     return f"{value:.7g} {row.printed_unit or row.unit}"
 
 
-def objects(one: Judgement) -> list[Row]:
-    """The best row of each object, where a group has several; of banks, GPUs or pairs."""
-    return best_of_each([row for row in one.group.rows if row.values])
+def objects(judgement: Judgement) -> list[Row]:
+    """The best row of each object of a group: of each bank, GPU or pair."""
+    return best_of_each([row for row in judgement.group.rows if row.values])
 
 
-def noun(one: Judgement) -> str:
-    """What the objects of a group are: banks, GPUs, pairs."""
-    device = backend(one.row.device)
-    if one.group.kind == "peer" or (one.group.kind == "on_card" and device not in _GPUS):
+def noun(judgement: Judgement) -> str:
+    """Noun for the objects of a group: banks, GPUs, pairs."""
+    kind, device = judgement.group.kind, backend(judgement.row.device)
+    if kind == "peer" or (kind == "on_card" and device not in _GPUS):
         return "pairs"
-    if one.group.kind == "collective":
+    if kind == "collective":
         return "buffers"
     nouns = {"cuda": "GPUs", "rocm": "GPUs", "xrt": "banks", "xdma": "channels", "dd": "channels"}
     return nouns.get(device, "rows")
@@ -81,19 +81,19 @@ def spread(rows: Sequence[Row]) -> str:
     return f"{low.values[0]:.6g}-{high.values[0]:.6g} {low.printed_unit or low.unit}"
 
 
-class _Said(NamedTuple):
-    """What a sentence is made of."""
+class _Parts(NamedTuple):
+    """Parts of a sentence."""
 
-    one: Judgement
+    judgement: Judgement
     reason: Reason
     subject: str
     rate: str
-    """Of the slowest object; empty where only times are known."""
+    """Rate of the slowest object; empty if only times are known."""
 
     @property
     def of_limit(self) -> str:
         """The share of the limit; empty without one."""
-        limit, share = self.one.limit, self.one.share
+        limit, share = self.judgement.limit, self.judgement.share
         if limit is None or share is None:
             return ""
         return f", {percent(share)} of {limit.name} ({shown(limit.value, 'B/s')} for data)"
@@ -109,65 +109,65 @@ class _Said(NamedTuple):
         return shown(self.reason.rate, "B/s")
 
 
-def sentence(one: Judgement) -> str:
+def sentence(judgement: Judgement) -> str:
     """The verdict on one group in plain English."""
-    kinds = {reason.kind: reason for reason in reversed(one.reasons)}
-    rate = shown(one.rate, "B/s") if one.rate else ""
+    kinds = {reason.kind: reason for reason in reversed(judgement.reasons)}
+    rate = shown(judgement.rate, "B/s") if judgement.rate else ""
     for kind, make in _SENTENCES.items():
         if kind in kinds:
-            slowest = _slowest(one) if kind in {"below_known", "low_share"} else ""
-            return make(_Said(one, kinds[kind], what(one) + slowest, rate))
-    return f"{what(one)} {rate}."
+            slowest = _slowest(judgement) if kind in {"below_known", "low_share"} else ""
+            return make(_Parts(judgement, kinds[kind], what(judgement) + slowest, rate))
+    return f"{what(judgement)} {rate}."
 
 
-def _slowest(one: Judgement) -> str:
-    """The object that a low rate is of; empty where all objects are about as slow."""
-    if not one.row.part or one.rate > (1 - _ALIKE) * one.fastest:
+def _slowest(judgement: Judgement) -> str:
+    """The slowest object in words; empty if all objects are about as slow."""
+    if not judgement.row.part or judgement.rate > (1 - _ALIKE) * judgement.fastest:
         return ""
-    return f", {_part(one.row.part, one.row.line)}"
+    return f", {_part(judgement.row.part, judgement.row.line)}"
 
 
-def known_range(one: Judgement, unit: str = "B/s") -> str:
-    """What is known, as a range; empty where nothing is."""
-    if one.known is None:
+def known_range(judgement: Judgement, unit: str = "B/s") -> str:
+    """Range of the known runs; empty if there are none."""
+    if judgement.known is None:
         return ""
-    low, high = shown(one.known.least, unit), shown(one.known.most, unit)
+    low, high = shown(judgement.known.least, unit), shown(judgement.known.most, unit)
     return low if low == high else f"{low} to {high}"
 
 
-def _above(said: _Said) -> str:
-    fastest, limit = shown(said.one.fastest, "B/s"), said.one.limit
+def _above(parts: _Parts) -> str:
+    fastest, limit = shown(parts.judgement.fastest, "B/s"), parts.judgement.limit
     if limit is None:
-        return f"{said.subject} {fastest} is more than any link carries."
-    most, at = shown(limit.raw, "B/s"), said.reason.size
+        return f"{parts.subject} {fastest} is more than any link carries."
+    most, at = shown(limit.raw, "B/s"), parts.reason.size
     fastest += f" at {size_in_bytes(at)}" if at else ""
-    return f"{said.subject} {fastest}; {limit.name} can carry {most} at most ({limit.source})."
+    return f"{parts.subject} {fastest}; {limit.name} can carry {most} at most ({limit.source})."
 
 
-def _above_any(said: _Said) -> str:
-    fastest = shown(said.one.fastest, "B/s")
+def _above_any(parts: _Parts) -> str:
+    fastest = shown(parts.judgement.fastest, "B/s")
     return (
-        f"{said.subject} {fastest} is {said.reason.share:.3g} times what the fastest link can "
-        f"carry ({said.reason.part})."
+        f"{parts.subject} {fastest} is {parts.reason.share:.3g} times what the fastest link can "
+        f"carry ({parts.reason.part})."
     )
 
 
-def _falls(said: _Said) -> str:
-    reason = said.reason
+def _falls(parts: _Parts) -> str:
+    reason = parts.reason
     last = shown(reason.rate * reason.share, "B/s")
     return (
-        f"{said.subject} falls from {said.other} at {size_in_bytes(reason.size)} to {last} at "
+        f"{parts.subject} falls from {parts.other} at {size_in_bytes(reason.size)} to {last} at "
         f"{size_in_bytes(reason.at)}."
     )
 
 
-def _differs(said: _Said) -> str:
-    others = [one for one in said.one.reasons if one.kind == "differs" and one != said.reason]
-    more = f"; {counted(len(others), 'more is', 'more are')} slow" if others else ""
-    usual = "the other way" if len(objects(said.one)) == _PAIR else "the median of all"
+def _differs(parts: _Parts) -> str:
+    reasons = [r for r in parts.judgement.reasons if r.kind == "differs" and r != parts.reason]
+    more = f"; {counted(len(reasons), 'more is', 'more are')} slow" if reasons else ""
+    usual = "the other way" if len(objects(parts.judgement)) == _PAIR else "the median of all"
     return (
-        f"{said.subject}: {_part(said.reason.part, said.reason.line)} reaches {said.other}, "
-        f"{said.share} of {usual}{said.of_limit}{more}."
+        f"{parts.subject}: {_part(parts.reason.part, parts.reason.line)} reaches {parts.other}, "
+        f"{parts.share} of {usual}{parts.of_limit}{more}."
     )
 
 
@@ -176,52 +176,52 @@ def _part(name: str, line: int) -> str:
     return f"{name} (line {line})" if line else name
 
 
-def _slower_way(said: _Said) -> str:
-    way = WAYS[said.reason.part]
-    return (
-        f"{said.subject} {said.rate}, {said.share} of the copy {way} ({said.other}){said.of_limit}."
-    )
+def _slower_way(parts: _Parts) -> str:
+    way = WAYS[parts.reason.part]
+    of_other = f"{parts.share} of the copy {way} ({parts.other})"
+    return f"{parts.subject} {parts.rate}, {of_other}{parts.of_limit}."
 
 
-def _lesser(said: _Said) -> str:
-    fact = said.one.limit.fact if said.one.limit else None
+def _lesser(parts: _Parts) -> str:
+    fact = parts.judgement.limit.fact if parts.judgement.limit else None
     if fact is None or fact.capable is None:
-        return f"{said.subject} {said.rate}."
+        return f"{parts.subject} {parts.rate}."
     generation, lanes = fact.capable
     return (
         f"the link runs at gen{fact.generation} x{fact.lanes}, the device can do gen{generation} "
-        f"x{lanes}. {said.subject} {said.rate}{said.of_limit}."
+        f"x{lanes}. {parts.subject} {parts.rate}{parts.of_limit}."
     )
 
 
-def _as_known(said: _Said) -> str:
-    known = said.one.known
-    if known is None:
-        return _share(said)
-    runs = counted(known.runs, "known run", "known runs")
-    reach = "reaches" if known.runs == 1 else "reach"
-    reach = f", scaled to this link, {reach}" if known.scaled else f" {reach}"
+def _as_known(parts: _Parts) -> str:
+    runs_known = parts.judgement.known
+    if runs_known is None:
+        return _share(parts)
+    runs = counted(runs_known.runs, "known run", "known runs")
+    reach = "reaches" if runs_known.runs == 1 else "reach"
+    reach = f", scaled to this link, {reach}" if runs_known.scaled else f" {reach}"
     return (
-        f"{said.subject} {said.rate}{said.of_limit}; {runs} of {known.of}{reach} "
-        f"{known_range(said.one)}{_then(outside(said.one))}."
+        f"{parts.subject} {parts.rate}{parts.of_limit}; {runs} of {runs_known.of}{reach} "
+        f"{known_range(parts.judgement)}{_then(outside(parts.judgement))}."
     )
 
 
-def outside(one: Judgement) -> str:
-    """Why a figure outside the known range is normal nevertheless; empty inside, and if it is not.
+def outside(judgement: Judgement) -> str:
+    """Why a figure outside of the known range is still normal; else empty.
 
-    The known range is of few boards and hosts; only the limit says what cannot be.
+    The known range is of few boards and hosts: a figure may be above it, up to the limit.
     """
-    if one.known is None or one.verdict != "normal":
+    known = judgement.known
+    if known is None or judgement.verdict != "normal":
         return ""
-    if one.seconds > one.known.most * _JUST:
+    if judgement.seconds > known.most * _JUST:
         return f"slower, but up to {SLOW_CALL:g} times the slowest is normal"
-    if one.seconds:
-        return "faster than all of them" if one.seconds < one.known.least / _JUST else ""
-    if one.rate < one.known.least / _JUST:
+    if judgement.seconds:
+        return "faster than all of them" if judgement.seconds < known.least / _JUST else ""
+    if judgement.rate < known.least / _JUST:
         return f"less, but from {percent(LOWER)} of the slowest on is normal"
-    if one.rate > one.known.most * _JUST:
-        return "more than all of them" + (", and below the limit" if one.limit else "")
+    if judgement.rate > known.most * _JUST:
+        return "more than all of them" + (", and below the limit" if judgement.limit else "")
     return ""
 
 
@@ -229,92 +229,95 @@ def _then(words: str) -> str:
     return f"; {words}" if words else ""
 
 
-def _same_data(said: _Said) -> str:
-    seconds = f" {shown(said.one.seconds, 's')} each" if said.one.seconds else ""
+def _same_data(parts: _Parts) -> str:
+    seconds = f" {shown(parts.judgement.seconds, 's')} each" if parts.judgement.seconds else ""
     return (
-        f"{said.subject} {said.rate or seconds.strip()}: the known run that it would be compared "
-        "with has these very figures."
+        f"{parts.subject} {parts.rate or seconds.strip()}: the known run that it would be compared "
+        "with has the same figures."
     )
 
 
-def _slower_run(said: _Said) -> str:
-    reason = said.reason
+def _slower_run(parts: _Parts) -> str:
+    reason = parts.reason
     other = f"run {reason.at}{f' of {reason.part}' if reason.part else ''}"
-    return f"{said.subject} {said.rate}, {said.share} of {other} ({said.other}){said.of_limit}."
+    of_other = f"{parts.share} of {other} ({parts.other})"
+    return f"{parts.subject} {parts.rate}, {of_other}{parts.of_limit}."
 
 
-def _start_up(said: _Said) -> str:
-    seconds = shown(said.one.row.seconds()[0] / said.one.row.times, "s")
+def _start_up(parts: _Parts) -> str:
+    seconds = shown(parts.judgement.row.seconds()[0] / parts.judgement.row.times, "s")
     return (
-        f"{said.subject}: {size_in_bytes(said.reason.size)} in {seconds} a call, of which a small "
-        f"call takes up to {shown(said.reason.seconds, 's')}: {said.rate}{said.of_limit} says "
-        "little."
+        f"{parts.subject}: {size_in_bytes(parts.reason.size)} in {seconds} a call, of which a "
+        f"small call takes up to {shown(parts.reason.seconds, 's')}: "
+        f"{parts.rate}{parts.of_limit} says little."
     )
 
 
-def _no_link(said: _Said) -> str:
+def _no_link(parts: _Parts) -> str:
     return (
-        f"{said.subject} {said.rate}: the device is the processor, or shares its memory, so no "
+        f"{parts.subject} {parts.rate}: the device is the processor, or shares its memory, so no "
         "link is crossed."
     )
 
 
-def _share(said: _Said) -> str:
-    return f"{said.subject} {said.rate}{said.of_limit}."
+def _share(parts: _Parts) -> str:
+    return f"{parts.subject} {parts.rate}{parts.of_limit}."
 
 
-def _middle(said: _Said) -> str:
-    return f"{said.subject} {said.rate}{said.of_limit}; no run of such a device is known."
+def _middle(parts: _Parts) -> str:
+    return f"{parts.subject} {parts.rate}{parts.of_limit}; no run of such a device is known."
 
 
-def _latency(said: _Said) -> str:
-    size_, seconds = size_in_bytes(said.reason.size), shown(said.reason.seconds, "s")
-    each = f"{said.subject}: {size_} in {seconds} each: latency, no share of a link"
-    if said.one.known is None:
+def _latency(parts: _Parts) -> str:
+    size_, seconds = size_in_bytes(parts.reason.size), shown(parts.reason.seconds, "s")
+    each = f"{parts.subject}: {size_} in {seconds} each: latency, no share of a link"
+    if parts.judgement.known is None:
         return f"{each}, and no known time to compare it with."
-    return f"{each}; {said.one.known.of}: {known_range(said.one, 's')}{_then(outside(said.one))}."
+    known = f"{parts.judgement.known.of}: {known_range(parts.judgement, 's')}"
+    return f"{each}; {known}{_then(outside(parts.judgement))}."
 
 
-def _too_small(said: _Said) -> str:
-    each = size_in_bytes(said.one.row.size or 0)
-    return f"{said.subject} {said.rate} with {each} each: too small."
+def _too_small(parts: _Parts) -> str:
+    each = size_in_bytes(parts.judgement.row.size or 0)
+    return f"{parts.subject} {parts.rate} with {each} each: too small."
 
 
-def _no_limit(said: _Said) -> str:
-    one, alike = said.one, ""
-    if len(found := objects(one)) > 1 and one.fastest:
-        apart = max(1 - one.rate / one.fastest, 0.001)
-        alike = f", {len(found)} {noun(one)} within {percent(apart)}"
+def _no_limit(parts: _Parts) -> str:
+    judgement, alike = parts.judgement, ""
+    if len(rows := objects(judgement)) > 1 and judgement.fastest:
+        apart = max(1 - judgement.rate / judgement.fastest, 0.001)
+        alike = f", {len(rows)} {noun(judgement)} within {percent(apart)}"
         if apart > _ALIKE:
-            alike = f", the least of {len(found)} {noun(one)}, {percent(1 - apart)} of the best"
-    return f"{said.subject} {said.rate}{alike}: the log names no limit{_would_be(one)}."
+            nouns = noun(judgement)
+            alike = f", the least of {len(rows)} {nouns}, {percent(1 - apart)} of the best"
+    return f"{parts.subject} {parts.rate}{alike}: the log names no limit{_would_be(judgement)}."
 
 
-def _would_be(one: Judgement) -> str:
-    """Which PCIe link a rate would fill: the least that carries it."""
-    if one.group.kind in {"peer", "network"}:
-        beyond = one.fastest > _BEYOND_PCIE_BPS
+def _would_be(judgement: Judgement) -> str:
+    """The slowest PCIe link that carries the rate, in words."""
+    if judgement.group.kind in {"peer", "network"}:
+        beyond = judgement.fastest > _BEYOND_PCIE_BPS
         return "; more than PCIe gen5 x16 carries, so over NVLink or xGMI" if beyond else ""
-    if one.group.kind not in {"copy", "host_memory"} or one.group.direction == "both":
+    if judgement.group.kind not in {"copy", "host_memory"} or judgement.group.direction == "both":
         return ""
     for generation in (1, 2, 3, 4, 5, 6):
-        found = link_of(generation, 16)
-        if found and found.payload() >= one.fastest:
-            return f"; it would be {percent(one.rate / found.payload())} of PCIe {found.name}"
+        link = link_of(generation, 16)
+        if link and link.payload() >= judgement.fastest:
+            return f"; it would be {percent(judgement.rate / link.payload())} of PCIe {link.name}"
     return "; no PCIe link carries it"
 
 
-def _emulated(said: _Said) -> str:
-    return f"{said.subject} {said.rate}: hardware emulation is no hardware."
+def _emulated(parts: _Parts) -> str:
+    return f"{parts.subject} {parts.rate}: hardware emulation is no hardware."
 
 
-def _faulty(said: _Said) -> str:
-    fault = next((row.fault for row in said.one.group.rows if row.fault), "")
-    return f"{said.subject}: its data were wrong ({fault}), so its rates count for nothing."
+def _faulty(parts: _Parts) -> str:
+    fault = next((row.fault for row in parts.judgement.group.rows if row.fault), "")
+    return f"{parts.subject}: its data were wrong ({fault}), so its rates count for nothing."
 
 
-def _cache(said: _Said) -> str:
-    return f"{said.subject} {said.rate}: faster than the memory, so a cache was measured."
+def _cache(parts: _Parts) -> str:
+    return f"{parts.subject} {parts.rate}: faster than the memory, so a cache was measured."
 
 
 _SENTENCES = {
@@ -327,4 +330,4 @@ _SENTENCES = {
     "latency_unknown": _latency, "not_comparable": _cache, "no_limit": _no_limit,
     "too_small": _too_small,
 }  # fmt: skip
-"""By reason; the first here is told where a group has several."""
+"""Functions that write a sentence, by reason; a group's first reason in this order is used."""

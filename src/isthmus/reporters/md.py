@@ -18,7 +18,7 @@ _SPECIAL = re.compile(r"([\\`*_\[\]<>|~&])")
 
 
 def escape(text: str) -> str:
-    """Text that Markdown shows as it is."""
+    """Escapes text, so that Markdown shows it unchanged."""
     return _SPECIAL.sub(r"\\\1", printable(text))
 
 
@@ -49,7 +49,7 @@ def _lines(run: Run) -> Iterator[str]:
 
 
 def markdown(cells: Table) -> Iterator[str]:
-    """Lines of a table."""
+    """Lines of a table in Markdown."""
     yield f"| {' | '.join(map(escape, cells.headings))} |"
     yield f"| {' | '.join('---:' if right else '---' for right in cells.numeric)} |"
     for row in cells.rows:

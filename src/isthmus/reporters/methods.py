@@ -1,6 +1,6 @@
-"""The paragraph on the method: sentences with the numbers of ``analysis.method``.
+"""Writes the paragraph on the method: sentences with the numbers of ``analysis.method``.
 
-Each number is checked against the run file by ``tests/test_cite.py``.
+``tests/test_cite.py`` checks each number against the run file.
 """
 
 from __future__ import annotations
@@ -21,33 +21,33 @@ COMMIT_DIGITS = 12
 _DIGEST = 16
 """Digits of a checksum that are shown."""
 _MOST_NAMED = 3
-"""Operations of a direction that are named, where there are more than one further."""
+"""Operations of a direction that are named, if two or more others remain."""
 _MOST_MEMORIES = 6
-"""Kinds of memory that are named."""
+"""Most kinds of memory that are named."""
 _GIGA = "10^9"
 _DIRECTIONS = MappingProxyType(
     {"h2d": "host to device", "d2h": "device to host", "both": "both directions"}
 )
 _LEAST_STEAL = 0.0005
-"""Share of processor time that is shown as more than 0.0 %."""
+"""Least share of processor time that is not rounded to 0.0 %."""
 
 
 def paragraph(run: Run) -> str:
-    """A paragraph for a paper: what was measured, on which machine, how and how certainly."""
+    """A paragraph for a paper: measured operations, machine, method and certainty."""
     sentences = _of_import(run, run.origin) if run.origin else _sentences(run)
     return printable(" ".join(sentences))
 
 
 def _of_import(run: Run, origin: Origin) -> Iterator[str]:
-    """How figures that another program measured came into the run, and what they leave open."""
+    """Sentences on imported figures: their source, their kind, and facts that they lack."""
     tool = " ".join(filter(None, (origin.tool, origin.version)))
     yield (
         f"The figures are those of {tool}, read from its output {origin.file} (SHA-256 "
         f"{origin.sha256[:_DIGEST]}) with Isthmus {run.software.version}, which measured nothing."
     )
     yield from _devices(run.devices)
-    kinds = ["single repetitions" if one == "each" else f"{one} values"
-             for one in origin.statistics]  # fmt: skip
+    kinds = ["single repetitions" if statistic == "each" else f"{statistic} values"
+             for statistic in origin.statistics]  # fmt: skip
     yield f"{counted(len(run.points), 'point', 'points')}: {listed(kinds)} of that program."
     if origin.not_measured:
         yield f"Not in that output: {'; '.join(origin.not_measured)}."
@@ -60,39 +60,39 @@ def _sentences(run: Run) -> Iterator[str]:
     commit = f" (commit {software.commit[:COMMIT_DIGITS]})" if software.commit else ""
     version = f"{software.version}{commit}"
     yield f"We measured {listed(studies_in(run))} with Isthmus {version}{_machine(run)}."
-    found = method(run)
+    counts = method(run)
     yield from _time(run)
     yield from _devices(run.devices)
-    if not found.measured:
+    if not counts.measured:
         yield "The run holds no samples."
         return
-    yield _operations(found)
-    yield from _samples(run, found)
-    yield from _points(run, found)
-    yield from _missing(run, found)
-    yield from _estimates(run, found.rows)
-    yield from _state(found)
-    yield from _disturbed(run, found)
-    yield from _verification(found)
+    yield _operations(counts)
+    yield from _samples(run, counts)
+    yield from _points(run, counts)
+    yield from _missing(run, counts)
+    yield from _estimates(run, counts.rows)
+    yield from _state(counts)
+    yield from _disturbed(run, counts)
+    yield from _verification(counts)
 
 
 def _machine(run: Run) -> str:
-    known = run.environment
-    cpu, kernel = known.get("cpu", ""), known.get("kernel", "")
-    virtual = "a virtual machine with " if known.get("virtualised") else ""
+    machine = run.environment
+    cpu, kernel = machine.get("cpu", ""), machine.get("kernel", "")
+    virtual = "a virtual machine with " if machine.get("virtualised") else ""
     parts = [f" on {virtual}{cpu or 'an unknown processor'}"]
     parts += [f"kernel {kernel}"] if kernel else []
-    parts += [str(known["distribution"])] if known.get("distribution") else []
+    parts += [str(machine["distribution"])] if machine.get("distribution") else []
     settings = {"governor": "frequency governor", "turbo": "turbo"}
-    parts += [f"{words} {known[name]}" for name, words in settings.items()
-              if known.get(name) not in (None, "", "unknown")]  # fmt: skip
+    parts += [f"{words} {machine[name]}" for name, words in settings.items()
+              if machine.get(name) not in (None, "", "unknown")]  # fmt: skip
     bound = run.settings.cpus
     parts += [f"bound to processors {', '.join(map(str, bound))}"] if bound else []
     return ", ".join(parts)
 
 
 def _time(run: Run) -> Iterator[str]:
-    """When the run began, how long it took, and what else the machine had to do."""
+    """A sentence on start and duration of the run, and on the load of the machine."""
     began = moment(run.started)
     load, processors = run.environment.get("load_average"), run.environment.get("logical_cpus")
     before = ""
@@ -106,11 +106,11 @@ def _time(run: Run) -> Iterator[str]:
 
 
 def _devices(devices: Sequence[DeviceRecord]) -> Iterator[str]:
-    """A sentence for devices of one kind; those beside an accelerator are named alone."""
+    """A sentence for each kind of devices; devices beside an accelerator are only named."""
     named: dict[str, list[str]] = {}
-    for one in devices:
-        named.setdefault(_device(one), []).append(one.address)
-    linked = {_device(one) for one in devices if link_of(one.link)}
+    for device in devices:
+        named.setdefault(_device(device), []).append(device.address)
+    linked = {_device(device) for device in devices if link_of(device.link)}
     beside = []
     for text, addresses in named.items():
         if linked and text not in linked:
@@ -122,14 +122,14 @@ def _devices(devices: Sequence[DeviceRecord]) -> Iterator[str]:
 
 
 def _device(device: DeviceRecord) -> str:
-    """What a device is, in the words after "is"."""
+    """Description of a device, for a sentence with "is"."""
     if device.error:
         return "a device that could not be measured"
-    known = {**device.properties, **device.link}
+    facts = {**device.properties, **device.link}
     link = link_of(device.link)
     parts = [device.name or device.address]
     parts += [f"PCIe {link.name}"] if link else []
-    drivers = (known.get(name) for name in ("driver_version", "driver"))
+    drivers = (facts.get(name) for name in ("driver_version", "driver"))
     parts += [f"driver {driver}" for driver in drivers if driver][:1]
     parts += [device.platform] if device.platform else []
     kind = "simulated by a model of the board" if device.simulated else (
@@ -138,62 +138,62 @@ def _device(device: DeviceRecord) -> str:
     return ", ".join(filter(None, (*parts, kind)))
 
 
-def _operations(found: Method) -> str:
+def _operations(counts: Method) -> str:
     """Operations by direction, kinds of host memory, sizes and the unit of rates."""
     texts = []
-    for direction, names in found.operations.items():
+    for direction, names in counts.operations.items():
         way = _DIRECTIONS.get(direction, "")
         texts.append(f"{_some(names, _MOST_NAMED)}{f' ({way})' if way else ''}")
-    kinds = _some(found.memories, _MOST_MEMORIES)
-    memory = f"; memory: {kinds}" if found.memories else ""
-    sizes = _range(format_bytes(int(found.sizes.least)), format_bytes(int(found.sizes.most)))
+    kinds = _some(counts.memories, _MOST_MEMORIES)
+    memory = f"; memory: {kinds}" if counts.memories else ""
+    sizes = _range(format_bytes(int(counts.sizes.least)), format_bytes(int(counts.sizes.most)))
     moved = f"; sizes: {sizes} (rates in GB/s are {_GIGA} bytes a second)"
-    return f"Operations: {'; '.join(texts)}{memory}{moved if found.sizes.most else ''}."
+    return f"Operations: {'; '.join(texts)}{memory}{moved if counts.sizes.most else ''}."
 
 
-def _samples(run: Run, found: Method) -> Iterator[str]:
-    """What a sample times, by which clock, and what was taken off."""
+def _samples(run: Run, counts: Method) -> Iterator[str]:
+    """Sentences on samples: what they time, by which clock, and what is subtracted."""
     mean = ""
-    if found.batch.most > 1:
-        mean = f"; the mean of {_of_many(found.batch, 'repetition', 'repetitions')}"
-    if found.clocks:
+    if counts.batch.most > 1:
+        mean = f"; the mean of {_of_many(counts.batch, 'repetition', 'repetitions')}"
+    if counts.clocks:
         clocks = [
             f"{clock.source} (resolution {_times(clock.resolution_s)}), less the "
             f"{_times(clock.empty_pair_s)} of two readings with nothing between them"
-            for clock in found.clocks
+            for clock in counts.clocks
         ]
         yield (
             "A sample is the time from submission to completion of an operation on the host's "
             f"clock {listed(clocks)}{mean}."
         )
-    if found.rows.on_device_clock:
-        timed = counted(found.twice_timed, "sample", "samples")
-        rows = _rows(found.rows.on_device_clock)
+    if counts.rows.on_device_clock:
+        timed = counted(counts.twice_timed, "sample", "samples")
+        rows = _rows(counts.rows.on_device_clock)
         yield (
-            f"{rows} {_is(found.rows.on_device_clock)} on the device's own clock, which spans the "
+            f"{rows} {_is(counts.rows.on_device_clock)} on the device's own clock, which spans the "
             f"operation on the device: it timed {timed} as well, each counted once."
         )
     if simulated := sorted({device.address for device in run.devices if device.simulated}):
         yield f"Times of {listed(simulated)} are those of the model's clock."
 
 
-def _points(run: Run, found: Method) -> Iterator[str]:
+def _points(run: Run, counts: Method) -> Iterator[str]:
     several = len(run.devices) > 1
     turns = f", by turns on {len(run.devices)} devices" if several else ""
-    planned = counted(found.points, "planned point", "planned points")
-    subject = planned if found.measured == found.points else f"{found.measured} of {planned}"
-    were = "was" if found.measured == 1 else "were"
-    processes = _of_many(found.processes, "process", "processes")
-    each = _of_many(found.samples_each, "sample", "samples")
+    planned = counted(counts.points, "planned point", "planned points")
+    subject = planned if counts.measured == counts.points else f"{counts.measured} of {planned}"
+    were = "was" if counts.measured == 1 else "were"
+    processes = _of_many(counts.processes, "process", "processes")
+    each = _of_many(counts.samples_each, "sample", "samples")
     yield (
         f"{subject} {were} measured in random order (seed {run.settings.seed}){turns}: {processes} "
-        f"with {each} a process, {found.samples} in all."
+        f"with {each} a process, {counts.samples} in all."
     )
 
 
-def _missing(run: Run, found: Method) -> Iterator[str]:
-    """Points without figures, and why."""
-    missing = found.missing
+def _missing(run: Run, method_: Method) -> Iterator[str]:
+    """Sentences on points without samples, with the reasons."""
+    missing = method_.missing
     if missing.points:
         counts = {
             "failed": missing.failed,
@@ -248,9 +248,9 @@ def _over_processes(run: Run, rows: Rows, level: str) -> Iterator[str]:
     )
 
 
-def _state(found: Method) -> Iterator[str]:
-    """Whether intervals cover what the machine does between runs."""
-    rows = found.rows
+def _state(counts: Method) -> Iterator[str]:
+    """Sentences on whether intervals cover the machine's changes between runs."""
+    rows = counts.rows
     if not rows.several:
         return
     if rows.with_state:
@@ -258,7 +258,7 @@ def _state(found: Method) -> Iterator[str]:
             f"The interval of {_rows(rows.with_state)} includes the state of the machine: it "
             "covers a repetition of the run."
         )
-        readings = counted(found.processes_with_readings, "process", "processes")
+        readings = counted(counts.processes_with_readings, "process", "processes")
         yield (
             f"That state is {percent(rows.state_share)} of the interval's variance (median), by a "
             f"model of the rows and of readings of the host's speed in {readings}."
@@ -268,22 +268,22 @@ def _state(found: Method) -> Iterator[str]:
         yield f"Intervals{rows_without} do not include how the machine differs from run to run."
 
 
-def _disturbed(run: Run, found: Method) -> Iterator[str]:
+def _disturbed(run: Run, counts: Method) -> Iterator[str]:
     if all(device.simulated for device in run.devices):
         return
-    rows = found.rows
+    rows = counts.rows
     disturbed = f"{rows.disturbed} of {_rows(rows.all)} ({percent(rows.disturbed / rows.all)})"
     yield f"Drift within a process, the host's own speed, or steal disturbed {disturbed}."
-    if found.steal >= _LEAST_STEAL:
-        yield f"A hypervisor took {percent(found.steal)} of the {found.steal_of}."
+    if counts.steal >= _LEAST_STEAL:
+        yield f"A hypervisor took {percent(counts.steal)} of the {counts.steal_of}."
 
 
-def _verification(found: Method) -> Iterator[str]:
-    text = f"Moved data were verified in {counted(found.verified, 'point', 'points')}"
-    if found.wrong:
-        text += f"; those of {found.wrong} were wrong and are left out"
-    if found.unverified:
-        text += f"; in {found.unverified} nothing could be verified"
+def _verification(counts: Method) -> Iterator[str]:
+    text = f"Moved data were verified in {counted(counts.verified, 'point', 'points')}"
+    if counts.wrong:
+        text += f"; those of {counts.wrong} were wrong and are left out"
+    if counts.unverified:
+        text += f"; in {counts.unverified} nothing could be verified"
     yield f"{text}."
 
 
@@ -303,14 +303,14 @@ def _times(seconds: Range) -> str:
     return _range(format_seconds(seconds.least), format_seconds(seconds.most))
 
 
-def _of_many(numbers: Range, one: str, many: str) -> str:
+def _of_many(numbers: Range, singular: str, plural: str) -> str:
     """``1 process``, ``1 to 3 processes``."""
     text = _range(f"{int(numbers.least)}", f"{int(numbers.most)}")
-    return f"{text} {one if numbers.most == 1 else many}"
+    return f"{text} {singular if numbers.most == 1 else plural}"
 
 
 def _some(names: Sequence[str], most: int) -> str:
-    """The first names, and how many more there are."""
+    """A list of the first names in words, with the number of further names."""
     more = len(names) - most
     return listed([*names[:most], f"{more} more"] if more > 1 else names)
 

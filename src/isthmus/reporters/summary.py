@@ -34,16 +34,16 @@ _STUDY = 10
 _COMMAND = 10
 _MINUTES_FROM_S = 120
 _MOST_ADDRESSES = 3
-"""Addresses of alike devices that the title lists; of more, the first and the last."""
+"""Most addresses of alike devices in the title; of more, only the first and the last."""
 _LEAST_ROWS = 6
-"""Headlines, at most, that commands make room for. A choice: both directions of a copy, and a row
-of each other study of a quick run."""
+"""Most headlines that commands make room for. A choice: both directions of a copy, and a row of
+each other study of a quick run."""
 _GIVES_WAY = ("Points:", "Try:", "Published:")
 """Labels of commands that make room for headlines, the least useful first. A choice."""
 
 
 def text(run: Run) -> str:
-    """The summary without commands: the run's file is not known."""
+    """The summary without commands, which need the path of the run's file."""
     return "\n".join(lines(run)) + "\n"
 
 
@@ -58,17 +58,17 @@ def lines(
     """
     rows = summarise(run) if summary is None else summary
     results = findings(run, rows)
-    apis = next((one.sentence for one in results if one.beside), "")
+    apis = next((finding.sentence for finding in results if finding.beside), "")
     sentences = dict.fromkeys((_title(run), main_sentence(results), _all_clear(results), apis))
     top = [line for sentence in sentences for line in _wrapped(sentence, 2)]
     bottom = ["", *_not_measured(run, rows, results), *_wrapped(_state(run, rows), 2)]
     bottom += _wrapped(host_varied(run), 2)
     bottom += _wrapped(left_out(run), 1)
-    if any(one.clock == "hybrid" for one in results):
+    if any(finding.clock == "hybrid" for finding in results):
         bottom += _wrapped(HYBRID, 2)
     room = LINES - 1 - len(top) - len(bottom) - 1  # the file's name comes last
     if path is not None:
-        least = min(_LEAST_ROWS, sum(one.headline for one in results))
+        least = min(_LEAST_ROWS, sum(finding.headline for finding in results))
         commands = _fitting(_commands(run, results, path), room - 1 - least)
         bottom += ["", *commands]
         room -= 1 + len(commands)
@@ -77,7 +77,7 @@ def lines(
 
 
 def _wrapped(text: str, most: int) -> list[str]:
-    """A text in so many lines at most; in more of a narrow terminal, which needs more."""
+    """A text in at most ``most`` lines of 80 columns, or in as many characters."""
     width = line_width()
     return textwrap.wrap(
         text, width, subsequent_indent="  ", max_lines=-(-most * COLUMNS // width),
@@ -86,10 +86,10 @@ def _wrapped(text: str, most: int) -> list[str]:
 
 
 def _title(run: Run) -> str:
-    """Devices, accelerators first; those of one name are counted, their addresses joined."""
+    """The title: devices, accelerators first; devices of one name are counted."""
     named: dict[str, list[DeviceRecord]] = {}
-    known = list(filter(has_runtime, run.devices))
-    for device in sorted(known or run.devices, key=lambda device: not accelerates(device)):
+    usable = list(filter(has_runtime, run.devices))
+    for device in sorted(usable or run.devices, key=lambda device: not accelerates(device)):
         if "+" not in device.address or len(run.devices) == 1:
             named.setdefault(_name(device), []).append(device)
     others = beside(run)
@@ -113,7 +113,7 @@ def _counted(name: str, devices: Sequence[DeviceRecord], beside: Container[str])
 
 
 def accelerates(device: DeviceRecord) -> bool:
-    """Whether a device is none of this machine's own processors, and not emulated by them."""
+    """Whether a device is an accelerator or its model, and not emulated on the processor."""
     return device.simulated or bool(device.link) or (device.real and _is_card(device))
 
 
@@ -122,7 +122,7 @@ def _is_card(device: DeviceRecord) -> bool:
 
 
 def has_runtime(device: DeviceRecord) -> bool:
-    """Whether a runtime stands between a program and it."""
+    """Whether programs use the device through a runtime."""
     return backends.of(device.backend).has_runtime
 
 
@@ -143,8 +143,8 @@ def _name(device: DeviceRecord) -> str:
 
 def main_sentence(results: Sequence[Finding]) -> str:
     """The most important sentence: a significant gain, else the first headline."""
-    heads = [one for one in results if one.headline]
-    changes = [one for one in heads if one.unit == "1" and one.verdict == "faster"]
+    heads = [finding for finding in results if finding.headline]
+    changes = [finding for finding in heads if finding.unit == "1" and finding.verdict == "faster"]
     chosen = [*changes, *heads][:1]
     if not chosen:
         return ""
@@ -152,47 +152,49 @@ def main_sentence(results: Sequence[Finding]) -> str:
     return chosen[0].sentence + use + ("" if chosen[0] in changes else _uncertain(chosen[0]))
 
 
-def _uncertain(one: Finding) -> str:
-    """How far a figure may be off, as a sentence; empty where it is certain."""
-    known = one.interval is not None and one.interval.known
-    if not known or one.interval is None or one.interval.half_width <= QUICK:
+def _uncertain(finding: Finding) -> str:
+    """A sentence on the uncertainty of a figure; empty if it is certain."""
+    certain = finding.interval is not None and finding.interval.known
+    if not certain or finding.interval is None or finding.interval.half_width <= QUICK:
         return ""
-    if one.too_wide:
+    if finding.too_wide:
         return " It is not certain: processes differ too much to tell."
-    return f" It is not certain ({one.certainty}): processes differ, or the host varies."
+    return f" It is not certain ({finding.certainty}): processes differ, or the host varies."
 
 
 def _all_clear(results: Sequence[Finding]) -> str:
-    """The first device's verdict where none says that something is wrong."""
-    verdicts = {one.verdict: one.sentence for one in reversed(results)}
+    """The first "normal" verdict; empty if any verdict is "below" or "impossible"."""
+    verdicts = {finding.verdict: finding.sentence for finding in reversed(results)}
     return "" if {"below", "impossible"} & verdicts.keys() else verdicts.get("normal", "")
 
 
 def _table(results: Sequence[Finding], room: int) -> Iterator[str]:
-    """Headlines of each study as far as there is room, at least one of each study."""
+    """Rows of headlines: by turns of each study, as far as there is room."""
     heads: dict[str, list[Finding]] = {}
-    for one in results:
-        if one.headline:
-            heads.setdefault(one.study, []).append(one)
+    for finding in results:
+        if finding.headline:
+            heads.setdefault(finding.study, []).append(finding)
     shown = dict.fromkeys(heads, 0)
     for _ in range(max(map(len, heads.values()), default=0)):
         for study, of_study in heads.items():
             if shown[study] < len(of_study) and sum(shown.values()) < room:
                 shown[study] += 1
     for study, of_study in heads.items():
-        for i, one in enumerate(of_study[: shown[study]]):
-            yield from fitted(_row(one, of_study, study if i == 0 else ""))
+        for i, finding in enumerate(of_study[: shown[study]]):
+            yield from fitted(_row(finding, of_study, study if i == 0 else ""))
 
 
-def _row(one: Finding, of_study: Sequence[Finding], study: str) -> str:
-    label = one.subject if one.unit == "1" else f"{one.quantity}{_whose(one, of_study)}"
-    figure = f"{one.figure:>{_FIGURE}}  " if one.figure else ""  # else room for a verdict's cause
+def _row(finding: Finding, of_study: Sequence[Finding], study: str) -> str:
+    whose = _whose(finding, of_study)
+    label = finding.subject if finding.unit == "1" else f"{finding.quantity}{whose}"
+    # Without a figure, a cause stands in its place, and the label names the reference.
+    figure = f"{finding.figure:>{_FIGURE}}  " if finding.figure else ""
     row = f"{study[:_STUDY]:{_STUDY}} {shortened(label, _LABEL):{_LABEL}} {figure}"
-    of = f" of {one.reference.name}" if one.reference and one.figure else ""  # else in the label
-    notes = [one.percent + of] if one.reference and one.percent else []
-    notes += [one.remark] if one.remark and (one.causes or not notes) else []
-    notes += [f"{one.devices} devices"] if one.devices > 1 else []
-    notes += [one.certainty.replace(" to ", "-")] if one.span else []
+    of = f" of {finding.reference.name}" if finding.reference and finding.figure else ""
+    notes = [finding.percent + of] if finding.reference and finding.percent else []
+    notes += [finding.remark] if finding.remark and (finding.causes or not notes) else []
+    notes += [f"{finding.devices} devices"] if finding.devices > 1 else []
+    notes += [finding.certainty.replace(" to ", "-")] if finding.span else []
     joint = ""
     for note in notes:
         if len(row) + len(joint) + len(note) <= COLUMNS:
@@ -201,16 +203,16 @@ def _row(one: Finding, of_study: Sequence[Finding], study: str) -> str:
     return row
 
 
-def _whose(one: Finding, of_study: Sequence[Finding]) -> str:
-    """Text that distinguishes a finding from the others of its study: device or kind of memory."""
-    if one.devices > 1:
+def _whose(finding: Finding, of_study: Sequence[Finding]) -> str:
+    """Device or kind of memory, if it distinguishes a finding from others of its study."""
+    if finding.devices > 1:
         return ""
     subjects = {other.subject for other in of_study if other.unit != "1"}
     if len(subjects) == 1:
         return ""
     if len({other.device for other in of_study}) > 1:
-        return f", {one.subject}"
-    rest = one.subject.removeprefix(one.device).removeprefix(", model").strip(", ")
+        return f", {finding.subject}"
+    rest = finding.subject.removeprefix(finding.device).removeprefix(", model").strip(", ")
     return f", {rest}" if rest else ""
 
 
@@ -220,13 +222,13 @@ def _not_measured(run: Run, rows: Frame, results: Sequence[Finding]) -> Iterable
 
 
 def unmeasured(run: Run, rows: Frame, results: Sequence[Finding]) -> str:
-    """Requested measurements that are missing, each with its reason; empty where none is."""
+    """Requested measurements that are missing, each with its reason; empty if none is missing."""
     texts = []
     if run.origin:
         texts += [*run.origin.not_measured, *run.origin.left_out]
     registry = studies.registry()
     measured = {point.study for point in run.points}
-    silent = measured - {one.study for one in results}
+    silent = measured - {finding.study for finding in results}
     for name in studies_in(run):
         if name in registry and name not in measured:
             texts.append(f"{name} (needs {registry[name].needs})")
@@ -252,17 +254,17 @@ def unmeasured(run: Run, rows: Frame, results: Sequence[Finding]) -> str:
 
 
 def host_varied(run: Run) -> str:
-    """In which part of the run the host was slower, and which copies follow it; empty if none."""
-    found = variation(run)
-    return wording.host_varied(found) if found else ""
+    """A sentence on the part of the run in which the host was slower; empty if there is none."""
+    varied = variation(run)
+    return wording.host_varied(varied) if varied else ""
 
 
 def left_out(run: Run) -> str:
-    """Points that the run leaves for one with more time, and the time they need."""
+    """A sentence on points that need a longer run, with the time they need; else empty."""
     if not run.left_out:
         return ""
-    points = sum(one.points for one in run.left_out)
-    seconds = sum(one.seconds for one in run.left_out)
+    points = sum(study.points for study in run.left_out)
+    seconds = sum(study.seconds for study in run.left_out)
     takes = f"{seconds:.0f} s" if seconds < _MINUTES_FROM_S else f"{seconds / 60:.0f} min"
     return f"{points:,} further points (other operations and sizes) would take {takes}."
 
@@ -271,8 +273,8 @@ def _state(run: Run, rows: Frame) -> str:
     """State of the run: points, time, precision and disturbances."""
     measured = rows[rows["samples"] > 0]
     points = f"{len(run.points):,} point{'' if len(run.points) == 1 else 's'}"
-    known = measured_points(run)
-    points = points if known == len(run.points) else f"{known:,} of {points}"
+    count_measured = measured_points(run)
+    points = points if count_measured == len(run.points) else f"{count_measured:,} of {points}"
     took = _seconds(run)
     how = {"complete": "", "budget": " (time ran out)", "interrupted": " (interrupted)"}
     texts = [f"{points}{f', {took}' if took else ''}{how[run.status]}"]
@@ -291,10 +293,10 @@ def _state(run: Run, rows: Frame) -> str:
 
 
 def _certain(run: Run, measured: Frame) -> str:
-    """Share of the points that are as precise as the run wants them.
+    """Share of the points that reach the run's precision, in words.
 
-    A size on the way to a plateau, or at the end of the time, has fewer processes than an interval
-    needs. Such points are not counted.
+    Points with fewer processes than an interval needs are not counted: sizes below a plateau, or
+    points at the end of the time.
     """
     if measured["reruns"].max() == 1:
         return "of one process: another may differ by more than the intervals"
@@ -307,7 +309,7 @@ def _certain(run: Run, measured: Frame) -> str:
 
 
 def _figures_are(statistic: str) -> str:
-    """What imported figures are: ``mean`` in words."""
+    """Words for the statistic of imported figures, such as ``mean``."""
     return "single repetitions" if statistic == "each" else f"{statistic} values"
 
 
@@ -320,7 +322,7 @@ def _seconds(run: Run) -> str:
 
 
 def _fitting(commands: Sequence[tuple[str, list[str]]], room: int) -> list[str]:
-    """Lines of the commands that have room; those of ``_GIVES_WAY`` are left out first."""
+    """Lines of the commands; those of ``_GIVES_WAY`` are left out if there is no room."""
     kept = list(commands)
     for given_up in _GIVES_WAY:
         if sum(len(lines) for _, lines in kept) > room:
@@ -335,14 +337,14 @@ def _commands(run: Run, results: Sequence[Finding], path: Path) -> list[tuple[st
         ("Page:", invocation("report", file, "--force", "--open")),
         ("Points:", invocation("show", file, "--points")),
     ]
-    if run.origin:  # nothing above is a verdict
+    if run.origin:  # imported figures have no verdict above
         commands.append(("Normal?", invocation("judge", shorter(Path(run.origin.file)))))
     if run.status != "complete" or run.left_out:
-        left_s = sum(one.seconds for one in run.left_out)
+        left_s = sum(study.seconds for study in run.left_out)
         budget_s = left_s if run.status == "complete" else 2 * run.settings.budget_s
         commands.append(("Go on:", resumed(run.studies, path, len(ranks_of(run)), budget_s)))
-    actions = [one.action for one in results if one.headline]
-    decide = (one for one in actions if isinstance(one, Invocation) and one.words[0] == "run")
+    actions = [finding.action for finding in results if finding.headline]
+    decide = (a for a in actions if isinstance(a, Invocation) and a.words[0] == "run")
     commands.append(("Try:", next(decide, None)))
     commands += [("Published:", command) for command in _published(run)]
     return [

@@ -33,7 +33,7 @@ _LEFT_OUT_FIRST = (
 )  # fmt: skip
 """Columns in the order in which a narrow terminal omits them."""
 _ANY_HEIGHT = 25
-"""Any height: without one Rich ignores the width on a dumb terminal."""
+"""Height for Rich, which ignores the width of a dumb terminal if no height is given."""
 
 
 def _text(run: Run) -> str:
@@ -47,7 +47,7 @@ def _text(run: Run) -> str:
     if common:
         console.print("  ".join(f"{name} {value}" for name, value in common.items()))
     cells, left_out = _fitted(shown, labels, width)
-    # A terminal wraps long lines by itself; figures cut short would be wrong ones.
+    # A terminal wraps long lines; cutting them would change figures.
     _console(text, max(width, _least_width(cells))).print(_rich(cells))
     if left_out:
         console.print(f"left out in {width} columns: {', '.join(left_out)} (--format csv has all)")
@@ -67,7 +67,7 @@ def _text(run: Run) -> str:
 
 
 def drawn(cells: Table) -> Styled:
-    """A table as it stands, however wide."""
+    """A table with all columns, however wide."""
     text = io.StringIO()
     _console(text, _least_width(cells)).print(_rich(cells))
     lines = (line.rstrip() for line in text.getvalue().splitlines())

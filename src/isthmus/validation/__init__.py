@@ -1,1 +1,1 @@
-"""The models against published figures: points, fits, residual table."""
+"""Compares the models with published figures: points, fits, residual table."""

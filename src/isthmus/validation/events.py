@@ -2,7 +2,7 @@
 
 The emulated card of the source's run executes the published work in this process, with
 verification: kernels that sweep 1024 times over host memory, rings of cards that exchange messages.
-That takes seconds, so that the results of a board are cached.
+The results of a board are cached, because they take seconds.
 """
 
 from __future__ import annotations

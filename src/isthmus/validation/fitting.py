@@ -28,7 +28,7 @@ _ROUGHLY = 1e-3
 
 
 def fits() -> list[Fit]:
-    """The fits of all sources."""
+    """Fits of all sources."""
     return [fit for source in published.sources().values() for fit in source.fits]
 
 
@@ -227,7 +227,7 @@ def known_held_out(board: Board, study: str) -> list[HeldOut]:
 
 
 def _curves(fit: Fit) -> list[str]:
-    """Names of its series, by closed forms and as events."""
+    """Names of a fit's series: by closed forms, and as events."""
     return [f"{series}{how}" for how in ("", AS_EVENTS) for series in fit.series]
 
 

@@ -186,7 +186,7 @@ def _tables(validation: Validation) -> Iterator[tuple[str, list[str], Cells]]:
     )  # fmt: skip
     yield (
         "Constants: fitted to whole curves as closed forms, with 95 % intervals; undetermined: the "
-        "curves do not tell it from 0",
+        "interval contains 0",
         ["board", "parameter", "fitted", "interval", "in file", "unit", "curves"],
         [
             [

@@ -40,7 +40,7 @@ def findings(run: Run, summary: Frame | None = None) -> list[Finding]:
 
 
 def _headed_by(first: Sequence[Finding], others: Sequence[Finding]) -> list[Finding]:
-    """These before the others of their study, whose last headlines give way."""
+    """Puts ``first`` before the other findings of their study, whose last headlines give way."""
     results: list[Finding] = []
     for study in dict.fromkeys(finding.study for finding in (*others, *first)):
         of_study = [finding for finding in (*first, *others) if finding.study == study]

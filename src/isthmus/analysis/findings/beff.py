@@ -30,9 +30,9 @@ _MESSAGES = {
 
 
 def findings(context: AnalysisContext) -> Sequence[Finding]:
-    """Headlines: b_eff of the fastest channel, its gain, the largest messages; then the others.
+    """Headlines: b_eff of the fastest channel, its gain, the largest messages; then other findings.
 
-    Last come messages of two ranks, which are measured on request.
+    Messages of two ranks come last: they are measured on request only.
     """
     by_channel, largest = list(_b_eff(context)), list(_largest(context))
     means = [finding for _, finding in by_channel]
@@ -68,7 +68,7 @@ def _better(context: AnalysisContext, means: Sequence[tuple[str, Finding]]) -> I
             continue
         gain = first.interval.over(second.interval)
         gain = gain.with_confidence(context.simultaneous(len(ranked) - 1))
-        if context.judge(gain) == "slower":  # a rate that is higher is a time that is lower
+        if context.judge(gain) == "slower":  # of times; this is of rates, so inverted
             yield msgspec.structs.replace(
                 first, subject=f"{best} over {usual}", quantity="b_eff",
                 interval=gain, unit="1", reference=None, share=None,
@@ -79,11 +79,11 @@ def _better(context: AnalysisContext, means: Sequence[tuple[str, Finding]]) -> I
             )  # fmt: skip
 
 
-def _tell(
+def _finding(
     context: AnalysisContext, row: Any, template: str, quantity: str, interval: Interval,
     unit: str, values: Mapping[str, str] = MappingProxyType({}), **fields: Any,
 ) -> Finding:  # fmt: skip
-    """See ``common.finding_of``: with the number of ranks, and ``channel``."""
+    """Makes a finding as ``common.finding_of``, which names the ranks and the channel."""
     count = int(getattr(row, "ranks", 1) or 1)
     who = f"{common.title(context, row.device)}, {count} rank{'s' if count > 1 else ''}"
     words = {"channel": str(row.channel), **values}
@@ -103,7 +103,7 @@ def _b_eff(context: AnalysisContext) -> Iterator[tuple[str, Finding]]:
         )
         best = shown(row.b_eff_Bps, "B/s")
         same = best == shown(row.median_Bps, "B/s")
-        yield str(row.channel), _tell(
+        yield str(row.channel), _finding(
             context, row, "b_eff_published" if published else "b_eff" if same else "b_eff_best",
             "b_eff, channel {channel}", interval_of(row, "median_Bps"), "B/s",
             {"best_rate": best} | ({"share": f"{100 * row.median_Bps / theirs:.1f} %"}),
@@ -124,21 +124,21 @@ def _largest(context: AnalysisContext) -> Iterator[Finding]:
         if np.isfinite(share) and share > 0:
             reference = Reference(kind="limit", value=row.bandwidth_Bps / share, name="links")
         ring = reference is not None and common.simulated(context, str(row.device))
-        yield _tell(
+        yield _finding(
             context, row, "rate_of_limit" if reference else "rate_alone",
             "messages of {size}, channel {channel}", interval_of(row, "bandwidth_Bps"), "B/s",
             {"what": f"channel {row.channel}"}, reference=reference,
             share=share if reference else None,
-            # A card's step sends to one side, then to the other: half of its links rest.
+            # Each step of a card sends one way, then the other: half of the links are idle.
             remark="half is the ceiling" if ring else "", evidence="by_size", operation="exchange",
         )  # fmt: skip
 
 
 def _latencies(context: AnalysisContext) -> Iterator[Finding]:
-    """Start-up time and rate of a message, where such a law fits."""
+    """Start-up time and rate of a message, where a straight line fits time over size."""
     table = beff.constants(context).table
     for row in each(table[table["worst_residual"].abs() <= NO_LAW]):
-        yield _tell(
+        yield _finding(
             context, row, "message" if np.isfinite(row.wire_Bps) else "message_alone",
             "latency, channel {channel}", interval_of(row, "latency_s"), "s",
             {"rate": shown(row.wire_Bps, "B/s")}, remark="latency", evidence="constants",
@@ -152,7 +152,7 @@ def _messages(context: AnalysisContext) -> Iterator[Finding]:
     for (operation, *_), rows in groups(beff.messages(context).table, same):
         latency = operation == "pingpong"
         row = common.pick(rows, rows["bytes"].idxmin() if latency else rows["bytes"].idxmax())
-        yield _tell(
+        yield _finding(
             context, row, "latency" if latency else "rate_alone", "{what}, {size}",
             interval_of(row, "latency_s" if latency else "pair_Bps"), "s" if latency else "B/s",
             ways=_MESSAGES, remark="latency" if latency else "", evidence="messages",

@@ -2,16 +2,16 @@
 
 Causes come in this order:
 
-0. ``below_known``: a device whose name is known, slower than any known run of such devices, which
-   nothing of 1 to 3 explains;
-1. bad checks of what was read of the device and the machine (``isthmus.checks``), likeliest first;
-2. ``falling``: the last processes are all slower than all before them, ``UNSTEADY`` times or more;
-3. ``other_user``: the best sample reaches the median rate ``UNSTEADY`` times or more, where the
-   host was not disturbed and small copies are steady: something else used the link meanwhile;
-4. ``bounce``: ordinary memory has less than ``LOWER`` of the best kind's rate: copied once more.
+0. ``below_known``: the device is slower than all known runs of devices of its family, and none of
+1 to 3 explains it;
+1. bad checks of the device and the machine (``isthmus.checks``), the likeliest cause first;
+2. ``falling``: each of the last processes is ``UNSTEADY`` times or more slower than all before;
+3. ``other_user``: the best sample is ``UNSTEADY`` times or more faster than the median, though the
+host was not disturbed and small copies are steady: another program used the link meanwhile;
+4. ``bounce``: ordinary memory has less than ``LOWER`` of the best kind's rate: it is copied twice.
 
-2 and 3 are judged without ordinary memory, whose copy by the host scatters by itself, and not where
-a bad check found a change during the run: the times show that change.
+2 and 3 ignore ordinary memory, whose copies by the host scatter by themselves. They are skipped if
+a bad check found a change during the run, because the times show that change.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ ORDINARY = ("pageable", "aligned", "hugepage")
 """Kinds of memory that a driver may have to copy before the device reaches them."""
 COPIES = ("write", "read", "read_bandwidth", "write_bandwidth")
 MOST = 2
-"""Causes in one sentence."""
+"""Largest number of causes that a sentence names."""
 _BY_HOST = r"\b(?:steal|timer_bound)\b"
 """Flags of times that the host itself disturbed."""
 
@@ -54,7 +54,7 @@ def copies_of(rows: Frame) -> Frame:
 
 
 def large_of(copies: Frame) -> Frame:
-    """Copies that show the rate of a link that is known: no larger copy is faster."""
+    """Copies on a known link whose size shows its rate: larger copies are hardly faster."""
     large = copies["limit"].eq("link") & (copies["bytes"] >= LARGE)
     return copies[large & copies["plateau"].eq(True)]
 
@@ -69,7 +69,7 @@ def best_of(copies: Frame) -> Iterator[Any]:
 
 
 def lowest_of(best: Iterable[Any]) -> Any:
-    """The row of the least share of its limit."""
+    """The row with the least share of its limit."""
     return min(best, key=lambda row: float(row.limit_share))
 
 
@@ -80,21 +80,21 @@ def judged(run: Run, device: DeviceRecord) -> list[tuple[Check, Result]]:
         return []
     own = backends.of(device.backend).checks
     results = [*checks.judged(facts, own), *checks.judged(facts, machine=True)]
-    return sorted(results, key=lambda one: one[0].place)
+    return sorted(results, key=lambda pair: pair[0].place)
 
 
 def bad_checks(run: Run, device: DeviceRecord) -> list[tuple[Check, Result]]:
-    """Checks that found what can make copies slow."""
-    return [one for one in judged(run, device) if one[1].state == "bad" and one[0].fault]
+    """Checks with a bad result that can make copies slow."""
+    return [pair for pair in judged(run, device) if pair[1].state == "bad" and pair[0].fault]
 
 
 def lesser_link(run: Run, device: DeviceRecord) -> str:
-    """``x8 of x16`` if a check finds fewer lanes or a lower speed than the card has; else empty."""
-    return ", ".join(one.lesser for _, one in judged(run, device) if one.lesser)
+    """``x8 of x16`` if the link has fewer lanes or less speed than the card; else empty."""
+    return ", ".join(result.lesser for _, result in judged(run, device) if result.lesser)
 
 
 def by_check(check: Check, result: Result) -> Cause:
-    """What a check found, as a cause."""
+    """The cause that a check's result shows."""
     return Cause(
         kind="check", of=check.fault, evidence=result.found, command=result.command,
         check=check.name,
@@ -102,35 +102,35 @@ def by_check(check: Check, result: Result) -> Cause:
 
 
 def causes_of(
-    run: Run, device: DeviceRecord, rows: Frame, best: Sequence[Any], full: Any | None
+    run: Run, device: DeviceRecord, rows: Frame, best: Sequence[Any], filling: Any | None
 ) -> list[Cause]:
-    """Why the lowest of the best rows is below its limit; no cause where it is not.
+    """Why the slowest direction is below its limit; empty if it is not.
 
-    ``full``: copy of another device that fills the same link, where there is one.
+    ``filling``: copy of another device that fills the same link; None without such a device.
     """
     lowest = lowest_of(best)
-    alone = lowest.limit_share < GOOD and full is None
-    bad = [one for one in bad_checks(run, device) if alone or one[0].lowers_limit]
+    alone = lowest.limit_share < GOOD and filling is None
+    bad = [pair for pair in bad_checks(run, device) if alone or pair[0].lowers_limit]
     changed = any(result.changed for _, result in bad)
-    in_time = [] if changed or full is not None else list(_falling(run, device, rows))
-    if alone and not changed and not in_time:
-        in_time = list(_unsteady(rows))
-    found = [*(by_check(*one) for one in bad), *in_time, *_bounced(run, device, rows, best)]
+    timing = [] if changed or filling is not None else list(_falling(run, device, rows))
+    if alone and not changed and not timing:
+        timing = list(_unsteady(rows))
+    causes = [*(by_check(*pair) for pair in bad), *timing, *_bounced(run, device, rows, best)]
     ordinary = list(_only_ordinary(run, device, lowest))
     explained = [check for check, _ in bad if explains(check, rows, lowest)]
-    # Known runs are by the card's own API; another API may need longer on a link that is well.
-    by_other_api = full is not None and not backends.of(device.backend).own_api
-    excused = explained or in_time or ordinary or by_other_api
+    # Known runs used the card's own API; another API may be slower on a healthy link.
+    by_other_api = filling is not None and not backends.of(device.backend).own_api
+    excused = explained or timing or ordinary or by_other_api
     less = [] if excused else list(_less(run, device, best))
     if lowest.limit_share < FAIR:
-        found = [*ordinary, *found]
-        if not (explained or in_time or ordinary or less or as_known(device, best)):
-            found += _unexplained(run, device, lowest, judged(run, device), full)
-    return [*less, *found]
+        causes = [*ordinary, *causes]
+        if not (explained or timing or ordinary or less or as_known(device, best)):
+            causes += _unexplained(run, device, lowest, judged(run, device), filling)
+    return [*less, *causes]
 
 
 def furthest_below(device: DeviceRecord, best: Sequence[Any]) -> Any | None:
-    """The copy that is furthest below every known run of such devices; None where none is."""
+    """The copy that is furthest below the slowest known run of its family; None if none is."""
     rows_with_runs = [(row, runs) for row in best if (runs := known_of(device, row))]
     below = {float(row.bandwidth_Bps) / runs.least: row for row, runs in rows_with_runs}
     least = min(below, default=AS_FAST)
@@ -138,7 +138,7 @@ def furthest_below(device: DeviceRecord, best: Sequence[Any]) -> Any | None:
 
 
 def _less(run: Run, device: DeviceRecord, best: Sequence[Any]) -> Iterator[Cause]:
-    """A copy that is slower than every known run of such devices."""
+    """Yields a cause if a copy is slower than every known run of the device's family."""
     row = furthest_below(device, best)
     if row is not None and (runs := known_of(device, row)):
         yield Cause(
@@ -157,34 +157,33 @@ def as_known(device: DeviceRecord, best: Sequence[Any]) -> bool:
 
 
 def _again(run: Run, device: DeviceRecord) -> Invocation | str:
-    """Measures once more: another time, or a node that is equal, tells a user from the device."""
+    """The command that measures again: a later run shows whether another user slowed the link."""
     return again(run, "transfer", [device.address]) or ""
 
 
-def explains(check: Check, rows: Frame, low: Any) -> bool:
-    """Whether what a check found can slow such a copy.
+def explains(check: Check, rows: Frame, slowest: Any) -> bool:
+    """Whether the fault that a check found can slow a copy like ``slowest``.
 
-    What slows the processor explains a copy that the processor takes part in: of ordinary memory,
-    where no other was measured, or one of whose time ``START_UP`` or more is that of a small copy.
-    The others pass it by.
+    A fault of the device can slow any copy. A slow processor can slow copies only if ordinary
+    memory alone was measured, or if a small copy takes ``START_UP`` or more of the copy's time.
     """
-    alike = rows[rows["operation"] == low.operation]
+    alike = rows[rows["operation"] == slowest.operation]
     if check.of != "machine" or alike["memory"].isin(ORDINARY).all():
         return True
-    same = alike[alike["memory"] == low.memory]
+    same = alike[alike["memory"] == slowest.memory]
     small = same[same["bytes"].between(1, SMALL)]["median_s"]
-    return small.empty or float(small.median()) >= START_UP * float(low.median_s)
+    return small.empty or float(small.median()) >= START_UP * float(slowest.median_s)
 
 
 def _only_ordinary(run: Run, device: DeviceRecord, row: Any) -> Iterator[Cause]:
-    """The copy of ordinary memory, where no other kind was measured though there is one."""
+    """Yields a cause if only ordinary memory was measured, though the backend has faster memory."""
     fastest = backends.of(device.backend).fastest_memory
     if row.memory in ORDINARY and fastest not in {"", row.memory}:
         yield _bounce(run, device, row.memory, fastest, f"only {row.memory} memory was measured")
 
 
 def _unsteady(rows: Frame) -> Iterator[Cause]:
-    """Copies whose best sample is much faster than the median one, though the host is at rest."""
+    """Yields a cause if the best sample is much faster than the median, though the host is idle."""
     direct = large_of(copies_of(rows[~rows["memory"].isin(ORDINARY)]))
     for row in sorted(best_of(direct), key=lambda row: float(row.limit_share)):
         same = rows[(rows["operation"] == row.operation) & (rows["memory"] == row.memory)]
@@ -204,10 +203,10 @@ def _unsteady(rows: Frame) -> Iterator[Cause]:
 
 
 def _falling(run: Run, device: DeviceRecord, rows: Frame) -> Iterator[Cause]:
-    """Copies of one direction of which the last processes are slower than all before, everywhere.
+    """Yields a cause if the last processes are slower than all before, at all points.
 
-    One late process alone counts where at least two sizes or kinds of memory show it, and where
-    it is one of three at most: of many processes one may be disturbed.
+    A single slow last process counts only if at least two points show it and at most three
+    processes ran: of many processes one may be disturbed.
     """
     disturbed = rows["flags"].str.contains(_BY_HOST)
     large = large_of(copies_of(rows[~rows["memory"].isin(ORDINARY) & ~disturbed]))
@@ -223,7 +222,7 @@ def _falling(run: Run, device: DeviceRecord, rows: Frame) -> Iterator[Cause]:
         ]
         medians = [_medians(point) for point in points]
         count = min(map(len, medians), default=0)
-        # How much longer the shortest from a process on is than the longest before it.
+        # For each process: shortest time from it on, over the longest time before it.
         steps = {i: min(min(of[i:]) / max(of[:i]) for of in medians) for i in range(1, count)}
         first = max(steps, key=lambda i: steps[i], default=0)
         few = count - first == 1 and (count > 3 or len(points) < 2)
@@ -250,13 +249,13 @@ def _medians(point: Point) -> list[float]:
 
 
 def _bounced(run: Run, device: DeviceRecord, rows: Frame, best: Sequence[Any]) -> Iterator[Cause]:
-    """Ordinary memory that is much slower than the best kind, in the same direction and size."""
+    """Yields a cause if ordinary memory is much slower than the best kind, at the same size."""
     for row in best:
         same = rows[rows["operation"].eq(row.operation) & rows["bytes"].eq(row.bytes)]
-        slow = same[LOWER * same["min_s"] > row.min_s]  # another user comes and goes
+        slow = same[LOWER * same["min_s"] > row.min_s]  # least times: others may pause
         for other in each(slow[slow["memory"].isin(ORDINARY)][:1]):
             rates = [
-                f"{one.memory} memory {shown(one.bandwidth_Bps, 'B/s')}" for one in (other, row)
+                f"{copy.memory} memory {shown(copy.bandwidth_Bps, 'B/s')}" for copy in (other, row)
             ]
             yield _bounce(run, device, other.memory, row.memory, ", ".join(rates))
             return
@@ -269,15 +268,15 @@ def _bounce(run: Run, device: DeviceRecord, memory: str, other: str, evidence: s
 
 def _unexplained(
     run: Run, device: DeviceRecord, row: Any, results: Sequence[tuple[Check, Result]],
-    full: Any | None,
+    filling: Any | None,
 ) -> Iterator[Cause]:  # fmt: skip
-    """What may be the cause where no check is bad, and what would tell; ``full``: see above."""
-    if full is not None:
-        command = again(run, "transfer", [device.address, str(full.device)]) or ""
-        filled = f"{full.device} reaches {percent(full.limit_share)} of the same link"
+    """Possible causes where no check is bad, with the commands that decide; see ``causes_of``."""
+    if filling is not None:
+        command = again(run, "transfer", [device.address, str(filling.device)]) or ""
+        filled = f"{filling.device} reaches {percent(filling.limit_share)} of the same link"
         yield Cause(kind="api", evidence=filled, command=command)
         return
-    hidden = [(check, one) for check, one in results if one.state == "unknown" and check.fault]
+    hidden = [pair for pair in results if pair[1].state == "unknown" and pair[0].fault]
     for check, result in hidden[:MOST]:
         cause = by_check(check, result)
         yield msgspec.structs.replace(

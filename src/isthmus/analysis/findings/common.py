@@ -1,4 +1,4 @@
-"""Parts that findings of several studies share: figures of a row, references and names."""
+"""Functions for findings of several studies: figures of a row, references and names."""
 
 from __future__ import annotations
 
@@ -30,13 +30,13 @@ from isthmus.thresholds import FAIR, GOOD, SMALL
 from isthmus.units import format_size
 
 BEST_FIRST = ("pinned", "alloc_host", "host_only", "use_host_ptr", "registered", "aligned")
-"""Which of several equally fast kinds of memory to advise: the first here."""
+"""Kinds of memory in order of preference, if several are equally fast."""
 
 
 def backend_of(
     context: AnalysisContext, address: str
 ) -> BackendDescription | type[BackendDescription]:
-    """The backend of a device; the base class, with its defaults, where it is not installed."""
+    """The backend of a device; the base class with its defaults if the backend is not installed."""
     record = device_of(context, address)
     return backends.of(record.backend if record else "")
 
@@ -67,7 +67,7 @@ def title(context: AnalysisContext, address: str) -> str:
 
 
 def who(context: AnalysisContext, row: Any) -> str:
-    """Device, with kind of memory and axes where the operation was measured with several."""
+    """Name of the device; with memory and axes if the operation has several of them."""
     rows = context.rows[context.rows["device"] == row.device]
     rows = rows[rows["operation"] == row.operation]
     distinguishing = [getattr(row, name) for name in ("memory", "axes") if rows[name].nunique() > 1]
@@ -75,13 +75,13 @@ def who(context: AnalysisContext, row: Any) -> str:
 
 
 def to_decide(context: AnalysisContext, *devices: str) -> Invocation | str:
-    """The command that measures these devices longer; empty where the run file gives none."""
+    """The command that measures these devices longer; empty if the run file allows no command."""
     budget_s = max(60, 60 * round(4 * context.run.settings.budget_s / 60))
     return again(context.run, context.study, devices, budget_s=budget_s) or ""
 
 
 def reference_of(row: Any) -> Reference | None:
-    """The limit of a row's rate; None where none is known, and below the rate's plateau."""
+    """The limit of a row's rate; None if none is known, or if larger sizes are faster."""
     if not (row.limit_Bps > 0 and row.limit_share > 0):
         return None
     kind: ReferenceKind = "memcpy" if row.limit == "memcpy" else "limit"
@@ -91,7 +91,7 @@ def reference_of(row: Any) -> Reference | None:
 
 
 def named(reference: Reference) -> str:
-    """A reference within a sentence: "the link", "memcpy"."""
+    """Words for a reference in a sentence: "the link", "memcpy"."""
     return f"the {reference.name}" if reference.kind == "limit" else reference.name
 
 
@@ -108,7 +108,7 @@ REMARKS: dict[str, str] = {
 
 
 def pick(rows: Frame, label: Any) -> Any:
-    """One row by its label, its columns as attributes."""
+    """The row with a label, with its columns as attributes."""
     return next(each(rows.labelled([label])))
 
 
@@ -143,14 +143,14 @@ def at_peak(rows: Frame) -> Any:
 
 
 def point_of(row: Any) -> dict[str, Any]:
-    """The fields of a finding that identify its point in the run, as far as a row has them."""
+    """Fields of a finding that identify its point in the run; empty if the row lacks them."""
     names = ("device", "operation", "memory", "clock")
     columns = {name: str(getattr(row, name, "")) for name in names}
     return {**columns, "bytes": int(getattr(row, "bytes", 0))}
 
 
 def reach(ratio: Interval) -> float:
-    """How far from 1 an interval reaches, as a share; NaN where it is not known."""
+    """Largest difference from 1 within an interval, as a share; NaN if the interval is unknown."""
     return max(ratio.high, 1 / ratio.low) - 1 if ratio.known and ratio.low > 0 else math.nan
 
 

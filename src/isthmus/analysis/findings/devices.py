@@ -1,7 +1,7 @@
-"""Devices of a run that are alike, and cards or processors that several runtimes reach.
+"""Joins findings on alike devices, and compares several APIs on one card or processor.
 
-Alike devices share one finding with their range; a device that differs from them is named. A card
-that is measured by its own API has one finding for each other API: by how much it differs.
+Alike devices share one finding with their range; a device that differs has its own. If a card is
+measured by its own API, each other API has one finding: the difference between the two.
 """
 
 from __future__ import annotations
@@ -22,22 +22,22 @@ from isthmus.thresholds import SMALL
 
 
 def beside(run: Run) -> dict[str, str]:
-    """Addresses of APIs that reach a card beside its own API, each with the address of that API.
+    """Addresses of further APIs on a card, each with the address of the card's own API.
 
-    Likewise of further runtimes that compute on the processor, each with that of the first.
+    Further runtimes that compute on the processor are included, each with the first runtime.
     """
     own: dict[str, DeviceRecord] = {}
-    reached = [one for one in run.devices if one.real and not one.added]
-    by_api = sorted(reached, key=lambda one: not backends.of(one.backend).own_api)
+    reached = [record for record in run.devices if record.real and not record.added]
+    by_api = sorted(reached, key=lambda record: not backends.of(record.backend).own_api)
     for device in by_api:
         if subject := _subject(device):
             own.setdefault(subject, device)
-    pairs = ((one, own.get(_subject(one))) for one in reached)
-    return {one.address: first.address for one, first in pairs if first and first is not one}
+    pairs = ((record, own.get(_subject(record))) for record in reached)
+    return {r.address: first.address for r, first in pairs if first and first is not r}
 
 
 def _subject(device: DeviceRecord) -> str:
-    """What a device with a runtime physically is, as ``FoundDevice.subject``; empty: unknown."""
+    """The card or processor behind a device, as ``FoundDevice.subject``; empty if unknown."""
     if device.simulated or not backends.of(device.backend).has_runtime:
         return ""
     if device.properties.get("type") == "cpu":
@@ -56,7 +56,7 @@ def kinds(run: Run) -> dict[tuple[str, ...], list[DeviceRecord]]:
 
 
 def of_alike(context: AnalysisContext, each: Sequence[Finding]) -> list[Finding]:
-    """The findings, with those of alike devices on one quantity joined.
+    """Returns the findings after joining those of alike devices.
 
     ``each``: findings on the same quantity, one of each device.
     """
@@ -70,7 +70,7 @@ def of_alike(context: AnalysisContext, each: Sequence[Finding]) -> list[Finding]
 
 
 def _joined(name: str, findings: Sequence[Finding]) -> list[Finding]:
-    """One finding on those that agree, and one on each that does not."""
+    """One finding on the devices that agree, and one on each device that does not."""
     values = {finding.device: finding.interval.value for finding in findings if finding.interval}
     if len(values) < 2:
         return list(findings)
@@ -103,7 +103,7 @@ def _joined(name: str, findings: Sequence[Finding]) -> list[Finding]:
 
 
 def of_other_apis(context: AnalysisContext, ways: Sequence[str]) -> Iterator[Finding]:
-    """A finding for each API that reaches a card beside the card's own API."""
+    """A finding for each further API on a card, compared with the card's own API."""
     names = backends.api_names()
     records = {one.address: one for one in context.run.devices}
     for address, first in beside(context.run).items():
@@ -135,7 +135,7 @@ def of_other_apis(context: AnalysisContext, ways: Sequence[str]) -> Iterator[Fin
 
 
 def difference_in_words(by: Interval) -> str:
-    """A difference of latencies in words; one that may be nothing is given by its most."""
+    """A difference of latencies in words; if it may be zero, its largest possible amount."""
     if by.low <= 0 <= by.high:
         return f"the same latency within {shown(max(-by.low, by.high), 's')}"
     return f"{shown(abs(by.value), 's')} {'more' if by.value > 0 else 'less'} latency"
@@ -152,13 +152,13 @@ def _best_rate(context: AnalysisContext, rows: Frame, way: str) -> Interval | No
 
 
 def _rates(context: AnalysisContext, own: Frame, rows: Frame, way: str) -> Interval | None:
-    """The rate by another API over the rate by the card's own."""
+    """Rate by another API over the rate by the card's own API; None if either is unknown."""
     before, after = _best_rate(context, own, way), _best_rate(context, rows, way)
     return after.over(before) if before and after and before.known and after.known else None
 
 
 def _latency(context: AnalysisContext, own: Frame, rows: Frame) -> Interval | None:
-    """By how much a small write takes longer than by the card's own API, each at its best."""
+    """Additional seconds of a small write by another API, each API with its fastest memory."""
     times = []
     for part in (own, rows):
         small = part[(part["operation"] == "write") & (part["bytes"] == SMALL)]

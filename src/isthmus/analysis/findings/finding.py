@@ -13,9 +13,9 @@ from isthmus.statistics import Interval
 from isthmus.units import Amount
 
 _WIDE = 10.0
-"""Intervals with a larger ratio of their ends tell nothing: they are not shown."""
+"""Largest ratio of an interval's ends: figures with wider intervals are not shown."""
 MOST_HEADLINES = 4
-"""Headlines of one study."""
+"""Most headlines of a study and kind of device."""
 ReferenceKind = Literal["limit", "published", "modelled", "memcpy", "other"]
 CauseKind = Literal[
     "check", "hidden_check", "below_known", "falling", "other_user", "bounce", "api",
@@ -39,7 +39,7 @@ class Reference(msgspec.Struct, frozen=True):
     name: str
     """Name in sentences: "link", "memcpy"."""
     source: str = ""
-    """How it is known: "PCIe gen5 x16, MPS 256"."""
+    """Origin of the value: "PCIe gen5 x16, MPS 256"."""
 
 
 class Cause(msgspec.Struct, frozen=True, kw_only=True):
@@ -47,11 +47,11 @@ class Cause(msgspec.Struct, frozen=True, kw_only=True):
 
     kind: CauseKind
     of: str = ""
-    """What the kind is of: the fault that a check looks for, or a kind of memory."""
+    """The fault that the check looks for, or the kind of memory that ``kind`` is about."""
     evidence: str
-    """What was read or measured that says so."""
+    """What was read or measured that shows the cause."""
     command: Invocation | str
-    """Shows it, or decides it: a command of Isthmus, or a line for a shell."""
+    """Command of Isthmus or line for a shell that shows the cause, or decides whether it holds."""
     check: str = ""
     """Check of ``isthmus doctor`` that found it; empty: measured."""
 
@@ -68,10 +68,10 @@ class Finding(msgspec.Struct, frozen=True, kw_only=True):
     subject: str
     """Device and kind of memory of the figure: "cuda:0, pinned"; a model is named as such."""
     quantity: str
-    """What the figure is: "copy to device, 256Mi"."""
+    """Name of the figure: "copy to device, 256Mi"."""
     interval: Interval | None
     unit: str
-    """Of the interval: "s", "B/s", "1" for a ratio."""
+    """Unit of the interval: "s", "B/s", "1" for a ratio."""
     sentence: str
     """At most 100 characters, plain English (``analysis.sentences``)."""
     reference: Reference | None = None
@@ -81,13 +81,13 @@ class Finding(msgspec.Struct, frozen=True, kw_only=True):
     remark: str = ""
     """A few words for the table: "at the limit", "pinned is 7.4 x"."""
     action: Invocation | str = ""
-    """What to do: a command of Isthmus, or a call to make; empty: nothing."""
+    """Advised command of Isthmus, or call of an API; empty if none is advised."""
     causes: list[Cause] = []
-    """Of a verdict, the likeliest first."""
+    """Causes of the verdict, the likeliest first."""
     evidence: str = ""
     """Name of the answer with the figures (``Answer.name``); empty: the operation's points."""
     headline: bool = False
-    """Whether it stands on the first screen; at most four of a study and kind of device do."""
+    """Whether the first screen shows the finding."""
     devices: int = 1
     """Number of alike devices whose range the interval spans."""
     device: str = ""
@@ -97,7 +97,7 @@ class Finding(msgspec.Struct, frozen=True, kw_only=True):
     bytes: int = 0
     clock: str = ""
     beside: str = ""
-    """The card's own API, where this is the difference of another API; else empty."""
+    """Address of the card by its own API, if the finding compares another API; else empty."""
 
     @property
     def amount(self) -> Amount:
@@ -116,12 +116,12 @@ class Finding(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def certainty(self) -> str:
-        """The interval as ``span``; of one that is ``too_wide`` the reason, in words."""
+        """The interval as ``span``; if it is ``too_wide``, the reason in words."""
         return "processes differ" if self.too_wide else self.span
 
     @property
     def too_wide(self) -> bool:
-        """Whether the interval is so wide that the figure is known to no useful factor."""
+        """Whether the interval is too wide for the figure to be useful."""
         interval = self.interval
         return interval is not None and bool(self.span) and interval.high > _WIDE * interval.low > 0
 
@@ -163,7 +163,7 @@ def span(interval: Interval, unit: str) -> str:
 
 
 def shown_range(interval: Interval, unit: str) -> str:
-    """The ends with their unit, ``55.0 to 55.1 GB/s``; the value where they are shown alike."""
+    """The ends with their unit, ``55.0 to 55.1 GB/s``; only the value if both ends look alike."""
     ends = span(interval, unit)
     return f"{ends} {_scale(interval.value, unit)[1]}" if ends else shown(interval.value, unit)
 
@@ -173,7 +173,7 @@ def plain(finding: Finding) -> dict[str, Any]:
     data = msgspec.structs.asdict(finding)
     if finding.interval is not None:
         ends = zip(("value", "low", "high", "confidence"), finding.interval, strict=True)
-        # NaN is no JSON.
+        # JSON has no NaN.
         data["interval"] = {name: end if abs(end) < float("inf") else None for name, end in ends}
     data["action"] = str(finding.action)
     data["causes"] = [

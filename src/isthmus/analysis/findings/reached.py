@@ -1,8 +1,7 @@
-"""What healthy devices of a known name reach of their link: published and stored runs.
+"""Rates of large copies on healthy devices: published and stored runs, by name of the device.
 
-The runs are those of ``isthmus.references`` with a family: large copies of pinned memory. A
-family's hosts differ more than its cards, so that the slowest run of a family is what is expected
-of each card; the scatter of its runs is the evidence.
+The runs are those of ``isthmus.references`` with a family: copies of pinned memory. Each card is
+expected to reach the slowest run of its family: hosts of a family differ more than its cards.
 """
 
 from __future__ import annotations
@@ -22,13 +21,13 @@ class Known(NamedTuple):
 
     family: str
     own: float
-    """Least bytes a second of cards of this name, of those that are known."""
+    """Bytes a second of the slowest known run of a card of this name."""
     least: float
-    """Of the family."""
+    """Bytes a second of the family's slowest run; ``most``: of its fastest."""
     most: float
     runs: int
     source: str
-    """Of the slowest run."""
+    """Source of the slowest run."""
 
 
 class Run(NamedTuple):
@@ -60,10 +59,10 @@ _OPERATIONS = {"h2d": "write", "d2h": "read"}
 
 
 def known_of(device: DeviceRecord, copy: Any) -> Known | None:
-    """What is known of a copy's operation on a device of this name; None if nothing is.
+    """Known runs of a copy's operation on devices of this family; None if there are none.
 
-    Shares of a link carry over to every link up to the fastest of the family's runs: rates are
-    scaled to this one. ``copy``: a row of the summary, of one direction.
+    Rates are scaled to the link of this device, which is at most as fast as the fastest link of the
+    family's runs. ``copy``: a row of the summary.
     """
     link = link_of(device.link)
     rows = [row for row in table() if row.device.fits(device.name)]

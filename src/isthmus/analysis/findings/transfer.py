@@ -38,7 +38,7 @@ WAYS = {
 """Operations in words."""
 _SERIES = ["device", "memory", "axes", "clock"]
 _STEP = 4
-"""Factor by which that run goes beyond the largest size so far, at least."""
+"""Least factor from the largest measured size to the largest size that a further run measures."""
 
 
 def findings(context: AnalysisContext) -> Sequence[Finding]:
@@ -53,7 +53,7 @@ def findings(context: AnalysisContext) -> Sequence[Finding]:
     latency = [
         finding for finding in _latencies(context, series) if finding.device not in others_of_card
     ]
-    if latency:  # below ``LARGE`` a rate is little but the latency
+    if latency:  # rates below ``LARGE`` mostly show the latency, which has its own headline
         contending = [finding for finding in contending if finding.bytes >= LARGE]
     first = [
         finding
@@ -91,7 +91,7 @@ def _best(rates: Sequence[Finding], way: str) -> Iterator[Finding]:
 
 
 def _usable(finding: Finding) -> tuple[bool, float]:
-    """Sort key of rates, best last: those below a plateau rank lower."""
+    """Sort key of rates, best last; rates that still grow with the size rank lower."""
     return (
         finding.verdict != "none" or finding.bytes >= LARGE,
         finding.interval.value if finding.interval else 0.0,
@@ -110,7 +110,8 @@ def _series(context: AnalysisContext) -> Iterator[tuple[tuple[str, ...], Frame]]
 def _rate(context: AnalysisContext, rows: Frame) -> Finding:
     """The rate on the plateau, compared with the link's limit or with a memory copy.
 
-    A rate below the plateau is compared with no link; the finding says which run shows the plateau.
+    A rate that still grows with the size is not compared with the link; the finding has the command
+    that measures larger sizes.
     """
     row = common.at_plateau(rows)
     reference, rate = common.reference_of(row), rate_of(row, context.confidence)
@@ -186,7 +187,7 @@ _OUTCOMES: dict[str, tuple[str, str]] = {
     "device same": ("device_same", "no difference"),
     "device undecided": ("device_unclear", "not decided"),
 }
-"""What is compared and the verdict on the better one: template of the sentence, and remark."""
+"""By comparison and verdict on the better side: template of the sentence, and remark."""
 
 
 def _gain(context: AnalysisContext, best: Any, usual: Any, among: int = 1) -> Interval:
@@ -202,9 +203,9 @@ def _better(
     context: AnalysisContext, what: str, best: Any, usual: Any, names: Sequence[str], among: int,
     *, subject: str, advice: str, others: Sequence[str],
 ) -> Finding:  # fmt: skip
-    """Whether one of two rows is faster; ``names`` are theirs, ``others`` the devices at stake.
+    """Finding on whether ``best`` is faster than ``usual``.
 
-    ``advice``: what to do if it is.
+    ``names``: words for both rows. ``others``: their devices. ``advice``: what to do if it is.
     """
     gain = _gain(context, best, usual, among)
     verdict = context.judge(gain.inverse())
@@ -224,7 +225,7 @@ def _better(
 
 
 def _same_size(several: Sequence[Frame]) -> list[Any]:
-    """One row of each, at the largest size that all have and whose intervals are known."""
+    """One row of each frame, at the largest common size with known intervals; empty without one."""
     frames = [group[group["ci_low_s"].notna()] for group in several]
     common_sizes = set.intersection(*(set(frame["bytes"]) for frame in frames))
     if not common_sizes:
@@ -262,7 +263,7 @@ def _fastest(context: AnalysisContext, rows: Sequence[Any]) -> Any:
 
 
 def _maps(context: AnalysisContext, series: dict[tuple[str, ...], Frame]) -> Iterator[Finding]:
-    """Where mapping a buffer is faster than copying it, or needs no transfer at all."""
+    """Findings that mapping a buffer is faster than copying it, or needs no transfer."""
     maps = context.timed
     maps = maps[maps["operation"] == "map"]
     for (operation, device, *_), rows in series.items():
@@ -309,7 +310,6 @@ def _devices(context: AnalysisContext, series: dict[tuple[str, ...], Frame]) -> 
 
 
 def _launches(context: AnalysisContext) -> Iterator[Finding]:
-    """Time of an empty kernel."""
     rows = context.every[context.every["study"] == context.study]
     rows = rows[(rows["operation"] == "launch") & rows["median_s"].gt(0)]
     rows = rows[(rows["clock"] != "device") & ~rows["flags"].str.contains("through_emulation")]
@@ -320,7 +320,7 @@ def _launches(context: AnalysisContext) -> Iterator[Finding]:
 
 
 def _peaks(context: AnalysisContext, series: dict[tuple[str, ...], Frame]) -> Iterator[Finding]:
-    """Peaks at middle sizes, well above the rate at the largest; in a cache if there is no link."""
+    """Findings on middle sizes that are much faster than the largest size, as in a cache."""
     for (operation, *_), rows in series.items():
         last = common.at_largest(rows)
         top = common.at_peak(rows)
@@ -340,7 +340,7 @@ def _peaks(context: AnalysisContext, series: dict[tuple[str, ...], Frame]) -> It
 
 
 def _left_out(context: AnalysisContext) -> Iterator[Finding]:
-    """What a model does not predict: copies that a runtime makes in host memory."""
+    """Findings that a model does not include the copies of a runtime in host memory."""
     rows = context.rows
     for device in rows["device"].unique():
         copies = rows[(rows["device"] == device) & (rows["operation"].isin(["read", "write"]))]
@@ -360,7 +360,7 @@ ANALYSIS = Analysis(transfer.QUESTIONS, findings)
 
 
 def of_apis(context: AnalysisContext, ways: Mapping[str, str]) -> Iterator[Finding]:
-    """Small transfers together first, of each operation; then each size by itself.
+    """Findings that compare APIs: small sizes together for each operation, then each size.
 
     ``ways``: operations in words.
     """
@@ -380,7 +380,7 @@ def _of_share(
 ) -> Finding:  # fmt: skip
     apis = {device.address: device.api for device in context.run.devices}
     names = backends.api_names()
-    less, more = (names.get(apis[one], one) for one in (share.device, share.reference))
+    less, more = (names.get(apis[address], address) for address in (share.device, share.reference))
     verdict: Verdict = context.judge(ratio)
     template = {"same": "api_same", "undecided": "api_undecided"}.get(verdict, "api_share")
     what = f"{ways[share.operation]}, {sizes}"

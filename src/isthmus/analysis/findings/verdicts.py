@@ -1,26 +1,24 @@
-"""The verdict on each device of a study: normal, below its link, impossible, or not to be told.
+"""The verdict on each device of a study: normal, below its link, impossible, or unknown.
 
-A verdict comes from copies of ``LARGE`` bytes or more: the best kind of memory in each direction
-beside what the link leaves for data. ``causes`` says why it is lower, the likeliest cause first.
+A verdict compares copies of ``LARGE`` bytes or more with what the link leaves for data, for the
+best kind of memory in each direction. ``causes`` lists why copies are slower, likeliest first.
 
 1. Points that cannot be true make the verdict "impossible", whatever else is found.
-2. A share below ``FAIR`` in a direction is "below"; from there to ``GOOD``, which many an engine
-   does not reach by itself, only with a bad check that explains it, another user, or a rate that
-   falls during the run. So is any bad check of what lowers the limit itself, also where the rate
-   fills what is left, and where no large copy was made.
-3. Where the device's name is known (``reached``), below every known run of such devices is
-   "below", and as fast as those of its name is "normal".
-4. Below a limit where only ordinary memory was measured, the copy that it needs comes first. With
-   nothing that explains it: what the system did not show, by the unknown checks; else the device
-   itself, or a steady user of the link. Those two cannot be told apart: the verdict is "unknown".
-   So it is where only a bad check shows that the processor is slow: copies do not need it.
-5. Where another device of the run is the same PCIe function, or the device in another study, and
-   reaches ``GOOD`` in the same directions, the link is well: only checks of the limit count, and
-   the verdict is "normal", with the copy of ordinary memory or the API as the cause.
-6. Without a large copy, without a link that is known, or where nothing checked that the data
-   arrived, nothing is decided ("unknown").
-
-Emulated cards are never below: their boards say what they reach.
+2. A share below ``FAIR`` in a direction is "below". Many DMA engines do not reach ``GOOD``: a share
+   between the two is "below" only with a bad check that explains it, another user, or a rate that
+   falls during the run. A bad check of the link's limit is always "below", even without copies.
+3. If the device's family is known (``reached``), slower than every known run is "below", and as
+   fast as known runs of its name is "normal".
+4. If only ordinary memory was measured, its additional copy is the first cause. If nothing explains
+   a low share, checks without a result are the cause; else a slow device or a steady user of the
+link, which no run can distinguish. The verdict is then "unknown". It is also "unknown" if the only
+   bad check is a slow processor, which such copies do not need.
+5. The link is healthy if other copies of the same PCIe function reach ``GOOD`` in these directions,
+   by another API or in another study. Then only checks of the limit count; else the verdict is
+   "normal", with the copy of ordinary memory or the API as the cause.
+6. The verdict is "unknown" without a large copy, without a known link, or if no check showed that
+   the data arrived.
+Emulated cards are never "below": their boards define what they reach.
 """
 
 from __future__ import annotations
@@ -50,13 +48,13 @@ _NOT_TRUE = "above_link_limit|zero_copy"
 
 
 def verdicts(run: Run, summary: Frame) -> Iterator[Finding]:
-    """A finding for each device and study with a link that is known, or with a figure not true.
+    """A finding for each device and study with a known link, or with an impossible figure.
 
-    The first screen shows the worst of each study, where one is below or impossible.
+    The first screen shows the worst finding of each study if it is "below" or "impossible".
     """
     rows = summary[summary["clock"] != "device"]
     for study, of_study in rows.groupby("study", sort=False):
-        found = [
+        findings = [
             finding
             for device in run.devices
             if len(own := of_study[of_study["device"] == device.address])
@@ -67,16 +65,14 @@ def verdicts(run: Run, summary: Frame) -> Iterator[Finding]:
                 _same_function(run, device, rows.take(~np.isin(rows.index, own.index))),
             )
         ]
-        found.sort(
-            key=lambda one: (_WORST.index(one.verdict), not any(c.check for c in one.causes))
-        )
-        for i, finding in enumerate(found):
+        findings.sort(key=lambda f: (_WORST.index(f.verdict), not any(c.check for c in f.causes)))
+        for i, finding in enumerate(findings):
             first = i == 0 and finding.verdict in {"impossible", "below"}
             yield msgspec.structs.replace(finding, study=str(study), headline=first)
 
 
 def _same_function(run: Run, device: DeviceRecord, rows: Frame) -> Frame:
-    """Those rows whose device is the same PCIe function, e.g. by another API."""
+    """Rows of devices that are the same PCIe function as ``device``, e.g. by another API."""
     own = _function(device)
     same = [other.address for other in run.devices if own and _function(other) == own]
     return rows[rows["device"].isin(same)]
@@ -97,81 +93,80 @@ def _verdict(run: Run, device: DeviceRecord, rows: Frame, others: Frame) -> Iter
     if wrong:
         yield _finding(device, "impossible", wrong)
     elif device.simulated or not (device.link or device.pci):
-        return  # a model's board says what it reaches
+        return  # a model has no fault: its board defines its rates
     elif large.empty:
         if len(copies) or unchecked:
             yield _without_large(run, device, copies, rows, unchecked)
     else:
         best = list(causes.best_of(large))
-        low = causes.lowest_of(best)
-        full = _full(best, causes.large_of(causes.copies_of(others)))
-        found = causes.causes_of(run, device, rows, best, full)
-        if found and found[0].kind == "below_known":
-            low = causes.furthest_below(device, best)
-        kind = _kind(run, device, rows, found, best, full, unchecked)
+        slowest = causes.lowest_of(best)
+        filling = _filling(best, causes.large_of(causes.copies_of(others)))
+        causes_found = causes.causes_of(run, device, rows, best, filling)
+        if causes_found and causes_found[0].kind == "below_known":
+            slowest = causes.furthest_below(device, best)
+        kind = _kind(run, device, rows, causes_found, best, filling, unchecked)
         lesser = causes.lesser_link(run, device)
-        yield _finding(device, kind, [*found, *unchecked], low, full, lesser)
+        yield _finding(device, kind, [*causes_found, *unchecked], slowest, filling, lesser)
 
 
 def _kind(
-    run: Run, device: DeviceRecord, rows: Frame, found: Sequence[Cause], best: Sequence[Any],
-    full: Any | None, unchecked: Sequence[Cause],
+    run: Run, device: DeviceRecord, rows: Frame, causes_found: Sequence[Cause], best: Sequence[Any],
+    filling: Any | None, unchecked: Sequence[Cause],
 ) -> Verdict:  # fmt: skip
     """The verdict on the best copies of each direction."""
-    low = causes.lowest_of(best)
-    bad = {check.name: causes.explains(check, rows, low)
+    slowest = causes.lowest_of(best)
+    bad = {check.name: causes.explains(check, rows, slowest)
            for check, _ in causes.bad_checks(run, device)}  # fmt: skip
-    checked = [bad[cause.check] for cause in found if cause.check in bad]
-    kinds = {cause.kind for cause in found}
+    checked = [bad[cause.check] for cause in causes_found if cause.check in bad]
+    kinds = {cause.kind for cause in causes_found}
     if kinds & {"device_or_user", "hidden_check"}:
         return "unknown"
     if any(checked) or kinds & {"other_user", "falling", "below_known"}:
         return "below"
-    well = low.limit_share >= FAIR or causes.as_known(device, best)
+    well = slowest.limit_share >= FAIR or causes.as_known(device, best)
     if checked or (unchecked and well):
         return "unknown"
-    return "normal" if well or full is not None else "below"
+    return "normal" if well or filling is not None else "below"
 
 
 def _without_large(
     run: Run, device: DeviceRecord, copies: Frame, rows: Frame,
     unchecked: Sequence[Cause],
 ) -> Finding:  # fmt: skip
-    """The verdict without a large copy that was seen to arrive: from the checks alone."""
+    """The verdict from the checks alone, without a large copy whose data arrived."""
     why: CauseKind = "no_large_copy" if copies["limit"].eq("link").any() else "hidden_link"
     command = again(run, str(rows["study"].iloc[0]), [device.address]) or ""
     open_ = [Cause(kind=why, evidence="", command=command)] if len(copies) else []
     bad = causes.bad_checks(run, device)
-    lower = [causes.by_check(*one) for one in bad if one[0].lowers_limit]
-    other = [causes.by_check(*one) for one in bad if not one[0].lowers_limit]
-    known = [*lower, *unchecked, *open_, *other]
-    return _finding(device, "below" if lower else "unknown", known)
+    lower = [causes.by_check(*pair) for pair in bad if pair[0].lowers_limit]
+    other = [causes.by_check(*pair) for pair in bad if not pair[0].lowers_limit]
+    all_causes = [*lower, *unchecked, *open_, *other]
+    return _finding(device, "below" if lower else "unknown", all_causes)
 
 
-def _full(best: Sequence[Any], others: Frame) -> Any | None:
-    """The slowest of the other devices' best copies in the directions in which ``best`` is low.
+def _filling(best: Sequence[Any], others: Frame) -> Any | None:
+    """The slowest of the copies by which other devices fill the link, where ``best`` is low.
 
-    None where no direction is low, and unless each of these copies reaches ``GOOD`` of the link and
-    is possible.
+    None if no direction of ``best`` is low, or if no other device reaches ``GOOD`` in each of them.
     """
     low = [row.direction for row in best if row.limit_share < GOOD]
     if not low:
         return None
     others = others[others["direction"].isin(low) & ~others["flags"].str.contains(_NOT_TRUE)]
-    found = [row for row in causes.best_of(others) if row.limit_share >= GOOD]
-    if {row.direction for row in found} < set(low):
+    copies = [row for row in causes.best_of(others) if row.limit_share >= GOOD]
+    if {row.direction for row in copies} < set(low):
         return None
-    return min(found, key=lambda row: float(row.limit_share))
+    return min(copies, key=lambda row: float(row.limit_share))
 
 
 def _wrong(rows: Frame, device: DeviceRecord) -> Iterator[Cause]:
-    """Figures that cannot be true, by kind."""
+    """Causes for figures that cannot be true, one for each kind."""
     crosses = device.simulated or bool(device.link or device.pci)
     flags, kernels = rows["flags"].str, rows["initiator"] == "kernel"
     empty = flags.contains("zero_copy") & bool(device.link)
     launched = rows["operation"].eq("launch") & (rows["median_s"] < LAUNCH_S)
     untrue: dict[CauseKind, Series] = {
-        # Where a link is crossed: the caches of a processor can.
+        # Only across a link: the caches of a processor can be faster.
         "above_limit": flags.contains(r"\babove_link_limit\b") & crosses,
         "above_sum": flags.contains(r"\babove_sum\b") & crosses,
         "not_arrived": rows["verified"] == "false",
@@ -180,18 +175,18 @@ def _wrong(rows: Frame, device: DeviceRecord) -> Iterator[Cause]:
         "not_run": launched & crosses & (not device.simulated),
     }
     for kind, wrong in untrue.items():
-        yield from _told(kind, rows[wrong])
+        yield from _shown_by(kind, rows[wrong])
 
 
 def _unchecked(run: Run, rows: Frame) -> Iterator[Cause]:
-    """Copies of which nothing checked whether the data arrived, where this program measured."""
+    """Yields a cause if Isthmus measured copies without a check that their data arrived."""
     if run.origin is None:
         copies = rows[rows["operation"].isin(causes.COPIES) & rows["bandwidth_Bps"].gt(0)]
-        yield from _told("unverified", copies[copies["verified"].eq("na")])
+        yield from _shown_by("unverified", copies[copies["verified"].eq("na")])
 
 
-def _told(kind: CauseKind, rows: Frame) -> Iterator[Cause]:
-    """A cause that these rows show, if there are any."""
+def _shown_by(kind: CauseKind, rows: Frame) -> Iterator[Cause]:
+    """Yields a cause of this kind with ``rows`` as evidence, if there are rows."""
     operations = [str(operation) for operation in rows["operation"].unique()]
     named = ",".join(operations)
     if len(rows):
@@ -203,9 +198,9 @@ def _told(kind: CauseKind, rows: Frame) -> Iterator[Cause]:
 
 def _finding(
     device: DeviceRecord, verdict: Verdict, device_causes: Sequence[Cause],
-    low: Any = None, full: Any | None = None, lesser: str = "",
+    low: Any = None, filling: Any | None = None, lesser: str = "",
 ) -> Finding:  # fmt: skip
-    """The finding; ``lesser``: the trained link, where the card can have more."""
+    """The finding; ``lesser``: the trained link, if the card can have more lanes or speed."""
     share = "" if low is None else percent(low.limit_share)
     values = {
         "who": device.address,
@@ -224,16 +219,16 @@ def _finding(
         kind = "below_known"
     elif "device_or_user" in kinds:
         kind, values["share"] = "open_user", share
-    elif verdict == "normal" and full is None and low.limit_share < FAIR:
+    elif verdict == "normal" and filling is None and low.limit_share < FAIR:
         kind = "normal_known"
     elif verdict == "below" and (low is None or low.limit_share >= GOOD) and device_causes[0].check:
         kind = "lesser_link"
-    elif verdict == "normal" and full is not None and low.limit_share < FAIR:
+    elif verdict == "normal" and filling is not None and low.limit_share < FAIR:
         kind = "normal_link"
-        other = str(full.device)
+        other = str(filling.device)
         if other == device.address:
-            other += f" ({full.study})"
-        values |= {"other": other, "share": percent(full.limit_share)}
+            other += f" ({filling.study})"
+        values |= {"other": other, "share": percent(filling.limit_share)}
     elif verdict == "normal":
         assumed = limits.assumed(device)
         values |= {"share": share, "assumed": f", {assumed} assumed" if assumed else ""}

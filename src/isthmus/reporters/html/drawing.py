@@ -42,7 +42,7 @@ from isthmus.reporters.html.layout import (
 
 PUBLISHED = "published"
 _STEP, _BAR = 24, 34
-"""Pixels of a row."""
+"""Height in pixels of a row of dots, and of a row of bars."""
 _OVER_TIME = 150
 """Height in pixels of a plot over time."""
 _Scale = Callable[[float], float]
@@ -50,7 +50,7 @@ Draw = Callable[[int, int], dict[str, Any]]
 
 
 CURVE = ("model", "model_low", "model_high")
-"""Columns of a line's rows: what the curve of its series predicts; NaN where there is none."""
+"""Columns of a line's rows: the prediction of its curve; NaN without a curve."""
 
 
 class Line(NamedTuple):
@@ -216,7 +216,7 @@ def _limits(panel: Panel, down: _Scale, up: _Scale, height: float, y: Options) -
         )
         at = {"y": quantity("y", **y)}
         yield layer(rows, "rule", at, color=LIGHT["ink"], strokeDash=[1, 3], aria=False)
-        for halo in ({"stroke": LIGHT["ground"], "strokeWidth": 4}, {}):  # lines pass behind it
+        for halo in ({"stroke": LIGHT["ground"], "strokeWidth": 4}, {}):  # first a halo over lines
             yield writing(rows, {"x": {"value": 4}, "y": quantity("at", **y)}, align="left", **halo)
 
 
@@ -266,7 +266,7 @@ def _labels(
     x: Options,
     y: Options,
 ) -> Iterator[Options]:
-    """Names at the lines' ends, moved apart, each with a thin leader."""
+    """Names at the ends of the lines, moved apart; a thin line connects each name to its end."""
     width, height = size
     rows = pd.DataFrame(
         [
@@ -292,7 +292,7 @@ def _labels(
 
 
 def dots(rows: Sequence[Dot], *, log: bool) -> Draw:
-    """Draws one row a value, in seconds, with its interval; ``log``: on a logarithmic axis."""
+    """Draws a row for each value in seconds, with its interval; ``log``: on a logarithmic axis."""
     values = [v for dot in rows for v in (dot.value, dot.low, dot.high, dot.published) if v > 0]
     frame = pd.DataFrame(rows).assign(
         row=[i + 0.5 for i in range(len(rows))],
@@ -315,13 +315,13 @@ def dots(rows: Sequence[Dot], *, log: bool) -> Draw:
         marks = {
             "x": quantity("value", **x), "y": y, "stroke": COLOUR, "fill": FILL, "description": TIP,
         }  # fmt: skip
-        known = frame.dropna(subset=["published"])
+        published = frame.dropna(subset=["published"])
         titles = frame.assign(colour=LIGHT["ink"], label=names)
         figures = frame.assign(colour=LIGHT["quiet"], label=frame["text"])
         layers = [
             layer(frame, "rule", span, strokeWidth=2, aria=False),
             layer(frame, "circle", marks, size=60, strokeWidth=1.6, opacity=1),
-            _diamonds(known, {"x": quantity("published", **x), "y": y}),
+            _diamonds(published, {"x": quantity("published", **x), "y": y}),
             writing(titles, {"x": {"value": -8}, "y": y}, align="right"),
             writing(figures, {"x": {"value": inner + 10}, "y": y}, align="left"),
         ]
@@ -331,7 +331,7 @@ def dots(rows: Sequence[Dot], *, log: bool) -> Draw:
 
 
 def _rows(count: int, column: str = "row") -> Options:
-    """Rows from the top, by number."""
+    """A vertical channel that places rows by number, from the top."""
     return quantity(column, axis=None, scale={"domain": [count, 0], "nice": False})
 
 
@@ -339,7 +339,7 @@ _TINTS = (0.55, 0.2, 0.4, 0.12)
 
 
 def stacks(rows: Sequence[Stack]) -> Draw:
-    """Draws one bar a row, in seconds; a phase's name stands in it where there is room."""
+    """Draws a bar in each row, in seconds; phases have their names in the bar if there is room."""
     longest = max(sum(value for _, value, _ in row.parts) for row in rows)
     names = list(dict.fromkeys(name for row in rows for name, _, _ in row.parts))
     parts = pd.DataFrame(_parts(rows, names))

@@ -65,13 +65,13 @@ SIZE = "+".join(
 )  # fmt: skip
 
 Options = dict[str, Any]
-"""A part of a specification in Vega-Lite's words."""
+"""A part of a Vega-Lite specification."""
 
 
 def ends_of(
     values: Sequence[float], *, log: bool, zero: bool = True
 ) -> tuple[list[float], list[float]]:
-    """Domain and ticks of values > 0; one that is linear begins at 0 unless it need not."""
+    """Domain and ticks for values > 0; a linear domain begins at 0 unless ``zero`` is false."""
     low, high = min(values), max(values)
     if log:
         first, last = math.floor(math.log10(low)), math.ceil(math.log10(high))
@@ -97,7 +97,7 @@ def scale(domain: list[float], *, log: bool) -> Options:
 
 
 def fitting(ticks: list[float], width: float) -> list[float]:
-    """As many evenly spaced ticks as have room for their labels in so many pixels."""
+    """Evenly spaced ticks, so few that their labels fit into ``width`` pixels."""
     return ticks[:: math.ceil(TICK * len(ticks) / width)]
 
 
@@ -138,7 +138,7 @@ def quantity(column: str, **options: Any) -> Options:
 
 
 def named(column: str, **options: Any) -> Options:
-    """A channel that tells a column's values apart."""
+    """A channel that distinguishes a column's values."""
     return {"field": column, "type": "nominal", **options}
 
 
@@ -149,7 +149,7 @@ TIP = named("tip")
 
 
 def layer(rows: pd.DataFrame, mark: str, channels: Options, **look: Any) -> Options:
-    """A mark for each of the rows; not yet of JSON's types."""
+    """A layer with a mark for each row; ``specification`` converts the rows to types of JSON."""
     return {"data": rows, "mark": {"type": mark, **look}, "encoding": channels}
 
 
@@ -166,9 +166,9 @@ def specification(
     sides: tuple[float, float],
     title: str = "",
 ) -> Options:
-    """``width`` is that of the whole plot; ``sides`` is what stands left and right of the axes."""
+    """A specification of layers; ``width``, ``height`` and ``sides`` (left, right) are pixels."""
     left, right = sides
-    tables: dict[str, pd.DataFrame] = {}  # several layers may show one
+    tables: dict[str, pd.DataFrame] = {}  # several layers may share a table
 
     def of_table(options: Options) -> Options:
         name = next((name for name, rows in tables.items() if rows is options["data"]), None)
@@ -177,12 +177,12 @@ def specification(
         return {**options, "data": {"name": name}}
 
     return {
-        "layer": [of_table(one) for one in layers],
+        "layer": [of_table(each) for each in layers],
         "datasets": {name: _records(rows) for name, rows in tables.items()},
         "width": width - left - right,
         "height": height,
         **({"title": title} if title else {}),
-        # Renderers differ in the width of text: a fit to one of them would cut labels in another.
+        # Renderers differ in the width of text: automatic sizes would cut labels in some of them.
         "autosize": {"type": "none"},
         "padding": {
             "left": left, "right": right, "top": 30 if title else 4, "bottom": 34 if title else 20,
@@ -193,15 +193,15 @@ def specification(
 def _records(rows: pd.DataFrame) -> list[dict[str, Any]]:
     """Rows in JSON's types, which have no NaN."""
 
-    def known(value: Any) -> Any:
+    def finite(value: Any) -> Any:
         return value if not isinstance(value, float) or math.isfinite(value) else None
 
     records = rows.to_dict("records")
-    return [{str(name): known(value) for name, value in row.items()} for row in records]
+    return [{str(name): finite(value) for name, value in row.items()} for row in records]
 
 
 def room_for(labels: Sequence[str], width: int) -> tuple[float, int]:
-    """Pixels beside the axes for labels, and how many characters of each fit there."""
+    """Pixels beside the axes for labels, and most characters of a label that fit."""
     longest = max((len(label) for label in labels), default=0)
     side = min(18 + CHARACTER * longest, _MOST_SIDE * width)
     return side, int((side - 18) / CHARACTER + 1e-6)

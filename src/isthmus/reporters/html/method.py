@@ -1,4 +1,4 @@
-"""How a run was measured, as the page's last section has it: method, flags, machine, all points."""
+"""Collects the page's last section: method, flags, machine and all points of a run."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ class Method(NamedTuple):
 
 
 def method_of(id: str, source: Source) -> Method:  # noqa: A002 - the attribute's name
-    """The method of a run; ``id``: that of its heading."""
+    """The method of a run; ``id``: HTML id of its heading."""
     run, summary, labels = source.run, source.summary, wording.labels(source.run)
     shown, common = view(summary, labels)
     return Method(
@@ -68,7 +68,7 @@ def _convergence(run: Run, summary: Frame) -> str:
     wrong = int((summary["verified"] == "false").sum())
     text = f"{reached} of {len(summary)} rows reached the wanted precision"
     text += f"; {missing} have no samples" if missing else ""
-    text += f"; in {wrong} the data did not arrive: they count nowhere" if wrong else ""
+    text += f"; in {wrong} the data did not arrive: they are left out" if wrong else ""
     return f"{text}."
 
 
@@ -80,7 +80,7 @@ def _flags(summary: Frame) -> list[tuple[str, str, int]]:
 def _properties(run: Run) -> Iterator[tuple[str, list[tuple[str, str]]]]:
     labels = wording.labels(run)
     for device in run.devices:
-        known = {
+        facts = {
             "name": device.name,
             "platform": device.platform,
             "API": device.api,
@@ -94,7 +94,7 @@ def _properties(run: Run) -> Iterator[tuple[str, list[tuple[str, str]]]]:
             "environment": device.environment,
             "error": device.error,
         }
-        yield labels[device.address], list(wording.facts(known))
+        yield labels[device.address], list(wording.facts(facts))
 
 
 def _settings(run: Run) -> Iterator[tuple[str, str]]:
@@ -117,7 +117,7 @@ def _settings(run: Run) -> Iterator[tuple[str, str]]:
     for address in simulated:
         yield f"clock for {address}", "simulated: exact, and the same wherever it runs"
     clocks = [(p.device, r.clock) for p in run.points for r in p.reruns]
-    for device, clock in dict(one for one in clocks if one[0] not in simulated).items():
+    for device, clock in dict(pair for pair in clocks if pair[0] not in simulated).items():
         reason = f" ({clock.reason})" if clock.reason else ""
         resolution, pair = format_seconds(clock.resolution_s), format_seconds(clock.empty_pair_s)
         yield (

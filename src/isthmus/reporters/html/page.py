@@ -58,7 +58,7 @@ class _Study(NamedTuple):
 
 
 def write(runs: Sequence[tuple[str, Run]], folder: Path) -> Path:
-    """See ``write_page``."""
+    """Writes the page, as ``write_page``."""
     page, renderer = folder / "index.html", Renderer()
     sources = _sources(runs)
     palette = Palette()
@@ -84,7 +84,7 @@ def write(runs: Sequence[tuple[str, Run]], folder: Path) -> Path:
 
 @cache
 def template() -> jinja2.Template:
-    """The page's template; to compile it takes longer than to fill it in."""
+    """The page's template, compiled once: that takes longer than to fill it in."""
     environment = jinja2.Environment(
         loader=jinja2.FileSystemLoader(_FOLDER),
         autoescape=True,
@@ -97,7 +97,7 @@ def template() -> jinja2.Template:
 
 
 def _sources(runs: Sequence[tuple[str, Run]]) -> list[Source]:
-    """Runs; where two hold the same study, the run's name is added to its devices."""
+    """The runs with short names; if two have the same study, devices show the run's name."""
     held = [name for _, run in runs for name in set(studies_in(run))]
     several = len(held) > len(set(held))
     names = [Path(name).stem for name, _ in runs]
@@ -136,7 +136,7 @@ def _render(
     rank = {name: i for i, name in enumerate(_in_order(sources))}
     results.sort(key=lambda pair: (not pair[1].headline, rank[pair[1].study]))
     change = changed(sources)
-    known = change if isinstance(change, Changed) else None
+    changes = change if isinstance(change, Changed) else None
     first = next((figure for name in rank for figure in plots[name]), None)
     script = Markup((_FOLDER / "page.js").read_text("utf-8"))
     none = not any(map(accelerates, _devices(sources)))
@@ -146,9 +146,9 @@ def _render(
         machine=_machine(sources),
         stands_in=_no_accelerator(sources) if none else "",
         states=list(_states(sources)),
-        verdict=known.sentences[0] if known else main_sentence([finding for _, finding in results]),
-        tiles=(known and known.tiles) or _tiles(results),
-        change=known,
+        verdict=changes.sentences[0] if changes else main_sentence([f for _, f in results]),
+        tiles=(changes and changes.tiles) or _tiles(results),
+        change=changes,
         not_compared=change if isinstance(change, str) else "",
         first=renderer.drawing(first, first=True) if first else None,
         advice=_advice(results),
@@ -166,7 +166,7 @@ def _render(
         most_listed=_MOST_LISTED,
         studies=[
             _study(name, sources, results, plots[name], first, renderer)
-            for name in rank  # what could not be measured has no section
+            for name in rank  # a study without rows has no section
             if not all(source.rows(name).empty for source in sources)
         ],
         boards=_published_boards() if none and any(s.run.points for s in sources) else [],
@@ -179,7 +179,7 @@ def _render(
 
 
 def _published_boards() -> list[tuple[str, ReproducedRow]]:
-    """Authors and main row of each source; the emulated cards run in this process for seconds."""
+    """Authors and reproduced main row of each source; simulating the cards takes seconds."""
     return [
         (source.by, from_events(row))
         for source in published.sources().values()
@@ -196,7 +196,7 @@ def _devices(sources: Sequence[Source]) -> list[DeviceRecord]:
 
 
 def _machine(sources: Sequence[Source]) -> str:
-    """What was measured: accelerators with their links, else the processor."""
+    """Words for the measured devices: accelerators with their links, else the processor."""
     named: dict[str, None] = {}
     for source in sources:
         for device in filter(accelerates, source.run.devices):
@@ -210,14 +210,14 @@ def _machine(sources: Sequence[Source]) -> str:
 
 
 def _no_accelerator(sources: Sequence[Source]) -> str:
-    """The first line where there is no accelerator."""
+    """The first line of a page without an accelerator."""
     processors = [d.address for d in _devices(sources) if d.real and not d.error and has_runtime(d)]
     rest = f": {processors[0]}, the processor, stands in" if processors else ""
     return f"No accelerator was found{rest}."
 
 
 def _states(sources: Sequence[Source]) -> Iterator[str]:
-    """A line for each run; one for all runs of a day on a machine where these are distinct."""
+    """A line for all runs of a day on a machine; for each run, if runs share a study."""
     days: dict[tuple[str, str, str, str], list[Source]] = {}
     for source in sources:
         run = source.run
@@ -226,13 +226,13 @@ def _states(sources: Sequence[Source]) -> Iterator[str]:
         day = (name, run.started[:10], str(run.environment.get("host", "")), virtual)
         days.setdefault(day, []).append(source)
     for day, held in days.items():
-        of = (wording.origin(source.run) for source in held)
-        imported = [f"imported from {one}" for one in of if one]
+        origins = (wording.origin(source.run) for source in held)
+        imported = [f"imported from {origin}" for origin in origins if origin]
         yield " · ".join(filter(None, [*day, *imported, *_state(held)]))
 
 
 def _state(sources: Sequence[Source]) -> Iterator[str]:
-    """State of runs, and disturbances."""
+    """Parts of a line: number of points, duration, endings and disturbances of the runs."""
     runs = [source.run for source in sources]
     if all(run.finished for run in runs):
         took = sum(run.took_s for run in runs)
@@ -262,7 +262,7 @@ def _share(finding: Finding) -> str:
 
 
 def _tiles(results: Sequence[tuple[Source, Finding]]) -> Sequence[Tile]:
-    """Headlines with a figure: of each run by turns, of the first study, then of others."""
+    """Tiles of headlines with a figure: each run by turns, the first study first."""
     of_runs: dict[str, list[tuple[Source, Finding]]] = {}
     for source, finding in results:
         if finding.headline and finding.figure and finding.verdict != "undecided":
@@ -283,7 +283,7 @@ def _tiles(results: Sequence[tuple[Source, Finding]]) -> Sequence[Tile]:
 
 
 def _advice(results: Sequence[tuple[Source, Finding]]) -> list[tuple[str, str]]:
-    """Advice: a sentence, and the call or command, each only once."""
+    """Sentences of advice, each with its call or command; every command only once."""
     actions: dict[str, str] = {}
     for _, finding in results:
         if finding.action:
@@ -328,7 +328,7 @@ def _study(
             for source, finding in of_study
             if finding.headline
         ],
-        # What stands alone on the first screen is not repeated.
+        # A plot that the first screen shows completely is not repeated.
         [renderer.drawing(figure) for figure in plots if figure is not first or figure.panels > 1],
         _filled(rows),
         [folded for source in sources for folded in _answers(name, source)],
@@ -354,7 +354,7 @@ def _answers(study: str, source: Source) -> Iterator[Folded]:
 
 
 def _once(frame: Frame) -> Frame:
-    """A table of pairs, of devices or kinds of memory, each in one order only."""
+    """Removes the reverse of each pair of devices or kinds of memory from a table."""
     if "reference" not in frame:
         return frame
     of = "memory" if set(frame["reference"]) <= set(frame.get("memory", ())) else "device"

@@ -1,6 +1,6 @@
 """Renders specifications: SVG in the page's colours, and files in several formats.
 
-A plot that the library cannot draw is missing alone, with the reason.
+If the library cannot draw a plot, the page shows the reason in its place.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from isthmus.written import csv_text
 _NARROW = 360
 """Pixels of a panel on a telephone, and of a column of a paper at 96 per inch."""
 _WIDE = {1: 556, 2: 556, 3: 360}
-"""Pixels of each of so many panels beside one another."""
+"""Pixels of a panel, by number of panels beside one another."""
 _FIRST = 780
 _PNG_SCALE = 3.0
 _VARIABLES = {colour: f"var(--{name})" for name, colour in LIGHT.items()}
@@ -51,9 +51,9 @@ class Drawing(NamedTuple):
     narrow: list[Markup]
     """For small screens: SVG of each panel."""
     wide: list[Markup]
-    """For other screens; empty where they are equal."""
+    """For other screens; empty if equal to ``narrow``."""
     endings: list[str]
-    """Of its files, ``Renderer.files``."""
+    """Endings of the plot's files, see ``Renderer.files``."""
     missing: str = ""
     """Why there is no drawing."""
 
@@ -67,7 +67,7 @@ class Renderer:
         self._files: dict[Figure, dict[str, bytes]] = {}
 
     def _svg(self, figure: Figure, panel: int, width: int) -> str:
-        """A panel as SVG. Raises NotDrawnError, for a plot that failed before at once."""
+        """A panel as SVG. Raises NotDrawnError, also if the plot failed before."""
         if figure in self._failed:
             raise NotDrawnError(self._failed[figure])
         key = (figure, panel, width)
@@ -102,14 +102,14 @@ class Renderer:
     def files(self, figure: Figure) -> dict[str, bytes]:
         """Files of a plot by their ending: one column wide, with panels below one another.
 
-        Of a plot that cannot be drawn there are its values alone.
+        A plot that cannot be drawn has only the file of its values.
         """
         if figure not in self._files:
             self._files[figure] = dict(self._made(figure))
         return self._files[figure]
 
     def _made(self, figure: Figure) -> Iterator[tuple[str, bytes]]:
-        with contextlib.suppress(NotDrawnError):  # the drawing says why
+        with contextlib.suppress(NotDrawnError):  # ``Drawing.missing`` has the reason
             svg = "".join(self._stacked(figure))
             yield "svg", svg.encode()
             yield "pdf", vega.pdf(svg)

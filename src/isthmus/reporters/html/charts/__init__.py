@@ -1,7 +1,7 @@
-"""The plots of each study: at most two, none with a single size.
+"""Makes the plots of each study: at most two, and one that compares with published times.
 
-A study names its plots in ``Study.plotted_by``; one that names none gets its rates over size. A
-further plot compares with times that were published of the board.
+A study names its plots in ``Study.plotted_by``; without that, its rates over size are plotted.
+Nothing is plotted over a single size.
 """
 
 from __future__ import annotations

@@ -36,7 +36,7 @@ _PHASES = {
 
 
 def plots(sources: Sequence[Source], palette: Palette) -> Iterator[Figure]:
-    """Draws it over several runs."""
+    """Yields the plots of the study over several runs."""
     bars: list[Stack] = []
     drawn: list[Dot] = []
     for source in sources:
@@ -48,7 +48,7 @@ def plots(sources: Sequence[Source], palette: Palette) -> Iterator[Figure]:
                 kind: next(each(part[part["operation"] == "total"]), None)
                 for kind, part in kinds.items()
             }
-            known = sorted(
+            ranked = sorted(
                 (k for k in totals if totals[k]), key=lambda k: float(totals[k].median_s)
             )
             before = f"{source.label(address, api)}, " if several else ""
@@ -56,9 +56,9 @@ def plots(sources: Sequence[Source], palette: Palette) -> Iterator[Figure]:
                 timed_dot(
                     source, palette, totals[k], f"{before}{k}", totals[k].memory not in ORDINARY
                 )
-                for k in known[:MOST_ROWS]
+                for k in ranked[:MOST_ROWS]
             ]
-            shown = [known[0], *[k for k in known if k in ORDINARY], known[-1]] if known else []
+            shown = [ranked[0], *[k for k in ranked if k in ORDINARY], ranked[-1]] if ranked else []
             for kind in dict.fromkeys(shown):
                 bars.append(_stack(source, palette, kinds[kind], f"{before}{kind}"))
     if not bars:
@@ -104,7 +104,7 @@ def _stack(source: Source, palette: Palette, rows: Frame, label: str) -> Stack:
 
 def _differ(rows: Sequence[Dot]) -> str:
     low, high = min(rows, key=lambda d: d.value), max(rows, key=lambda d: d.value)
-    if not low.high < high.low:  # an end that is not known is NaN
-        return "Whole offload: kinds of memory are not told apart"
+    if not low.high < high.low:  # also if an end is NaN
+        return "Whole offload: kinds of memory do not differ significantly"
     more = format_seconds(high.value - low.value)
     return f"Whole offload: {high.label} takes {more} more than {low.label}"

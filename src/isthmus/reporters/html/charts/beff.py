@@ -24,11 +24,11 @@ from isthmus.reporters.html.drawing import (
 from isthmus.units import format_bytes
 
 _WINDOWS = {"window": "", "window_both": ", both ways"}
-"""Operations with many messages in flight, and how their lines differ."""
+"""Operations with many messages in flight, and the endings of their labels."""
 
 
 def plots(sources: Sequence[Source], palette: Palette) -> Iterator[Figure]:
-    """Draws it over several runs."""
+    """Yields the plots of the study over several runs."""
     drawn: list[Line] = []
     ranks: list[Line] = []
     windows: list[Line] = []
@@ -40,7 +40,7 @@ def plots(sources: Sequence[Source], palette: Palette) -> Iterator[Figure]:
             keys = ["device", "api", "channel", "ranks", "rank"]
             points = rows[rows["operation"] == operation]
             for (address, api, channel, *numbers), part in groups(points, keys):
-                part = part.drop_duplicates("bytes")  # noqa: PLW2901 - of several topologies the first
+                part = part.drop_duplicates("bytes")  # noqa: PLW2901 - one of several topologies
                 if not drawable(part):
                     continue
                 name, (count, rank) = source.label(address, api), map(_integer, numbers)

@@ -16,14 +16,14 @@ _NAMES = {
     "arithmetic_s": "arithmetic",
 }
 _MOST_MARKS = 60
-"""Marks of each series; a mark is the median of the readings in its part of the time."""
+"""Most marks of a series; each is the median of the readings in its part of the run."""
 
 
 def figure(name: str, source: Source) -> Figure | None:
-    """The plot of a run's readings; None where fewer than two times have one."""
+    """The plot of a run's readings; None if there are fewer than two."""
     readings = pd.DataFrame(
-        [(one.at_s, one.system_call_s, one.copy_s, one.arithmetic_s)
-         for one in source.run.host_readings],
+        [(reading.at_s, reading.system_call_s, reading.copy_s, reading.arithmetic_s)
+         for reading in source.run.host_readings],
         columns=["x", *_NAMES],
     )  # fmt: skip
     if readings["x"].nunique() < 2 or not (readings[list(_NAMES)] > 0).all(axis=None):

@@ -29,7 +29,7 @@ _KERNELS = {
 
 
 def plots(sources: Sequence[Source], palette: Palette) -> Iterator[Figure]:
-    """Draws it over several runs."""
+    """Yields the plots of the study over several runs."""
     panels = []
     places: dict[str, tuple[str, str]] = {}  # device and kind of memory, by the line's label
     for operation, title in _KERNELS.items():
@@ -40,7 +40,7 @@ def plots(sources: Sequence[Source], palette: Palette) -> Iterator[Figure]:
             rows = rows[rows["operation"].eq(operation) & rows["bandwidth_Bps"].gt(0)]
             for (address, api, target), points in groups(rows, ["device", "api", "target"]):
                 points = points[points["iterations"].eq(points["iterations"].max())]  # noqa: PLW2901
-                points = points.drop_duplicates("bytes")  # noqa: PLW2901 - one of several shapes
+                points = points.drop_duplicates("bytes")  # noqa: PLW2901 - one of several kernels
                 if not drawable(points):
                     continue
                 hosts = target == "host"

@@ -34,7 +34,7 @@ _ACCESSES = {
 
 
 def plots(sources: Sequence[Source], palette: Palette) -> Iterator[Figure]:
-    """Draws it over several runs."""
+    """Yields the plots of the study over several runs."""
     accesses: list[Dot] = []
     drawn: list[Line] = []
     for source in sources:

@@ -1,4 +1,4 @@
-"""From rows of runs to what is drawn: lines over size, dots, published marks and limits."""
+"""Makes the parts of plots from rows of runs: lines over size, dots, published marks, limits."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ _CURVES = (
 )
 _NEAR = 0.05
 _LONGEST = 24
-"""Characters of a device's name in a plot."""
+"""Most characters of a device's name in a plot."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -60,7 +60,7 @@ class Source:
 
     @cached_property
     def summary(self) -> Frame:
-        """Its rows."""
+        """The summary rows of the run."""
         return summarise(self.run)
 
     def device(self, address: str) -> DeviceRecord:
@@ -69,7 +69,7 @@ class Source:
         return next(devices, DeviceRecord(address=address, backend="", real=True))
 
     def label(self, address: str, api: str = "") -> str:
-        """Shortest distinct name on the page; of several runs the run's comes first."""
+        """Shortest distinct name on the page; with the run's name if there are several runs."""
         text = self.title(address, api)
         return shortened(f"{self.name}, {text}" if self.several else text, _LONGEST)
 
@@ -90,15 +90,15 @@ class Source:
         return text
 
     def rows(self, study: str) -> Frame:
-        """Trustworthy rows of a study with times as a user of the device sees them.
+        """Trustworthy rows of a study with times that a user of the device waits for.
 
-        The device's clock excludes work of the host, and above an emulated card the host's clock
-        times software only: both are left out.
+        Times of the device's clock are left out, because they exclude work of the host. Host times
+        above an emulated card are left out, because they are of software only.
         """
         rows = resolved(self.summary[self.summary["study"] == study])
         rows = rows[(rows["clock"] != "device") & (rows["median_s"] > 0)]
         rows = rows[(rows["verified"] != "false") & ~rows["flags"].str.contains(THROUGH_EMULATION)]
-        if rows.empty:  # its columns have no types to reckon with
+        if rows.empty:  # an empty frame has no types to compute with
             return rows
         declared = studies.registry().get(study)
         missing = set(declared.columns if declared else ()) - set(rows.columns)
@@ -134,14 +134,14 @@ def _between(low: float, high: float, text_of: Callable[[float], str]) -> str:
 
 
 def _of_limit(row: Any) -> str:
-    """The share of the limit, and what is known of it: a link as trained."""
+    """The share of the limit in words, with the source of the limit."""
     if not row.limit_share > 0:
         return ""
     return f", {percent(row.limit_share)} of {row.limit} ({row.limit_source})"
 
 
 def _of_model(row: Any) -> str:
-    """The rate that the series' curve predicts, and the interval that a measurement is in."""
+    """The rate that the series' curve predicts in words, with its interval."""
     if not row.model > 0:
         return ""
     ends = _between(row.model_low * 1e9, row.model_high * 1e9, format_rate)
@@ -244,7 +244,7 @@ def diamonds(
 ) -> list[dict[str, Any]]:
     """Published rates of the device's board by size, from rows of this operation.
 
-    ``api`` selects rows where a source compares several, unless the device is an emulated card.
+    ``api`` selects rows if a source compares several APIs; it is ignored for emulated cards.
     """
     return [
         {"x": row.plus[0].bytes, "y": row.published * row.scale / 1e9, "tip": _source_text(row)}
@@ -256,7 +256,7 @@ def diamonds(
 
 
 def marked(marks: Sequence[dict[str, Any]]) -> pd.DataFrame | None:
-    """Marks of ``diamonds`` as a panel takes them."""
+    """Marks of ``diamonds`` as a table for ``Panel``; None if there are none."""
     return pd.DataFrame(marks) if marks else None
 
 
@@ -282,7 +282,7 @@ def seen(panels: Sequence[Panel]) -> str:
     best = max(others, key=lambda line: float(line.rows["y"].iloc[-1]))
     size, rate = best.rows["x"].iloc[-1], best.rows["y"].iloc[-1]
     text = f"{best.label}: {rate:.3g} GB/s {panel.title} at {format_bytes(int(size))}"
-    if len(panel.limits) == 1:  # of several, which one is this line's is not known here
+    if len(panel.limits) == 1:  # which of several is unknown
         return f"{text}, {100 * rate / panel.limits[0][0]:.0f} % of the link"
     of_memcpy = [y for line in copies for y in line.rows["y"][line.rows["x"] == size]]
     if of_memcpy and best.colour != LIGHT["quiet"]:
@@ -299,7 +299,7 @@ def timed_dot(source: Source, palette: Palette, row: Any, label: str, filled: bo
 
 
 def dot_figure(name: str, title: str, rows: Sequence[Dot], note: str = "") -> Figure:
-    """Times as a figure; its axis is logarithmic where they differ by more than ten."""
+    """Times as a figure; the axis is logarithmic if they differ by more than a factor of ten."""
     frame = pd.DataFrame(
         [(d.label, d.value, d.low, d.high, d.published) for d in rows],
         columns=["series", "seconds", "interval_low", "interval_high", "published"],
@@ -309,7 +309,7 @@ def dot_figure(name: str, title: str, rows: Sequence[Dot], note: str = "") -> Fi
 
 
 def beside_published(study: str, sources: Sequence[Source], palette: Palette) -> Iterator[Figure]:
-    """Plot of published times of the device's board with the reproduced ones, one in each row."""
+    """Plot of published times of each device's board, with the reproduced time in the same row."""
     drawn: list[Dot] = []
     theirs: dict[str, None] = {}
     for source in sources:
@@ -318,20 +318,20 @@ def beside_published(study: str, sources: Sequence[Source], palette: Palette) ->
             published = [
                 row for row in rows_of_card(study, source.device(address)) if row.unit in _TIMES
             ]
-            for one in from_points(published, points):
-                if one.interval is None or min(one.interval.value, one.row.published) <= 0:
+            for entry in from_points(published, points):
+                if entry.interval is None or min(entry.interval.value, entry.row.published) <= 0:
                     continue
-                here = one.interval.times(one.row.scale)
+                here = entry.interval.times(entry.row.scale)
                 low, high = here[1:3] if here.known else (here.value, here.value)
                 value = format_seconds(here.value)
-                tip = f"{one.row.item}: {value}{_between(low, high, format_seconds)}; "
-                label = ", ".join(reversed(one.row.item.split(", ")))  # what differs comes first
+                tip = f"{entry.row.item}: {value}{_between(low, high, format_seconds)}; "
+                label = ", ".join(reversed(entry.row.item.split(", ")))  # distinct part first
                 drawn.append(
                     Dot(label, palette.of(source, address, api), here.value, low, high,
-                        value, tip + _source_text(one.row),
-                        published=one.row.published * one.row.scale)
+                        value, tip + _source_text(entry.row),
+                        published=entry.row.published * entry.row.scale)
                 )  # fmt: skip
-                theirs[published_sources()[one.row.source].by] = None
+                theirs[published_sources()[entry.row.source].by] = None
     if drawn:
         within = sum(abs(dot.value / dot.published - 1) <= _NEAR for dot in drawn)
         title = (

@@ -40,7 +40,7 @@ _WAYS = {"unmap": "mapped", "map": "mapped"}
 
 
 def plots(sources: Sequence[Source], palette: Palette) -> Iterator[Figure]:
-    """Draws it over several runs."""
+    """Yields the plots of the study over several runs."""
     panels = [
         _direction(title, operation, names, sources, palette)
         for title, (operation, names) in _DIRECTIONS.items()
@@ -75,7 +75,7 @@ def _direction(
 
 
 def _memories(rows: Frame) -> Iterator[tuple[str, bool, Frame]]:
-    """Ordinary memory and the fastest other kind; the plot of kinds shows all."""
+    """Yields name, fill and rows of lines: ordinary memory, and the fastest other kind."""
     by = {
         (operation, memory): part
         for (operation, memory), part in groups(rows, ["operation", "memory"])
@@ -90,7 +90,7 @@ def _memories(rows: Frame) -> Iterator[tuple[str, bool, Frame]]:
 
 
 def _kinds(sources: Sequence[Source], palette: Palette) -> Iterator[Figure]:
-    """Plot of three or more kinds of memory, at the largest size that all were measured at."""
+    """Plot of three or more kinds of memory, at the largest size that all of them have."""
     drawn: list[Dot] = []
     size = 0
     for source in sources:

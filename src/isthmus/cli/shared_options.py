@@ -1,4 +1,4 @@
-"""Options that several commands have, which are given, and a refusal of those without effect."""
+"""Options of several commands, and the refusal of options without effect."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import typer
 
 from isthmus.errors import UsageError
 
-NoWait = Annotated[bool, typer.Option("--no-wait", help="refuse where another Isthmus measures")]
+NoWait = Annotated[bool, typer.Option("--no-wait", help="refuse while another Isthmus measures")]
 Relevant = Annotated[str | None, typer.Option(help="smallest difference that counts, e.g. 2%")]
 FailAbove = Annotated[
     str | None,
@@ -22,7 +22,7 @@ AllowOther = Annotated[
 
 
 def options(context: typer.Context) -> Iterator[tuple[str, str]]:
-    """Name of the parameter and written form (``--numa-node``) of each option on the line."""
+    """Yields name and written form (``--numa-node``) of each option on the command line."""
     for parameter in context.command.get_params(context):
         source = context.get_parameter_source(parameter.name or "")
         if parameter.param_type_name == "option" and source and source.name == "COMMANDLINE":
@@ -30,12 +30,12 @@ def options(context: typer.Context) -> Iterator[tuple[str, str]]:
 
 
 def refuse(context: typer.Context, names: Collection[str], why: str) -> None:
-    """Raises UsageError where an option of these names is given. ``why``: ``of a run file``."""
+    """Raises UsageError, which ends with ``why``, if the user gives an option of these names."""
     _refuse((flag for name, flag in options(context) if name in names), why)
 
 
 def refuse_all_but(context: typer.Context, names: Collection[str], why: str) -> None:
-    """Raises UsageError where an option of another name is given."""
+    """Raises UsageError if the user gives an option of another name."""
     _refuse((flag for name, flag in options(context) if name not in names), why)
 
 
