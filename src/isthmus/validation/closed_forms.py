@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import inspect
-import math
 from collections.abc import Callable, Mapping
 from typing import Any
 
@@ -14,7 +13,6 @@ from isthmus.text import did_you_mean
 
 _OF_NO_MODEL: Mapping[str, Callable[..., float]] = {
     "parameter": lambda board, name: board.seconds(name),
-    "product": lambda _, factors: math.prod(factors),
 }
 
 
