@@ -309,7 +309,7 @@ def _against_cpu(context: AnalysisContext, group: Sequence[Case]) -> Iterator[Fi
         offload, cpu = offload_of(best), best.sum(*host, best.add)
         if not offload or not cpu:
             continue
-        # The case was chosen as the fastest: the interval allows for all cases.
+        # The fastest case was chosen: its confidence must allow for all cases.
         verdict = context.judge(offload.over(cpu, context.simultaneous(len(able))))
         answer = {"faster": "yes", "slower": "no"}.get(verdict, "open")
         start = best.sum("initialise", "program_device").value

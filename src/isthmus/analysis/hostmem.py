@@ -171,7 +171,7 @@ def direct(context: AnalysisContext) -> Rows:
     same = ["device", "clock", "operation", "bytes", "implementation", "outstanding", "burst_bytes"]
     comparable: list[tuple[Any, Any, Any]] = []
     for _, group in groups(kernels, same):
-        sides = {str(row.target): row for row in each(group)}  # the last row has most sweeps
+        sides = {str(row.target): row for row in each(group)}  # keeps most sweeps
         host = sides.get("host")
         if host and "device" in sides:
             way = "write" if host.operation == "read_bandwidth" else "read"

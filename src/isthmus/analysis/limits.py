@@ -122,7 +122,8 @@ def _of_link(device: DeviceRecord, board: Board | None, point: Point) -> Limit |
     ways = 2 if both else 1
     if board is not None and board.has("link"):
         path = path_of(board)
-        read = (point.direction == "h2d") != (point.initiator == "cpu")  # otherwise posted writes
+        # Data move by read requests, or otherwise by posted writes.
+        read = (point.direction == "h2d") != (point.initiator == "cpu")
         rate = path.both() if both else path.reads() if read else path.writes()
         payload, link, asked = path.max_payload, path.link, str(path.max_read_request)
         value, guess, by = min(rate, path.bus_rate()), "", f"board {board.name}"

@@ -65,7 +65,7 @@ class Device:
 def devices(context: AnalysisContext) -> Iterator[Device]:
     """Each device of the run with each clock that it was measured on."""
     timed = context.timed
-    timed = timed[~timed["flags"].str.contains(THROUGH_EMULATION)]  # not times of a board
+    timed = timed[~timed["flags"].str.contains(THROUGH_EMULATION)]  # a board has other times
     for (address, clock), rows in timed.groupby(["device", "clock"], sort=False):
         yield Device(context, str(address), str(clock), rows)
 

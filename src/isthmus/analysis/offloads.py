@@ -113,7 +113,7 @@ class Case:
     warm: Mapping[str, Mapping[int, float]]
     """Median seconds of the repeated offloads in each process."""
     pairs: Mapping[int, Pairs]
-    """By process, if reference offloads alternated with its repeated offloads."""
+    """Times by process, for processes in which repeated and reference offloads alternated."""
     noise: Mapping[str, Sequence[Noise]]
     simulated: bool
     crossing: bool = False

@@ -193,7 +193,7 @@ def complete(times: Frame) -> Frame:
     most = max(reruns.values(), key=worth)
     sizes = [size for size, measured in reruns.items() if most <= measured]
     kept = times[times["bytes"].isin(sizes) & times["rerun"].isin(most)]
-    return kept if len(most) > 1 else kept.dropna()  # rows without an interval
+    return kept if len(most) > 1 else kept.dropna()  # drop rows without an interval
 
 
 def ratio(times: Frame, confidence: float) -> Ratio | None:

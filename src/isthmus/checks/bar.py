@@ -36,7 +36,7 @@ def judge(facts: Facts) -> Result | None:
     if memory:
         gib = f"{memory / 2**30:.0f}Gi"
         return Result(
-            state="unknown", found=f"{size} of {gib}; the rest by DMA alone", command=command
+            state="unknown", found=f"{size} of {gib}; only DMA reaches the rest", command=command
         )
     return Result(state="good", found=f"{size}, as large as the device offers", command=command)
 

@@ -26,7 +26,7 @@ def devices(
     from isthmus.measure import discovery
     from isthmus.system import lock
 
-    with lock.exclusive(warn, no_wait=no_wait):  # starting runtimes would disturb it
+    with lock.exclusive(warn, no_wait=no_wait):  # runtimes disturb measurements
         surveys = discovery.surveys()
     if as_json:
         from isthmus.written import json_text
@@ -47,7 +47,7 @@ def _lines(surveys: Sequence[discovery.Survey]) -> Iterator[str]:
     for survey in surveys:
         for device in survey.devices:
             able = studies_of(device)
-            if "," in device.address:  # options name another library
+            if "," in device.address:  # its options name another library
                 further += wrapped(f"{device.address}: {device.candidate.label}")
             if not device.others:
                 rows.append((device.address, " ".join(able), printable(device.description.name)))

@@ -122,7 +122,7 @@ def _certainty(answer: Answer) -> str:
 
 
 def _counted(standing: Standing) -> str:
-    """``6 of 8 answers, 20 s left``, then ``12 of 40 points``."""
+    """Words for the progress: ``6 of 8 answers, 20 s left``, then ``12 of 40 points``."""
     if standing.answers < standing.all_answers:
         counted = f"{standing.answers} of {standing.all_answers} answers"
     else:

@@ -157,7 +157,7 @@ def _of_text(text: str, log: _Parts) -> None:
             if match[3] and len(words := match[3].split()) == 2:
                 log.take_one(_Entry(test, test, words[1], words[0], name, platform), line)
         elif (match := _SECTION.match(row)) and match[2] and not match[3]:
-            test = ""  # the section of a test of computing
+            test = ""  # a section of results without transfers
             log.left_out[f"{match[1].strip()} (nothing is moved)"] = None
         elif test and (match := _VALUE.match(row)):
             metric = _of_words(match[1])

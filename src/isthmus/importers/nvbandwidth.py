@@ -202,7 +202,7 @@ def _of_text(text: str, log: _Parts) -> None:
     commands = Commands(_PROGRAM)
     name, unit, columns, seen = "", "", list[int](), {"": 0}
     bytes_each: int | None = None
-    numbers, run = dict[int | None, list[int]](), 1  # commands by buffer size
+    numbers, run = dict[int | None, list[int]](), 1  # command numbers by buffer size
     begun: tuple[int, str] | None = None
     lines = text.splitlines()
     for line, row in enumerate(lines, 1):

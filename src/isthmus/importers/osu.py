@@ -90,7 +90,7 @@ def read(text: str) -> base.Log:
                 part.printed, part.unit = _unit_of(columns[1], part.title, line)
         elif part.title and (match := _ROW.match(row.strip())) and match[1] != "0":
             if not part.unit:
-                continue  # the header's unknown unit is reported
+                continue  # the unknown unit is a problem of the header
             if not part.goes_on(len(row.split())):
                 continue  # the row is of another program's table
             if not part.headed:

@@ -226,7 +226,7 @@ def _of_text(text: str, problems: base.Problems) -> list[_Test]:
                 test.unit = _unit_of(row, line)
                 test.columns = _COLUMN.findall(row)
                 counted = "#iterations" in test.columns
-                fewest = 1 + row.count("[")  # the column #bytes, and the columns with units
+                fewest = 1 + row.count("[")  # #bytes and each column with a unit
                 fewest = max(_FEWEST_CELLS, 1 + fewest) if counted else fewest
                 test.printed = found[1] if (found := _UNIT.search(row)) else ""
                 columns, short = True, 0

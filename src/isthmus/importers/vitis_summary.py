@@ -56,7 +56,7 @@ def _rows(text: str, title: str, columns: tuple[str, ...]) -> list[tuple[int, li
         raise UsageError(f"table '{title}' has other columns than {', '.join(columns)}")
     at = [header.index(name) for name in columns]
     return [
-        (i, [cells[j] if len(header) >= len(cells) > j else "" for j in at])  # too many: shifted
+        (i, [cells[j] if len(header) >= len(cells) > j else "" for j in at])  # else columns shift
         for i, cells in table[1:]
         if not set(cells) <= {""}
     ]

@@ -45,7 +45,8 @@ def _device(log: Log, row: Row) -> str:
 
 def _key(row: Row) -> tuple[str, ...]:
     way = "both" if row.operation == "window_both" else row.direction
-    files = row.kind == "copy" and backend(row.device) in {"xdma", "dd"}  # a row's name is a file
+    # Rows of xdma and dd are named by their device files, which differ by channel.
+    files = row.kind == "copy" and backend(row.device) in {"xdma", "dd"}
     return (
         row.kind, way, row.engine, row.beside,
         row.memory if row.kind in {"copy", "network"} else "",

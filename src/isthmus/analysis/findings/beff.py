@@ -68,7 +68,8 @@ def _better(context: AnalysisContext, means: Sequence[tuple[str, Finding]]) -> I
             continue
         gain = first.interval.over(second.interval)
         gain = gain.with_confidence(context.simultaneous(len(ranked) - 1))
-        if context.judge(gain) == "slower":  # of times; this is of rates, so inverted
+        # ``judge`` expects a ratio of times; this is one of rates, so "slower" means faster.
+        if context.judge(gain) == "slower":
             yield msgspec.structs.replace(
                 first, subject=f"{best} over {usual}", quantity="b_eff",
                 interval=gain, unit="1", reference=None, share=None,

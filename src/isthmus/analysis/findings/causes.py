@@ -252,7 +252,8 @@ def _bounced(run: Run, device: DeviceRecord, rows: Frame, best: Sequence[Any]) -
     """Yields a cause if ordinary memory is much slower than the best kind, at the same size."""
     for row in best:
         same = rows[rows["operation"].eq(row.operation) & rows["bytes"].eq(row.bytes)]
-        slow = same[LOWER * same["min_s"] > row.min_s]  # least times: others may pause
+        # Least times are compared: another user of the link disturbs only some samples.
+        slow = same[LOWER * same["min_s"] > row.min_s]
         for other in each(slow[slow["memory"].isin(ORDINARY)][:1]):
             rates = [
                 f"{copy.memory} memory {shown(copy.bandwidth_Bps, 'B/s')}" for copy in (other, row)

@@ -104,7 +104,7 @@ def _stack(source: Source, palette: Palette, rows: Frame, label: str) -> Stack:
 
 def _differ(rows: Sequence[Dot]) -> str:
     low, high = min(rows, key=lambda d: d.value), max(rows, key=lambda d: d.value)
-    if not low.high < high.low:  # also if an end is NaN
+    if not low.high < high.low:  # true also if an end is NaN
         return "Whole offload: kinds of memory do not differ significantly"
     more = format_seconds(high.value - low.value)
     return f"Whole offload: {high.label} takes {more} more than {low.label}"

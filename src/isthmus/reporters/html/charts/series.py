@@ -282,7 +282,8 @@ def seen(panels: Sequence[Panel]) -> str:
     best = max(others, key=lambda line: float(line.rows["y"].iloc[-1]))
     size, rate = best.rows["x"].iloc[-1], best.rows["y"].iloc[-1]
     text = f"{best.label}: {rate:.3g} GB/s {panel.title} at {format_bytes(int(size))}"
-    if len(panel.limits) == 1:  # which of several is unknown
+    # With several limits it is unknown which of them belongs to this line.
+    if len(panel.limits) == 1:
         return f"{text}, {100 * rate / panel.limits[0][0]:.0f} % of the link"
     of_memcpy = [y for line in copies for y in line.rows["y"][line.rows["x"] == size]]
     if of_memcpy and best.colour != LIGHT["quiet"]:
