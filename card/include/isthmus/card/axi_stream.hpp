@@ -1,4 +1,4 @@
-// AXI-Stream for RTL kernels: the beats of a serial channel.
+// AXI-Stream as an RTL kernel sees it: beats of a serial channel.
 #pragma once
 
 #include <array>
@@ -11,7 +11,7 @@
 
 namespace isthmus::card {
 
-/// One beat: `keep` has a bit for each valid byte, `last` ends a message.
+/// One beat: `keep` has a bit for each byte that counts, `last` ends a message.
 struct StreamBeat {
   std::array<std::byte, 32> data{};
   std::uint32_t keep = 0;
@@ -19,7 +19,7 @@ struct StreamBeat {
   bool operator==(const StreamBeat&) const = default;
 };
 
-/// The channel side of a sender or receiver; each function is called at most once an edge.
+/// What a sender or a receiver is connected to; asked at most once an edge for each function.
 class StreamPort {
  public:
   StreamPort() = default;
@@ -29,13 +29,12 @@ class StreamPort {
 
   /// Takes a beat (TREADY), or refuses it for now.
   virtual bool put(const StreamBeat& beat, Time now) = 0;
-  /// Returns the next beat if it has arrived by `now`; the caller holds it until the kernel takes
-  /// it.
+  /// The next beat if it is here by `now`; the caller then holds it until the kernel takes it.
   virtual std::optional<StreamBeat> get(Time now) = 0;
 };
 
-/// A serial channel: beats begin to cross it at least `beat_time` apart, and arrive `latency`
-/// later. At most `capacity` beats are on their way.
+/// A serial channel: beats begin to cross it `beat_time` apart or more, and arrive `latency` later;
+/// at most `capacity` are on their way.
 class SerialChannel final : public StreamPort {
  public:
   SerialChannel(Time latency, Time beat_time, std::size_t capacity = SIZE_MAX)
