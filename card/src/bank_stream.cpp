@@ -7,7 +7,7 @@ namespace isthmus::card {
 
 namespace {
 
-/// Claims all banks for a burst; when the last of them is done.
+/// Claims all banks for a burst; returns the end of the last claim.
 Time claim_all(const std::vector<Port>& banks, Time now, std::int64_t bytes) {
   Time done = 0;
   for (const Port& bank : banks) {
@@ -52,7 +52,7 @@ void BankStream::proceed() {
   }
 }
 
-/// Through the datapath, then to the banks that are written, if any.
+/// Passes bytes through the datapath, then writes them to the banks, if any.
 void BankStream::compute(std::int64_t bytes) {
   const Time through = datapath_.claim(now(), bytes);
   schedule(through, {.kind = writes_.empty() ? release : deliver, .bytes = bytes});

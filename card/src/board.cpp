@@ -12,7 +12,7 @@
 namespace isthmus::card {
 namespace {
 
-constexpr double most_nanoseconds = 1e9;  // a second: more is no latency
+constexpr double most_nanoseconds = 1e9;  // longest latency, a second
 constexpr double most_program_nanoseconds = 1e12;
 constexpr double least_bytes_per_second = 1e3;
 constexpr double most_bytes_per_second = 1e15;
@@ -21,7 +21,7 @@ constexpr double most_bytes_per_second = 1e15;
   throw BoardError(key + " = " + text + ": " + why);
 }
 
-/// Takes values out of the map and remembers which, so that what is left is unknown.
+/// Reads values of the map and notes their keys; keys without a note are unknown.
 class Fields {
  public:
   explicit Fields(const Parameters& all) : all_(all) {}
@@ -77,7 +77,7 @@ class Fields {
     }
     return value;
   }
-  /// True for `yes`, false for `no`.
+  /// Returns true for `yes`, false for `no`; throws BoardError for any other word.
   bool either(const std::string& key, std::string_view yes, std::string_view no,
               const std::string& otherwise = {}) {
     const std::string value = text(key, otherwise);
@@ -205,7 +205,7 @@ MemoryParameters memory_from(Fields& of) {
   memory.read_to_write_ns = of.nanoseconds("memory.read_to_write_ns", "0");
   memory.hbm = of.either("memory.hbm", "true", "false", "false");
   memory.ddr_bandwidth_Bps = of.real("memory.ddr_bandwidth_Bps", 0, most_bytes_per_second, "0");
-  static_cast<void>(of.whole("memory.ddr_bank_bytes", 0, most_bytes, "0"));  // xclbins say it
+  static_cast<void>(of.whole("memory.ddr_bank_bytes", 0, most_bytes, "0"));  // only xclbins use it
   return memory;
 }
 

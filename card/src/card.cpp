@@ -18,7 +18,7 @@ std::int64_t page_offset(const std::byte* address) {
   return static_cast<std::int64_t>(reinterpret_cast<std::uintptr_t>(address) % page);
 }
 
-/// Sum of 32-bit elements; a rest of less than an element is copied from `a`.
+/// Adds 32-bit elements; copies a rest of less than an element from `a`.
 void add(std::byte* out, const std::byte* a, const std::byte* b, std::size_t bytes) {
   std::size_t at = 0;
   for (; at + sizeof(std::uint32_t) <= bytes; at += sizeof(std::uint32_t)) {
@@ -36,7 +36,7 @@ void add(std::byte* out, const std::byte* a, const std::byte* b, std::size_t byt
 struct Signature {
   std::string_view kernel;
   std::vector<std::string_view> inputs;
-  std::string_view output;  ///< empty: it has none
+  std::string_view output;  ///< empty: the kernel has no output
 };
 
 Signature signature_of(Kernel kernel) {
@@ -52,7 +52,7 @@ Signature signature_of(Kernel kernel) {
   }
 }
 
-/// Throws CardError for a buffer that the kernel needs and was not given, or has no place for.
+/// Throws CardError if the call lacks a buffer of the kernel, or has one too many.
 void check_arguments(const KernelCall& call) {
   const Signature signature = signature_of(call.kernel);
   const bool host = call.target == Target::host;
@@ -92,7 +92,7 @@ std::uint64_t sum(const std::byte* data, std::size_t bytes) {
   return total;
 }
 
-/// Word i becomes first + i.
+/// Sets word i to first + i.
 void count(std::byte* data, std::size_t bytes, std::uint64_t first) {
   for (std::size_t at = 0; at < bytes; at += word_bytes) {
     const std::uint64_t word = first + at / word_bytes;
@@ -127,7 +127,7 @@ void flip(std::byte* data, const Piece& piece) {
   }
 }
 
-/// A piece of memory that in the end is as it was: what is written there is lost.
+/// Keeps a range of memory: its destructor restores the contents, so that writes there get lost.
 class Kept {
  public:
   Kept(std::byte* data, const Piece& piece)
@@ -141,7 +141,7 @@ class Kept {
   std::vector<std::byte> bytes_;
 };
 
-/// The first word that write_bandwidth writes in an iteration, counted from 1.
+/// Returns the first word that write_bandwidth writes in an iteration, counted from 1.
 std::uint64_t written(const KernelCall& call, std::int64_t iteration) {
   return call.value + (static_cast<std::uint64_t>(iteration - 1) << 48U);
 }
@@ -296,8 +296,8 @@ void Card::cross(Direction direction, std::byte* to, const std::byte* from, std:
   }
 }
 
-/// What the kernel does to data: its last iteration, which hides the ones before it. Returns the
-/// sum of what only is read.
+/// Does the kernel's last iteration on the data, which overwrites all earlier ones. Returns the sum
+/// of the words that read_bandwidth reads.
 std::uint64_t Card::compute(const KernelCall& call) {
   std::byte* output = output_of(call);
   const Piece wrong = fault_of(call, Direction::h2d);
@@ -307,7 +307,7 @@ std::uint64_t Card::compute(const KernelCall& call) {
       std::byte* input = input_of(call);
       flip(input, wrong);
       const std::uint64_t total = sum(input, call.bytes);
-      flip(input, wrong);  // it was wrong on its way only
+      flip(input, wrong);  // the bit was wrong only in the completion
       return total;
     }
     case Kernel::write_bandwidth:
@@ -349,7 +349,7 @@ Time Card::stream(std::span<const StreamSlot> slots, std::int64_t chunks) {
   job.kernel.write_banks = {slots[0].output->bank()};
   job.chunks = chunks;
   job.slots = count;
-  // A slot's later chunks are the same again: once moves all there is to move.
+  // Later chunks of a slot move the same data, so one pass over the slots suffices.
   for (const StreamSlot& slot : slots.first(static_cast<std::size_t>(std::min(count, chunks)))) {
     if (slot.input->bytes() != slots[0].input->bytes() ||
         slot.output->bytes() != slots[0].input->bytes()) {

@@ -9,8 +9,7 @@ namespace {
 constexpr std::int64_t widest = 64;
 constexpr std::int64_t credit_bytes = 16;
 
-/// When each of the accesses that may be in flight together is done: a new one takes the place of
-/// the oldest.
+/// Ends of the accesses in flight; a new access replaces the oldest one.
 class InFlight {
  public:
   InFlight(std::int64_t most, Time now) : done_(static_cast<std::size_t>(most), now) {}
@@ -25,12 +24,12 @@ class InFlight {
   std::size_t next_ = 0;
 };
 
-/// Whether the byte at this place of the whole is the first of a system call.
+/// Whether byte `at` is the first byte of a system call.
 bool begins_call(const CpuAccess& access, std::int64_t at) {
   return access.call_bytes > 0 && at % access.call_bytes == 0;
 }
 
-/// Bytes from this place to the end of its call, or of the whole.
+/// Returns the bytes from `at` to the end of its system call, or of all accesses.
 std::int64_t left_of_call(const CpuAccess& access, std::int64_t at, std::int64_t total) {
   const std::int64_t call = access.call_bytes > 0 ? access.call_bytes : total;
   return std::min(total - at, call - at % call);
@@ -47,7 +46,7 @@ Time run_loads(const Board& board, Link& link, Time now, const CpuAccess& access
   Time done = now;
   Time ready = now;
   for (std::int64_t i = 0; i < access.count; ++i) {
-    if (begins_call(access, i * access.width)) {  // the one before it has returned its data
+    if (begins_call(access, i * access.width)) {  // the last call has returned its data
       ready = done + from_nanoseconds(host.system_call_ns);
     }
     const Time issued = std::max(loads.oldest(), ready) + processor;
@@ -71,7 +70,7 @@ Time run_stores(const Board& board, Link& link, Time now, const CpuAccess& acces
   Time handed = now;
   const std::int64_t total = access.width * access.count;
   for (std::int64_t stored = 0; stored < total;) {
-    if (begins_call(access, stored)) {  // what was handed over leaves meanwhile
+    if (begins_call(access, stored)) {  // earlier stores leave meanwhile
       issued += from_nanoseconds(host.system_call_ns);
     }
     const std::int64_t bytes = std::min(most, left_of_call(access, stored, total));

@@ -10,12 +10,12 @@ constexpr std::int64_t doorbell_bytes = 4;
 constexpr std::int64_t status_bytes = 8;
 constexpr unsigned stage_shift = 32;
 
-/// Stages of a job; a stream's own event is the one that it is complete.
+/// Stages of a job, as payloads of events; `moved` is the stream's event at its end.
 enum Stage : std::uint8_t { moved, doorbell, fetched, seen, finished };
 
 }  // namespace
 
-/// One channel and the driver's thread in front of it, which waits for each job before the next.
+/// One channel and its thread of the driver, which waits for the end of each job.
 class DmaEngine::Channel final : public Actor {
  public:
   Channel(Machine& machine, Direction direction, std::int64_t index)
@@ -75,7 +75,7 @@ class DmaEngine::Channel final : public Actor {
     machine_->crossing.simulator.schedule(time, *this, std::uint64_t{stage} << stage_shift);
   }
 
-  /// The status follows the data: at once where they go the same way.
+  /// Returns when the status arrives at the host: at once behind data of the same direction.
   [[nodiscard]] Time status_arrival() const {
     Link& link = machine_->crossing.link;
     const Time now = machine_->crossing.simulator.now();
@@ -119,7 +119,7 @@ class DmaEngine::Channel final : public Actor {
   Direction direction_;
   std::unique_ptr<Reader> reader_;
   std::unique_ptr<Writer> writer_;
-  std::deque<DmaJob> jobs_;  ///< the first of them has begun
+  std::deque<DmaJob> jobs_;  ///< the first job has begun
 };
 
 DmaEngine::DmaEngine(Machine& machine) : machine_(&machine) {

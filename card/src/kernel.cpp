@@ -6,7 +6,7 @@
 namespace isthmus::card {
 namespace {
 
-/// The stream of that number, made where there are fewer.
+/// Returns the stream of that number; makes missing streams.
 template <class Kind>
 Kind& nth(std::vector<std::unique_ptr<Kind>>& streams, std::size_t number, Crossing& crossing) {
   while (streams.size() <= number) {
@@ -87,7 +87,7 @@ void KernelUnit::start(std::vector<PortWork> ports, std::int64_t iterations) {
   single_blocks_ = true;
   for (const PortWork& port : ports) {
     std::int64_t all_bytes = 0;
-    // Counts below zero were too large for what holds them.
+    // A negative count has overflowed.
     if (port.bytes < 0 || iterations < 0 ||
         __builtin_mul_overflow(port.bytes, iterations, &all_bytes)) {
       throw TooLongError();
@@ -145,12 +145,12 @@ void KernelUnit::reach_host(const std::vector<PortWork>& ports, std::int64_t ite
                       port.bytes};
     if (port.writes) {
       if (follows) {
-        plan.interval = 0;  // the reader has it
+        plan.interval = 0;  // the reader has the interval
       }
       Writer& stream = nth(writers_, writer++, machine_->crossing);
       stream.limits(machine_->datapath(parts_.size()), kernel.outstanding,
                     from_nanoseconds(kernel.write_response_ns), follows);
-      // First, so that it is there when data come.
+      // First, so that the writer exists when data arrive.
       parts_.insert(parts_.begin(), {&stream, plan});
     } else {
       Reader& stream = nth(readers_, reader++, machine_->crossing);
@@ -177,7 +177,7 @@ void KernelUnit::reach_banks(const std::vector<PortWork>& ports, std::int64_t it
     }
     StreamPlan plan = plan_of(ports[first], iterations);
     plan.address = 0;
-    // The intervals of single blocks are those of host memory: here as many are in flight as there.
+    // The intervals between single blocks belong to host memory; card memory has none.
     plan.interval = 0;
     BankStream& stream = nth(bank_streams_, stream_index++, machine_->crossing);
     const Port datapath = machine_->datapath(parts_.size(), !writes.empty());
@@ -200,7 +200,7 @@ void KernelUnit::handle(std::uint64_t /*stream*/) {
   if (--open_ > 0) {
     return;
   }
-  if (owner_ == nullptr) {  // alone: nothing else has a state
+  if (owner_ == nullptr) {  // no owner: nothing else has a state
     machine_->skip_sweeps(sweeps_left_);
   }
   if (sweeps_left_ > 0) {

@@ -9,17 +9,17 @@ namespace {
 /// How a generation's lanes carry packets (PCI Express Base Specification, sections 3.6 and 4.2).
 struct Coding {
   double gigatransfers = 0;
-  double share = 0;          ///< bytes of packets of all bytes on the lanes
+  double share = 0;          ///< share of packets in all bytes on the lanes
   double compensation = 1;   ///< time with SKP ordered sets over time without
   std::int64_t around = 8;   ///< framing, sequence number and LCRC of each packet
-  bool acknowledges = true;  ///< on the wire; FLITs have acknowledgements and credits within
+  bool acknowledges = true;  ///< as packets on the wire; FLITs contain them
 };
 
 constexpr double skp_8b10b = 1 + 4.0 / 1538.0;
 constexpr double skp_128b130b = 1 + 1.0 / 371.0;
 
-/// By generation less 1. From the sixth on packets fill 236 of a FLIT's 256 bytes, and one checksum
-/// serves them all; its SKP sets are not counted, as `isthmus.models.pcie` says.
+/// Index: generation minus 1. From generation 6 on packets fill 236 of a FLIT's 256 bytes, with one
+/// checksum for all. Its SKP sets are not counted (`isthmus.models.pcie` says why).
 constexpr std::array<Coding, 6> codings = {{
     {.gigatransfers = 2.5, .share = 0.8, .compensation = skp_8b10b},
     {.gigatransfers = 5, .share = 0.8, .compensation = skp_8b10b},
@@ -33,7 +33,7 @@ const Coding& coding_of(int generation) {
   return codings.at(static_cast<std::size_t>(generation) - 1);
 }
 
-/// Femtoseconds per byte of packets on all lanes together.
+/// Returns femtoseconds per byte of packets, on all lanes together.
 double byte_femtoseconds(const Coding& coding, int lanes) {
   const double bits_per_second = coding.gigatransfers * 1e9 * coding.share * lanes;
   return 8.0 / bits_per_second * static_cast<double>(second) * coding.compensation;
@@ -103,8 +103,8 @@ Time Link::send(Time now, Way way, Packet packet, std::int64_t bytes) {
   }
   lane.wire_free = start + wire;
   while (corrupted_below_ != 0 && random_() < corrupted_below_) {
-    // The receiver's refusal crosses back; this packet and all behind it are sent again, so that
-    // nothing useful crosses until then.
+    // The receiver's NAK crosses back; then this packet and all packets behind it are sent again.
+    // Nothing useful crosses until then.
     ++replays_;
     start = std::max(end, lane.wire_free) + 2 * latency_ + byte_.of(acknowledge_bytes_);
     lane.wire_free = start + wire;
@@ -122,7 +122,7 @@ Time Link::send(Time now, Way way, Packet packet, std::int64_t bytes) {
 
 void Link::reset(std::uint64_t sample) {
   lanes_ = {};
-  // A number of the seed's own sequence, far from those of other samples.
+  // A random number of the seed, so that samples have unrelated sequences.
   random_ = Random(sample == 0 ? seed_ : Random(seed_ ^ sample << 32U)());
   replays_ = 0;
 }

@@ -36,7 +36,7 @@ std::byte* PagePool::take(std::size_t bytes) {
   if (data == MAP_FAILED) {
     throw std::bad_alloc();
   }
-  madvise(data, mapped(bytes), MADV_HUGEPAGE);  // fewer faults; may be refused
+  madvise(data, mapped(bytes), MADV_HUGEPAGE);  // fewer page faults; Linux may refuse
   return static_cast<std::byte*>(data);
 }
 

@@ -5,7 +5,7 @@
 namespace isthmus::card {
 namespace {
 
-/// What has ended; the launch is software's.
+/// Stage of a chunk that has ended; `launched`: software has launched the kernel.
 enum Stage : std::uint8_t { in, launched, computed, out };
 
 }  // namespace

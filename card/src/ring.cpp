@@ -15,11 +15,11 @@
 namespace isthmus::card {
 namespace {
 
-/// Cards that stand for all of a larger ring.
+/// Number of simulated cards that represent all cards of a larger ring.
 constexpr std::int64_t image_cards = 4;
 constexpr std::size_t word_bytes = sizeof(std::uint64_t);
 
-/// Data of one message: fresh for each link, direction and step.
+/// Returns the key of a message's data, which differs for each link, direction and step.
 std::uint64_t key_of(std::uint64_t seed, std::size_t link, std::size_t direction,
                      std::int64_t step) {
   const auto number = (static_cast<std::uint64_t>(step) << 20U) + (link << 1U) + direction;
@@ -37,7 +37,7 @@ void fill(std::span<std::byte> data, std::uint64_t key, std::uint64_t mask) {
   }
 }
 
-/// First byte that is not the message's; nothing where all are.
+/// Returns the first wrong byte of a message, or nothing.
 std::optional<std::size_t> first_difference(std::span<const std::byte> data, std::uint64_t key) {
   for (std::size_t at = 0; at < data.size(); at += word_bytes) {
     const std::uint64_t word = word_of(key, at / word_bytes);
@@ -50,7 +50,7 @@ std::optional<std::size_t> first_difference(std::span<const std::byte> data, std
 
 }  // namespace
 
-/// Links that share a wire in each direction: all that has to be simulated together.
+/// Links that share a wire in each direction, and so are simulated together.
 class Ring::Bundle final : public Actor {
  public:
   Bundle(Ring& ring, std::size_t first, std::size_t count, Time late, std::uint64_t seed)
@@ -64,7 +64,7 @@ class Ring::Bundle final : public Actor {
         start_(from_nanoseconds(ring.serial_.start_ns)),
         late_(late),
         links_(count) {
-    // Card 0 is the late one: its links are the first and the last of the ring.
+    // Card 0 is late; its links are the first and the last of the ring.
     for (std::size_t link = 0; link < count; ++link) {
       const bool waits = first + link == 0 || first + link + 1 == ring.links_.size();
       simulator_.schedule(start_ + (waits ? late_ : 0), *this, encode(link, 0, Event::begin));
@@ -110,24 +110,24 @@ class Ring::Bundle final : public Actor {
 
   /// One direction of a link.
   struct Channel {
-    std::int64_t credits = 0;           ///< flits for which there is room
-    std::int64_t unsent = 0;            ///< flits of the message
-    std::int64_t taken = 0;             ///< of it, by the other end
-    std::uint64_t key = 0;              ///< of its data
-    std::deque<std::int64_t> underway;  ///< flits that travel together
-    std::deque<std::int64_t> lent;      ///< whose room was not announced yet
+    std::int64_t credits = 0;           ///< flits for which the receiver has room
+    std::int64_t unsent = 0;            ///< flits of the message that are not yet sent
+    std::int64_t taken = 0;             ///< flits of the message that the other end has taken
+    std::uint64_t key = 0;              ///< key of the message's data
+    std::deque<std::int64_t> underway;  ///< groups of flits on their way
+    std::deque<std::int64_t> lent;      ///< taken flits whose room is not yet announced
   };
   struct LinkState {
     std::array<Channel, 2> channels;
     std::int64_t step = 0;
-    std::int64_t open = 0;  ///< messages of the step that are not taken
+    std::int64_t open = 0;  ///< messages of the step that are not yet received
     Time ended = 0;
   };
   struct Anchor {
     State state;
     Time time = 0;
     std::int64_t step = 0;
-    std::int64_t until = 0;  ///< step at which it is taken anew
+    std::int64_t until = 0;  ///< step at which the anchor is replaced
   };
 
   static std::uint64_t encode(std::size_t link, std::size_t direction, Event event) {
@@ -136,7 +136,7 @@ class Ring::Bundle final : public Actor {
   [[nodiscard]] std::int64_t flit_bytes() const {
     return ring_->serial_.width_bytes * ring_->serial_.channels;
   }
-  /// The kernels at the ends of a link, as sender and taker.
+  /// Returns the kernels at the ends of a link: sender and receiver.
   [[nodiscard]] std::pair<Kernel*, Kernel*> ends(std::size_t link, std::size_t direction) const {
     Link& at = ring_->links_[first_ + link];
     return direction == 0 ? std::pair{&at.left, &at.right} : std::pair{&at.right, &at.left};
@@ -146,7 +146,8 @@ class Ring::Bundle final : public Actor {
     Channel& channel = links_[link].channels[direction];
     channel.key = key_of(seed_, first_ + link, direction, links_[link].step);
     fill(sender->out, channel.key, 0);
-    fill(taker->in, channel.key, ~std::uint64_t{0});  // nothing is right that did not come
+    // Wrong data, so that the check finds a missing message.
+    fill(taker->in, channel.key, ~std::uint64_t{0});
     if (links_[link].step == 0) {
       channel.credits = ring_->call_.depth;
     }
@@ -155,8 +156,8 @@ class Ring::Bundle final : public Actor {
     send(link, direction);
   }
 
-  /// Sends as many flits as there is room for. Room is announced flit by flit, at the pace of the
-  /// wire: the first announcement is enough to send all flits that follow it.
+  /// Sends as many flits as there is room. The receiver announces room flit by flit, at the pace of
+  /// the wire, so the first announcement suffices to send all following flits.
   void send(std::size_t link, std::size_t direction) {
     Channel& channel = links_[link].channels[direction];
     const std::int64_t together = std::min(channel.unsent, channel.credits);
@@ -204,7 +205,7 @@ class Ring::Bundle final : public Actor {
     }
   }
 
-  /// Returns the number of a message that is announced, counted for each link from 1.
+  /// Returns the number of the present message on a link, from 1.
   [[nodiscard]] std::int64_t message(std::size_t link, std::size_t direction) const {
     return 2 * links_[link].step + static_cast<std::int64_t>(direction) + 1;
   }
@@ -244,8 +245,8 @@ class Ring::Bundle final : public Actor {
     }
   }
 
-  /// Steps that nothing but the clock would tell from those before are not simulated, but for the
-  /// last one, and the one that a fault hits.
+  /// Skips steps that repeat earlier steps at a later time, except the last step and the step with
+  /// a fault.
   void skip() {
     if (!ring_->fast_forward_) {
       return;
@@ -254,7 +255,7 @@ class Ring::Bundle final : public Actor {
     const std::int64_t step = links_.front().step;
     if (step > 1 && now == anchor_.state) {
       leave_out(step - anchor_.step, simulator_.now() - anchor_.time);
-      anchor_.until = 0;  // the state is another now: nearer to the end
+      anchor_.until = 0;  // the state has changed: the end is nearer
     }
     if (links_.front().step >= anchor_.until) {
       anchor_ = {.state = std::move(now),
@@ -267,7 +268,7 @@ class Ring::Bundle final : public Actor {
   void leave_out(std::int64_t steps, Time period) {
     const auto leads = [](const LinkState& a, const LinkState& b) { return a.step < b.step; };
     const std::int64_t reached = std::ranges::max_element(links_, leads)->step;
-    std::int64_t stop = ring_->call_.steps - 2;  // others are in the middle of theirs
+    std::int64_t stop = ring_->call_.steps - 2;  // other kernels are in the middle of a step
     const std::int64_t fault = (ring_->faults_.flip_message - 1) / 2;
     if (ring_->faults_.flip_message > 0 && fault >= links_.front().step) {
       stop = std::min(stop, fault);
@@ -331,8 +332,8 @@ Ring::Ring(const SerialParameters& serial, const FaultParameters& faults, const 
   if (call.cards < 1 || call.bytes < 1 || call.steps < 1 || call.depth < 1) {
     throw BoardError("a ring has at least one card, byte, step and flit in a channel");
   }
-  // Two whole bundles or more, and the rest of the ring if its last bundle is smaller: the late
-  // card's two links are in the first and in the last.
+  // At least two whole bundles, and a smaller last bundle if the ring has one, because the late
+  // card's two links are in the first and in the last bundle.
   const std::int64_t whole =
       std::max<std::int64_t>(2, (image_cards + serial.sharing - 1) / serial.sharing) *
       serial.sharing;

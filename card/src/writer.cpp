@@ -21,7 +21,7 @@ void Writer::limits(const Port& source, std::int64_t bursts, Time response, bool
   answers_each_ = answers_each;
 }
 
-/// The next packet's data, fetched while the one before is sent.
+/// Fetches the next packet's data while the last packet is sent.
 void Writer::fetch(Time latency) {
   if (!active()) {
     return;

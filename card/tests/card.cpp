@@ -13,7 +13,7 @@
 namespace isthmus::card {
 namespace {
 
-/// Host memory that begins at a page, or so many bytes into one.
+/// Host memory that begins `offset` bytes into a page.
 class HostMemoryForTest {
  public:
   explicit HostMemoryForTest(std::size_t bytes, std::size_t offset = 0)
@@ -35,7 +35,7 @@ void fill(std::byte* data, std::size_t bytes, std::uint64_t seed) {
   }
 }
 
-/// Simulated time of transfers of a size, from a reset card.
+/// Returns the simulated time of transfers of a size, after a reset.
 Time transfer_time(const Board& board, bool fast_forward, bool up, bool down, std::size_t bytes,
                    std::uint64_t* skipped = nullptr, std::size_t offset = 0) {
   Card card(board);
@@ -122,13 +122,13 @@ TEST_CASE("reads go at tags x request / round trip") {
   constexpr std::size_t more = std::size_t{256} << 10U;
   const Time window = transfer_time(board, true, false, true, 2 * more) -
                       transfer_time(board, true, false, true, more);
-  // Request there, memory, two completions of 256 B back to back at the user bus's pace.
+  // The request, memory, and two completions of 256 B back to back at the user bus's pace.
   const Link link(board.link, 1);
   const Time round_trip = link.wire_time(Packet::read_request, 0) + 2 * link.latency() +
                           from_nanoseconds(350) + 2 * link.bus_time(Packet::completion, 256);
   const auto windows = static_cast<Time>(more / 512) / tags;
-  // Acknowledgements (8 B for every 1024 B at most twice) and requests of one window that wait for
-  // one another are all that comes on top.
+  // Further time: acknowledgements (8 B for every 1024 B, at most twice), and requests of one
+  // window that wait for one another.
   const Time wait = Time{2} * tags * link.wire_time(Packet::read_request, 0);
   CHECK(window >= windows * round_trip);
   CHECK(window <= windows * (round_trip + wait));
@@ -156,7 +156,7 @@ TEST_CASE("a channel's thread waits for its transfer before it takes the next") 
         count, Transfer{Direction::d2h, destination.data(), device.get(), 0, 64}));
   };
   const Time one = time(1);
-  const Time packets = from_nanoseconds(100);  // those of others on link and bank
+  const Time packets = from_nanoseconds(100);  // packets of other transfers on link and bank
   CHECK(time(2) <= one + packets);
   CHECK(time(3) >= 2 * one);
   CHECK(time(4) <= 2 * one + 2 * packets);
@@ -203,7 +203,7 @@ TEST_CASE("work that cannot be is refused") {
 }
 
 TEST_CASE("single blocks end where the buffer does") {
-  // As the published loop: one block after another, each begun an interval after the one before.
+  // As the published loop: each block begins an interval after the last one.
   const std::size_t bytes = GENERATE(1, 64, 4096, 5000, 8191, 8192);
   const std::int64_t blocks = bytes > 4096 ? 2 : 1;
   const auto time_of = [&](std::int64_t iterations) {
@@ -255,7 +255,7 @@ TEST_CASE("a register's load is the sum of its parts") {
   CHECK(card.access({.instruction = Instruction::load, .place = Place::sram}) ==
         parts + from_nanoseconds(13 * 5));
   card.reset();
-  // One at a time; ten requests are less than what is acknowledged at once.
+  // One load at a time; ten requests are less than an acknowledgement covers.
   CHECK(card.access({.instruction = Instruction::load, .count = 10}) == 10 * parts);
   card.reset();
   CHECK(card.access({.instruction = Instruction::streaming_load, .count = 10}) < 2 * parts);
@@ -268,7 +268,7 @@ TEST_CASE("combined stores fill the wire: payload and header") {
   const Time once = card.access(stores);
   const Link link(board.link, 1);
   const Time wire = 10'000 * link.wire_time(Packet::write, 64);
-  // The first store's way is all that comes on top.
+  // Further time: the first store's way to the card.
   CHECK(once >= wire);
   CHECK(once <= wire + from_nanoseconds(60 + 200 + (8 + 15) * 5));
   card.reset();
@@ -357,7 +357,7 @@ TEST_CASE("chunks stream through the card, and more slots overlap more") {
   };
   const Time one = time(1, 1);
   CHECK(std::equal(in.data(), in.data() + bytes, out.data()));
-  // What a chunk does by itself: in, launch, kernel, out.
+  // A single chunk: transfer in, launch, kernel, transfer out.
   card.reset();
   const std::vector<Transfer> there = {{Direction::h2d, in.data(), device_in.get(), 0, bytes}};
   const std::vector<Transfer> back = {{Direction::d2h, out.data(), device_out.get(), 0, bytes}};
@@ -367,14 +367,14 @@ TEST_CASE("chunks stream through the card, and more slots overlap more") {
   copy.inputs = {device_in.get()};
   copy.output = device_out.get();
   const Time apart = card.transfer(there) + card.run_kernel(copy).total + card.transfer(back);
-  // Acknowledgements that wait on the wire when a stage begins shift it by less than a nanosecond.
+  // Acknowledgements on the wire delay the begin of a stage by less than a nanosecond.
   CHECK(std::abs(one - apart) <= nanosecond);
   CHECK(std::abs(time(1, chunks) - chunks * one) <= chunks * nanosecond);
   const Time twice = time(2, chunks);
   const Time thrice = time(3, chunks);
   CHECK(twice < chunks * one);
   CHECK(thrice < twice);
-  // No faster than its slowest stage, one after another.
+  // Not faster than the slowest stage, one chunk after the other.
   CHECK(thrice > chunks * (card.launch() + Pace::of_rate(19.2e9).of(bytes)));
   card.set_fast_forward(false);
   CHECK(time(2, chunks) == twice);
@@ -424,7 +424,7 @@ TEST_CASE("a kernel's argument that was never set is named") {
           "kernel read_bandwidth has 1 inputs, it was given 2");
   CHECK_NOTHROW(card.run_kernel({.kernel = Kernel::read_bandwidth,
                                  .bytes = 64,
-                                 .inputs = {given}}));  // which has no output to be set
+                                 .inputs = {given}}));  // this kernel has no output
 }
 
 TEST_CASE("what a card lacks is refused") {

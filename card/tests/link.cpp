@@ -26,7 +26,7 @@ TEST_CASE("writes back to back use the wire fully, but for their headers") {
   }
   const Time expected =
       std::llround(count * (payload + 24) * byte_s * 1e15) + from_nanoseconds(200);
-  // Every packet's time is rounded to a femtosecond, its byte time to 2^-21 fs.
+  // The time of each packet is rounded to a femtosecond, the byte time to 2^-21 fs.
   CHECK(std::abs(last - expected) <= count);
 }
 
@@ -61,7 +61,7 @@ TEST_CASE("acknowledgements are charged to the other direction") {
   const Time alone = link.send(0, Way::down, Packet::read_request, 0);
   link.reset();
   for (int i = 0; i < 4; ++i) {
-    link.send(0, Way::up, Packet::write, 256);  // 4 x 280 B pass 1024 B once
+    link.send(0, Way::up, Packet::write, 256);  // 4 x 280 B exceed 1024 B once
   }
   const Time delayed = link.send(0, Way::down, Packet::read_request, 0);
   CHECK(delayed - alone == std::llround(8 * byte_s * 1e15));
@@ -73,7 +73,7 @@ TEST_CASE("FLITs carry packets without framing, and acknowledgements at no cost"
   CHECK(link.wire_bytes(Packet::write, 256) == 256 + 16);
   CHECK(link.wire_bytes(Packet::read_request, 0) == 16);
   CHECK(link.wire_bytes(Packet::completion, 256) == 256 + 12);
-  // 236 of 256 B a FLIT, 64 GT/s, 16 lanes: 118 B a nanosecond.
+  // A FLIT has 236 B of packets in 256 B; 64 GT/s and 16 lanes give 118 B a nanosecond.
   CHECK(std::abs(link.wire_time(Packet::write, 256) - std::llround(272 / 118.0 * 1e6)) <= 1);
   const Time alone = link.send(0, Way::down, Packet::read_request, 0);
   link.reset();
@@ -111,7 +111,7 @@ TEST_CASE("a corrupted packet costs a refusal's round trip and its repetition") 
   Link clean(healthy.link, 42);
   const Time lost = total(noisy) - total(clean);
   const auto replays = static_cast<std::int64_t>(noisy.replays());
-  // 1 % of 10 000, give or take five standard deviations of a binomial count.
+  // 1 % of 10 000, within five standard deviations of a binomial count.
   CHECK(std::abs(replays - 101) <= 50);
   const Time each =
       clean.wire_time(Packet::write, 256) + 2 * clean.latency() + std::llround(8 * byte_s * 1e15);

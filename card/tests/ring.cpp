@@ -27,12 +27,13 @@ RingTime run(const Board& board, const RingCall& call, bool fast_forward = true)
   return time;
 }
 
-/// A whole number from 1.
+/// Returns a random integer from 1 to `most`.
 std::int64_t upto(std::mt19937& random, std::size_t most) {
   return static_cast<std::int64_t>(1 + random() % most);
 }
 
-/// A message, flit by flit: each needs the wire, and the room that the one `depth` before it left.
+/// Returns the time of a message: each flit needs the wire, and the room of the flit `depth`
+/// before.
 Time one_way(std::int64_t flits, std::int64_t depth, Time way) {
   std::vector<Time> begins;
   for (std::int64_t flit = 0; flit < flits; ++flit) {
@@ -67,7 +68,7 @@ TEST_CASE("kernels that send and take at once need half a step, at any depth", "
                         .depth = upto(random, 60)};
     const Time way = latency + (call.cards > 1 ? hop : 0);
     const Time expected = call.steps * one_way(flits_of(call.bytes), call.depth, way);
-    // Where channels are shallow, a step begins before the room of the step before is announced.
+    // With shallow channels, a step begins before the last step's room is announced.
     CHECK(run(board, call).slowest >= expected);
     CHECK(run(board, call).slowest == run(board, call, false).slowest);
     RingCall deep = call;

@@ -74,7 +74,7 @@ inline Parameters u250() {
           {"serial.stretch", "1.0105"}};
 }
 
-/// The same with some parameters changed.
+/// Returns this board with some parameters changed.
 inline Board u250_with(const Parameters& changes = {}) {
   Parameters parameters = u250();
   for (const auto& [key, value] : changes) {

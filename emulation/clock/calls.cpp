@@ -15,25 +15,26 @@ namespace {
 using process::CardSlot;
 
 constexpr std::int64_t femtoseconds = 1'000'000;  ///< in a nanosecond
-/// Most distance of two times: femtoseconds wrap at 2^64, and a difference has a sign (2.5 hours).
+/// Largest difference of two times, 2 hours: femtoseconds wrap at 2^64, so that a difference with a
+/// sign has at most 2.5 hours.
 constexpr Nanoseconds most_ahead = Nanoseconds{2} * 3600 * 1'000'000'000;
-/// How long a thread sleeps before it looks again whether its call may begin or end.
+/// Pause before a thread checks again whether its call may begin or end.
 constexpr Nanoseconds shortest_nap = 20'000;
 constexpr Nanoseconds longest_nap = 1'000'000;
 
 /// Cards of the program.
 constinit std::array<std::atomic<CardSlot*>, process::most_cards> cards{};
 
-/// The time since which this thread is in a call.
+/// Begin of the call into a card in which this thread is.
 thread_local constinit Nanoseconds began = 0;
-/// When a thread has begun a call last.
+/// Begin of the latest call of any thread.
 constinit std::atomic<Nanoseconds> last_began = 0;
 
 std::uint64_t in_femtoseconds(Nanoseconds time) {
   return static_cast<std::uint64_t>(time) * static_cast<std::uint64_t>(femtoseconds);
 }
 
-/// The nanosecond at or after a time of the card, which is near another time.
+/// Converts a card's time to nanoseconds, rounded up. `near` resolves the wrap at 2^64 fs.
 Nanoseconds in_nanoseconds(std::uint64_t time, Nanoseconds near = began) {
   const auto ahead = static_cast<std::int64_t>(time - in_femtoseconds(near));
   return near + (ahead + (ahead > 0 ? femtoseconds - 1 : 0)) / femtoseconds;
@@ -44,7 +45,7 @@ bool cards_are_beyond(Nanoseconds time) {
   const std::uint64_t wanted = in_femtoseconds(time);
   return std::ranges::none_of(cards, [wanted](const std::atomic<CardSlot*>& card) {
     const CardSlot* const slot = card;
-    // A difference, for times wrap.
+    // A difference, because times wrap.
     return slot != nullptr && slot->pending != 0 &&
            static_cast<std::int64_t>(slot->done_fs - wanted) < 0;
   });
@@ -174,7 +175,7 @@ ISTHMUS_INTERPOSED void isthmus_clock_leave(std::uint64_t time, int reached) {
     return;
   }
   const Nanoseconds goal = in_nanoseconds(time);
-  // Where it began nothing earlier was left to be done.
+  // If the call ends where it began, `enter` has already waited for all earlier events.
   if (reached == 0 && goal > began && !is_next_in_call(goal, false)) {
     program_time.aim(goal);
     await(goal, false);

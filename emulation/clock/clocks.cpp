@@ -37,7 +37,7 @@ ISTHMUS_INTERPOSED int clock_gettime(clockid_t clock, timespec* time) noexcept {
   return 0;
 }
 
-/// The zone becomes zeros, as glibc has it since 2.31.
+/// Fills the zone with zeros, as glibc does since 2.31.
 ISTHMUS_INTERPOSED int gettimeofday(timeval* time, void* zone) noexcept {
   if (zone != nullptr) {
     *static_cast<struct timezone*>(zone) = {};
@@ -70,7 +70,7 @@ ISTHMUS_INTERPOSED int ftime(timeb* time) {
   return 0;
 }
 
-/// Ticks since some time in the past: that time stays, and the program's own time is added.
+/// Returns the system's ticks, moved by the difference of virtual and real time.
 ISTHMUS_INTERPOSED clock_t times(tms* used) noexcept {
   const clock_t real = real_times(used);
   if (!has_card() || real == -1) {

@@ -76,24 +76,24 @@ int wait_for_sets(int count, const std::array<fd_set*, 3>& sets, timeval* time,
   if (time == nullptr) {
     return real_pselect(count, sets[0], sets[1], sets[2], nullptr, nullptr);
   }
-  // More microseconds than a second has are taken, as glibc takes them.
+  // A million microseconds or more are valid, as in glibc.
   const bool valid = time->tv_sec >= 0 && time->tv_usec >= 0;
   const auto seconds = std::min<Nanoseconds>(time->tv_sec, longest / second - 1);
   const Nanoseconds more = time->tv_usec / microseconds_of_a_second;
-  const timespec given = {.tv_sec = valid ? std::min(seconds + more, longest / second) : -1,
-                          .tv_nsec = time->tv_usec % microseconds_of_a_second * 1000};
-  const Nanoseconds duration = valid ? from(given) : 0;
-  const bool known = count >= 0 && count <= FD_SETSIZE && duration > 0;
-  const bool follow = known && follows(caller);
+  const timespec timeout = {.tv_sec = valid ? std::min(seconds + more, longest / second) : -1,
+                            .tv_nsec = time->tv_usec % microseconds_of_a_second * 1000};
+  const Nanoseconds duration = valid ? from(timeout) : 0;
+  const bool is_valid = count >= 0 && count <= FD_SETSIZE && duration > 0;
+  const bool follow = is_valid && follows(caller);
   const auto now = [follow] { return follow ? program_time.now() : real_time(CLOCK_MONOTONIC); };
   const Nanoseconds began = now();
   int result = 0;
   if (follow) {
     result = wait_for_sets(count, sets, duration, nullptr);
   } else {
-    result = real_pselect(count, sets[0], sets[1], sets[2], &given, nullptr);
+    result = real_pselect(count, sets[0], sets[1], sets[2], &timeout, nullptr);
   }
-  // Linux leaves there what is left.
+  // Linux writes the remaining time to the argument.
   if (valid) {
     const Nanoseconds left = std::max<Nanoseconds>(began + duration - now(), 0);
     *time = {.tv_sec = left / second, .tv_usec = (left % second) / 1000};
@@ -114,7 +114,8 @@ int wait_for_events(int epoll, epoll_event* events, int most, Nanoseconds durati
 
 }  // namespace
 
-/// As glibc does it for a program that was compiled with checks: `bytes` is what the array has.
+/// glibc's answer to an array that is too short, in programs with _FORTIFY_SOURCE. `bytes`: size of
+/// the array.
 extern "C" [[noreturn]] void __chk_fail();  // NOLINT(*-reserved-identifier,cert-dcl*)
 
 ISTHMUS_INTERPOSED int poll(pollfd* files, nfds_t count, int milliseconds) {
@@ -150,8 +151,8 @@ ISTHMUS_INTERPOSED int __ppoll_chk(pollfd* files, nfds_t count, const timespec* 
 
 ISTHMUS_INTERPOSED int pselect(int count, fd_set* read, fd_set* write, fd_set* except,
                                const timespec* time, const sigset_t* mask) {
-  const bool known = count >= 0 && count <= FD_SETSIZE;
-  if (!known || !is_time(time) || from(*time) == 0 || !follows(__builtin_return_address(0))) {
+  const bool is_valid = count >= 0 && count <= FD_SETSIZE;
+  if (!is_valid || !is_time(time) || from(*time) == 0 || !follows(__builtin_return_address(0))) {
     return real_pselect(count, read, write, except, time, mask);
   }
   return wait_for_sets(count, {read, write, except}, from(*time), mask);
@@ -191,15 +192,15 @@ ISTHMUS_INTERPOSED int epoll_pwait2(int epoll, epoll_event* events, int most, co
   return wait_for_events(epoll, events, most, from(*time), mask);
 }
 
-ISTHMUS_INTERPOSED int sigtimedwait(const sigset_t* signals, siginfo_t* found,
+ISTHMUS_INTERPOSED int sigtimedwait(const sigset_t* signals, siginfo_t* info,
                                     const timespec* time) {
   if (!is_time(time) || from(*time) == 0 || !follows(__builtin_return_address(0))) {
-    return real_signal_wait(signals, found, time);
+    return real_signal_wait(signals, info, time);
   }
   int result = -1;
   wait_until(program_time.now() + from(*time), [&](Nanoseconds part) {
     const timespec slice_time = as_timespec(part);
-    result = real_signal_wait(signals, found, &slice_time);
+    result = real_signal_wait(signals, info, &slice_time);
     return result >= 0 || errno != EAGAIN;
   });
   return result;

@@ -7,13 +7,13 @@
 
 namespace isthmus::card::clock {
 
-/// Whether events are listed, and the program's threads have simulated times.
+/// Whether the session lists events, and the program's threads have simulated times.
 bool lists_host_events();
 /// Lists an event of the calling thread: its kind, a name, and its times.
 void list_host_event(const char* kind, const char* name, Nanoseconds begin, Nanoseconds end,
                      std::uint64_t bytes);
 
-/// Lists a call into a card of a thread of the program, and what the thread has computed before.
+/// Lists a call of the program's thread into a card, and the computing of that thread before it.
 void list_call(Nanoseconds begin, Nanoseconds end);
 
 /// Lists a copy within the host, from its construction to its end.

@@ -21,7 +21,7 @@ namespace isthmus::card::clock {
 namespace {
 
 constexpr auto count = static_cast<std::size_t>(ApiCall::count);
-/// In a form `{text}` stands for the text, `{0}` for the first number.
+/// Text of each ApiCall: `{text}` stands for the call's text, `{0}` for its first number.
 constexpr std::array<const char*, count> forms = {
     "xrt::device::load_xclbin(\"{text}\")",
     "xrt::kernel(device, uuid, \"{text}\")",
@@ -55,7 +55,7 @@ static_assert(count <= CallRecord::most_forms);
 constinit std::atomic<CallRecord*> record = nullptr;
 constinit std::atomic<bool> was_made = false;
 
-/// Makes the file of this process; null where there is no session, or no file.
+/// Makes this process's file, and returns its record; null without a session or a file.
 CallRecord* made() {
   const char* const session = std::getenv("ISTHMUS_CARD_SESSION");
   std::array<char, PATH_MAX> name{};
@@ -76,13 +76,13 @@ CallRecord* made() {
   if (memory == MAP_FAILED) {
     return nullptr;
   }
-  auto* const found = static_cast<CallRecord*>(memory);  // zeros
+  auto* const record = static_cast<CallRecord*>(memory);  // zeros
   for (std::size_t index = 0; index < count; ++index) {
-    std::strncpy(found->form[index].data(), forms[index], CallRecord::form_bytes - 1);
+    std::strncpy(record->form[index].data(), forms[index], CallRecord::form_bytes - 1);
   }
-  found->forms = count;
-  found->version = process::call_record_version;
-  return found;
+  record->forms = count;
+  record->version = process::call_record_version;
+  return record;
 }
 
 CallRecord* of_this_process() {

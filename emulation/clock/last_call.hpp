@@ -7,7 +7,7 @@
 namespace isthmus::card::clock {
 
 /// Calls that the library notes. `last_call.cpp` has the text of each, in this order.
-// Words, for Python reads them too. NOLINTNEXTLINE(performance-enum-size)
+// 32 bits, because Python reads them, too. NOLINTNEXTLINE(performance-enum-size)
 enum class ApiCall : std::uint32_t {
   load_xclbin,
   open_kernel,
@@ -40,7 +40,7 @@ enum class ApiCall : std::uint32_t {
 void note_call(ApiCall call, std::string_view text, std::uint64_t first = 0,
                std::uint64_t second = 0, std::uint64_t third = 0);
 
-/// Notes that the program maps a buffer, or reads it on the host: its address on the card.
+/// Notes that the program maps the buffer at this address on the card, or reads it on the host.
 void note_look(std::uint64_t address);
 
 }  // namespace isthmus::card::clock

@@ -12,7 +12,7 @@
 namespace isthmus::card::clock {
 namespace {
 
-/// A library, once it was found.
+/// Address range of a library's code; empty until the library is found.
 struct Library {
   std::string_view name;
   std::atomic<std::uintptr_t> begin = 0;
@@ -24,7 +24,7 @@ struct Library {
     return start != 0 && address >= start && address < end.load(std::memory_order_relaxed);
   }
 };
-/// XRT loads the shim by the name of a board's or by that of the emulation's.
+/// Our shim, which XRT loads as libxrt_core or as libxrt_hwemu.
 constinit std::array<Library, 2> shims = {
     {{.name = "libxrt_core.so"}, {.name = "libxrt_hwemu.so"}}};
 constinit std::array<Library, 3> of_xrt = {
@@ -38,17 +38,17 @@ std::string_view file_of(std::string_view path) {
 template <class Libraries>
 void enter(Libraries& libraries, const dl_phdr_info& object) {
   const std::string_view file = file_of(object.dlpi_name);
-  auto* const found = std::ranges::find_if(
+  auto* const entry = std::ranges::find_if(
       libraries, [file](const Library& library) { return file.starts_with(library.name); });
-  if (found == libraries.end()) {
+  if (entry == libraries.end()) {
     return;
   }
   for (unsigned index = 0; index < object.dlpi_phnum; ++index) {
     const auto& segment = object.dlpi_phdr[index];
     if (segment.p_type == PT_LOAD && (segment.p_flags & PF_X) != 0) {
       const std::uintptr_t start = object.dlpi_addr + segment.p_vaddr;
-      found->end = start + segment.p_memsz;
-      found->begin = start;
+      entry->end = start + segment.p_memsz;
+      entry->begin = start;
     }
   }
 }

@@ -1,5 +1,5 @@
-// Where the code of our shim and of XRT's libraries is, so that what they do is told from what the
-// program does.
+// Addresses of the code of our shim and of XRT's libraries. By these addresses the clock's library
+// distinguishes calls of XRT and of the shim from calls of the program.
 #pragma once
 
 namespace isthmus::card::clock {

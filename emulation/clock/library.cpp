@@ -20,12 +20,12 @@ constexpr Nanoseconds second = 1'000'000'000;
 constinit Real<int(clockid_t, timespec*)> real_clock_gettime("clock_gettime");
 constinit Real<int(const timespec*, timespec*)> real_nanosleep("nanosleep");
 
-/// What computing up to now is free of charge at a stretch, where only the card is to take time.
+/// Computing up to this duration takes no time with `--clock card`.
 constexpr Nanoseconds free_stretch = 10'000'000;
 constexpr std::size_t clocks = 12;
 
 process::Page* mapped = nullptr;
-/// Clocks less the monotonic one, when time began.
+/// Each clock minus the monotonic clock, at the start of virtual time.
 constinit std::array<Nanoseconds, clocks> ahead{};
 
 process::Page* map_page() {
@@ -34,12 +34,12 @@ process::Page* map_page() {
   if (file < 0) {
     return nullptr;
   }
-  void* found = mmap(nullptr, sizeof(process::Page), PROT_READ | PROT_WRITE, MAP_SHARED, file, 0);
+  void* mapping = mmap(nullptr, sizeof(process::Page), PROT_READ | PROT_WRITE, MAP_SHARED, file, 0);
   close(file);
-  if (found == MAP_FAILED) {
+  if (mapping == MAP_FAILED) {
     return nullptr;
   }
-  auto* page = static_cast<process::Page*>(found);
+  auto* page = static_cast<process::Page*>(mapping);
   const bool right = page->magic == process::page_magic && page->version == process::page_version;
   return right ? page : nullptr;
 }
@@ -96,13 +96,13 @@ std::size_t Stamps::index_of(const void* place) {
   return (reinterpret_cast<std::uintptr_t>(place) * golden) >> 52U;
 }
 
-void tell_others(const void* place) {
+void put_stamp(const void* place) {
   if (has_card()) {
     stamps.put(place, program_time.now());
   }
 }
 
-void follow_others(const void* place) {
+void follow_stamp(const void* place) {
   if (has_card() && stamps.at(place) > VirtualTime::seen()) {
     program_time.raise(stamps.at(place));
   }
@@ -149,7 +149,7 @@ void start_time() {
       ahead[clock] = real_time(static_cast<clockid_t>(clock)) - now;
     }
   }
-  // A coarse clock is behind by as much as a step: it is as the fine one.
+  // A coarse clock is up to a step behind; the virtual one equals the fine clock.
   ahead[CLOCK_REALTIME_COARSE] = ahead[CLOCK_REALTIME];
   ahead[CLOCK_MONOTONIC_COARSE] = 0;
   program_time.start(now, mapped->clock == process::clock_of_card ? free_stretch : 0);
@@ -181,7 +181,7 @@ Nanoseconds Deadlines::earliest() {
   if (count_ == 0) {
     return none;
   }
-  const Locked lock(locked_);  // no mutex goes meanwhile
+  const Locked lock(locked_);  // so that no wait, and with it its mutex, is removed meanwhile
   Nanoseconds earliest = none;
   for (const Wait& wait : waits_) {
     if (wait.thread == 0 || wait.deadline >= earliest) {

@@ -25,13 +25,13 @@ Nanoseconds real_time(clockid_t clock);
 /// Sleeps in real time; returns at once if `duration` is not above 0.
 void really_sleep(Nanoseconds duration);
 
-/// Deadlines of the program's threads, on the monotonic clock.
+/// Deadlines of the program's threads, in virtual time of the monotonic clock.
 class Deadlines {
  public:
   static constexpr Nanoseconds none = std::numeric_limits<Nanoseconds>::max();
 
   struct Wait {
-    pid_t thread = 0;  ///< 0: free
+    pid_t thread = 0;  ///< 0: this entry is free
     Nanoseconds deadline = 0;
     /// Mutex of a wait for a condition: the wait ends once the mutex is locked.
     const pthread_mutex_t* mutex = nullptr;
@@ -40,8 +40,8 @@ class Deadlines {
   /// Adds a wait, and returns it for `remove`; null beyond 256 waits.
   Wait* add(Nanoseconds deadline, const pthread_mutex_t* mutex);
   void remove(Wait& wait);
-  /// Returns the earliest deadline. Waits whose mutex another thread holds do not count: they
-  /// cannot end before that thread, which counts, goes on.
+  /// Returns the earliest deadline. A wait whose mutex another thread holds does not count, because
+  /// it cannot end before that thread unlocks the mutex.
   [[nodiscard]] Nanoseconds earliest();
   /// Removes all waits: for the child of a fork, which has no other thread.
   void clear();
@@ -69,18 +69,18 @@ class Stamps {
 extern constinit Stamps stamps;
 
 /// Notes that the calling thread signals `place`.
-void tell_others(const void* place);
+void put_stamp(const void* place);
 /// Raises the calling thread's time to the last signal of `place`, after a wait for it.
-void follow_others(const void* place);
+void follow_stamp(const void* place);
 
-/// Registers the calling thread until it ends, however it ends.
+/// Registers the calling thread until it ends, also by pthread_exit or cancellation.
 void begin_thread(Role role, Nanoseconds began, VirtualTime::Thread* place = nullptr);
 /// Returns the place at which the end of a thread is signalled.
 const void* place_of(pthread_t thread);
 
 /// Whether a clock shows virtual time: wall clocks do, clocks of processor time do not.
 bool keeps(clockid_t clock);
-/// Returns the virtual time of such a clock for the calling thread.
+/// Returns the time that `clock` shows to the calling thread; `keeps` holds for the clock.
 Nanoseconds clock_now(clockid_t clock);
 
 /// Starts virtual time, when this process opens its first card.

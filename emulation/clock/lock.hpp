@@ -1,4 +1,4 @@
-// A lock for what signal handlers reach, too: reading clocks and sleeping are allowed there.
+// A lock for state that signal handlers use, too: they may read clocks and sleep.
 #pragma once
 
 #include <sched.h>
@@ -11,7 +11,7 @@
 
 namespace isthmus::card::clock {
 
-/// Holds a spin lock, and signals back from this thread meanwhile: a handler that waited for the
+/// Holds a spin lock, and blocks signals of this thread meanwhile: a handler that waits for the
 /// lock would wait for the thread that it interrupts.
 class Locked {
  public:
@@ -20,7 +20,7 @@ class Locked {
     syscall(SYS_rt_sigprocmask, SIG_SETMASK, &all, &before_, sizeof(before_));
     for (unsigned spins = 1; locked_->exchange(true, std::memory_order_acquire); ++spins) {
       if (spins % 256 == 0) {
-        sched_yield();  // whoever holds it may have lost its processor
+        sched_yield();  // the thread with the lock may have lost its processor
       }
       __builtin_ia32_pause();
     }
@@ -34,7 +34,7 @@ class Locked {
 
  private:
   std::atomic<bool>* locked_;
-  std::uint64_t before_ = 0;  ///< as the kernel has it: one bit for each signal
+  std::uint64_t before_ = 0;  ///< the signal mask before, one bit for each signal
 };
 
 }  // namespace isthmus::card::clock

@@ -38,18 +38,19 @@ constinit Real<int(sem_t*, clockid_t, const timespec*)> real_sem_wait("sem_clock
 int wait_for_mutex(pthread_mutex_t* mutex, clockid_t clock, const timespec* time) {
   int result = ETIMEDOUT;
   wait_until(deadline_of(clock, *time), [&](Nanoseconds duration) {
-    // The clock that mutexes of every kind can wait by.
+    // CLOCK_REALTIME, because every kind of mutex supports it.
     const timespec end = in_real_time(duration, CLOCK_REALTIME);
     result = real_timed_lock(mutex, &end);
     return result != ETIMEDOUT;
   });
   if (result == 0) {
-    follow_others(mutex);
+    follow_stamp(mutex);
   }
   return result;
 }
 
-/// Of a lock for reading or writing, by the function that waits until a time of CLOCK_REALTIME.
+/// Waits for a read-write lock by `real`, a function of libc that waits until a time of
+/// CLOCK_REALTIME.
 int wait_for_rwlock(pthread_rwlock_t* lock, clockid_t clock, const timespec* time,
                     Real<int(pthread_rwlock_t*, const timespec*)>& real) {
   int result = ETIMEDOUT;
@@ -59,7 +60,7 @@ int wait_for_rwlock(pthread_rwlock_t* lock, clockid_t clock, const timespec* tim
     return result != ETIMEDOUT;
   });
   if (result == 0) {
-    follow_others(lock);
+    follow_stamp(lock);
   }
   return result;
 }
@@ -74,7 +75,7 @@ int wait_for_thread(pthread_t thread, void** value, clockid_t clock, const times
     return result != ETIMEDOUT;
   });
   if (result == 0) {
-    follow_others(place_of(thread));
+    follow_stamp(place_of(thread));
   }
   return result;
 }
@@ -82,7 +83,7 @@ int wait_for_thread(pthread_t thread, void** value, clockid_t clock, const times
 int wait_for_semaphore(sem_t* semaphore, clockid_t clock, const timespec* time) {
   int result = sem_trywait(semaphore);
   if (result == 0) {
-    follow_others(semaphore);
+    follow_stamp(semaphore);
     return 0;
   }
   errno = ETIMEDOUT;
@@ -92,19 +93,19 @@ int wait_for_semaphore(sem_t* semaphore, clockid_t clock, const timespec* time) 
     return result == 0 || errno != ETIMEDOUT;
   });
   if (result == 0) {
-    follow_others(semaphore);
+    follow_stamp(semaphore);
   }
   return result;
 }
 
 }  // namespace
 
-// The shim's mutexes take no time of the program.
+// Waits for the shim's mutexes take no virtual time.
 
 ISTHMUS_INTERPOSED int pthread_mutex_lock(pthread_mutex_t* mutex) noexcept {
   const int result = real_lock(mutex);
   if (result == 0 && !in_shim(__builtin_return_address(0))) {
-    follow_others(mutex);
+    follow_stamp(mutex);
   }
   return result;
 }
@@ -134,18 +135,18 @@ ISTHMUS_INTERPOSED int pthread_mutex_clocklock(pthread_mutex_t* mutex, clockid_t
 
 ISTHMUS_INTERPOSED int pthread_rwlock_rdlock(pthread_rwlock_t* lock) noexcept {
   const int result = real_read_lock(lock);
-  follow_others(lock);
+  follow_stamp(lock);
   return result;
 }
 
 ISTHMUS_INTERPOSED int pthread_rwlock_wrlock(pthread_rwlock_t* lock) noexcept {
   const int result = real_write_lock(lock);
-  follow_others(lock);
+  follow_stamp(lock);
   return result;
 }
 
 ISTHMUS_INTERPOSED int pthread_rwlock_unlock(pthread_rwlock_t* lock) noexcept {
-  if (has_card()) {  // as of a mutex: without asking for the time, which takes long
+  if (has_card()) {  // `seen`, because `now` takes a system call
     stamps.put(lock, VirtualTime::seen());
   }
   return real_rwlock_unlock(lock);
@@ -184,9 +185,9 @@ ISTHMUS_INTERPOSED int pthread_rwlock_clockwrlock(pthread_rwlock_t* lock, clocki
 }
 
 ISTHMUS_INTERPOSED int pthread_barrier_wait(pthread_barrier_t* barrier) noexcept {
-  tell_others(barrier);
+  put_stamp(barrier);
   const int result = real_barrier_wait(barrier);
-  follow_others(barrier);
+  follow_stamp(barrier);
   return result;
 }
 
@@ -206,13 +207,13 @@ ISTHMUS_INTERPOSED int pthread_clockjoin_np(pthread_t thread, void** value, cloc
 }
 
 ISTHMUS_INTERPOSED int sem_post(sem_t* semaphore) noexcept {
-  tell_others(semaphore);
+  put_stamp(semaphore);
   return real_post(semaphore);
 }
 
 ISTHMUS_INTERPOSED int sem_wait(sem_t* semaphore) {
   const int result = real_untimed_sem_wait(semaphore);
-  follow_others(semaphore);
+  follow_stamp(semaphore);
   return result;
 }
 

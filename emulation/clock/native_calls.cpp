@@ -16,16 +16,16 @@
 namespace isthmus::card::clock {
 namespace {
 
-/// The first two fields of libstdc++'s std::string.
+/// The first two fields of libstdc++'s std::string: pointer and length.
 struct Text {
   const char* data;
   std::size_t size;
 };
 
-/// Whether an object of XRT's stands for nothing: it begins with a shared pointer.
+/// Whether an object of XRT is empty: it begins with a shared pointer, which is null then.
 bool is_null(const void* object) { return *static_cast<const void* const*>(object) == nullptr; }
 
-/// Whether code is the program's, not that of XRT's libraries, which call one another.
+/// Whether code belongs to the program: XRT's libraries call the same functions themselves.
 bool is_of_program(const void* code) { return !in_xrt(code); }
 
 constexpr const char* load_name =
@@ -82,7 +82,7 @@ bool has_ended(int state) {
 struct Start {
   void* run = nullptr;
   bool done = false;
-  bool counted = false;  ///< its computing counts again after the start
+  bool counted = false;  ///< the thread's computing counts again after the start
 };
 thread_local constinit Start starting{};
 
@@ -136,7 +136,7 @@ ISTHMUS_INTERPOSED int wait_run_in_time(const void* run, const void* timeout) as
 ISTHMUS_INTERPOSED int state_of_run(const void* run) asm("_ZNK3xrt3run5stateEv");
 ISTHMUS_INTERPOSED int abort_run(void* run) asm("_ZN3xrt3run5abortEv");
 ISTHMUS_INTERPOSED void stop_run(void* run) asm("_ZN3xrt3run4stopEv");
-/// `function` is a std::function, which its caller owns.
+/// `function` is a std::function; the caller destroys it.
 ISTHMUS_INTERPOSED void add_callback(void* run, int state, void* function, void* data) asm(
     "_ZN3xrt3run12add_callbackE13ert_cmd_stateSt8functionIFvPKvS1_PvEES5_");
 ISTHMUS_INTERPOSED void set_event(const void* run, const void* event) asm(
@@ -199,7 +199,7 @@ ISTHMUS_INTERPOSED void set_buffer(void* run, int index, const void* buffer) {
   real_set_buffer(run, index, buffer);
 }
 
-/// By XRT's OpenCL.
+/// XRT's OpenCL sets arguments by this function.
 ISTHMUS_INTERPOSED void set_inside(const void* run, std::size_t index, const void* value,
                                    std::size_t bytes) {
   note_set(run, index);
@@ -233,7 +233,7 @@ ISTHMUS_INTERPOSED int wait_run(const void* run, const void* timeout) {
   return state;
 }
 
-/// Later versions of XRT than 2.13 have it.
+/// XRT 2.16 and later call this function for a wait with a timeout.
 ISTHMUS_INTERPOSED int wait_run_in_time(const void* run, const void* timeout) {
   if (is_of_program(__builtin_return_address(0))) {
     note_call(ApiCall::wait_run, kernel_of(run));

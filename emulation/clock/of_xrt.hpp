@@ -13,8 +13,8 @@ inline void* of_xrt(const char* name) {
   return library == nullptr ? nullptr : dlsym(library, name);
 }
 
-/// Such a function, which is there when it is called. A program may load the library for itself
-/// alone, where `Real` does not find it.
+/// A function of XRT's library, which is loaded when the function is called. A program may load
+/// the library with RTLD_LOCAL, where `Real` does not find it.
 template <class Function>
 using OfXrt = Found<Function, of_xrt>;
 

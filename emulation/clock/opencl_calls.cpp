@@ -11,8 +11,8 @@
 namespace isthmus::card::clock {
 namespace {
 
-/// A function of OpenCL's loader, or of AMD's OpenCL where there is no loader. A program may have
-/// loaded either for itself alone.
+/// A function of OpenCL's loader, or of AMD's OpenCL without a loader. It finds the function even
+/// if the program has loaded the library with RTLD_LOCAL.
 template <class Function>
 class OfOpenCl {
  public:
@@ -30,19 +30,19 @@ class OfOpenCl {
 
  private:
   [[nodiscard]] void* look() const {
-    void* found = dlsym(RTLD_NEXT, name_);
+    void* function = dlsym(RTLD_NEXT, name_);
     for (const char* library : {"libOpenCL.so.1", "libxilinxopencl.so.2"}) {
-      void* const loaded = found == nullptr ? dlopen(library, RTLD_LAZY | RTLD_NOLOAD) : nullptr;
-      found = loaded == nullptr ? found : dlsym(loaded, name_);
+      void* const loaded = function == nullptr ? dlopen(library, RTLD_LAZY | RTLD_NOLOAD) : nullptr;
+      function = loaded == nullptr ? function : dlsym(loaded, name_);
     }
-    return found;
+    return function;
   }
 
   const char* name_;
   std::atomic<Function*> found_ = nullptr;
 };
 
-// As cl.h has them, with pointers to nothing known.
+// The types of cl.h, with void* for OpenCL's objects.
 using CreateBuffer = void*(void*, std::uint64_t, std::size_t, void*, int*);
 using SetKernelArg = int(void*, unsigned, std::size_t, const void*);
 using EnqueueTask = int(void*, void*, unsigned, const void*, void*);

@@ -31,7 +31,7 @@ class Found {
 
 inline void* of_next_library(const char* name) { return dlsym(RTLD_NEXT, name); }
 
-/// A function of the next library that has it.
+/// A function of the next loaded library that defines it.
 template <class Function>
 using Real = Found<Function, of_next_library>;
 

@@ -19,16 +19,17 @@
 namespace isthmus::card::clock {
 namespace {
 
-/// Names the file of the first warning, with which the program ends (card exec --fail-on-warning).
+/// Variable with the file for the first warning, which ends the program (card exec
+/// --fail-on-warning).
 constexpr const char* fatal_variable = "ISTHMUS_CARD_FAIL_ON_WARNING";
-/// More arguments of a kernel are not watched: a bit each.
+/// A kernel with more arguments is not watched: a word has a bit for each argument.
 constexpr std::size_t most_arguments = 64;
 constexpr std::uint64_t longest_name = 256;
 constexpr std::uint64_t largest_value = 4096;
 constexpr std::size_t address_bytes = 8;
 
 /// `xrt_core::xclbin::kernel_argument` of XRT 2.13 to 2.16 (core/common/xclbin_parser.h), with
-/// libstdc++'s std::string. `is_sound` says whether an argument looks so.
+/// libstdc++'s std::string. `is_sound` checks that an argument has this layout.
 struct XrtText {
   const char* data;
   std::uint64_t size;
@@ -66,7 +67,7 @@ enum class Mistake : std::uint8_t {
   count
 };
 
-/// A text for `%.*s`.
+/// Length and letters for `%.*s`.
 struct Name {
   int size = 0;
   const char* text = "";
@@ -87,8 +88,8 @@ struct KernelEntry {
   std::atomic<const void*> handle = nullptr;
   std::array<char, longest_name> name{};
   std::span<const XrtArgument* const> arguments;
-  /// Arguments of which the user was told, by the kind of mistake.
-  std::array<std::atomic<std::uint64_t>, static_cast<std::size_t>(Mistake::count)> told{};
+  /// Bits of the arguments that have had a warning, by the kind of mistake.
+  std::array<std::atomic<std::uint64_t>, static_cast<std::size_t>(Mistake::count)> warned{};
 
   [[nodiscard]] const XrtArgument* at(std::uint64_t index) const {
     return index < arguments.size() && arguments[index]->index == index ? arguments[index]
@@ -98,20 +99,21 @@ struct KernelEntry {
 struct RunEntry {
   std::atomic<const void*> handle = nullptr;
   std::atomic<KernelEntry*> kernel = nullptr;
-  std::atomic<const void*> kernel_handle = nullptr;  ///< the entry may be another kernel's by now
-  std::atomic<std::uint64_t> set = 0;                ///< a bit for each argument
+  std::atomic<const void*> kernel_handle = nullptr;  ///< a new kernel may have the entry by now
+  std::atomic<std::uint64_t> set = 0;  ///< bits of the arguments that the program has set
   std::atomic<bool> running = false;
   std::atomic<bool> informed = false;     ///< the program learns of its end without a call
-  std::atomic<std::uint64_t> number = 0;  ///< of its last start (`starts.hpp`); 0: none
+  std::atomic<std::uint64_t> number = 0;  ///< number of its last start (`starts.hpp`); 0: none
 };
-/// What has no place there is not watched.
+/// Kernels beyond these entries are not watched.
 constinit std::array<KernelEntry, 256> watched_kernels{};
 constinit std::array<RunEntry, 4096> watched_runs{};
 
-/// XRT's objects begin with a shared pointer to what they stand for.
+/// Returns the implementation of an XRT object, which begins with a shared pointer to it.
 const void* handle_of(const void* object) { return *static_cast<const void* const*>(object); }
 
-/// Returns the entry of a handle; a free one, or one in its place, where `makes`; else null.
+/// Returns the entry of a handle. Without one: if `makes`, a free entry or an older handle's entry,
+/// else null.
 template <class Entries>
 auto* entry_of(Entries& entries, const void* handle, bool makes) {
   constexpr std::size_t most_probes = 8;
@@ -139,7 +141,7 @@ auto* entry_of(Entries& entries, const void* handle, bool makes) {
 
 RunEntry* run_of(const void* run) { return entry_of(watched_runs, handle_of(run), false); }
 
-/// Returns the kernel of a run's entry; null where it is not known.
+/// Returns the kernel of a run's entry; null if the kernel is not watched.
 KernelEntry* kernel_in(const RunEntry* run) {
   KernelEntry* const kernel = run == nullptr ? nullptr : run->kernel.load();
   return kernel != nullptr && kernel->handle == run->kernel_handle ? kernel : nullptr;
@@ -187,10 +189,10 @@ int text_of(const Fault& fault, std::span<char> text) {
   return 0;
 }
 
-/// Tells the user, each argument once; ends the program where the first warning is to end it.
-void tell(KernelEntry& kernel, const Fault& fault) {
+/// Warns once for each argument; with --fail-on-warning the warning ends the program.
+void warn_user(KernelEntry& kernel, const Fault& fault) {
   const std::uint64_t bit = std::uint64_t{1} << fault.index % most_arguments;
-  if ((kernel.told[static_cast<std::size_t>(fault.kind)].fetch_or(bit) & bit) != 0) {
+  if ((kernel.warned[static_cast<std::size_t>(fault.kind)].fetch_or(bit) & bit) != 0) {
     return;
   }
   std::array<char, 1024> text{};
@@ -201,7 +203,7 @@ void tell(KernelEntry& kernel, const Fault& fault) {
     std::array<char, 1200> line{};
     const int all = std::snprintf(line.data(), line.size(), "isthmus: emulated card: warning: %s\n",
                                   text.data());
-    [[maybe_unused]] const ssize_t told =
+    [[maybe_unused]] const ssize_t written =
         ::write(STDERR_FILENO, line.data(), static_cast<std::size_t>(std::max(all, 0)));
     return;
   }
@@ -216,8 +218,8 @@ void tell(KernelEntry& kernel, const Fault& fault) {
   ::kill(getpid(), SIGTERM);
 }
 
-/// Whether the argument gets a value of another size whole: an integer does where the bytes that it
-/// has no room for are those of its sign, or where it has further bytes and these are zeros.
+/// Whether a value of another size reaches the argument unchanged: an integer does if the bytes
+/// that it loses only repeat its sign, or if the argument's further bytes are zeros.
 bool arrives_whole(const XrtArgument& argument, std::span<const unsigned char> value) {
   const std::string_view type(argument.type.data, argument.type.size);
   if (value.size() == argument.size || argument.size == 0 || value.empty()) {
@@ -258,7 +260,7 @@ void know_kernel(const void* kernel, std::string_view name) {
   void* const get_arguments = of_xrt("_ZN8xrt_core10kernel_int8get_argsERKN3xrt6kernelE");
   KernelEntry* const entry = entry_of(watched_kernels, handle_of(kernel), true);
   if (name != entry->name.data()) {
-    std::ranges::fill(entry->told, 0);
+    std::ranges::fill(entry->warned, 0);
   }
   const std::size_t length = std::min(name.size(), entry->name.size() - 1);
   std::ranges::copy(name.substr(0, length), entry->name.begin());
@@ -267,21 +269,21 @@ void know_kernel(const void* kernel, std::string_view name) {
   if (get_arguments == nullptr) {
     return;
   }
-  Vector found;  // kept: it is as long as the kernel
-  reinterpret_cast<void (*)(Vector*, const void*)>(get_arguments)(&found, kernel);
-  const std::span<const XrtArgument* const> all(found.begin, found.end);
-  bool known = all.size() <= most_arguments;
-  for (std::size_t place = 0; known && place < all.size(); ++place) {
-    known = is_sound(*all[place], place);
+  Vector arguments;  // never freed: `watched_kernels` points into it
+  reinterpret_cast<void (*)(Vector*, const void*)>(get_arguments)(&arguments, kernel);
+  const std::span<const XrtArgument* const> all(arguments.begin, arguments.end);
+  bool all_sound = all.size() <= most_arguments;
+  for (std::size_t place = 0; all_sound && place < all.size(); ++place) {
+    all_sound = is_sound(*all[place], place);
   }
-  if (known) {
+  if (all_sound) {
     entry->arguments = all;
   }
 }
 
 void know_run(const void* run, const void* kernel) {
   RunEntry* const entry = entry_of(watched_runs, handle_of(run), true);
-  see_end(entry->number.exchange(0));  // of a run that had the place, and is not watched any more
+  see_end(entry->number.exchange(0));  // the number of an older run that had this entry
   entry->informed = false;
   entry->kernel = entry_of(watched_kernels, handle_of(kernel), false);
   entry->kernel_handle = handle_of(kernel);
@@ -318,7 +320,7 @@ void check_value(const void* run, std::uint64_t index, const void* value, std::s
   if (argument->kind == scalar && !arrives_whole(*argument, {first, bytes})) {
     Fault fault = fault_of(Mistake::value_of_other_size, *kernel, *argument);
     fault.given_bytes = bytes;
-    tell(*kernel, fault);
+    warn_user(*kernel, fault);
   }
   if (argument->kind != global || bytes >= address_bytes) {
     return;
@@ -326,7 +328,7 @@ void check_value(const void* run, std::uint64_t index, const void* value, std::s
   if (std::any_of(first, first + bytes, [](unsigned char byte) { return byte != 0; })) {
     Fault fault = fault_of(Mistake::value_for_buffer, *kernel, *argument);
     fault.given_bytes = bytes;
-    tell(*kernel, fault);
+    warn_user(*kernel, fault);
   }
 }
 
@@ -338,7 +340,7 @@ void check_buffer(const void* run, std::uint64_t index, std::uint64_t buffer_byt
   if (argument != nullptr && argument->kind == scalar) {
     Fault fault = fault_of(Mistake::buffer_for_value, *kernel, *argument);
     fault.given_bytes = buffer_bytes;
-    tell(*kernel, fault);
+    warn_user(*kernel, fault);
   }
 }
 
@@ -351,7 +353,7 @@ void check_start(const void* run) {
   for (const XrtArgument* const argument : kernel->arguments) {
     const bool is_set = argument->index == no_index || (entry->set >> argument->index & 1) != 0;
     if (argument->kind == scalar && !is_set) {
-      tell(*kernel, fault_of(Mistake::value_unset, *kernel, *argument));
+      warn_user(*kernel, fault_of(Mistake::value_unset, *kernel, *argument));
     }
   }
 }
@@ -386,7 +388,7 @@ void check_failed_start(const void* run) {
   const RunEntry* const entry = run_of(run);
   KernelEntry* const kernel = kernel_in(entry);
   if (kernel != nullptr && entry->running) {
-    tell(*kernel, {.kind = Mistake::busy, .kernel = kernel->name.data()});
+    warn_user(*kernel, {.kind = Mistake::busy, .kernel = kernel->name.data()});
   }
 }
 

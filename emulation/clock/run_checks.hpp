@@ -20,9 +20,9 @@ std::string_view kernel_of(const void* run);
 /// the other kind.
 void check_value(const void* run, std::uint64_t index, const void* value, std::size_t bytes);
 void check_buffer(const void* run, std::uint64_t index, std::uint64_t buffer_bytes);
-/// The same without a check, for XRT's OpenCL, which checks its arguments.
+/// Notes that an argument is set, without a check: XRT's OpenCL checks its arguments.
 void note_set(const void* run, std::uint64_t index);
-/// Warns, when the program starts a run, of values that were never set.
+/// Warns, when the program starts a run, of scalar arguments that it has never set.
 void check_start(const void* run);
 /// Notes that the start has succeeded, or that the program has waited for the run.
 void set_running(const void* run, bool running);
@@ -33,7 +33,7 @@ void see_end_of(const void* run);
 /// Notes that the program learns of the run's end without a call: by a callback, an event, or the
 /// run's packet.
 void note_informed(const void* run);
-/// Warns, when the start has failed, if the run was started before and the program has not waited.
+/// After a failed start, warns if the run still runs: the program has not waited for its end.
 void check_failed_start(const void* run);
 
 }  // namespace isthmus::card::clock

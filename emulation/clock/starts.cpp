@@ -9,8 +9,8 @@
 namespace isthmus::card::clock {
 namespace {
 
-/// Starts whose end nobody has seen, each at its number modulo the size. A later start takes the
-/// place of one that is so many starts older, whose end then counts as seen.
+/// Starts whose end the program has not seen, each at its number modulo the size. A start replaces
+/// the start that is 4096 older, whose end then counts as seen.
 constinit std::array<std::atomic<std::uint64_t>, 4096> unseen{};
 constinit std::atomic<std::uint64_t> starts = 0;
 thread_local constinit std::uint64_t current = 0;

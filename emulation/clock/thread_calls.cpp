@@ -21,7 +21,7 @@ constinit Real<int(pthread_t*, const pthread_attr_t*, Routine*, void*)> real_cre
 constinit Real<int(pthread_t, void**, const timespec*)> real_join("pthread_timedjoin_np");
 constinit Real<int(pthread_cond_t*)> real_broadcast("pthread_cond_broadcast");
 
-/// How long a thread waits for another's end before it wakes threads of XRT.
+/// Real time of a wait in pthread_join before the waiting thread wakes XRT's threads.
 constexpr Nanoseconds before_waking = 20 * millisecond;
 
 struct Start {
@@ -58,9 +58,9 @@ Role role_of(const void* creator, Routine* routine, const void* argument) {
 }
 
 /// Registers the calling thread, then runs the routine that the program gave for it.
-void* started(void* given) {
-  const Start start = *static_cast<Start*>(given);
-  std::free(given);  // NOLINT(*-no-malloc): `new` needs the C++ library
+void* started(void* argument) {
+  const Start start = *static_cast<Start*>(argument);
+  std::free(argument);  // NOLINT(*-no-malloc): `new` needs the C++ library
   begin_thread(start.role, start.began, start.place);
   return start.routine(start.argument);
 }
@@ -75,7 +75,7 @@ ISTHMUS_INTERPOSED int pthread_create(pthread_t* thread, const pthread_attr_t* a
   }
   const Role role = role_of(__builtin_return_address(0), routine, argument);
   const Nanoseconds began = has_card() ? program_time.now() : 0;
-  // Others wait for it from now on, not only from when it runs.
+  // Other threads wait for the new thread from now on, even before it runs.
   VirtualTime::Thread* const place = program_time.reserve(role, began);
   *start = {.routine = routine, .argument = argument, .role = role, .began = began, .place = place};
   const int result = real_create(thread, attributes, started, start);
@@ -86,9 +86,9 @@ ISTHMUS_INTERPOSED int pthread_create(pthread_t* thread, const pthread_attr_t* a
   return result;
 }
 
-/// XRT tells a thread of its own to end, without the mutex of the condition for which that thread
-/// waits, and then waits for the thread's end (`kds::stop`). A signal between the thread's look and
-/// its wait is lost, and then the program would never end. So XRT's threads are made to look again.
+/// At a program's end XRT signals its thread without the mutex of the condition, then joins the
+/// thread (`kds::stop`). The signal is lost if the thread has checked its flag, but does not wait
+/// yet. Then the program would never end. So this function wakes XRT's threads until they end.
 ISTHMUS_INTERPOSED int pthread_join(pthread_t thread, void** result) {
   int status = ETIMEDOUT;
   while (status == ETIMEDOUT) {
@@ -99,6 +99,6 @@ ISTHMUS_INTERPOSED int pthread_join(pthread_t thread, void** result) {
           [](void* condition) { real_broadcast(static_cast<pthread_cond_t*>(condition)); });
     }
   }
-  follow_others(place_of(thread));
+  follow_stamp(place_of(thread));
   return status;
 }

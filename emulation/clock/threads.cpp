@@ -16,7 +16,7 @@ namespace isthmus::card::clock {
 
 pid_t this_thread() { return static_cast<pid_t>(syscall(SYS_gettid)); }
 
-/// By the kernel's name for a thread's clock (include/linux/posix-timers.h).
+/// Reads the thread's clock, whose number include/linux/posix-timers.h defines.
 Nanoseconds processor_time(pid_t thread) {
   return real_time(static_cast<clockid_t>((~static_cast<unsigned>(thread) << 3U) | 6U));
 }
@@ -26,11 +26,11 @@ namespace {
 using Text = std::array<char, 128>;
 
 /// Returns the beginning of a thread's file in /proc; empty if it cannot be read.
-Text told(pid_t thread, const char* what) {
+Text proc_text(pid_t thread, const char* what) {
   std::array<char, 64> path{};
   std::snprintf(path.data(), path.size(), "/proc/self/task/%d/%s", thread, what);
-  // System calls without libc: its functions are points at which threads are cancelled, and
-  // programs may replace them.
+  // System calls without libc: its functions are cancellation points, and programs may replace
+  // them.
   const int before = errno;
   Text text{};
   const auto file =
@@ -48,13 +48,13 @@ Text told(pid_t thread, const char* what) {
 }  // namespace
 
 bool runs(pid_t thread) {
-  const Text text = told(thread, "stat");
+  const Text text = proc_text(thread, "stat");
   const char* name_end = std::strrchr(text.data(), ')');
   return name_end != nullptr && (name_end[2] == 'R' || name_end[2] == 'D');
 }
 
 bool waits_outside(pid_t thread) {
-  const Text text = told(thread, "syscall");
+  const Text text = proc_text(thread, "syscall");
   char* end = nullptr;
   const long number = std::strtol(text.data(), &end, 10);
   return end != text.data() && number >= 0 && number != SYS_futex;

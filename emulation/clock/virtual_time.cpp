@@ -9,15 +9,15 @@ namespace isthmus::card::clock {
 
 namespace {
 
-/// Whether what such a thread does is something that the program does.
+/// Whether threads of this role count as threads of the program.
 bool counts(Role role) { return role == Role::program || role == Role::runtime; }
 
 }  // namespace
 
 thread_local constinit VirtualTime::Thread* VirtualTime::own = nullptr;
 
-/// Holds the lock. What the calling thread computes here, or while it waits for the lock, is none
-/// of its own.
+/// Holds the lock. The calling thread's computing here, or while it waits for the lock, does not
+/// count.
 class VirtualTime::Turn {
  public:
   explicit Turn(VirtualTime& time) : used(begin(time)), time_(&time), lock_(time.locked_) {}
@@ -30,7 +30,7 @@ class VirtualTime::Turn {
     }
   }
 
-  const Nanoseconds used;  ///< by the calling thread before
+  const Nanoseconds used;  ///< processor time of the calling thread before the turn
 
  private:
   static Nanoseconds begin(const VirtualTime& time) {
@@ -147,7 +147,7 @@ Nanoseconds VirtualTime::time_of(const Thread& thread) const {
   return time_of(thread, thread.id > 0 ? processor_time(thread) : thread.used);
 }
 
-/// When it has used so much processor time.
+/// Returns the thread's time at the processor time `used`.
 Nanoseconds VirtualTime::time_of(const Thread& thread, Nanoseconds used) const {
   if (!counts(thread.role) || thread.doing != Doing::unknown || !thread.counts) {
     return thread.base;
@@ -300,7 +300,7 @@ std::int64_t VirtualTime::activity_up_to(Nanoseconds time) const {
     }
     const Nanoseconds used = id > 0 ? processor_time(thread) : 0;
     if (time_of(thread, used) < time) {
-      activity += used + 1;  // one that has begun meanwhile shows, too
+      activity += used + 1;  // + 1: a thread that has just begun changes the sum, too
     }
   }
   return activity;
@@ -315,7 +315,7 @@ void VirtualTime::park(void* condition) {
 
 void VirtualTime::unpark(const void* condition) {
   for (std::size_t index = 0; index < end_; ++index) {
-    void* waited_for = const_cast<void*>(condition);  // NOLINT(*-const-cast): compared alone
+    void* waited_for = const_cast<void*>(condition);  // NOLINT(*-const-cast): only compared
     threads_[index].parked.compare_exchange_strong(waited_for, nullptr);
   }
 }
@@ -350,7 +350,7 @@ bool VirtualTime::others_wait() {
     if (id == 0 || &thread == own || !counts(thread.role)) {
       return false;
     }
-    // One that waits in slices looks now and then, which is no computing of its own.
+    // A thread that waits in slices reads the time now and then, which does not count as computing.
     if (id < 0 || thread.doing != Doing::unknown) {
       return id < 0 || thread.doing != Doing::waiting;
     }

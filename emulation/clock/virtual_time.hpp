@@ -19,21 +19,21 @@ using Nanoseconds = std::int64_t;
 enum class Role : std::uint8_t {
   program,  ///< the program's own
   runtime,  ///< XRT's: it runs callbacks of the program, so it counts as the program's
-  shim      ///< our shim's: runs kernels, and advances cards in real time
+  shim      ///< our shim's helper: runs kernels, and advances cards in real time
 };
 
 /// State of a thread, as far as other threads have to wait for it.
 enum class Doing : std::uint8_t {
   unknown,  ///< computes or waits: its state in /proc says which
   leaving,  ///< is in a call into a card, and does nothing before its `goal`
-  waiting   ///< waits until a deadline or for a thread: computing meanwhile does not count
+  waiting   ///< waits until a deadline or for a thread: its computing does not count
 };
 
 /// Queries of the system about a thread.
 struct System {
   Nanoseconds (*processor_time)(pid_t thread);
-  bool (*runs)(pid_t thread);           ///< or could run, or waits for a disk
-  bool (*waits_outside)(pid_t thread);  ///< for an event from outside the program
+  bool (*runs)(pid_t thread);           ///< whether it runs, could run, or waits for a disk
+  bool (*waits_outside)(pid_t thread);  ///< whether it waits for an event from outside the program
   pid_t (*this_thread)();
 };
 
@@ -57,15 +57,16 @@ class VirtualTime {
     bool counts = true;  ///< computing advances its time
     /// The condition for which it waits without a deadline, until a thread signals it.
     std::atomic<void*> parked = nullptr;
-    /// The same, until the wait is over: a signal before the wait has begun is lost.
+    /// The same condition, but until the wait is over. `wake_runtime` signals it, because XRT may
+    /// have signalled before the wait began.
     std::atomic<void*> waits_for = nullptr;
-    /// Processor time before it wanted the lock: spinning for the lock is no computing.
+    /// Processor time when the thread began to wait for the lock: spinning does not count.
     std::atomic<Nanoseconds> before_lock = never;
-    Nanoseconds base = 0;      ///< its time when it had used `used`
-    Nanoseconds used = 0;      ///< processor time
+    Nanoseconds base = 0;      ///< its virtual time at the processor time `used`
+    Nanoseconds used = 0;      ///< processor time when `base` was set
     Nanoseconds computed = 0;  ///< by how much computing has advanced its time
-    Nanoseconds goal = 0;
-    Nanoseconds seen = 0;
+    Nanoseconds goal = 0;      ///< in a call or wait: it does nothing before this time
+    Nanoseconds seen = 0;      ///< last result of `now`
   };
   /// Returns a place for a thread that is about to start. From now on it counts as running. Null if
   /// no place is left.
@@ -87,7 +88,7 @@ class VirtualTime {
   static Nanoseconds seen();
   /// Returns by how much computing has advanced the calling thread's time since it was asked last.
   static Nanoseconds take_computed();
-  /// Raises the calling thread's time to `time`, when the thread that it waited for acted.
+  /// Raises the calling thread's time to `time`, when another thread ended its wait.
   void raise(Nanoseconds time);
 
   /// Sets whether computing advances the calling thread's time from now on. Returns whether it did
@@ -103,8 +104,8 @@ class VirtualTime {
   /// Ends the wait without a new time.
   void abandon();
 
-  /// Whether all other threads wait without a deadline until they are signalled. Without the lock:
-  /// one system call less for each launch of a program with one thread.
+  /// Whether all other threads wait without a deadline until they are signalled. It takes no lock:
+  /// that saves a system call for each launch of a program with one thread.
   [[nodiscard]] bool others_are_parked() const;
   /// Returns the time up to which no other thread of the program acts: the least time of a thread
   /// that runs, or is in a call.
@@ -144,14 +145,14 @@ class VirtualTime {
   /// Returns the processor time that counts as the thread's computing.
   [[nodiscard]] Nanoseconds processor_time(const Thread& thread) const;
   [[nodiscard]] Nanoseconds time_of(const Thread& thread, Nanoseconds used) const;
-  /// Whether the thread runs, or could.
+  /// Whether the thread runs or could run.
   [[nodiscard]] bool runs(const Thread& thread, pid_t id) const {
     return thread.parked == nullptr && system_.runs(id);
   }
-  /// Brings a thread's time to what it has computed.
+  /// Adds the processor time since `thread.used` to the thread's time.
   void count_computing(Thread& thread, Nanoseconds used) const;
   [[nodiscard]] Nanoseconds earliest_but(const Thread* self) const;
-  // These need the lock.
+  // The caller holds the lock.
   [[nodiscard]] std::int64_t activity_up_to(Nanoseconds time) const;
   [[nodiscard]] bool is_first_at(Nanoseconds time) const;
 
@@ -159,11 +160,11 @@ class VirtualTime {
   std::atomic<bool> locked_ = false;
   std::atomic<bool> started_ = false;
   Nanoseconds free_ = 0;
-  Nanoseconds looking_ = 0;              ///< processor time that a turn takes beside what it sees
-  std::atomic<std::int64_t> ended_ = 0;  ///< waits and calls of the program
-  Nanoseconds latest_ = 0;               ///< to which all threads that waited were brought
+  Nanoseconds looking_ = 0;  ///< processor time of a turn that the turn itself cannot measure
+  std::atomic<std::int64_t> ended_ = 0;  ///< ended waits and calls of the program
+  Nanoseconds latest_ = 0;  ///< latest end of a call or wait: waiting threads are at least here
   std::array<Thread, most_threads> threads_{};
-  std::atomic<std::size_t> end_ = 0;  ///< all beyond are free
+  std::atomic<std::size_t> end_ = 0;  ///< all entries from here on are free
 };
 
 }  // namespace isthmus::card::clock

@@ -13,13 +13,13 @@ namespace isthmus::card::clock {
 
 inline constexpr Nanoseconds second = 1'000'000'000;
 inline constexpr Nanoseconds millisecond = 1'000'000;
-/// Real time that a wait lasts before it looks at the virtual time again. Shorter slices while a
-/// kernel runs: the virtual time then advances in steps.
+/// Real time after which a wait reads the virtual time again. Slices are shorter while a kernel
+/// runs, because the virtual time then advances in steps.
 inline constexpr Nanoseconds slice = 2 * millisecond;
 inline constexpr Nanoseconds slice_with_kernel = 100'000;
 inline constexpr Nanoseconds shortest_slice = 20'000;
 
-/// Longer than any program runs, and far from where sums of times overflow.
+/// Longest duration: longer than any program runs, and small enough that sums do not overflow.
 inline constexpr Nanoseconds longest = Nanoseconds{1} << 62;
 
 inline Nanoseconds from(const timespec& time) {
@@ -44,7 +44,7 @@ inline bool is_time(const timespec* time) {
   return time != nullptr && time->tv_sec >= 0 && time->tv_nsec >= 0 && time->tv_nsec < second;
 }
 
-/// Deadline for a time on one of the program's clocks.
+/// Returns the deadline in the thread's virtual time, for a time of the clock `clock`.
 inline Nanoseconds deadline_of(clockid_t clock, const timespec& time) {
   return program_time.now() + from(time) - clock_now(clock);
 }
@@ -82,8 +82,8 @@ void wait_in_slices(Nanoseconds began, Nanoseconds deadline, Wait& wait) {
 }
 
 /// Waits in slices until `wait(duration)` returns true, or virtual time reaches the deadline. It
-/// waits at least once, which releases a mutex, or finds files that are ready. `mutex`: locked at
-/// the end.
+/// waits at least once, because the call must release its mutex, or find files that are ready.
+/// `mutex`: the mutex that the wait locks at its end.
 template <class Wait>
 void wait_until(Nanoseconds deadline, Wait wait, const pthread_mutex_t* mutex = nullptr) {
   const Nanoseconds began = program_time.enter(Doing::waiting);

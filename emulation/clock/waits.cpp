@@ -53,12 +53,12 @@ int sleep_for(const timespec* time, timespec* rest, const void* caller) {
   return sleep_until(program_time.now() + from(*time), rest);
 }
 
-/// How often conditions were signalled, by address: a signal between two slices is not lost.
+/// Number of signals of conditions, by address, so that no signal between two slices is lost.
 constinit std::array<std::atomic<unsigned>, 256> signals{};
 
-/// Where a condition says that pthread_condattr_setclock chose the monotonic clock: the byte's
-/// index times 256, plus the bit. glibc 2.41 moved it: it is where a condition of each clock
-/// differ.
+/// Returns the place of the bit by which a condition has the monotonic clock: the byte's index
+/// times 256, plus the bit. It compares a condition of each clock, because glibc 2.41 moved the
+/// bit.
 unsigned monotonic_bit() {
   using Bytes = std::array<unsigned char, sizeof(pthread_cond_t)>;
   pthread_condattr_t attributes{};
@@ -81,11 +81,11 @@ unsigned monotonic_bit() {
 }
 
 bool is_monotonic(const pthread_cond_t& condition) {
-  static constinit std::atomic<unsigned> known{0};  // threads that look at once find the same
-  unsigned place = known;
+  static constinit std::atomic<unsigned> cached_place{0};  // concurrent threads compute the same
+  unsigned place = cached_place;
   if (place == 0) {
     place = monotonic_bit();
-    known = place;
+    cached_place = place;
   }
   std::array<unsigned char, sizeof(pthread_cond_t)> bytes{};
   std::memcpy(bytes.data(), &condition, bytes.size());
@@ -113,23 +113,24 @@ int wait_for_condition(pthread_cond_t* condition, pthread_mutex_t* mutex, Nanose
       },
       mutex);
   if (result == 0) {
-    follow_others(condition);
+    follow_stamp(condition);
   }
   return result;
 }
 
-/// An argument of a system call, which comes as a number.
+/// Converts a system call's argument to a pointer.
 const timespec* as_time(long address) {
   return reinterpret_cast<const timespec*>(address);  // NOLINT(*-no-int-to-ptr)
 }
 
-/// C++'s futures wait so, by a system call of their own.
-long wait_for_futex(const std::array<long, 6>& given) {
-  std::array<long, 6> futex = given;
-  const bool absolute = (given[1] & FUTEX_CMD_MASK) == FUTEX_WAIT_BITSET;
-  const clockid_t clock = (given[1] & FUTEX_CLOCK_REALTIME) != 0 ? CLOCK_REALTIME : CLOCK_MONOTONIC;
+/// Waits as std::future does, which calls the system by itself.
+long wait_for_futex(const std::array<long, 6>& arguments) {
+  std::array<long, 6> futex = arguments;
+  const bool absolute = (arguments[1] & FUTEX_CMD_MASK) == FUTEX_WAIT_BITSET;
+  const clockid_t clock =
+      (arguments[1] & FUTEX_CLOCK_REALTIME) != 0 ? CLOCK_REALTIME : CLOCK_MONOTONIC;
   futex[1] &= ~static_cast<long>(FUTEX_CLOCK_REALTIME);
-  const timespec& time = *as_time(given[3]);
+  const timespec& time = *as_time(arguments[3]);
   const Nanoseconds deadline =
       absolute ? deadline_of(clock, time) : program_time.now() + from(time);
   long result = -1;
@@ -154,7 +155,8 @@ ISTHMUS_INTERPOSED int __nanosleep(const timespec* time, timespec* rest) {
   return sleep_for(time, rest, __builtin_return_address(0));
 }
 
-/// -1 where a signal ended it, another negative number for any other error (C11, 7.26.5.7).
+/// Returns -1 if a signal ended the sleep, another negative number for other errors (C11,
+/// 7.26.5.7).
 ISTHMUS_INTERPOSED int thrd_sleep(const timespec* time, timespec* rest) {
   const int before = errno;
   const int result = sleep_for(time, rest, __builtin_return_address(0)) == 0 ? 0 : errno;
@@ -201,20 +203,20 @@ ISTHMUS_INTERPOSED int pthread_cond_wait(pthread_cond_t* condition, pthread_mute
   VirtualTime::park(condition);
   const int result = real_untimed_wait(condition, mutex);
   VirtualTime::park(nullptr);
-  follow_others(condition);
+  follow_stamp(condition);
   return result;
 }
 
 ISTHMUS_INTERPOSED int pthread_cond_signal(pthread_cond_t* condition) noexcept {
   ++signals_of(condition);
-  tell_others(condition);
+  put_stamp(condition);
   program_time.unpark(condition);
   return real_signal(condition);
 }
 
 ISTHMUS_INTERPOSED int pthread_cond_broadcast(pthread_cond_t* condition) noexcept {
   ++signals_of(condition);
-  tell_others(condition);
+  put_stamp(condition);
   program_time.unpark(condition);
   return real_broadcast(condition);
 }
@@ -237,26 +239,26 @@ ISTHMUS_INTERPOSED int pthread_cond_timedwait(pthread_cond_t* condition, pthread
 }
 
 ISTHMUS_INTERPOSED long syscall(long number, ...) noexcept {
-  std::array<long, 6> given{};
-  va_list arguments;
-  va_start(arguments, number);
-  for (long& each : given) {
-    each = va_arg(arguments, long);
+  std::array<long, 6> values{};
+  va_list rest;
+  va_start(rest, number);
+  for (long& each : values) {
+    each = va_arg(rest, long);
   }
-  va_end(arguments);
-  const long command = given[1] & FUTEX_CMD_MASK;
+  va_end(rest);
+  const long command = values[1] & FUTEX_CMD_MASK;
   const bool waits = number == SYS_futex && (command == FUTEX_WAIT || command == FUTEX_WAIT_BITSET);
   const bool wakes = number == SYS_futex && (command == FUTEX_WAKE || command == FUTEX_WAKE_BITSET);
-  const auto* const place = reinterpret_cast<const void*>(given[0]);  // NOLINT(*-no-int-to-ptr)
+  const auto* const place = reinterpret_cast<const void*>(values[0]);  // NOLINT(*-no-int-to-ptr)
   if (wakes) {
-    tell_others(place);
+    put_stamp(place);
   }
-  const bool timed = waits && has_card() && is_time(as_time(given[3]));
-  const long result =
-      timed ? wait_for_futex(given)
-            : real_syscall(number, given[0], given[1], given[2], given[3], given[4], given[5]);
+  const bool timed = waits && has_card() && is_time(as_time(values[3]));
+  const long result = timed ? wait_for_futex(values)
+                            : real_syscall(number, values[0], values[1], values[2], values[3],
+                                           values[4], values[5]);
   if (waits) {
-    follow_others(place);
+    follow_stamp(place);
   }
   return result;
 }

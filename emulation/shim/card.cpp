@@ -34,17 +34,17 @@ using card::process::split;
 using std::chrono::milliseconds;
 
 constexpr std::uint64_t page_bytes = 4096;
-/// Longest buffer that a program may ask for: a multiple of pages is still a number of 64 bits.
+/// Longest buffer: rounded up to whole pages, its size still fits 64 bits.
 constexpr std::size_t most_bytes = std::size_t{1} << 62U;
 constexpr std::uint64_t femtoseconds_of_a_millisecond = 1'000'000'000'000;
-/// How long a thread sleeps before it looks again.
+/// Pause before a waiting thread checks the card again.
 constexpr std::chrono::microseconds shortest_nap{20};
 constexpr std::chrono::microseconds longest_nap{1000};
-/// How often kernels are looked after that are to end with the program or its bitstream.
+/// Most attempts to end kernels that wait when the program or its bitstream ends.
 constexpr int most_looks = 1'000'000;
 
-/// Held by a thread that works with a card: a kernel of one card may reach another's memory, and
-/// kernels of the user's code have static variables.
+/// A thread holds this mutex while it works with any card. A kernel of one card may access another
+/// card's memory, and users' kernels have static variables.
 // These are never destroyed: the helper's thread uses them until the process ends.
 // NOLINTBEGIN(bugprone-throwing-static-initialization,cert-err58-cpp)
 std::recursive_mutex& all_cards = *new std::recursive_mutex;
@@ -84,8 +84,8 @@ std::size_t whole_pages(std::size_t bytes) {
   return (bytes + page_bytes - 1) / page_bytes * page_bytes;
 }
 
-/// Whether to give a buffer its memory when it is made, as a driver does that pins its pages: not
-/// where it takes a large part of what is free, for a program may never touch it.
+/// Whether a new buffer gets its pages at once, as from a driver that pins them. A buffer that
+/// needs a large part of the free memory does not, because the program may never touch it.
 bool is_populated(std::size_t bytes) {
   constexpr std::size_t always = std::size_t{64} << 20U;
   constexpr std::size_t largest_share = 4;
@@ -93,8 +93,8 @@ bool is_populated(std::size_t bytes) {
          bytes / page_bytes < static_cast<std::size_t>(sysconf(_SC_AVPHYS_PAGES)) / largest_share;
 }
 
-/// Gives pages to memory that the program or XRT allocated for a buffer. Where the system cannot
-/// (before Linux 5.14), the program pays at its first touch of each page.
+/// Gives pages to memory that the program or XRT allocated for a buffer. Before Linux 5.14 this
+/// does nothing, and the program takes the time at its first touch of each page.
 void populate(std::byte* memory, std::size_t bytes) {
   constexpr int populate_for_writing = 23;  // MADV_POPULATE_WRITE, which older headers lack
   const std::size_t before = reinterpret_cast<std::uintptr_t>(memory) % page_bytes;
@@ -104,7 +104,7 @@ void populate(std::byte* memory, std::size_t bytes) {
   }
 }
 
-/// Memory of zeros, in whole pages; null where the system has none.
+/// Returns memory of zeros, in whole pages; null if the system has none.
 std::shared_ptr<void> host_memory(std::size_t bytes) {
   constexpr std::size_t from_heap = std::size_t{64} << 10U;  // mappings are limited in number
   const std::size_t mapped = whole_pages(bytes);
@@ -124,10 +124,10 @@ std::shared_ptr<void> host_memory(std::size_t bytes) {
   return {made, [mapped](void* memory) { munmap(memory, mapped); }};
 }
 
-/// For a program whose allocation fails, as often as it may try.
-void tell_once(const std::string& text) {
-  static std::atomic<bool> told = false;
-  if (!told.exchange(true)) {
+/// Writes a line for the first failed allocation only: a program may try again and again.
+void warn_once(const std::string& text) {
+  static std::atomic<bool> has_warned = false;
+  if (!has_warned.exchange(true)) {
     say(text);
   }
 }
@@ -195,7 +195,7 @@ struct Card::Loaded {
   Loaded& operator=(const Loaded&) = delete;
   ~Loaded() { clock::close(meter.slot()); }
 
-  /// Tells the clock when the next thing happens on the card.
+  /// Writes the time of the card's next event into the clock's slot.
   void publish() {
     CardSlot& slot = meter.slot();
     const auto next = commands.next();
@@ -212,7 +212,7 @@ struct Card::Loaded {
                                  std::to_string(getpid())};
   card::process::Device device;
   Commands commands;
-  std::uint64_t latest = 0;  ///< without a virtual clock: the program's time
+  std::uint64_t latest = 0;  ///< the program's time, if it has no virtual clock
 };
 
 Card::Card(unsigned index) : index_(index) {
@@ -229,15 +229,15 @@ Card::Card(unsigned index) : index_(index) {
   cards.insert(this);
 }
 
-/// Kernels whose runs the program has given up go on until they end.
+/// Lets kernels run to their end whose runs the program has destroyed.
 Card::~Card() {
   const std::scoped_lock guard(all_cards);
   finish();
   cards.erase(this);
 }
 
-/// Does an action at the calling thread's time, which its call takes. A card without a bitstream
-/// has its memory.
+/// Does an action at the calling thread's time, and takes the simulated time of the action. It
+/// works without a bitstream, too: such a card has only memory.
 template <class Action>
 void Card::call(const Action& action) {
   if (!loaded_) {
@@ -287,7 +287,7 @@ int Card::load(Design design) {
   return 0;
 }
 
-/// Buffers keep their places with another bitstream; they lose what they held on the card.
+/// Keeps the buffers' addresses with a new bitstream; their contents on the card are lost.
 void Card::keep_buffers() {
   for (const auto& [address, bytes] : used_) {
     note_used(address, bytes);
@@ -302,8 +302,8 @@ void Card::keep_buffers() {
   }
 }
 
-/// Kernels that wait for others end without them, once all that can be started is; whether all have
-/// ended.
+/// Starts all queued kernels, then ends kernels that wait for data or room. Returns whether all
+/// have ended.
 bool Card::end_kernels(Ending with) {
   Loaded& here = *loaded_;
   here.meter.slot().ending = with;
@@ -322,7 +322,7 @@ bool Card::end_kernels(Ending with) {
 void Card::finish() {
   if (loaded_) {
     end_kernels(Ending::program);
-    guarded([&] { loaded_->device.tell_lost_outputs(); });
+    guarded([&] { loaded_->device.warn_of_lost_outputs(); });
     loaded_->publish();
   }
 }
@@ -338,7 +338,8 @@ bool Card::is_of_host(unsigned bank) const {
   return bank < banks.size() && banks[bank].host;
 }
 
-/// Memory of the host lies in a bank of the host's, whatever bank the program names.
+/// Returns the address for a new buffer. A buffer in host memory gets one in the host's bank,
+/// whatever bank the program names.
 std::optional<std::uint64_t> Card::place(unsigned bank, std::size_t bytes, bool host) {
   Loaded& here = *loaded_;
   if (host && !is_of_host(bank)) {
@@ -353,7 +354,7 @@ std::optional<std::uint64_t> Card::place(unsigned bank, std::size_t bytes, bool 
   const std::uint64_t need = whole_pages(std::max<std::size_t>(bytes, 1));
   std::uint64_t at = in.next + need <= in.bytes ? in.address + in.next : in.address;
   auto next = used_.lower_bound(at);
-  if (next != used_.begin()) {  // a buffer of a group may reach into this bank
+  if (next != used_.begin()) {  // a buffer of a group may extend into this bank
     const auto& [before, length] = *std::prev(next);
     at = std::max(at, before + length);
   }
@@ -368,7 +369,7 @@ std::optional<std::uint64_t> Card::place(unsigned bank, std::size_t bytes, bool 
   return at;
 }
 
-/// Further buffers lie behind this one at first, also in a group of banks that has this bank.
+/// Notes a buffer's address: new buffers lie behind it, also in a group of banks with this bank.
 void Card::note_used(std::uint64_t address, std::uint64_t bytes) {
   for (Bank& bank : loaded_->design.banks) {
     if (address + bytes > bank.address && address < bank.address + bank.bytes) {
@@ -391,7 +392,7 @@ unsigned Card::allocate(std::size_t bytes, unsigned flags, unsigned bank, Place 
     if (user == nullptr && where != Place::card_mapped) {
       made.own = host_memory(bytes);
       if (!made.own) {
-        tell_once("this machine has no memory left for a buffer of " + std::to_string(bytes) +
+        warn_once("this machine has no memory left for a buffer of " + std::to_string(bytes) +
                   " bytes: a buffer takes its size twice, for the host and for the card");
         return;
       }
@@ -402,7 +403,7 @@ unsigned Card::allocate(std::size_t bytes, unsigned flags, unsigned bank, Place 
     if (where != Place::command) {
       const auto address = place(bank, bytes, where == Place::host);
       if (!address) {
-        tell_once("memory " + std::to_string(bank) + " of the card has no room for a buffer of " +
+        warn_once("memory " + std::to_string(bank) + " of the card has no room for a buffer of " +
                   std::to_string(bytes) + " bytes");
         return;
       }
@@ -489,15 +490,15 @@ int Card::synchronise(unsigned number, bool to_card, std::size_t bytes, std::siz
   return 0;
 }
 
-/// Within the card's memory by the unit that copies; from or to another card's memory as the
-/// imported buffer's card would.
+/// Copies a part of a buffer: within the card by its copy unit, from or to an imported buffer as a
+/// transfer.
 int Card::copy(unsigned to, unsigned from, std::size_t bytes, std::size_t to_offset,
                std::size_t from_offset) {
   const Buffer* const target = buffer(to);
   const Buffer* const source = buffer(from);
-  const auto holds = [bytes](const Buffer* one, std::size_t offset) {
-    return one != nullptr && one->place != Place::command && offset <= one->bytes &&
-           bytes <= one->bytes - offset;
+  const auto holds = [bytes](const Buffer* buffer, std::size_t offset) {
+    return buffer != nullptr && buffer->place != Place::command && offset <= buffer->bytes &&
+           bytes <= buffer->bytes - offset;
   };
   if (!holds(target, to_offset) || !holds(source, from_offset)) {
     return EINVAL;
@@ -530,12 +531,12 @@ int Card::share(unsigned number) {
 }
 
 unsigned Card::import(int file) {
-  struct stat found{};
+  struct stat status{};
   const int own = fcntl(file, F_DUPFD_CLOEXEC, 0);
-  if (own < 0 || fstat(own, &found) != 0) {
+  if (own < 0 || fstat(own, &status) != 0) {
     return no_buffer;
   }
-  const auto bytes = static_cast<std::size_t>(found.st_size);
+  const auto bytes = static_cast<std::size_t>(status.st_size);
   const unsigned number = allocate(bytes, 0, 0, Place::card_mapped, nullptr);
   if (Buffer* const here = number == no_buffer ? nullptr : buffer(number)) {
     here->file = own;
@@ -558,14 +559,14 @@ int Card::submit(Command command) {
   static_cast<void>(ends);
   start_helper();
   call([&] {
-    command.given = loaded_->meter.now();
+    command.submitted = loaded_->meter.now();
     command.start = clock::start();
-    loaded_->commands.give(std::move(command));
+    loaded_->commands.submit(std::move(command));
   });
   return 0;
 }
 
-/// One loop: each turn looks at the card again, for others may have given it commands.
+/// One loop, because each turn must check the card again: other threads may have added commands.
 // NOLINTNEXTLINE(readability-function-cognitive-complexity)
 int Card::wait(int limit_ms) {
   if (!loaded_) {
@@ -591,7 +592,7 @@ int Card::wait(int limit_ms) {
       if (!next) {
         clock::aim_at_nothing();
         here.commands.set_now(now);
-        clock::tell(here.meter.slot(), now);
+        clock::publish(here.meter.slot(), now);
         here.commands.look();
         if (here.commands.any_ended()) {
           continue;
@@ -620,7 +621,7 @@ int Card::wait(int limit_ms) {
       nap = shortest_nap;
       here.commands.advance(goal, now);
       if (!in_time) {
-        here.commands.set_now(now);  // XRT waits in slices: this one counts, too
+        here.commands.set_now(now);  // XRT waits in slices: the slice without an end counts, too
         here.meter.spend({.simulated = static_cast<card::Time>(goal - now)});
         now = goal;
         ended = here.commands.take_ended();
@@ -652,7 +653,7 @@ int Card::read_register(std::size_t unit, std::uint32_t offset, std::uint32_t& v
     return EINVAL;
   }
   call([&] {
-    clock::tell(loaded_->meter.slot(), loaded_->meter.now());
+    clock::publish(loaded_->meter.slot(), loaded_->meter.now());
     loaded_->device.read_registers(loaded_->design.units[unit] + offset,
                                    std::as_writable_bytes(std::span(&value, 1)));
   });
@@ -665,7 +666,7 @@ void Card::write_registers(std::uint64_t address, std::span<const std::byte> dat
 
 void Card::read_registers(std::uint64_t address, std::span<std::byte> to) {
   call([&] {
-    clock::tell(loaded_->meter.slot(), loaded_->meter.now());
+    clock::publish(loaded_->meter.slot(), loaded_->meter.now());
     loaded_->device.read_registers(address, to);
   });
 }
@@ -712,7 +713,7 @@ std::uint64_t Card::now_fs() {
 
 void Card::end_all() {
   const std::scoped_lock guard(all_cards);
-  for (Card* card : cards) {  // OpenCL keeps its cards open to the end: nothing destroys them
+  for (Card* card : cards) {  // OpenCL never closes its cards, so no destructor runs
     card->finish();
   }
 }
@@ -742,7 +743,8 @@ void Card::look() {
 
 void Card::hold_all() { all_cards.lock(); }
 void Card::release_all() { all_cards.unlock(); }
-/// The mutex knows its owner by the parent's thread, so that the child cannot unlock it.
+/// Makes a new mutex: the owner of the old one is the parent's thread, so the child cannot unlock
+/// it.
 void Card::release_all_in_child() { new (&all_cards) std::recursive_mutex; }
 
 }  // namespace isthmus::shim

@@ -1,4 +1,4 @@
-// An emulated card within the program's own process, as a shim of XRT uses it. No type of XRT's.
+// An emulated card in the program's process, for the shim. It uses no type of XRT.
 #pragma once
 
 #include <array>
@@ -24,37 +24,37 @@ struct Bank {
   std::uint64_t address = 0;
   std::uint64_t bytes = 0;
   bool host = false;
-  std::uint64_t next = 0;  ///< behind all buffers that were ever placed
+  std::uint64_t next = 0;  ///< address behind all buffers so far
 };
 
-/// What an xclbin tells a shim.
+/// The parts of an xclbin that a shim needs.
 struct Design {
   std::array<unsigned char, 16> uuid{};
-  std::string description;  ///< section BITSTREAM
+  std::string description;  ///< the section BITSTREAM, which describes the card
   std::vector<Bank> banks;
-  std::vector<std::uint64_t> units;  ///< their addresses, by XRT's index
+  std::vector<std::uint64_t> units;  ///< addresses of compute units, by XRT's index
 };
 
 /// Where a buffer lies.
 enum class Place : std::uint8_t {
-  card,         ///< with a copy in the host's memory
-  card_mapped,  ///< the program maps the card's memory (P2P)
-  host,         ///< in the host's memory, which the card reaches
-  command       ///< in the host's memory: a packet for the command queue
+  card,         ///< in card memory, with a copy in host memory
+  card_mapped,  ///< in card memory, which the program maps (P2P)
+  host,         ///< in host memory, which the card accesses
+  command       ///< in host memory: a packet for the command queue
 };
 
 struct Buffer {
-  std::uint64_t address = 0;  ///< on the card; 0 for a command
+  std::uint64_t address = 0;  ///< address on the card; 0 for a command
   std::size_t bytes = 0;
   unsigned flags = 0;
   Place place = Place::card;
   std::byte* host = nullptr;
-  std::shared_ptr<void> own;  ///< the host's memory, unless the program gave it
-  std::string shared;         ///< file behind memory that the program maps
-  int file = -1;              ///< of another card's memory, which was imported
+  std::shared_ptr<void> own;  ///< host memory of the shim; null for memory of the program
+  std::string shared;         ///< name of the file of card memory that the program maps
+  int file = -1;              ///< file of the other card's memory, for an imported buffer
 };
 
-/// The host's memory of one card: its buffers there.
+/// The buffers of one card that lie in host memory.
 class HostBuffers : public card::process::ProgramMemory {
  public:
   void add(std::uint64_t address, std::span<std::byte> memory) { buffers_[address] = memory; }
@@ -68,8 +68,8 @@ class HostBuffers : public card::process::ProgramMemory {
   std::map<std::uint64_t, std::span<std::byte>> buffers_;
 };
 
-/// Calls of a card. Each takes its simulated time: it returns when the program's clock is there.
-/// What the card cannot do ends the program with a line (`faults.hpp`).
+/// A card. Each call takes simulated time: it returns when the program's clock has reached its end.
+/// A call that the card cannot do ends the program with a line (`faults.hpp`).
 class Card {
  public:
   static constexpr unsigned no_buffer = ~0U;
@@ -79,35 +79,35 @@ class Card {
   Card& operator=(const Card&) = delete;
   ~Card();
 
-  /// Loads a bitstream: 0, or EBUSY where one is loaded whose kernels are open or run on.
+  /// Loads a bitstream. Returns 0, or EBUSY if kernels of the loaded bitstream are open or run.
   int load(Design design);
   void open_kernel() { ++open_kernels_; }
   void close_kernel();
 
-  /// The new buffer's number, or no_buffer. `user` is memory of the program, or null. A buffer for
-  /// the card lies in the host's memory where its bank is the host's.
+  /// Makes a buffer; returns its number, or no_buffer. `user`: memory of the program, or null. A
+  /// buffer with Place::card lies in host memory if its bank is the host's.
   unsigned allocate(std::size_t bytes, unsigned flags, unsigned bank, Place where, void* user);
   void free(unsigned number);
-  /// Null where there is no such buffer.
+  /// Returns the buffer with that number, or null.
   Buffer* buffer(unsigned number);
-  /// The host's side of a buffer; null where there is none.
+  /// Returns a buffer's memory on the host; null without such memory.
   std::byte* map(unsigned number);
   int synchronise(unsigned number, bool to_card, std::size_t bytes, std::size_t offset);
   int copy(unsigned to, unsigned from, std::size_t bytes, std::size_t to_offset,
            std::size_t from_offset);
-  /// A file descriptor of a buffer that the program maps; -1 for others.
+  /// Returns a file descriptor of a buffer in Place::card_mapped; -1 for other buffers.
   int share(unsigned number);
   unsigned import(int file);
 
   int submit(Command command);
-  /// XRT's index of a unit that is called "kernel:instance"; a negative error number without one.
+  /// Returns XRT's index of the unit "kernel:instance", or a negative error number.
   [[nodiscard]] int unit_named(const std::string& name) const;
-  /// Waits until a command has ended: how many have, 0 after the time.
+  /// Waits until a command has ended. Returns the number of ended commands; 0 after `limit_ms`.
   int wait(int limit_ms);
 
   int write_register(std::size_t unit, std::uint32_t offset, std::uint32_t value);
   int read_register(std::size_t unit, std::uint32_t offset, std::uint32_t& value);
-  /// At an address of the card's, as older programs reach its registers and its memory.
+  /// Writes at an address of the card: older programs access registers and memory in this way.
   void write_registers(std::uint64_t address, std::span<const std::byte> data);
   void read_registers(std::uint64_t address, std::span<std::byte> to);
   void write_memory(std::uint64_t address, std::span<const std::byte> data);
@@ -118,11 +118,11 @@ class Card {
   [[nodiscard]] std::uint64_t bytes() const { return bytes_; }
   [[nodiscard]] std::uint64_t now_fs();
 
-  /// All kernels are to end: the program does.
+  /// Ends all kernels at the end of the program.
   static void end_all();
-  /// Does what is due on cards for which no thread waits; called now and then.
+  /// Does the due events of cards for which no thread waits; the helper calls it every 2 ms.
   static void look();
-  /// Around a fork: no other thread works with a card meanwhile, so that the child finds all whole.
+  /// Before a fork: keeps other threads from the cards, so that the child gets a consistent state.
   static void hold_all();
   static void release_all();
   static void release_all_in_child();
@@ -133,7 +133,7 @@ class Card {
   template <class Action>
   void call(const Action& action);
   bool end_kernels(card::process::Ending with);
-  /// Ends kernels with the program, and warns of outputs that the program never read.
+  /// At the program's end: ends kernels, and warns of outputs that the program never read.
   void finish();
   void keep_buffers();
   [[nodiscard]] bool is_of_host(unsigned bank) const;
@@ -142,19 +142,19 @@ class Card {
 
   unsigned index_;
   std::string name_;
-  Design before_bitstream_;  ///< the board's memories alone, for buffers made so early
+  Design before_bitstream_;  ///< the board's memories, for buffers before a bitstream is loaded
   unsigned banks_ = 0;
-  std::uint64_t bytes_ = 0;  ///< of all banks
+  std::uint64_t bytes_ = 0;  ///< size of all banks
   unsigned open_kernels_ = 0;
   unsigned loads_ = 0;
   std::unique_ptr<Loaded> loaded_;
   std::unordered_map<unsigned, Buffer> buffers_;
   unsigned next_number_ = 1;
-  std::map<std::uint64_t, std::uint64_t> used_;  ///< bytes by address, on the card
-  int waiting_ = 0;                              ///< threads in `wait`
+  std::map<std::uint64_t, std::uint64_t> used_;  ///< sizes of buffers by address on the card
+  int waiting_ = 0;                              ///< number of threads in `wait`
 };
 
-/// How many cards the session has.
+/// Returns the number of the session's cards.
 unsigned count_of_cards();
 
 }  // namespace isthmus::shim

@@ -7,24 +7,24 @@ namespace {
 
 using card::process::CardSlot;
 
-/// A function of the preloaded library; null where there is no such library.
+/// Returns a function of the preloaded library; null without that library.
 template <class Function>
-Function* found(const char* name) noexcept {
+Function* function(const char* name) noexcept {
   return reinterpret_cast<Function*>(dlsym(RTLD_DEFAULT, name));
 }
 
 // emulation/clock/calls.cpp and starts.cpp define these functions.
-const auto is_there_ = found<int()>("isthmus_clock_is_there");
-const auto open_ = found<void(CardSlot*)>("isthmus_clock_open");
-const auto close_ = found<void(CardSlot*)>("isthmus_clock_close");
-const auto enter_ = found<Femtoseconds()>("isthmus_clock_enter");
-const auto tell_ = found<void(CardSlot*, Femtoseconds)>("isthmus_clock_tell");
-const auto aim_at_nothing_ = found<void()>("isthmus_clock_aim_at_nothing");
-const auto reaches_ = found<int(Femtoseconds)>("isthmus_clock_reaches");
-const auto is_next_ = found<int(Femtoseconds)>("isthmus_clock_is_next");
-const auto leave_ = found<void(Femtoseconds, int)>("isthmus_clock_leave");
-const auto start_ = found<std::uint64_t()>("isthmus_clock_start");
-const auto misses_ = found<int(std::uint64_t)>("isthmus_clock_misses");
+const auto is_there_ = function<int()>("isthmus_clock_is_there");
+const auto open_ = function<void(CardSlot*)>("isthmus_clock_open");
+const auto close_ = function<void(CardSlot*)>("isthmus_clock_close");
+const auto enter_ = function<Femtoseconds()>("isthmus_clock_enter");
+const auto publish_ = function<void(CardSlot*, Femtoseconds)>("isthmus_clock_tell");
+const auto aim_at_nothing_ = function<void()>("isthmus_clock_aim_at_nothing");
+const auto reaches_ = function<int(Femtoseconds)>("isthmus_clock_reaches");
+const auto is_next_ = function<int(Femtoseconds)>("isthmus_clock_is_next");
+const auto leave_ = function<void(Femtoseconds, int)>("isthmus_clock_leave");
+const auto start_ = function<std::uint64_t()>("isthmus_clock_start");
+const auto misses_ = function<int(std::uint64_t)>("isthmus_clock_misses");
 
 }  // namespace
 
@@ -47,9 +47,9 @@ void close(CardSlot& slot) {
 
 Femtoseconds enter() { return is_there() ? enter_() : 0; }
 
-void tell(CardSlot& slot, Femtoseconds began) {
+void publish(CardSlot& slot, Femtoseconds began) {
   if (is_there()) {
-    tell_(&slot, began);
+    publish_(&slot, began);
   }
 }
 

@@ -21,11 +21,11 @@ void close(card::process::CardSlot& slot);
 /// can begin a call at an earlier simulated time.
 Femtoseconds enter();
 /// Writes into the slot how far the card's time may advance in the call that began at `began`.
-void tell(card::process::CardSlot& slot, Femtoseconds began);
-/// Says that the calling thread waits for an event without a known time.
+void publish(card::process::CardSlot& slot, Femtoseconds began);
+/// Says that the calling thread waits for an event whose time is unknown.
 void aim_at_nothing();
-/// Whether no event before `time` is left to be done. If one is, the calling thread counts as
-/// waiting until `time`.
+/// Whether all events before `time` are done. If not, the calling thread counts as waiting until
+/// `time`.
 bool reaches(Femtoseconds time);
 /// As `reaches`, for the helper thread.
 bool is_next(Femtoseconds time);
@@ -33,8 +33,8 @@ bool is_next(Femtoseconds time);
 /// calling thread has waited for that already.
 void leave(Femtoseconds time, bool reached = false);
 
-/// The number of the run's start by the program that the calling thread is in; 0: none, or one of
-/// which the program learns the end without a call.
+/// Returns the number of the run's start in which the calling thread is. 0: it is in no start, or
+/// the program learns of the run's end without a call.
 std::uint64_t start();
 /// Whether the program has not yet seen the end of the start with that number.
 bool misses(std::uint64_t start);

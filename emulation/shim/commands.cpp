@@ -20,13 +20,13 @@ void set_state(const Command& command, std::uint32_t state) {
   __atomic_store_n(command.header, (*command.header & ~state_mask) | state, __ATOMIC_RELEASE);
 }
 
-std::uint64_t later(std::uint64_t one, std::optional<std::uint64_t> other) {
-  return other && is_before(one, *other) ? *other : one;
+std::uint64_t later(std::uint64_t time, std::optional<std::uint64_t> other) {
+  return other && is_before(time, *other) ? *other : time;
 }
 
 }  // namespace
 
-void Commands::give(Command command) {
+void Commands::submit(Command command) {
   if (!packets_.insert(command.header).second) {
     const auto detach = [&command](Command& older) {
       if (older.header == command.header) {
@@ -38,7 +38,7 @@ void Commands::give(Command command) {
     }
     std::ranges::for_each(running_ | std::views::values, detach);
   }
-  command.number = ++given_;
+  command.number = ++submitted_;
   std::deque<Command>& queue = queues_[command.units];
   queue.push_back(std::move(command));
 }
@@ -64,7 +64,7 @@ std::optional<Commands::StartOfNext> Commands::start_of_next() {
       continue;
     }
     number = command.number;
-    first = {.time = later(later(command.given, last_start_), free_since_[*unit]),
+    first = {.time = later(later(command.submitted, last_start_), free_since_[*unit]),
              .queue = queue,
              .unit = *unit};
   }
@@ -93,7 +93,7 @@ void Commands::start(const StartOfNext& next) {
     queues_.erase(next.queue);
   }
   set_now(next.time);
-  meter_->slot().waited_fs = next.time - command.given;
+  meter_->slot().waited_fs = next.time - command.submitted;
   std::memcpy(command.registers.data(), &ap_start, sizeof ap_start);
   set_state(command, state_running);
   device_->begin_call();
@@ -125,7 +125,8 @@ void Commands::advance(std::uint64_t time, std::optional<std::uint64_t> waits) {
     }
     for (const auto& [unit, command] : running_) {
       if (device_->end_of((*units_)[unit]) == *now) {
-        // The wait counts as time of the thread's call; that of a start is counted already.
+        // The wait counts as time of the thread's call, without the start, which has counted
+        // before.
         const std::uint64_t since = waits ? later(*waits, last_start_) : *now;
         set_now(is_before(since, *now) ? since : *now);
         meter_->slot().alone = 1;

@@ -21,14 +21,14 @@ inline constexpr std::uint32_t state_mask = 0xf;
 inline constexpr std::uint32_t state_running = 3;
 inline constexpr std::uint32_t state_completed = 4;
 
-/// A start of a kernel.
+/// A command that starts a kernel.
 struct Command {
-  std::uint32_t* header = nullptr;  ///< of the command's packet; its lowest bits are its state
+  std::uint32_t* header = nullptr;  ///< header of the packet; its lowest bits are the state
   std::shared_ptr<void> packet;     ///< keeps the packet, which the program may free before the end
-  std::vector<std::size_t> units;   ///< compute units that may run it
-  std::vector<std::byte> registers;  ///< from offset 0 on
-  std::uint64_t given = 0;           ///< simulated time, femtoseconds modulo 2^64
-  std::uint64_t number = 0;          ///< the order in which commands were given
+  std::vector<std::size_t> units;   ///< compute units that may run the command
+  std::vector<std::byte> registers;  ///< values of the unit's registers, from offset 0 on
+  std::uint64_t submitted = 0;       ///< simulated time, femtoseconds modulo 2^64
+  std::uint64_t number = 0;          ///< the order in which commands were submitted
   std::uint64_t start = 0;           ///< number of the program's start (`clock::start`)
 };
 
@@ -40,14 +40,14 @@ class Commands {
 
   /// A program that destroys a run may use the run's packet for another one while the kernel still
   /// runs: the packet is the newer command's then.
-  void give(Command command);
-  /// Returns the time of the next start or end. Nothing where no command is left, or where each
-  /// running kernel waits without a known end.
+  void submit(Command command);
+  /// Returns the time of the next start or end. Empty if no command is left, or if no running
+  /// kernel has a known end.
   [[nodiscard]] std::optional<std::uint64_t> next();
-  /// Does all starts and ends up to `time`. `waits`: since when the calling thread waits for the
-  /// card; the time from then on counts as its call's.
+  /// Does all starts and ends up to `time`. `waits`: the time since which the calling thread waits
+  /// for the card; its call takes the time from then on.
   void advance(std::uint64_t time, std::optional<std::uint64_t> waits = std::nullopt);
-  /// Reads the status of kernels without a known end.
+  /// Reads the status of kernels whose end is unknown.
   void look();
   [[nodiscard]] bool any() const { return !queues_.empty() || !running_.empty(); }
   /// Returns how many commands have ended since the last call.
@@ -59,7 +59,7 @@ class Commands {
   }
 
  private:
-  /// By the units that may run its commands: none is empty.
+  /// Queues by the units that may run their commands; no queue is empty.
   using Queues = std::map<std::vector<std::size_t>, std::deque<Command>>;
   struct StartOfNext {
     std::uint64_t time = 0;
@@ -75,19 +75,19 @@ class Commands {
   card::process::Device* device_;
   card::process::Meter* meter_;
   const std::vector<std::uint64_t>* units_;
-  std::vector<std::optional<std::uint64_t>> free_since_;  ///< by unit, since its first run
+  std::vector<std::optional<std::uint64_t>> free_since_;  ///< by unit; empty before its first run
   Queues queues_;
-  std::uint64_t given_ = 0;                           ///< commands so far
+  std::uint64_t submitted_ = 0;                       ///< number of commands so far
   std::map<std::size_t, Command> running_;            ///< by unit
-  std::unordered_set<const std::uint32_t*> packets_;  ///< of commands that have not ended
+  std::unordered_set<const std::uint32_t*> packets_;  ///< packets of commands that have not ended
   /// End of the last start: the next start begins no earlier.
   std::optional<std::uint64_t> last_start_;
   int ended_ = 0;
 };
 
 /// Whether a simulated time is before another; both may have wrapped.
-inline bool is_before(std::uint64_t one, std::uint64_t other) {
-  return static_cast<std::int64_t>(one - other) < 0;
+inline bool is_before(std::uint64_t time, std::uint64_t other) {
+  return static_cast<std::int64_t>(time - other) < 0;
 }
 
 }  // namespace isthmus::shim

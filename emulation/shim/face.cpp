@@ -26,12 +26,12 @@ namespace shim = isthmus::shim;
 using shim::Card;
 using xrt_core::query::key_type;
 
-/// Clock of kernels that XRT's queries return, in MHz: `DATA_MHZ` (xclbin/kinds.py). The time of a
-/// kernel is by the board's `kernel.clock_MHz`.
+/// The kernel clock that XRT's queries return, in MHz: `DATA_MHZ` (xclbin/kinds.py). Simulated
+/// times use the board's `kernel.clock_MHz`.
 constexpr unsigned short kernel_megahertz = 300;
 
-/// A handle of a card: each call of xclOpen returns a new handle, and handles of a card share its
-/// model. XRT finds its own object of the card by this handle's address.
+/// A handle of a card. Each call of xclOpen returns a new handle; all handles of a card share its
+/// model. XRT finds its object for the card by the handle's address.
 struct Opened {
   explicit Opened(unsigned index);
   std::shared_ptr<Card> card;
@@ -52,8 +52,8 @@ std::shared_ptr<Card> shared_card(unsigned index) {
 
 Card& card_of(void* handle) { return *static_cast<Opened*>(handle)->card; }
 
-/// The card of a handle, for an object that may live longer than the handle: a program's static
-/// buffers and kernels outlive the card that it closes. A closed card has freed its buffers.
+/// Returns the card of a handle, for objects that may outlive the handle, such as a program's
+/// static buffers and kernels. A closed card has freed its buffers.
 std::weak_ptr<Card> while_open(void* handle) {
   return handle == nullptr ? std::weak_ptr<Card>() : static_cast<Opened*>(handle)->card;
 }
@@ -72,7 +72,7 @@ void close_kernel_if_open(const std::weak_ptr<Card>& card) {
 
 xrt_core::device& device_of(void* handle) { return *static_cast<Opened*>(handle)->device; }
 
-/// Throws for the error number of a call that failed.
+/// Throws if `error` is an error number.
 void check(int error, const char* what) {
   if (error != 0) {
     throw std::system_error(error, std::generic_category(), what);
@@ -161,14 +161,14 @@ int execute(void* handle, unsigned bo) {
       (1 + words) * sizeof packet.header > buffer->bytes) {
     return EINVAL;
   }
-  if (opcode_of(packet.header) != opcode_start) {  // others configure what this card does without
+  if (opcode_of(packet.header) != opcode_start) {  // configures a part that this card lacks
     packet.header = (packet.header & ~shim::state_mask) | shim::state_completed;
     return 0;
   }
   return card_of(handle).submit(command_of(packet, *buffer));
 }
 
-/// A part of the host's side of a buffer; null where the buffer has no such part.
+/// Returns a part of a buffer's memory on the host; null if the buffer has no such part.
 std::byte* part_of(void* handle, unsigned bo, std::size_t size, std::size_t offset) {
   const auto* buffer = card_of(handle).buffer(bo);
   const bool has = buffer != nullptr && offset <= buffer->bytes && size <= buffer->bytes - offset;
@@ -217,7 +217,7 @@ void* open_card(unsigned index) {
 
 void close_card(void* handle) { delete static_cast<Opened*>(handle); }
 
-/// Calls on a buffer by its number; each throws where the card refuses.
+/// These functions take a buffer's number, and throw if the card refuses the call.
 unsigned allocate(void* handle, void* user, std::size_t size, unsigned flags) {
   const unsigned bo =
       card_of(handle).allocate(size, flags, flags & flag_bank, place_of(flags), user);
@@ -310,12 +310,12 @@ class BufferObject final : public xrt_core::buffer_handle {
           "unable to copy a buffer");
   }
   Properties get_properties() const override {
-    xrt_core::BufferProperties known{};
-    check(properties(handle_, bo_, &known), "failed to get a buffer's properties");
+    xrt_core::BufferProperties of_buffer{};
+    check(properties(handle_, bo_, &of_buffer), "failed to get a buffer's properties");
     Properties all{};
-    all.flags = known.flags;
-    all.size = known.size;
-    all.address = known.address;
+    all.flags = of_buffer.flags;
+    all.size = of_buffer.size;
+    all.address = of_buffer.address;
     return all;
   }
   unsigned get_xcl_handle() const override { return bo_; }
@@ -368,7 +368,7 @@ class Context final : public xrt_core::hwctx_handle {
 };
 #endif
 
-/// What a program asks of a card, by one function each.
+/// A query of XRT about a card, which one function answers.
 class Query : public xrt_core::query::request {
  public:
   using Get = xrt_core::query::Answer (*)(const xrt_core::device& of);
@@ -481,12 +481,12 @@ const xrt_core::query::request& Device::lookup_query(key_type key) const {
   using xrt_core::query::Answer;
   using Of = const xrt_core::device&;
   using Texts = std::vector<std::string>;
-  static const std::map<key_type, Query> known = [] {
+  static const std::map<key_type, Query> queries = [] {
     std::map<key_type, Query> all;
     all.try_emplace(key_type::rom_vbnv,
                     [](Of device) { return Answer(card_of(device.get_device_handle()).name()); });
     all.try_emplace(key_type::pcie_bdf, [](Of device) {
-      // XRT asks with what this shim made. NOLINTNEXTLINE(*-pro-type-static-cast-downcast)
+      // XRT passes a device that this shim made. NOLINTNEXTLINE(*-pro-type-static-cast-downcast)
       const auto index = static_cast<const Device&>(device).index();
       return Answer(place_on_bus(index));
     });
@@ -498,8 +498,8 @@ const xrt_core::query::request& Device::lookup_query(key_type key) const {
                     [](Of) { return Answer(Texts(4, std::to_string(kernel_megahertz))); });
     return all;
   }();
-  const auto found = known.find(key);
-  if (found == known.end()) {
+  const auto found = queries.find(key);
+  if (found == queries.end()) {
     throw xrt_core::query::no_such_key(key);
   }
   return found->second;
@@ -515,7 +515,7 @@ class System final : public xrt_core::system {
     return place_on_bus(index);
   }
 #endif
-  /// A card's number, or its address on the bus.
+  /// Returns a card's number, for its number or its address on the bus.
   unsigned get_device_id(const std::string& name) const override {
     for (unsigned index = 0; index < shim::count_of_cards(); ++index) {
       if (name == address_on_bus(index)) {
@@ -530,7 +530,8 @@ class System final : public xrt_core::system {
   }
   std::shared_ptr<xrt_core::device> make_userpf_device(void* handle,
                                                        unsigned index) const override {
-    return std::shared_ptr<xrt_core::device>(new Device(handle, index));  // XRT keeps it weakly
+    // XRT keeps a weak pointer to it.
+    return std::shared_ptr<xrt_core::device>(new Device(handle, index));
   }
   std::shared_ptr<xrt_core::device> make_mgmtpf_device(unsigned index) const override {
     return std::shared_ptr<xrt_core::device>(new Device(nullptr, index));
@@ -539,7 +540,7 @@ class System final : public xrt_core::system {
 
 // NOLINTEND(modernize-use-nodiscard)
 
-// Its constructor tells libxrt_coreutil of it.
+// Its constructor registers it with libxrt_coreutil.
 System the_system;  // NOLINT(bugprone-throwing-static-initialization,cert-err58-cpp)
 
 Opened::Opened(unsigned index)
@@ -549,7 +550,7 @@ Opened::Opened(unsigned index)
 
 #define ISTHMUS_OF_XRT extern "C" __attribute__((visibility("default")))
 
-/// By this name the virtual clock tells this shim from XRT's.
+/// By this symbol the virtual clock recognises this shim, and not XRT's.
 ISTHMUS_OF_XRT const int isthmus_shim = 1;
 
 ISTHMUS_OF_XRT unsigned xclProbe() { return shim::count_of_cards(); }

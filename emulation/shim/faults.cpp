@@ -21,7 +21,7 @@ thread_local int in_kernel = 0;
 std::array<struct sigaction, crashes.size()> before_ours{};
 
 void write_all(std::string_view text) {
-  [[maybe_unused]] const ssize_t told = ::write(STDERR_FILENO, text.data(), text.size());
+  [[maybe_unused]] const ssize_t written = ::write(STDERR_FILENO, text.data(), text.size());
 }
 
 std::string_view name_of(int signal) {
@@ -39,7 +39,7 @@ std::string_view name_of(int signal) {
   }
 }
 
-/// A signal handler: it calls async-signal-safe functions only.
+/// Reports a crash. A signal handler: it calls only async-signal-safe functions.
 void on_crash(int signal, siginfo_t* what, void* context) {
   if (in_kernel > 0) {
     write_all("isthmus: emulated card: a kernel crashed (");

@@ -11,13 +11,13 @@ namespace isthmus::shim {
 
 /// Writes a line to stderr.
 void say(const std::string& text);
-/// Writes the line of a mistake of the program's to stderr; with `card exec --fail-on-warning` also
-/// to the file of which `card exec` prints the first line.
+/// Writes a warning about the program to stderr. With `card exec --fail-on-warning` it also writes
+/// the warning to a file, whose first line `card exec` prints.
 void say_mistake(const std::string& text);
-/// Ends the program by SIGTERM, and after a while by SIGKILL.
+/// Ends the program by SIGTERM, and after 3 s by SIGKILL.
 [[noreturn]] void end_program();
 
-/// Does an action. An exception is written to stderr and ends the program.
+/// Does an action. If it throws, the text of the exception goes to stderr, and the program ends.
 template <class Action>
 auto guarded(const Action& action) {
   try {
@@ -32,8 +32,8 @@ auto guarded(const Action& action) {
   end_program();
 }
 
-/// Enclose the call of a kernel's function: a crash of this thread in between is written to stderr,
-/// and ends the program.
+/// `enter_kernel` and `leave_kernel` enclose the call of a kernel's function. A crash of this
+/// thread between them is reported on stderr, and ends the program.
 void enter_kernel();
 void leave_kernel();
 

@@ -22,7 +22,7 @@ std::atomic<bool> is_there = false;
 std::mutex naming;
 std::string running;                            // guarded by `naming`
 std::atomic<std::chrono::nanoseconds> began{};  // none: no kernel computes
-std::atomic<bool> told = false;
+std::atomic<bool> has_warned = false;
 
 void* help(void* /*none*/) {
   while (true) {
@@ -30,10 +30,10 @@ void* help(void* /*none*/) {
     const std::chrono::nanoseconds since = began;
     if (since == std::chrono::nanoseconds::zero()) {
       Card::look();
-    } else if (!told && card::process::real_time() - since >=
-                            std::chrono::seconds(card::process::long_run_seconds)) {
+    } else if (!has_warned && card::process::real_time() - since >=
+                                  std::chrono::seconds(card::process::long_run_seconds)) {
       const std::scoped_lock guard(naming);
-      told = true;
+      has_warned = true;
       say(card::process::long_run(running));
     }
   }
@@ -63,7 +63,7 @@ void WatchByHelper::begin(const std::string& instance, bool timed) {
     start_helper();
     const std::scoped_lock guard(naming);
     running = instance;
-    told = false;
+    has_warned = false;
     began = card::process::real_time();
   }
 }
@@ -73,7 +73,7 @@ bool WatchByHelper::end(bool timed) {
   if (timed) {
     began = std::chrono::nanoseconds::zero();
   }
-  return timed && told;
+  return timed && has_warned;
 }
 
 }  // namespace isthmus::shim

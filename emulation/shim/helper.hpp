@@ -9,7 +9,8 @@ namespace isthmus::shim {
 /// Starts the thread, unless it runs. The child of a fork has no such thread, and starts its own.
 void start_helper();
 
-/// Warns, by the helper, of kernels that compute for long; says which kernel crashes.
+/// Notes which kernel runs, so that the helper can warn of a long run, and name a kernel that
+/// crashes.
 class WatchByHelper : public card::process::RunWatch {
  public:
   void begin(const std::string& instance, bool timed) override;

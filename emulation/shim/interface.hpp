@@ -1,12 +1,12 @@
 // What libxrt_coreutil and a shim of XRT 2.ISTHMUS_XRT have in common: the order of their virtual
-// functions, and the structures that pass between them. Declared here, for no package has XRT's
-// headers of it.
+// functions, and the structures that pass between them. They are declared here, because no package
+// contains these headers of XRT.
 //
-// A class's table of virtual functions is all that XRT relies on, so that the order below, and the
-// number of functions, are those of `core/common/ishim.h`, `device.h`, `system.h`, `query.h` and
+// XRT relies only on the tables of virtual functions. So the order and the number of the functions
+// below are those of `core/common/ishim.h`, `device.h`, `system.h`, `query.h` and
 // `shim/*_handle.h` in XRT's sources. The tags are 202210.2.13.466 (built with XRT_ENABLE_AIE, as
 // distributions do), 202320.2.16.204, 202420.2.18.179 and 202610.2.23.244. Functions that this shim
-// lacks have neither their parameters nor their results: each throws.
+// lacks are declared without parameters and results: each throws.
 #pragma once
 
 #include <any>
@@ -78,7 +78,7 @@ struct BufferProperties {
 class device;
 
 #if ISTHMUS_BUFFERS_ARE_OBJECTS
-/// A file that stands for a buffer.
+/// A file descriptor by which another card or process opens a buffer.
 class shared_handle {
  public:
   shared_handle() = default;
@@ -130,7 +130,7 @@ struct cuidx_type {
   std::uint32_t index;
 };
 
-/// A program's share of the card: this shim gives each the whole card.
+/// A program's share of the card: in this shim always the whole card.
 class hwctx_handle {
  public:
   hwctx_handle() = default;
@@ -281,10 +281,10 @@ class request {
 
 }  // namespace query
 
-/// What XRT asks of a card that is open.
+/// The functions that XRT calls on an open card.
 class ishim {
  public:
-  /// XRT recognises by this error what a shim lacks.
+  /// By this error XRT recognises a function that a shim lacks.
   class __attribute__((visibility("default"))) not_supported_error : public std::system_error {
    public:
     using std::system_error::system_error;
@@ -387,7 +387,7 @@ class ishim {
 #endif
 };
 
-/// XRT's part of a card. Its constructor, its destructor and what has no body are XRT's.
+/// XRT's part of a card. XRT defines the constructor, the destructor and functions without a body.
 class __attribute__((visibility("default"))) device : public ishim {
  public:
   explicit device(Index index);
@@ -415,9 +415,9 @@ class __attribute__((visibility("default"))) device : public ishim {
   virtual int open(const std::string& /*part*/, int /*flags*/) const { lacking("parts as files"); }
   virtual void close(int /*file*/) const { lacking("parts as files"); }
 
-  /// Tells XRT's part of the bitstream that is loaded.
+  /// Reports the loaded bitstream to XRT's part of the card.
   void register_axlf(const axlf* xclbin);
-  /// The addresses of units, by XRT's index.
+  /// Returns the addresses of units, by XRT's index.
 #if ISTHMUS_XRT >= 16
   const std::vector<std::uint64_t>& get_cus() const;
   cuidx_type get_cuidx(unsigned slot, const std::string& name);
@@ -429,7 +429,7 @@ class __attribute__((visibility("default"))) device : public ishim {
   std::array<std::byte, 504> of_xrt_;  // 104 bytes in 2.13, 280 in 2.16, 296 in 2.18
 };
 
-/// All cards. The constructor, which is XRT's, tells XRT of the shim.
+/// All cards. The constructor, which XRT defines, registers the shim with XRT.
 class __attribute__((visibility("default"))) system {
  public:
   system();

@@ -132,7 +132,7 @@ def test_a_reports_latency_is_the_kernels(tmp_path: Path) -> None:
     exact = report(tmp_path / "csynth.xml", "4106", "4106", loops)
     longest = csynth.LongLoop("rows", 4100, "1")
     assert csynth.read(exact) == csynth.Report("spin", "2022.1", 250, 4106, 4106, (), longest)
-    said = schedule.given(["spin", "other"], [exact], ["other=n*2"])
+    said = schedule.schedules_of(["spin", "other"], [exact], ["other=n*2"])
     assert said["spin"].cycles == "4106"
     assert said["spin"].origin == "csynth.xml, HLS 2022.1; loop rows 4100, II 1"
     assert said["other"] == schedule.Schedule("n*2")
@@ -157,7 +157,7 @@ def test_the_clock_is_the_users_else_the_reports_else_the_descriptions() -> None
 def test_a_reports_range_is_one(tmp_path: Path) -> None:
     trips = "<range><min>1</min><max>64</max></range>"
     path = report(tmp_path / "r.xml", "130", "148", loop("rows", trips))
-    said = schedule.given(["spin"], [path], [])["spin"]
+    said = schedule.schedules_of(["spin"], [path], [])["spin"]
     assert said.cycles == "130 .. 148"
     assert (
         "a range alone, 130 .. 148 cycles, of which the most are counted"
@@ -176,7 +176,7 @@ def test_loops_that_hls_does_not_know_are_named(tmp_path: Path) -> None:
     )
     path = report(tmp_path / "r.xml", "undef", "undef", loops, module)
     with pytest.raises(UsageError, match=r"r\.xml has no latency of spin") as refused:
-        schedule.given(["spin"], [path], [])
+        schedule.schedules_of(["spin"], [path], [])
     assert "trip count of columns (II 2, 12 cycles an iteration), words (3 cycles" in str(
         refused.value
     )
@@ -213,17 +213,17 @@ def test_texts_of_a_report_are_cut_to_what_can_be_shown(tmp_path: Path) -> None:
         ("<Latency>4", f"<PipelineII>{long}</PipelineII><Latency>4"),
     ):
         path.write_text(path.read_text().replace(old, new))
-    origin = schedule.given(["spin"], [path], [])["spin"].origin
+    origin = schedule.schedules_of(["spin"], [path], [])["spin"].origin
     assert origin is not None
     assert len(origin) < 300
     assert origin.isprintable()
     assert origin.startswith("r.xml, HLS 31mxxx")
     path.write_text(text.replace("spin", long))
     with pytest.raises(UsageError, match="is of a kernel 31mxxx") as refused:
-        schedule.given(["spin"], [path], [])
+        schedule.schedules_of(["spin"], [path], [])
     assert len(str(refused.value)) < 300
     path.write_text(text.replace("2022.1", ""))
-    assert schedule.given(["spin"], [path], [])["spin"].origin == "r.xml; loop rows 4"
+    assert schedule.schedules_of(["spin"], [path], [])["spin"].origin == "r.xml; loop rows 4"
     for period in ("1e-320", "0", "٤", "4 ns", "-4", "inf"):
         path.write_text(text.replace("4.00", period), "utf-8")
         with pytest.raises(UsageError, match="is no time in ns"):
@@ -238,7 +238,7 @@ def test_what_no_report_has_is_left_out(tmp_path: Path) -> None:
     deep = "".join(f"<l{n}><TripCount>-</TripCount>" for n in range(5000))
     ends = "".join(f"</l{n}>" for n in reversed(range(5000)))
     with pytest.raises(UsageError, match="the trip count of l99 is not known to HLS"):
-        schedule.given(["spin"], [report(path, "undef", "undef", deep + ends)], [])
+        schedule.schedules_of(["spin"], [report(path, "undef", "undef", deep + ends)], [])
 
 
 # Builds

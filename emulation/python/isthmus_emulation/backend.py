@@ -1,6 +1,6 @@
 """Emulated cards as candidates of backends: ``xrt:0@card=u250``, ``xocl:0@card=u250``.
 
-Also makes the xclbin with which XRT's own noop mode is measured.
+This module also makes the xclbin for measurements of XRT's noop mode.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ BOARD = "ISTHMUS_CARD_BOARD"
 
 @cache
 def _session(board: str) -> Session:
-    """The session of all workers of this process, which ends with it."""
+    """Returns the session of all workers of this process; it ends with the process."""
     session = prepare([board])
     atexit.register(session.close)
     return session
@@ -36,7 +36,7 @@ def _xclbin(board: str) -> str:
 
 
 def default_xclbin() -> Path:
-    """An xclbin for XRT's noop mode: two banks, host memory, an empty kernel."""
+    """Returns an xclbin for XRT's noop mode: two banks, host memory, an empty kernel."""
     return _kept("transfer", xclbin.transfer_default("hw"))
 
 
@@ -46,10 +46,10 @@ def _kept(name: str, made: xclbin.Xclbin) -> Path:
 
 
 def candidate(address: Address, opencl: str = "") -> Candidate:
-    """The candidate for a mode ``card=BOARD``; ``opencl`` names the library that is to be loaded.
+    """Returns the candidate for a mode ``card=BOARD``; ``opencl`` names the library to load.
 
-    Raises UsageError for a board that cannot be or whose link has errors, NoDeviceError where XRT
-    lacks what is needed.
+    Raises UsageError for an impossible board or a link with errors, NoDeviceError if XRT lacks a
+    necessary part.
     """
     _, equals, board = address.mode.partition("=")
     if not equals or not board:

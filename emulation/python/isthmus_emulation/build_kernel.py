@@ -167,7 +167,7 @@ def _described(order: Order, read: _Read) -> _Described:
             design = _joined(design, load(source.with_suffix(".toml")))
     if order.configs:
         design = connectivity.load(order.configs).applied(design)
-    said = schedule.given(list(read.kernels), order.schedules, order.cycles)
+    said = schedule.schedules_of(list(read.kernels), order.schedules, order.cycles)
     design = schedule.applied(design, said, order.clock_mhz).for_mode(order.mode)
     _refuse_cycles_of_modules(design, read.kernels)
     unconnected = alone and not use and not order.configs
@@ -363,8 +363,8 @@ def _sized(kernel: Kernel, source: Path, code: Code) -> Kernel:
     """Returns the kernel with sizes from the compiler for arguments of unknown types."""
 
     def unknown(argument: Argument) -> bool:
-        told = argument.size or argument.qualifier or argument.type.endswith("*")
-        return not told and size_of(argument.type.removesuffix("&")) is None
+        has_size = argument.size or argument.qualifier or argument.type.endswith("*")
+        return not has_size and size_of(argument.type.removesuffix("&")) is None
 
     if not any(map(unknown, kernel.arguments)):
         return kernel
@@ -390,25 +390,29 @@ def _sized(kernel: Kernel, source: Path, code: Code) -> Kernel:
 
 
 def _with_prototype(
-    design: Design, found: Kernel, source: Path, described: Path, *, alone: bool
+    design: Design, defined: Kernel, source: Path, described: Path, *, alone: bool
 ) -> Design:
-    """Returns the design with the kernel that the source defines; a description must agree.
+    """Returns the design with the kernel that the source defines.
 
-    One that has kernels, and not that one, is taken for another's where it stands ``alone``.
+    Raises UsageError if a description that stands ``alone`` has kernels, but not this kernel,
+    or if both have the kernel with different arguments.
     """
-    given = next((kernel for kernel in design.kernels if kernel.name == found.name), None)
-    if given is None:
+    declared = next((kernel for kernel in design.kernels if kernel.name == defined.name), None)
+    if declared is None:
         if design.kernels and alone:
-            raise UsageError(f"{described} describes no kernel {found.name}")
-        return msgspec.structs.replace(design, kernels=(*design.kernels, found))
-    widths = zip(*([word_bytes(a.type) for a in k.arguments] for k in (given, found)), strict=False)
-    if _named(given) != _named(found) or any(None not in w and w[0] != w[1] for w in widths):
+            raise UsageError(f"{described} describes no kernel {defined.name}")
+        return msgspec.structs.replace(design, kernels=(*design.kernels, defined))
+    widths = zip(
+        *([word_bytes(a.type) for a in k.arguments] for k in (declared, defined)),
+        strict=False,
+    )
+    if _named(declared) != _named(defined) or any(None not in w and w[0] != w[1] for w in widths):
         raise UsageError(
-            f"{described} has {_shown(given)}, {source.name} has {_shown(found)}: "
+            f"{described} has {_shown(declared)}, {source.name} has {_shown(defined)}: "
             f"change one of them"
         )
-    same = msgspec.structs.replace(given, work_group=found.work_group)
-    kernels = (same if kernel is given else kernel for kernel in design.kernels)
+    same = msgspec.structs.replace(declared, work_group=defined.work_group)
+    kernels = (same if kernel is declared else kernel for kernel in design.kernels)
     return msgspec.structs.replace(design, kernels=tuple(kernels))
 
 

@@ -68,7 +68,7 @@ def _headers_of_hls(source: Path, options: Sequence[str]) -> list[str]:
 
 @dataclass(frozen=True)
 class Cpp:
-    """Facts with which kernels in C++ and OpenCL C are compiled."""
+    """Inputs for compiling kernels in C++ and OpenCL C."""
 
     parts: Sequence[Path]
     """Sources without a kernel."""
@@ -123,7 +123,7 @@ def library(source: Path, cpp: Cpp, kernel: Kernel, folder: Path) -> Path:
         translated = folder / "source.cpp"
         translated.write_text(opencl.text, "utf-8")
         facts |= {
-            "source": translated, "headers": (), "macros": (),  # all macros are replaced
+            "source": translated, "headers": (), "macros": (),  # macros are replaced
             "parts": {length: opencl.parts(length) for length in opencl_c.LENGTHS},
             "required": kernel.work_group,
             "waits": "true" if opencl.waits else "false",

@@ -1,4 +1,4 @@
-"""The C++ compiler."""
+"""Runs the C++ compiler."""
 
 from __future__ import annotations
 
@@ -12,19 +12,16 @@ from pathlib import Path
 from isthmus.errors import IsthmusError
 
 PARTS = Path(__file__).parent
-"""Holds the folder ``include``, for plug-ins, and ``plugin``, what is linked to them."""
+"""Folder with ``include``, for plug-ins, and ``plugin``, whose libraries are linked to them."""
 _SHOWN_LINES = 12
 
 
 class DoesNotCompileError(IsthmusError):
-    """The compiler does not take a source."""
+    """A source that the compiler refuses."""
 
 
 def run(options: Sequence[object], source: Path) -> str:
-    """What the compiler prints.
-
-    Raises DoesNotCompileError with the beginning of what it says where it fails.
-    """
+    """Returns the compiler's output; raises DoesNotCompileError with the begin of its errors."""
     done = ended(options)
     if done.returncode:
         raise failure(source, done)
@@ -32,7 +29,10 @@ def run(options: Sequence[object], source: Path) -> str:
 
 
 def ended(options: Sequence[object]) -> subprocess.CompletedProcess[str]:
-    """CXX, else c++, with the options that CXX has and these; IsthmusError where there is none."""
+    """Runs CXX, else c++, with the options of CXX and these.
+
+    Raises IsthmusError without a compiler.
+    """
     command = [*shlex.split(os.environ.get("CXX", "c++")), *map(str, options)]
     try:
         return subprocess.run(
@@ -50,14 +50,14 @@ def ended(options: Sequence[object]) -> subprocess.CompletedProcess[str]:
 
 
 def whole(library: str) -> list[object]:
-    """Options that link all of a library that was compiled with Isthmus."""
+    """Returns options that link a whole library that was compiled with Isthmus."""
     return ["-Wl,--whole-archive", PARTS / "plugin" / f"lib{library}.a", "-Wl,--no-whole-archive"]
 
 
 def failure(source: Path, done: subprocess.CompletedProcess[str]) -> DoesNotCompileError:
-    """What a compiler that has failed says."""
+    """Returns the compiler's error messages."""
     lines = (done.stderr or done.stdout).splitlines()
-    # What a template is made for comes before the error, and has the user's line.
+    # The lines before the error name the user's line that instantiates the template.
     wrong = re.compile("error|undefined reference|required from here")
     first = next((n for n, line in enumerate(lines) if wrong.search(line)), 0)
     shown = "\n".join(lines[first : first + _SHOWN_LINES])

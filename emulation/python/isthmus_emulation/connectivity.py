@@ -22,28 +22,27 @@ _KINDS = {
     "PLRAM": ("bram", "128Ki", 0),
     "HOST": ("host", "16Gi", 0),
 }
-"""Of each kind of memory, in the order of their numbers: its type, the size of one, and how many a
-board has at least."""
+"""For each kind of memory, in the order of numbers: type, size, and least number on a board."""
 _DDR_BESIDE_HBM = 2
-"""Of a U280: programs made for it name memories 32 and 33, behind its HBM, as DDR[0] and DDR[1]."""
+"""Banks of DDR behind the HBM of a U280: its programs call memories 32 and 33 DDR[0] and DDR[1]."""
 _MOST = 64
 _SECTIONS = {
     "advanced", "aie", "clock", "connectivity", "debug", "emconfig", "hls", "linkhook", "package",
     "profile", "vivado",
 }  # fmt: skip
-"""Of such files (UG1702, configuration file)."""
+"""Sections of configuration files (UG1702, configuration file)."""
 _PORT_EACH = {"m_axi_auto_max_ports", "max_memory_ports"}
-"""Keys of ``[hls]`` by which each pointer has a port to memory: of Vitis HLS, and of v++."""
+"""Keys of ``[hls]`` that give each pointer a port to memory: of Vitis HLS, and of v++."""
 _OF_HARDWARE = {"connect", "noc.connect", "noc.read_bw", "noc.write_bw", "slr"}
 """Keys of ``[connectivity]`` that change nothing here."""
 
 
 @dataclass
 class Connectivity:
-    """What ``[connectivity]`` of such files says, in their words."""
+    """The contents of ``[connectivity]`` of configuration files, in their notation."""
 
     instances: dict[str, list[str]] = field(default_factory=dict)
-    """``nk``: names, by kernel."""
+    """``nk``: names of instances, by kernel."""
     memories: dict[str, list[str]] = field(default_factory=dict)
     """``sp``: memories, by ``INSTANCE.ARGUMENT`` or ``INSTANCE.m_axi_BUNDLE``."""
     streams: list[str] = field(default_factory=list)
@@ -52,13 +51,13 @@ class Connectivity:
     """``m_axi_auto_max_ports``: each pointer without a bundle has a port to memory."""
 
     def applied(self, design: Design) -> Design:
-        """The design with these instances, connections and memories; raises UsageError."""
+        """Returns the design with these instances, connections and memories; raises UsageError."""
         kernels = tuple(self._with_instances(kernel) for kernel in design.kernels)
         there = {kernel.name for kernel in kernels}
         if unknown := next((name for name in self.instances if name not in there), None):
-            known = ", ".join(sorted(there))
+            names = ", ".join(sorted(there))
             raise UsageError(
-                f"nk={unknown}: no kernel of that name is built here; there are {known}"
+                f"nk={unknown}: no kernel of that name is built here; there are {names}"
             )
         changed = msgspec.structs.replace(
             design, kernels=kernels, stream_connect=(*design.stream_connect, *self.streams)
@@ -78,11 +77,11 @@ class Connectivity:
         return with_memories(changed, banks, dict(self._connections(kernels)))
 
     def _behind(self, port: str, kernel: Kernel) -> list[str]:
-        """The kernel's arguments behind a port to memory.
+        """Returns the kernel's arguments behind a port to memory.
 
         Arguments without a bundle share M_AXI_GMEM, which Vitis HLS calls M_AXI_GMEM0 since 2021.1
-        (UG1399, MAXI); with ``m_axi_auto_max_ports`` each has a port, M_AXI_GMEM0, M_AXI_GMEM1 and
-        so on. So it has where a configuration says so, or names one of the latter.
+        (UG1399, MAXI). Each has a separate port, M_AXI_GMEM0, M_AXI_GMEM1 and so on, if a
+        configuration sets ``m_axi_auto_max_ports`` or names M_AXI_GMEM1 or above.
         """
         pointers = [a for a in kernel.arguments if a.type.endswith("*")]
         if named := [a.name for a in pointers if (a.port or _GMEM) == port]:
@@ -110,8 +109,8 @@ class Connectivity:
         for place, memories in self.memories.items():
             instance, _, argument = place.partition(".")
             if instance not in kernel_of:
-                known = ", ".join(kernel_of)
-                raise UsageError(f"sp={place}: no instance {instance}; there are {known}")
+                names = ", ".join(kernel_of)
+                raise UsageError(f"sp={place}: no instance {instance}; there are {names}")
             kernel = kernel_of[instance]
             arguments = kernel.arguments
             reached = [a.name for a in arguments if a.name == argument]
@@ -119,10 +118,10 @@ class Connectivity:
             if not reached:
                 there = [a for a in arguments if a.type.endswith("*")]
                 ports = [(a.port or _GMEM).lower() for a in there]
-                known = ", ".join(dict.fromkeys([*(a.name for a in there), *ports]))
+                names = ", ".join(dict.fromkeys([*(a.name for a in there), *ports]))
                 raise UsageError(
                     f"sp={place}: no argument or port {argument} that reaches memory; "
-                    f"there are {known or 'none'}"
+                    f"there are {names or 'none'}"
                 )
             for name in reached:
                 yield f"{instance}.{name}", tuple(memories)
@@ -132,14 +131,14 @@ _GMEM = "M_AXI_GMEM"
 
 
 def named_memories(design: Design) -> tuple[Bank, ...]:
-    """Its memories, where it names any."""
+    """Returns the memories that the connections name, or none."""
     return () if design.memories == Design().memories else design.memories
 
 
 def with_memories(
     design: Design, banks: Iterable[Bank], connect: Mapping[str, tuple[str, ...]]
 ) -> Design:
-    """The design with these memories behind those that it names, and these connections."""
+    """Returns the design with these memories behind its own, and with these connections."""
     own = named_memories(design)
     there = {bank.name for bank in own}
     memories = (*own, *(bank for bank in banks if bank.name not in there))
@@ -149,9 +148,9 @@ def with_memories(
 
 
 def load(paths: Iterable[Path]) -> Connectivity:
-    """Reads such files; what they say of placement, clocks and the compiler does nothing here.
+    """Reads configuration files; ignores placement, clocks and options of the compiler.
 
-    Raises UsageError that names the line which cannot be read.
+    Raises UsageError with the line that cannot be read.
     """
     found = Connectivity()
     for path in paths:
@@ -210,7 +209,10 @@ def _take(found: Connectivity, key: str, value: str) -> None:
 
 
 def _named(memory: str) -> list[str]:
-    """``HBM[0:3]`` are four; ``PLRAM3`` is PLRAM[3], ``bank1`` what DDR[1] was called before."""
+    """Returns the memories of a name: four for ``HBM[0:3]``.
+
+    ``PLRAM3`` is PLRAM[3], and ``bank1`` the older name of DDR[1].
+    """
     if old := _WITHOUT_BRACKETS.fullmatch(memory):
         memory = f"{'DDR' if old[1] == 'bank' else old[1]}[{old[2]}]"
     group = _GROUP.fullmatch(memory)
@@ -223,7 +225,7 @@ def _named(memory: str) -> list[str]:
 
 
 def _banks(most: dict[str, int]) -> list[Bank]:
-    """So many of each kind at least, numbered as a board numbers its own: from the first on."""
+    """Returns banks, at least these numbers of each kind, numbered from the first as on a board."""
     counts = most if {"HBM", "DDR"} & most.keys() else {"DDR": 1, **most}
     hbm = "HBM" in counts
     return [

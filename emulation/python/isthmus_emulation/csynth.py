@@ -1,8 +1,8 @@
-"""What Vitis HLS reports of a kernel's schedule: the file ``csynth.xml`` of its synthesis.
+"""Reads the report of Vitis HLS on a kernel's schedule: ``csynth.xml`` of its synthesis.
 
-Vitis HLS writes ``SOLUTION/syn/report/csynth.xml``, and ``v++ -c`` keeps a copy beside its own
-reports (UG1399). Read here: name and clock of the kernel in ``UserAssignments``, its latency in
-``SummaryOfOverallLatency``, and loops in ``SummaryOfLoopLatency``, also those of its parts in
+Vitis HLS writes ``SOLUTION/syn/report/csynth.xml``, and ``v++ -c`` keeps a copy beside its reports
+(UG1399). This module reads name and clock of the kernel in ``UserAssignments``, its latency in
+``SummaryOfOverallLatency``, and loops in ``SummaryOfLoopLatency``, also those of
 ``ModuleInformation``. A latency or a trip count that HLS cannot know is ``undef``.
 """
 
@@ -20,13 +20,13 @@ from isthmus_emulation.xclbin.metadata import tree_of
 _MOST_BYTES = 64 << 20
 """Largest report that is read: reports with thousands of ports have 2.5 MB."""
 _MOST_DIGITS = len(str(1 << 63))
-"""Of a count of cycles: the card's integers hold no more."""
+"""Most digits of a count of cycles: the card's integers hold no more."""
 _DEEPEST_LOOPS = 100
-"""Loops within one another that are looked at; sources have fewer than 10."""
+"""Most nested loops that are read; sources have fewer than 10."""
 _MOST_SHOWN = 60
-"""Letters of a text of the report that are kept for the user."""
+"""Most letters of a text of the report that the user sees."""
 _PERIOD = re.compile(r"\d{1,9}(?:\.\d{1,9})?", re.ASCII)
-"""Nanoseconds of the clock, as HLS writes them: ``4.00``."""
+"""The clock's period in nanoseconds, as HLS writes it: ``4.00``."""
 _UNKNOWN = ("undef", "?", "-", "")
 _LATENCY = "PerformanceEstimates/SummaryOfOverallLatency/"
 _LOOPS = "PerformanceEstimates/SummaryOfLoopLatency"
@@ -34,7 +34,7 @@ _LOOPS = "PerformanceEstimates/SummaryOfLoopLatency"
 
 @dataclass(frozen=True)
 class Loop:
-    """A loop whose trip count HLS does not know. None: not in the report."""
+    """A loop whose trip count HLS does not know. None: the report lacks the value."""
 
     name: str
     interval: str | None
@@ -70,9 +70,9 @@ class Report:
     version: str
     """Version of Vitis HLS; empty if the report has none."""
     clock_mhz: float | None
-    """The clock that it was scheduled for."""
+    """Clock of the schedule."""
     least: int | None
-    """None: not known to HLS, as ``most``."""
+    """Lowest latency. ``least`` and ``most`` are None if HLS does not know them."""
     most: int | None
     unknown_loops: tuple[Loop, ...]
     longest: LongLoop | None
@@ -115,7 +115,7 @@ def read(path: Path) -> Report:
 
 
 def _count(text: str, path: Path) -> int | None:
-    """Cycles; None where HLS does not know them."""
+    """Returns a count of cycles; None if HLS does not know it."""
     text = text.strip()
     if text in _UNKNOWN:
         return None
@@ -125,7 +125,7 @@ def _count(text: str, path: Path) -> int | None:
 
 
 def _is_count(text: str) -> bool:
-    """Whether the text is a count of cycles, of no more digits than the card's integers have."""
+    """Returns whether the text is a count of cycles that the card's integers can hold."""
     return text.isascii() and text.isdecimal() and len(text) <= _MOST_DIGITS
 
 
@@ -139,7 +139,7 @@ def _clock_mhz(root: ElementTree.Element, path: Path) -> float | None:
 
 
 def _parts(root: ElementTree.Element) -> Iterator[ElementTree.Element]:
-    """Loops of the kernel, and of its parts."""
+    """Yields the loops of the kernel and of its modules."""
     for part in (root, *root.iterfind("ModuleInformation/Module")):
         loops = part.find(_LOOPS)
         if loops is not None:
@@ -162,12 +162,12 @@ def _name(loop: ElementTree.Element) -> str:
 
 
 def shown(text: str) -> str:
-    """The beginning of the text, without what a terminal does not print."""
+    """Returns the beginning of the text, without characters that a terminal does not print."""
     return "".join(letter for letter in text.strip()[:_MOST_SHOWN] if letter.isprintable())
 
 
 def _unknown_loops(root: ElementTree.Element) -> Iterator[Loop]:
-    """The innermost loops without a trip count."""
+    """Returns the innermost loops without a trip count."""
     names = set()
     for part in _parts(root):
         for loop in _innermost(part):

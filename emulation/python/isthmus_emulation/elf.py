@@ -1,6 +1,6 @@
-"""Symbols of a shared object: the parts of ELF that this needs (x86-64).
+"""Reads the symbols of a shared object: only the necessary parts of ELF (x86-64).
 
-Reads a library of XRT in 16 ms, at each start of a program; pyelftools takes 500 ms for the same.
+It reads a library of XRT in 16 ms, at each start of a program; pyelftools takes 500 ms.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ class Symbol(NamedTuple):
 
 
 def symbols(data: bytes) -> dict[str, Symbol]:
-    """The dynamic symbols of a library; raises ValueError for any other file or machine."""
+    """Returns the dynamic symbols of a library; raises ValueError for any other file or machine."""
     try:
         return _read(data)
     except (struct.error, IndexError, StopIteration) as error:

@@ -33,10 +33,9 @@ def run(
 ) -> int:
     """Runs a command in a session to its end; returns its exit code, 128 + N for signal N.
 
-    Where ``is_over`` says so, asked several times a second, the program is ended (SIGTERM).
-
-    The program gets a process session of its own; processes that it leaves there are ended. Raises
-    UsageError where it cannot be started.
+    Calls ``is_over`` several times a second; if it returns true, ends the program (SIGTERM). The
+    program gets a separate process session; processes that it leaves there are ended. Raises
+    UsageError if the program cannot be started.
     """
     parent = os.getpid()
     prepared = environment(session)
@@ -59,7 +58,7 @@ def run(
 
 
 def _ended(program: subprocess.Popen[bytes], is_over: Callable[[], bool] | None) -> int:
-    """Waits for a program's end; ends it where ``is_over`` says so."""
+    """Waits for a program's end; ends the program if ``is_over`` returns true."""
     while is_over is not None:
         with contextlib.suppress(subprocess.TimeoutExpired):
             return program.wait(_LOOK_S)
@@ -83,18 +82,18 @@ def environment(session: Session) -> dict[str, str]:
 
 
 def _vendors(session: Session) -> Path:
-    """Makes a folder with AMD's platform for OpenCL's loader, beside platforms that the user names.
+    """Makes a folder with AMD's platform for OpenCL's loader; returns it.
 
-    Others that are installed are left out: many programs take the first platform, and loaders put
-    those with GPUs or CPUs before one with accelerators. ocl-icd, the loader of most distributions,
-    takes no list of files; where its variable names one file, that one is kept. What cannot be read
-    is left out, as loaders do.
+    It also has the platforms that the user's variable names, but no other installed platforms: many
+    programs take the first platform, and loaders put GPUs and CPUs before accelerators. ocl-icd,
+    the loader of most distributions, takes no list of files; if its variable names one file, that
+    file is kept. Unreadable files are left out, as loaders do.
     """
     folder = session.directory / "vendors"
     folder.mkdir(exist_ok=True)
     named = os.environ.get("OCL_ICD_VENDORS")
-    known = [Path(named)] if named else []
-    for file in known[0].glob("*.icd") if known and known[0].is_dir() else known:
+    listed = [Path(named)] if named else []
+    for file in listed[0].glob("*.icd") if listed and listed[0].is_dir() else listed:
         readable = file.is_file() and os.access(file, os.R_OK)
         if readable and "xilinx" not in file.read_text("utf-8", "replace"):
             shutil.copy(file, folder)
@@ -105,9 +104,10 @@ def _vendors(session: Session) -> Path:
 
 @contextlib.contextmanager
 def _passing_on() -> Iterator[Callable[[int], None]]:
-    """A context in which signals go to a program and its processes, as from a terminal.
+    """Passes signals to a program and its processes while the context lasts, as a terminal does.
 
-    It gives what is told the process group of the program; signals from before go there then.
+    The context's value is a function that takes the program's process group; earlier signals are
+    passed on then.
     """
     group, early = 0, list[int]()
 
@@ -135,7 +135,7 @@ def _passing_on() -> Iterator[Callable[[int], None]]:
 
 
 def _end(session_id: int) -> None:
-    """Ends the remaining processes of a session: they may end by themselves, then are killed."""
+    """Ends the remaining processes of a session: waits for them, then kills them."""
     for process in _left_after(session_id, _PATIENCE_S):
         with contextlib.suppress(psutil.Error):
             process.kill()

@@ -19,35 +19,35 @@ class Limit:
     """The simulated time that a program may wait for its cards."""
 
     session: Session
-    given: str | None
-    """Such as 20ms; None: no limit."""
+    text: str | None
+    """The limit as the user wrote it, such as 20ms; None: no limit."""
     ended: bool = field(default=False, init=False)
 
     def is_exceeded(self) -> bool:
-        """Whether the program is to be ended now."""
+        """Returns whether the program has waited longer than the limit."""
         self.ended = self._waited_s() > self._most_s
         return self.ended
 
     def failures(self) -> list[str]:
-        """One line where the program waited longer, else none."""
-        if self.given is None or self._waited_s() <= self._most_s:
+        """Returns one line if the program waited longer than the limit, else none."""
+        if self.text is None or self._waited_s() <= self._most_s:
             return []
         what = "the program was ended" if self.ended else "the program had ended by itself"
         return [
             f"{format_seconds(self._waited_s())} simulated, more than --max-simulated "
-            f"{self.given}: {what}"
+            f"{self.text}: {what}"
         ]
 
     @cached_property
     def _most_s(self) -> float:
-        return float("inf") if self.given is None else parse_seconds(self.given)
+        return float("inf") if self.text is None else parse_seconds(self.text)
 
     def _waited_s(self) -> float:
         return account.waited_s(self.session.used())
 
 
 def warnings(session: Session, *, fatal: bool) -> list[str]:
-    """The failure that --fail-on-warning ends a program with: the first warning of a card."""
+    """Returns the warning with which --fail-on-warning ended the program, as a list of failures."""
     file: Path = session.directory / WARNINGS
     if not fatal or not file.exists():
         return []
@@ -56,11 +56,14 @@ def warnings(session: Session, *, fatal: bool) -> list[str]:
 
 
 def as_junit(
-    command: Sequence[str], code: int, failures: Sequence[str], told: str, wall_s: float
+    command: Sequence[str], code: int, failures: Sequence[str], line: str, wall_s: float
 ) -> bytes:
-    """One test: the program, with its arguments as its name; times in seconds of wall time."""
+    """Returns JUnit's XML with one test: the program, with its arguments as its name.
+
+    Times are in seconds of wall time.
+    """
     reasons = [*failures, *([f"exit code {code}"] if code and not failures else [])]
     case = Case("card.exec", shlex.join(command), "failure" if reasons else "", "; ".join(reasons))
     if not reasons:
-        case = case._replace(message=told)
+        case = case._replace(message=line)
     return junit("isthmus card exec", [case], wall_s).encode()

@@ -1,7 +1,7 @@
-"""The emulated card's own kernels as an xclbin describes them.
+"""The emulated card's kernels, as an xclbin describes them.
 
-Names and order of the arguments are those of AMD's public host-memory example, so that programs
-made for it find them.
+Names and order of the arguments are those of AMD's public host-memory example, so that its programs
+find them.
 """
 
 from __future__ import annotations
@@ -36,9 +36,9 @@ KERNELS: Mapping[str, Kernel] = MappingProxyType(
 
 
 def banks(board: Board | None) -> tuple[Bank, ...]:
-    """The card's memories: as the board has them, else two.
+    """Returns the card's memories: those of the board, else two.
 
-    Those of a board with HBM are HBM[0] to HBM[31], then DDR[0] and so on.
+    Memories of a board with HBM are HBM[0] to HBM[31], then DDR[0] and so on.
     """
     if board is None or not board.has("memory"):
         return (Bank("bank0"), Bank("bank1"))
@@ -60,12 +60,12 @@ def design(
     mode: ModeName = "hw",
     device_name: str | None = None,
 ) -> Design:
-    """An xclbin with these kernels; raises UsageError for one that the card does not have.
+    """Returns an xclbin with these kernels; raises UsageError for an unknown kernel.
 
-    Each buffer may lie in the first bank or in the host's memory; XRT's ``group_id`` is the latter
-    for the bandwidth kernels, and OpenCL places what names no memory in the bank. On a board whose
-    kernels do not reach the host's memory they all lie in the bank. The ``device_name`` is the
-    platform that the file names.
+    Each buffer may lie in the first bank or in host memory. XRT's ``group_id`` is host memory for
+    the bandwidth kernels; OpenCL puts buffers without a memory into the bank. If the board's
+    kernels cannot access host memory, all buffers lie in the bank. ``device_name`` is the platform
+    in the file.
     """
     reaches = board is None or not board.has("kernel") or board.value("kernel.reaches_host")
     chosen = []
@@ -93,5 +93,5 @@ def design(
 
 
 def default(board: Board, mode: ModeName) -> Design:
-    """The xclbin of a card with all kernels."""
+    """Returns the xclbin of a card with all kernels."""
     return design(KERNELS, board, mode)

@@ -1,6 +1,6 @@
-"""What a program did last when a signal ended it, and how to go on in a debugger.
+"""Reports the last call of a program that a signal ended, and the command for a debugger.
 
-The library that is preloaded writes the last call of XRT or OpenCL into a file of the session
+The preloaded library writes the last call of XRT or OpenCL into a file of the session
 (``emulation/clock/last_call.cpp``).
 """
 
@@ -20,7 +20,7 @@ _VERSION = 1
 _FORM_BYTES = 96
 _KILLED = 128  # as shells tell a death by signal
 _FATAL = (signal.SIGSEGV, signal.SIGABRT, signal.SIGBUS, signal.SIGFPE, signal.SIGILL)
-"""Signals that a program gets for what itself does."""
+"""Signals that a program's own faults cause."""
 
 
 @dataclass(frozen=True)
@@ -30,24 +30,25 @@ class LastCall:
     program: int
     thread: int
     text: str
-    """With its arguments: ``xrt::run::set_arg(2, buffer of 4096 bytes) of kernel scale``."""
+    """The call with its arguments: ``xrt::run::set_arg(2, buffer of 4096 bytes) of kernel scale``.
+    """
 
 
 @dataclass(frozen=True)
 class Death:
-    """A program's end by a signal of its own making."""
+    """A program's end by a signal that its own fault caused."""
 
     signal: signal.Signals
     call: LastCall | None
-    """None: it made no call of XRT or OpenCL."""
+    """None: the program made no call of XRT or OpenCL."""
     kernel_runs: int
-    """That were begun."""
+    """Number of started kernel runs."""
     unfinished: int
     """Kernel runs of which the program has not seen the end."""
 
 
 def death(session: Session, code: int) -> Death | None:
-    """What is known of the program's end; None where its exit code names no such signal."""
+    """Returns the facts of the program's end; None if its exit code is no signal of ``_FATAL``."""
     number = next((one for one in _FATAL if one == code - _KILLED), None)
     if number is None:
         return None
@@ -61,7 +62,7 @@ def death(session: Session, code: int) -> Death | None:
 
 
 def sentence(found: Death, options: Sequence[str], command: Sequence[str]) -> str:
-    """The line for the user; ``options`` are those of ``card exec`` that the program needs."""
+    """Returns the line for the user; ``options``: those of ``card exec`` that the program needs."""
     what = f"the program ended by {found.signal.name} ({signal.strsignal(found.signal)})"
     last = "it made no call of XRT or OpenCL"
     if found.call is not None:
@@ -73,7 +74,7 @@ def sentence(found: Death, options: Sequence[str], command: Sequence[str]) -> st
 
 
 def _newest(folder: Path) -> LastCall | None:
-    """The call of the process that has begun to use XRT last."""
+    """Returns the last call of the process that was the last to begin with XRT."""
     files = sorted(folder.glob("last_call.*"), key=lambda file: file.stat().st_mtime_ns)
     return _read(files[-1]) if files else None
 

@@ -14,12 +14,12 @@ _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.:-]*")
 
 
 def default(board: Board | None) -> str:
-    """The card's name where the user gives none: one that no hardware has."""
+    """Returns the card's name if the user gives none; no hardware has such a name."""
     return f"isthmus_{board.name if board else 'any'}_1"
 
 
 def checked(name: str) -> str:
-    """The name itself; raises UsageError for a name that XRT cannot have."""
+    """Returns the name; raises UsageError for a name that XRT cannot have."""
     if len(name) > _MOST_BYTES or not _NAME.fullmatch(name):
         raise UsageError(
             f"device name '{name}': up to {_MOST_BYTES} letters, digits and _ . : - are possible"
@@ -27,15 +27,15 @@ def checked(name: str) -> str:
     return name
 
 
-def of_cards(boards: Sequence[Board], given: Sequence[str]) -> list[str]:
-    """The name of each card: those given, in the order of the boards, else the default ones.
+def of_cards(boards: Sequence[Board], names: Sequence[str]) -> list[str]:
+    """Returns the cards' names in the order of the boards: the user's, else default names.
 
-    Raises UsageError where there are names, but not one for each card.
+    Raises UsageError unless there is a name for each card, or none.
     """
-    if not given:
+    if not names:
         return [default(board) for board in boards]
-    if len(given) != len(boards):
+    if len(names) != len(boards):
         raise UsageError(
-            f"device names: {len(given)} for {len(boards)} cards; give one for each --board"
+            f"device names: {len(names)} for {len(boards)} cards; give one for each --board"
         )
-    return [checked(name) for name in given]
+    return [checked(name) for name in names]

@@ -1,4 +1,4 @@
-"""Files to begin a kernel with: what it does, its description and a host program that checks it."""
+"""Writes the first files of a kernel: code, description and a host program that checks it."""
 
 from __future__ import annotations
 
@@ -21,27 +21,28 @@ _MOVERS = (("inputs", "feed", "fills"), ("outputs", "drain", "empties"))
 _STREAM = re.compile(r"hls::stream<\s*([^,]+?)\s*>")
 _WORD_BYTES = 4
 _SCALARS = {"float": "3.0F", "double": "3.0"}
-"""Values of arguments by type: XRT copies the bytes of a value, whatever type the kernel has."""
+"""Values of arguments in the host program, by type: XRT copies a value's bytes whatever its type.
+"""
 _SCALAR = "3"
 
 
 @dataclass(frozen=True)
 class File:
-    """A file of a kernel's."""
+    """A file of a new kernel."""
 
     name: str
     template: str
     what: str
-    """What it is, for the user."""
+    """What the file is, as text for the user."""
     facts: dict[str, Any]
     built: bool = False
-    """Whether ``card kernel build`` takes it."""
+    """Whether the file is an input of ``card kernel build``."""
 
 
 def write(prototype: Prototype, folder: Path, *, verilog: bool = False) -> dict[Path, File]:
-    """Writes a kernel's files into a folder that has none of them; the kernel's own comes first.
+    """Writes a kernel's files into a folder; returns them, the kernel first.
 
-    Raises UsageError where a file is there, or for a prototype that no kernel can have.
+    Raises UsageError if a file exists, or for a prototype that no kernel can have.
     """
     placed = completed(prototype.kernel)
     streamed = any(p.stream for p in prototype.parameters)
@@ -81,7 +82,7 @@ def write(prototype: Prototype, folder: Path, *, verilog: bool = False) -> dict[
 
 
 def filled_template(name: str, facts: dict[str, Any]) -> str:
-    """A template of the folder ``templates``, filled."""
+    """Returns the filled template of the folder ``templates``."""
     environment = jinja2.Environment(
         loader=jinja2.FileSystemLoader(Path(__file__).parent / "templates"),
         undefined=jinja2.StrictUndefined,
@@ -102,7 +103,7 @@ def _facts(prototype: Prototype) -> dict[str, Any]:
     outputs = [p for p in pointers if not p.const and p.element != "void"]
     inputs = [p for p in pointers if p.const and p.element != "void"]
 
-    def given(parameter: Parameter, member: str) -> str:
+    def value_of(parameter: Parameter, member: str) -> str:
         own = f"{parameter.name}_buffer.{member}"
         return own if parameter.pointer else _value(parameter, prototype)
 
@@ -112,8 +113,8 @@ def _facts(prototype: Prototype) -> dict[str, Any]:
         "outputs": outputs,
         "inputs": inputs,
         "streams": [],
-        "there": [given(p, "there") for p in prototype.parameters],
-        "here": [given(p, "here.data()") for p in prototype.parameters],
+        "there": [value_of(p, "there") for p in prototype.parameters],
+        "here": [value_of(p, "here.data()") for p in prototype.parameters],
         "same": [f"{p.name}_buffer.same()" for p in pointers if not p.const],
     }
 
@@ -135,7 +136,10 @@ def _value(parameter: Parameter, prototype: Prototype) -> str:
 
 
 def _stream_facts(prototype: Prototype) -> dict[str, Any]:
-    """Of a kernel with streams: which it reads, and which it writes, as their names say."""
+    """Returns the template's values for a kernel with streams.
+
+    The names of the streams tell which of them the kernel reads and writes.
+    """
     where = f"kernel {prototype.name}"
     streams = [p for p in prototype.parameters if p.stream]
     if other := next(
@@ -176,7 +180,7 @@ def _stream_facts(prototype: Prototype) -> dict[str, Any]:
 
 
 def _registers(prototype: Prototype, placed: Kernel, facts: dict[str, Any]) -> dict[str, Any]:
-    """What the module of a kernel needs: its registers, and what it moves, and how wide that is."""
+    """Returns the template's values for a module: registers, moved elements, and their width."""
     moved = {"bits": 8 * (size_of(facts["word"]) or 0)} if facts["streams"] else _pair(prototype)
     registers = [
         (a, at)
@@ -203,7 +207,7 @@ def _registers(prototype: Prototype, placed: Kernel, facts: dict[str, Any]) -> d
 
 
 def _pair(prototype: Prototype) -> dict[str, Any]:
-    """The pointers between which a module moves elements."""
+    """Returns the pointers between which a module moves elements."""
     sizes = [
         (pointer, size_of(pointer.element)) for pointer in prototype.parameters if pointer.pointer
     ]
@@ -224,7 +228,7 @@ def _pair(prototype: Prototype) -> dict[str, Any]:
 
 
 def _no_elements(count: Parameter | None) -> str:
-    """Whether there is nothing to do, in Verilog: a signed count may be below 0."""
+    """Returns the Verilog for a count without elements; a signed count may be below 0."""
     if count is None:
         return "1'b0"
     signed = not count.element.startswith(("unsigned", "uint", "size_t"))

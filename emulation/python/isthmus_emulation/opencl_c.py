@@ -1,4 +1,4 @@
-"""OpenCL C as C++: what the two spell differently, for Isthmus's header ``opencl_c.hpp``."""
+"""Translates OpenCL C to C++ for Isthmus's header ``opencl_c.hpp``."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ DIALECT = (
     "-D__OPENCL_C_VERSION__=120", "-DCL_VERSION_1_0=100", "-DCL_VERSION_1_1=110",
     "-DCL_VERSION_1_2=120", "-D__ENDIAN_LITTLE__=1", "-Dcl_khr_fp64=1",
 )  # fmt: skip
-"""How the source is preprocessed, as Vitis does."""
+"""Options that preprocess a source as Vitis does."""
 BEFORE_LOOP = "ISTHMUS_BEFORE"
-"""Begins a pragma that stands for an attribute before a loop."""
+"""Begin of a pragma that replaces an attribute before a loop."""
 WORK_ITEMS = "ISTHMUS_WORK_ITEMS PIPELINE"
 """The pragma for ``xcl_pipeline_workitems``."""
 LENGTHS = (2, 3, 4, 8, 16)
-"""Elements that vectors have."""
+"""Numbers of elements of vectors."""
 
 _TOKEN = re.compile(
     r"""("(?:\\.|[^"\\])*"|'(?:\\.|[^'\\])*'|\#[^\n]*|[A-Za-z_]\w*|\.?\d(?:[eEpP][+-]|[\w.])*|->|.)
@@ -53,7 +53,7 @@ _CPP = (
     "reinterpret_cast static_assert static_cast template this thread_local throw try typeid "
     "typename using virtual and and_eq bitand bitor compl not not_eq or or_eq xor xor_eq"
 )
-"""What C has no keywords for, so that it may be a name there."""
+"""Keywords of C++ that may be names in C."""
 _OTHER = {
     **dict.fromkeys(_DROPPED.split(), ""),
     **dict.fromkeys(("restrict", "__restrict"), "__restrict__"),
@@ -69,7 +69,7 @@ _HARDWARE = re.compile(
     r"\b(?:(xcl_pipeline_loop)(?:\s*\(\s*(\d+)\s*\))?|(opencl_unroll_hint)(?:\s*\(\s*(\d+)\s*\))?|"
     r"(xcl_pipeline_workitems)|(xcl_array_partition)\s*\(([^)]*)\))"
 )
-"""Attributes that say how a loop, a kernel or an array becomes hardware."""
+"""Attributes on the hardware of a loop, a kernel or an array."""
 _BARRIERS = {"barrier", "work_group_barrier", "wait_group_events"}
 _ANY: WorkGroup = (0, 0, 0)
 
@@ -80,14 +80,14 @@ class Translation:
 
     text: str = ""
     kernels: dict[str, WorkGroup] = field(default_factory=dict)
-    """Its kernels, with the work-items in a group that they require; 0: any number."""
+    """The source's kernels, with the work-items in a group that they require; 0: any number."""
     waits: bool = False
     """Whether work-items wait for one another."""
     names: set[str] = field(default_factory=set)
-    """Of elements of vectors: ``s0``, ``zwxy``, ``hi``."""
+    """Names of vectors' elements in the source: ``s0``, ``zwxy``, ``hi``."""
 
     def parts(self, length: int) -> Iterator[str]:
-        """The elements that have names in vectors of this length, in the words of vectors.hpp."""
+        """Returns the named elements of vectors of this length, in the notation of vectors.hpp."""
         for name in sorted(self.names):
             places = _places(name, length)
             if len(places) > 1:
@@ -99,7 +99,7 @@ class Translation:
 
 
 def _places(name: str, length: int) -> Sequence[int]:
-    """Which elements of a vector the name stands for; none where it is no name there."""
+    """Returns the vector's elements with that name; none for any other name."""
     all_of = range(4 if length == 3 else length)
     halves = {
         "lo": all_of[: len(all_of) // 2],
@@ -119,9 +119,9 @@ def _places(name: str, length: int) -> Sequence[int]:
 
 
 def translated(text: str, source: Path) -> Translation:
-    """OpenCL C without macros and comments, as C++; lines stay where they are.
+    """Returns the C++ for OpenCL C without macros and comments; lines keep their numbers.
 
-    Raises UsageError for words of OpenCL C that are not here.
+    Raises UsageError for parts of OpenCL C that are not supported.
     """
     return _Translator(text, source).all()
 
@@ -140,7 +140,7 @@ class _Translator:
         """The kernel whose head is read; empty before its name."""
 
     def all(self) -> Translation:
-        """Each token, or several, as C++."""
+        """Returns the C++ for all tokens."""
         words, at = [], 0
         while at < len(self._tokens):
             word, behind = self._translated(at)
@@ -153,7 +153,7 @@ class _Translator:
         return self._tokens[at][0] if 0 <= at < len(self._tokens) else ""
 
     def _translated(self, at: int) -> tuple[str, int]:
-        """What stands for the token, and where the next one is."""
+        """Returns the C++ for a token, and the position of the next token."""
         word = self._word(at)
         if word in {"__attribute__", "__attribute"}:
             return self._attributes(at)
@@ -165,7 +165,7 @@ class _Translator:
         return word, at + 1
 
     def _literal(self, at: int) -> tuple[str, int] | None:
-        """The type of ``(int4)(1, 2, 3, 4)``, and where its second bracket is; else None."""
+        """Returns the type of ``(int4)(1, 2)`` and the second bracket's position; else None."""
         name = at + 1
         while self._word(at) == "(" and self._word(name) in {"const", "volatile", *_PRIVATE}:
             name += 1
@@ -174,7 +174,7 @@ class _Translator:
         return (self._word(name), name + 2) if is_one else None
 
     def _define(self, at: int) -> None:
-        """A typedef: the names that it gives to types of vectors."""
+        """Notes the names that a typedef gives to types of vectors."""
         end = next((n for n in range(at, len(self._tokens)) if self._word(n) == ";"), at)
         if any(map(self._is_vector, map(self._word, range(at, end)))):
             self._vectors |= {
@@ -192,7 +192,7 @@ class _Translator:
             self._kernel = self._required = None
 
     def _attributes(self, at: int) -> tuple[str, int]:
-        """Without those that only say how hardware is made."""
+        """Returns the attributes except those on hardware."""
         behind, depth = at + 1, 0
         while behind < len(self._tokens):
             depth += (self._word(behind) == "(") - (self._word(behind) == ")")
@@ -216,7 +216,7 @@ class _Translator:
         return text if _LAYOUT.search(text) else self._pragma(text, at), behind
 
     def _pragma(self, text: str, at: int) -> str:
-        """A pragma for the estimate of computing (``estimate/reader.py``); empty where none is."""
+        """Returns a pragma for the estimate (``estimate/reader.py``); empty without one."""
         found = _HARDWARE.search(text)
         if found is None:
             return ""
@@ -234,7 +234,7 @@ class _Translator:
         return f'_Pragma("HLS {said.strip()}")'
 
     def _declared(self, at: int) -> str:
-        """The name of the array that an attribute stands behind."""
+        """Returns the name of the array before an attribute."""
         depth = 0
         for n in range(at - 1, 0, -1):
             word = self._word(n)
@@ -292,7 +292,7 @@ class _Translator:
         return _VECTOR.fullmatch(word) is not None or word in self._vectors
 
     def _is_shared(self, at: int) -> bool:
-        """Whether ``local`` declares what a group has once, and not a pointer to such a thing."""
+        """Returns whether ``local`` declares an object of the group, not a pointer."""
         if self._brackets > 0:
             return False
         while self._word(at) not in {";", "=", "[", ",", ""}:
@@ -302,7 +302,7 @@ class _Translator:
         return True
 
     def _place(self, at: int) -> str:
-        """``FILE:LINE``, by the marks that the preprocessor left."""
+        """Returns ``FILE:LINE`` by the marks of the preprocessor."""
         line, name = 1, str(self._source)
         for word, space in self._tokens[:at]:
             if found := re.match(r'#\s*(?:line\s+)?(\d+)\s+"([^"]*)"', word):

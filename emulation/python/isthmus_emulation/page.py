@@ -1,4 +1,4 @@
-"""The page on which a program's cards count their use, as ``card_page.hpp`` lays it out."""
+"""Reads the page on which a program's cards count their use (``card_page.hpp``)."""
 
 from __future__ import annotations
 
@@ -37,14 +37,14 @@ class Slot:
 
 
 def create(path: Path, *, clock: int) -> Path:
-    """An empty page; ``clock`` says by a number of ``CLOCKS`` which clock the program has."""
+    """Returns an empty page; ``clock``: number of the program's clock in ``CLOCKS``."""
     header = _HEADER.pack(_MAGIC, _VERSION, clock)
     path.write_bytes(header.ljust(_FIRST_SLOT + _CARDS * _SLOT_BYTES, b"\0"))
     return path
 
 
 def read(path: Path) -> list[Slot]:
-    """The slots that were used."""
+    """Returns the slots that were used."""
     data = path.read_bytes()
     magic, version, _ = _HEADER.unpack_from(data)
     if (magic, version) != (_MAGIC, _VERSION):

@@ -1,4 +1,4 @@
-"""Kernels by their prototypes in C: ``void scale(const int* in, int* out, int n)``."""
+"""Reads kernels' prototypes in C: ``void scale(const int* in, int* out, int n)``."""
 
 from __future__ import annotations
 
@@ -35,15 +35,15 @@ class Parameter:
 
     name: str
     element: str
-    """Its type without const and ``*``."""
+    """Type without const and ``*``."""
     pointer: bool
     const: bool
     reference: bool = False
-    """To a stream, or to a value that the kernel writes."""
+    """Whether it is a reference: to a stream, or to a value that the kernel writes."""
 
     @property
     def type(self) -> str:
-        """As an xclbin has it."""
+        """Returns the type as xclbins write it."""
         return f"{self.element}{self._mark}"
 
     @property
@@ -52,12 +52,12 @@ class Parameter:
 
     @property
     def stream(self) -> bool:
-        """Whether it leads to another kernel; of an alias of such a type the compiler knows."""
+        """Returns whether it is a stream; for an alias of such a type only the compiler knows."""
         return self.reference and self.element.startswith(("hls::stream", "stream<"))
 
     @property
     def size(self) -> int | None:
-        """Bytes in the registers, such as of ``ap_uint<24>``; None: ``size_of(type)`` tells."""
+        """Returns its bytes in the registers, also of ``ap_uint<24>``; None: the compiler knows."""
         bits = None if self.pointer else _BITS.fullmatch(self.element)
         if bits is None:
             return None
@@ -76,11 +76,11 @@ class Prototype:
     parameters: tuple[Parameter, ...]
     control: str = "ap_ctrl_hs"
     bundles: tuple[tuple[str, str], ...] = ()
-    """Arguments, and the names of their ports to memory."""
+    """Pairs of an argument's name and the name of its port to memory."""
 
     @property
     def kernel(self) -> Kernel:
-        """The kernel as an xclbin describes it."""
+        """Returns the kernel's description for an xclbin."""
         ports = {name: f"M_AXI_{bundle.upper()}" for name, bundle in self.bundles}
         arguments = (
             Argument(
@@ -96,7 +96,7 @@ class Prototype:
 
     @property
     def count(self) -> Parameter | None:
-        """The argument that most likely says how many elements there are."""
+        """Returns the argument that most likely is the number of elements."""
         values = (p for p in self.parameters if not p.pointer and not p.reference)
         integers = [p for p in values if _INTEGERS.fullmatch(p.element) and size_of(p.element) != 1]
         named = [p for p in integers if p.name.lower().startswith(_COUNTS)]
@@ -130,29 +130,29 @@ def parse(text: str) -> Prototype:
 
 
 def defined_in(source: str, name: str) -> Prototype | None:
-    """The function of that name which a C++ source defines; None where there is none.
+    """Returns the prototype of the function that a C++ source defines; None without it.
 
-    With what its pragmas say of its interface: ``ap_ctrl_none``, and the bundles of pointers.
+    It has the interface of the function's pragmas: ``ap_ctrl_none``, and the bundles of pointers.
     """
     found = _definitions(source, name)
     if not found:
         return None
-    # Headers come before it, and may define others of the name.
+    # Headers come before the kernel, and may define other functions of the name.
     result, inside, rest = next((one for one in reversed(found) if one[0] == "void"), found[-1])
     prototype = parse(f"{result} {name}({_folded(inside)})")
     return _with_interfaces(prototype, _body(rest[1:], "{}"))
 
 
 def defines_kernel(source: str, name: str) -> bool:
-    """Whether a C++ source defines a function of that name as a kernel is: it returns nothing.
+    """Returns whether a C++ source defines a function of that name that returns nothing.
 
-    Headers may define others, as the C++ library's ``copy``.
+    Headers may define other functions of the name, as the C++ library's ``copy``.
     """
     return any(result == "void" for result, _, _ in _definitions(source, name))
 
 
 def _definitions(source: str, name: str) -> list[tuple[str, str, str]]:
-    """Of each function of that name: its result, its arguments, and what comes from ``{`` on."""
+    """Yields result, arguments and code from ``{`` on, for each function of that name."""
     text = _code(source)
     found = []
     for head in re.finditer(rf"([\w:<>]+)\s+({re.escape(name)})\s*\(", text):
@@ -192,7 +192,7 @@ def _only_interfaces(found: re.Match[str]) -> str:
 
 
 def _body(text: str, brackets: str) -> str:
-    """Up to the bracket that closes what was opened before."""
+    """Returns the text up to the bracket that closes the first one."""
     depth = 1
     for at, letter in enumerate(text):
         depth += (letter == brackets[0]) - (letter == brackets[1])
@@ -202,12 +202,12 @@ def _body(text: str, brackets: str) -> str:
 
 
 def _folded(text: str) -> str:
-    """With values in place of arithmetic in types: ``<int, ((512) / (8 * 4))>``."""
+    """Returns the text with computed values in types: ``<int, ((512) / (8 * 4))>``."""
     return _ARITHMETIC.sub(lambda found: found[1] + value(found[2]), text)
 
 
 def value(text: str) -> str:
-    """What integers with ``+ - * / ( )`` come to, as C++ divides; anything else as it is."""
+    """Returns the value of integers with ``+ - * / ( )``, as C++ divides; other text unchanged."""
     calculate = {ast.Add: int.__add__, ast.Sub: int.__sub__, ast.Mult: int.__mul__}
 
     def of(node: ast.expr) -> int:
@@ -227,7 +227,7 @@ def value(text: str) -> str:
 
 
 def _split(inside: str) -> list[str]:
-    """Arguments between commas that stand in no template's brackets."""
+    """Returns the arguments between commas outside of templates' brackets."""
     parts, depth = [""], 0
     for letter in inside:
         depth += (letter == "<") - (letter == ">")

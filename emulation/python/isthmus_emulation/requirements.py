@@ -43,9 +43,9 @@ class Requirement:
                     f"{self.library} {version}, which is here: check its results"
                 )
             return
-        known = first if first == last else f"{first} to {last}"
+        supported = first if first == last else f"{first} to {last}"
         raise NoDeviceError(
-            f"{self.use} knows {self.library} {known}, here is {self.library} {version}: "
+            f"{self.use} knows {self.library} {supported}, here is {self.library} {version}: "
             f"{self.cure}"
         )
 

@@ -1,4 +1,4 @@
-"""How long kernels compute, as the user gives it: formulas, and reports of Vitis HLS."""
+"""Computing times of kernels from the user: formulas, and reports of Vitis HLS."""
 
 from __future__ import annotations
 
@@ -24,41 +24,41 @@ class Schedule:
     cycles: str
     """A formula, or a range of two."""
     origin: str | None = None
-    """The report that they come from; None: the user's own words."""
+    """Name of the report; None: the user wrote the formula."""
     clock_mhz: float | None = None
     """The clock that the report is for."""
 
     def notes(self, kernel: str, source: str) -> list[str]:
-        """Lines for the user about a report; ``source`` is the kernel's code, with its pragmas."""
+        """Returns lines about a report for the user; ``source``: the kernel's code with pragmas."""
         if self.origin is None:
             return []
-        told = []
+        lines = []
         if ".." in self.cycles:
-            told.append(
+            lines.append(
                 f"{kernel}: {self.origin} knows a range alone, {self.cycles} cycles, of which the "
                 "most are counted; --cycles says them exactly"
             )
         if "LOOP_TRIPCOUNT" in source.upper():
-            told.append(
+            lines.append(
                 f"{kernel}: the source has LOOP_TRIPCOUNT, so that the {self.cycles} cycles of "
                 f"{self.origin} hold for those trip counts alone; --cycles says them for any"
             )
         if self.clock_mhz is not None:
-            told.append(
+            lines.append(
                 f"{kernel}: {self.cycles} cycles ({self.origin}), scheduled for "
                 f"{self.clock_mhz:.4g} MHz; they take the time of the board's clock, which card "
                 f"exec --board BOARD,kernel.clock_MHz={self.clock_mhz:.4g} sets"
             )
-        return told
+        return lines
 
 
-def given(
+def schedules_of(
     kernels: Sequence[str], reports: Sequence[Path], formulas: Sequence[str]
 ) -> dict[str, Schedule]:
-    """Schedules by the names of kernels.
+    """Returns schedules by the names of kernels.
 
-    A formula is ``KERNEL=FORMULA``, or without a name where there is one kernel. Raises UsageError
-    for another kernel's, and for a report that does not know the latency.
+    A formula is ``KERNEL=FORMULA``, or without a name if there is one kernel. Raises UsageError for
+    an unknown kernel, and for a report that does not know the latency.
     """
     found: dict[str, Schedule] = {}
 
@@ -103,9 +103,9 @@ def _of_report(report: csynth.Report, path: Path) -> Schedule:
 def applied(
     design: Design, schedules: Mapping[str, Schedule], clock_mhz: int | None = None
 ) -> Design:
-    """The design with these schedules, in place of those that its description has.
+    """Returns the design with these schedules, which replace those of its description.
 
-    Its clock is ``clock_mhz``, else that of the fastest report, else stays as it is.
+    Its clock is ``clock_mhz``, else that of the fastest report, else unchanged.
     """
     kernels = (
         msgspec.structs.replace(kernel, cycles=said.cycles, schedule=said.origin)

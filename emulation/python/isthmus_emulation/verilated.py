@@ -18,15 +18,15 @@ RUNTIME = ("verilated.cpp", "verilated_threads.cpp")
 """Verilator's sources that each model is linked to."""
 _PORT = re.compile(r"VL_(IN|OUT)(?:8|16|64|W)?\(&(\w+),(\d+),(\d+)")
 _RENAMED = "__sym__"
-"""What Verilator puts before names that it reserves, such as ``interrupt``."""
+"""Verilator's prefix of names that it reserves, such as ``interrupt``."""
 _SHOWN_LINES = 12
 _WIDEST_BITS = 512
 _WIDEST_STREAM_BITS = 4096
 _HANDSHAKE = ("tvalid", "tready", "tdata")
 SIDEBAND = ("tlast", "tkeep", "tstrb", "tuser", "tid", "tdest")
-"""Of a stream, in the order in which ap_axi_sdata.h lays them out."""
-# In the order of the structures of card/rtl/bench/pins.hpp, in which C++ initialises them. Without
-# those in brackets a kernel works, too.
+"""Sideband signals of a stream, in the order of ap_axi_sdata.h."""
+# In the order of the structures of card/rtl/bench/pins.hpp, which C++ requires for initialisers.
+# Signals in brackets are optional.
 _CONTROL = (
     "awvalid awready awaddr wvalid wready wdata [wstrb] bvalid bready "
     "arvalid arready araddr rvalid rready rdata"
@@ -49,16 +49,16 @@ class Stream:
     """A module's AXI4-Stream port; signals are named as AXI does, in lower case."""
 
     name: str
-    """``s_axis_in``, or ``in_r`` where the ports are ``in_r_TDATA``, ..."""
+    """Name of the port: ``s_axis_in``, or ``in_r`` for ports ``in_r_TDATA``, ..."""
     reads: bool
-    """The module reads it, else it writes."""
+    """Whether the module reads the stream; else it writes."""
     pins: Mapping[str, str]
-    """Each pin's name in Verilator's model."""
+    """Name in Verilator's model, by signal."""
     bits: Mapping[str, int]
 
     @property
     def word_bytes(self) -> int:
-        """Of data."""
+        """Bytes of data in a word."""
         return self.bits["tdata"] // 8
 
 
@@ -67,31 +67,31 @@ class Master:
     """The channels for reading, or for writing, of a module's AXI4 port."""
 
     name: str
-    """``m_axi_gmem``."""
+    """Name of the port, such as ``m_axi_gmem``."""
     reads: bool
     pins: Pins
 
 
 @dataclass(frozen=True)
 class Module:
-    """A module's ports as a kernel's; each pin with its name in Verilator's model."""
+    """The ports of a kernel's module; each pin with its name in Verilator's model."""
 
     control: Pins
     masters: list[Master]
     names: tuple[str, ...]
-    """Of all AXI4 ports."""
+    """Names of all AXI4 ports."""
     address_bits: int
-    """Of the control registers."""
+    """Address bits of the control registers."""
     second: tuple[str, ...]
-    """What it has of a second clock: ``ap_clk_2``, ``ap_rst_n_2``."""
+    """Pins of a second clock, if any: ``ap_clk_2``, ``ap_rst_n_2``."""
     streams: tuple[Stream, ...] = ()
 
 
 def verilate(source: Path, top: str, folder: Path, others: Sequence[Path] = ()) -> Path:
-    """Verilator's folder of headers; the model's class is Vkernel, its sources are in ``folder``.
+    """Makes a module's model in ``folder``, with the class Vkernel; returns Verilator's headers.
 
-    Modules that ``source`` names are looked for beside it and in ``others``. Raises IsthmusError
-    where Verilator is missing or refuses the module.
+    Verilator looks for other modules beside ``source`` and in ``others``. Raises IsthmusError if
+    Verilator is missing or refuses the module.
     """
     verilator = shutil.which("verilator")
     if verilator is None:
@@ -120,7 +120,7 @@ def verilate(source: Path, top: str, folder: Path, others: Sequence[Path] = ()) 
 
 
 def module(header: str, source: Path) -> Module:
-    """The ports in Verilator's header Vkernel.h; raises UsageError for ports that no kernel has."""
+    """Returns the ports in the header Vkernel.h; raises UsageError for ports of no kernel."""
     ports = _PORT.findall(header)
     bits = {name: int(high) - int(low) + 1 for _, name, high, low in ports}
     inputs = {name for direction, name, _, _ in ports if direction == "IN"}
@@ -143,8 +143,8 @@ def module(header: str, source: Path) -> Module:
                 width = bits[dict(pins)["rdata" if reads else "wdata"]]
                 if width > _WIDEST_BITS or width & (width - 1) or width % 8:
                     raise UsageError(f"{source}: {group} has {width} bits; 8 to 512 are known")
-        known = f"{_READ} {_WRITE}".replace("[", "").replace("]", "").split()
-        if unknown := sorted(signals.keys() - _IGNORED_PINS - {*known}):
+        all_pins = f"{_READ} {_WRITE}".replace("[", "").replace("]", "").split()
+        if unknown := sorted(signals.keys() - _IGNORED_PINS - {*all_pins}):
             raise UsageError(f"{source}: {group} is AXI4, which has no {unknown[0]}")
     return Module(
         control, masters, tuple(groups), bits[dict(control)["awaddr"]] if control else 0, second,
@@ -153,7 +153,7 @@ def module(header: str, source: Path) -> Module:
 
 
 def check(found: Module, kernel: Kernel, source: Path) -> None:
-    """Raises UsageError where a description and a module do not fit."""
+    """Raises UsageError if a description and a module do not fit."""
     if kernel.control not in {"ap_ctrl_hs", "ap_ctrl_chain", "ap_ctrl_none"}:
         raise UsageError(
             f"{source}: no kernel in Verilog has the control {kernel.control}; known are "
@@ -183,11 +183,12 @@ def check(found: Module, kernel: Kernel, source: Path) -> None:
 
 
 def numbered(found: Module, kernel: Kernel, source: Path) -> list[tuple[int, Stream]]:
-    """The streams by the numbers of the arguments that they are.
+    """Returns each stream with the number of its argument.
 
-    An argument is known by its port in the description, else by its name: ``in`` may be ``in``,
-    ``s_axis_in``, ``m_axis_in`` or, as Vitis HLS calls it, ``in_r``. Raises UsageError for a stream
-    without an argument and the other way round, and for one whose type has words of another width.
+    A stream belongs to the argument that names its port in the description, else to the argument of
+    its name: the port of ``in`` may be ``in``, ``s_axis_in``, ``m_axis_in`` or, as Vitis HLS calls
+    it, ``in_r``. Raises UsageError for a stream without an argument, for an argument without a
+    stream, and for words of another width than the type's.
     """
     left = {stream.name: stream for stream in found.streams}
     pairs = []
@@ -219,7 +220,7 @@ def numbered(found: Module, kernel: Kernel, source: Path) -> list[tuple[int, Str
 
 
 def offered(found: Module) -> list[tuple[str, str, str, list[str]]]:
-    """What the module offers: whose rules hold there, and the pins valid, ready and all others."""
+    """Returns the channels on which the module offers data: name of the rules, and the pins."""
     channels = [
         ("AXI4-Stream", stream.pins["tvalid"], stream.pins["tready"],
          [stream.pins[signal] for signal in ("tdata", *SIDEBAND) if signal in stream.pins])
@@ -236,7 +237,7 @@ def offered(found: Module) -> list[tuple[str, str, str, list[str]]]:
 def _bundles(
     ports: Mapping[str, str], source: Path
 ) -> tuple[dict[str, dict[str, str]], dict[str, dict[str, str]]]:
-    """AXI ports and streams by their names, each with its signals."""
+    """Returns AXI ports and streams by their names, each with its signals."""
     groups: dict[str, dict[str, str]] = {}
     streams: dict[str, dict[str, str]] = {}
     stray = []
@@ -263,7 +264,7 @@ def _stream(
 ) -> Stream:
     if missing := next((signal for signal in _HANDSHAKE if signal not in pins), None):
         raise UsageError(f"{source} lacks the port {name}_{missing}")
-    # What most ports say; where there are as many of each, the data.
+    # The direction of most ports; if equally many have each, that of the data.
     as_read = {signal: (kept in inputs) ^ (signal == "tready") for signal, kept in pins.items()}
     votes = [as_read["tdata"], *(2 * list(as_read.values()))]
     reads = 2 * sum(votes) > len(votes)

@@ -16,35 +16,35 @@ from isthmus_emulation.xclbin import Kernel
 from isthmus_emulation.xclbin.streams import Side
 
 _RUNTIME = PARTS / "plugin" / "libverilated.a"
-"""Verilator's own, compiled with Isthmus where Verilator was there."""
+"""Verilator's runtime, compiled with Isthmus if Verilator was installed."""
 _DIGESTS = PARTS / "plugin" / "verilated.sha256"
-"""Of the files that it was compiled from."""
+"""Digests of the files from which the runtime was compiled."""
 # The headers of the standard library are most of what is compiled, and fewer in C++17.
 _OPTIONS = ("-std=c++17", "-O2", "-w", "-fPIC", "-fvisibility=hidden", "-DVL_NO_LEGACY")
 
 
 @dataclass(frozen=True)
 class Model:
-    """Verilator's model of a module that is a kernel."""
+    """Verilator's model of a kernel."""
 
     source: Path
     kernel: Kernel
     headers: Path
-    """A folder of Verilator's."""
+    """Folder of Verilator's headers."""
     module: verilated.Module
     streams: list[tuple[int, verilated.Stream]]
-    """By the numbers of their arguments."""
+    """Each stream with the number of its argument."""
 
     @property
     def sides(self) -> dict[tuple[str, str], Side]:
-        """What the module says of its streams."""
+        """Returns direction and width of the module's streams."""
         return {
             (self.kernel.name, self.kernel.arguments[number].name): Side(one.reads, one.word_bytes)
             for number, one in self.streams
         }
 
     def compiled(self, folder: Path) -> Path:
-        """The plug-in, made in the folder that has Verilator's sources."""
+        """Compiles the plug-in in the folder with Verilator's sources; returns its contents."""
         facts: dict[str, object] = {
             "kernel": self.kernel,
             "module": self.module,
@@ -55,7 +55,7 @@ class Model:
         (folder / "rtl.cpp").write_text(filled_template("rtl.cpp", facts), "utf-8")
         places = [folder, PARTS / "plugin", self.headers, self.headers / "vltstd"]
         options = [*_OPTIONS, *(f"-I{place}" for place in places)]
-        # Most of the time goes into headers, which all of these share: one source has them all.
+        # One source includes all files, because their shared headers take most of the time.
         parts = sorted(folder.glob("*.cpp"))
         whole = folder / "whole.cpp"
         whole.write_text("".join(f'#include "{path}"\n' for path in parts), "utf-8")
@@ -76,7 +76,10 @@ class Model:
 
 
 def model(source: Path, kernel: Kernel, folders: Sequence[Path], folder: Path) -> Model:
-    """Made by Verilator in ``folder``; raises UsageError where kernel and module do not fit."""
+    """Returns the model, which Verilator makes in ``folder``.
+
+    Raises UsageError if kernel and module do not fit.
+    """
     headers = verilated.verilate(source, kernel.name, folder, [*folders, PARTS / "plugin" / "xpm"])
     module = verilated.module((folder / "Vkernel.h").read_text("utf-8"), source)
     verilated.check(module, kernel, source)
@@ -85,12 +88,12 @@ def model(source: Path, kernel: Kernel, folders: Sequence[Path], folder: Path) -
 
 
 def _has_runtime_of(headers: Path) -> bool:
-    """Whether the runtime that was compiled with Isthmus is of the Verilator that is here now."""
+    """Returns whether the compiled runtime belongs to the installed Verilator."""
     try:
-        known = [line.split() for line in _DIGESTS.read_text("utf-8").splitlines()]
+        digests = [line.split() for line in _DIGESTS.read_text("utf-8").splitlines()]
         return _RUNTIME.exists() and all(
             hashlib.sha256((headers / name).read_bytes()).hexdigest() == digest
-            for digest, name in known
+            for digest, name in digests
         )
     except FileNotFoundError:
         return False

@@ -61,7 +61,7 @@ struct Program {
   }
   void take(std::uint64_t address) { device.copy_from_card(address, bytes); }
   void free(std::uint64_t address) { device.free(address); }
-  void close() { device.tell_lost_outputs(); }
+  void close() { device.warn_of_lost_outputs(); }
   void run(std::uint64_t from, std::uint64_t to) {
     std::vector<std::uint32_t> map(15);
     map[0] = 1;

@@ -1,6 +1,6 @@
-// Runs a function with pointers as a kernel: gives it copies of its buffers, counts what it reads
-// and writes, and refuses what lies outside. Linked to each kernel that is built; the calls of the
-// functions named __tsan_* are made by what -fsanitize=thread adds to the kernel's code.
+// Runs a C++ function as a kernel: gives it copies of its buffers, counts its reads and writes, and
+// ends it if it accesses other memory. This file is linked to each kernel. The kernel's code calls
+// the functions named __tsan_*, because -fsanitize=thread inserts these calls.
 #include "isthmus/card/kernel_call.hpp"
 
 #include <sys/mman.h>
@@ -32,17 +32,17 @@ namespace {
 
 const Kernel& kernel = isthmus_described;
 
-/// Those of the run that goes on: of a kernel's process one does at a time. One that waits at a
-/// stream puts its own back.
+/// Windows of the run that computes now: one run computes at a time. A run that waits at a stream
+/// sets its windows again when it goes on.
 std::vector<Window>* windows = nullptr;
 Window* latest = nullptr;
-std::uint64_t lowest = 0;  ///< address of all of them
-std::uint64_t beside = 0;  ///< from there to the end of the highest
+std::uint64_t lowest = 0;  ///< lowest address of all windows
+std::uint64_t beside = 0;  ///< bytes from there to the end of the highest window
 
-/// Of the run that goes on, where its kernel is estimated.
+/// Phases of the present run, if its kernel has an estimate.
 Phases phases;
 
-/// Of the same run: arguments that were never set, as texts.
+/// Texts of the present run's arguments that were never set.
 const std::vector<std::string>* unset = nullptr;
 /// Whether such an argument led to the fault that ended the run.
 bool is_by_unset = false;
@@ -61,8 +61,8 @@ void watch(std::vector<Window>* those, const std::vector<std::string>* without) 
   beside = end > lowest ? end - lowest : 0;
 }
 
-/// Where a run of this thread goes on when its kernel cannot. Nothing can be thrown through a
-/// kernel's code: its accesses are calls of which the compiler holds that they never throw.
+/// Where a run of this thread goes on if its kernel fails. No exception can pass through a kernel's
+/// code, because the compiler assumes that the inserted calls never throw.
 thread_local sigjmp_buf* escape = nullptr;
 thread_local std::array<char, 256> reason{};
 
@@ -70,7 +70,7 @@ thread_local std::array<char, 256> reason{};
   siglongjmp(*std::exchange(escape, nullptr), 1);  // NOLINT(cert-err52-cpp)
 }
 
-/// Does what may throw; false where it did, for `reason`.
+/// Does an action. Returns false if it throws, with the text in `reason`.
 template <class Action>
 bool done(const Action& action) {
   try {
@@ -84,14 +84,14 @@ bool done(const Action& action) {
 
 struct sigaction before_ours{};
 
-/// From the end of a stack to this far above, a fault is of a stack that is full: the function's
-/// own variables lie there. Stacks of programs have 8 MiB as a rule.
+/// A fault up to this far beyond a stack's end counts as a stack overflow: variables of the
+/// innermost function lie there. A program's stack usually has 8 MiB.
 constexpr std::uint64_t largest_frame_bytes = std::uint64_t{8} << 20U;
 
-/// A kernel touched what is not there: the end of a buffer, or no memory at all.
+/// Handles SIGSEGV and SIGBUS: a kernel accessed a page that is not yet copied, or no buffer.
 void on_fault(int number, siginfo_t* what, void* context) {
   const auto address = reinterpret_cast<std::uint64_t>(what->si_addr);
-  if (escape == nullptr) {  // not a kernel's of this library
+  if (escape == nullptr) {  // no kernel of this library runs
     if ((before_ours.sa_flags & SA_SIGINFO) != 0) {
       before_ours.sa_sigaction(number, what, context);
     } else {
@@ -117,7 +117,7 @@ void on_fault(int number, siginfo_t* what, void* context) {
                   "its stack is full: its function calls itself without end, or has large arrays");
     leave();
   }
-  // From a null pointer as far as from a buffer, on both sides.
+  // Addresses within `guard_bytes` of 0, on both sides, belong to a null pointer.
   const bool by_unset = !unset->empty() && address + guard_bytes < 2 * guard_bytes;
   is_by_unset = by_unset;
   const std::string why =
@@ -128,7 +128,7 @@ void on_fault(int number, siginfo_t* what, void* context) {
   leave();
 }
 
-/// Gives this thread a stack for `on_fault` during a run: a kernel's full stack has no room for it.
+/// A separate stack for `on_fault` during a run: a kernel's stack may have overflowed.
 class FaultStack {
  public:
   FaultStack() : memory_(std::make_unique_for_overwrite<Memory>()) {
@@ -168,7 +168,7 @@ void ignore() {
   if (latest == nullptr || !in(*latest)) {
     const auto found = std::ranges::find_if(*windows, in);
     if (found == windows->end()) {
-      return;  // the kernel's own memory
+      return;  // memory of the kernel itself
     }
     latest = &*found;
   }
@@ -177,7 +177,7 @@ void ignore() {
   }
 }
 
-/// Most accesses are of the kernel's own memory.
+/// Counts an access. Most accesses are to memory of the kernel itself, so this test comes first.
 inline void count(const volatile void* pointer, std::uint64_t size, bool write) {
   const auto address = reinterpret_cast<std::uint64_t>(pointer);
   if (address - lowest < beside) {
@@ -211,7 +211,8 @@ class Run {
   }
 
   void call() {
-    // Cycles are only what it reads, writes and sends. Said first, for it may never end.
+    // Without an estimate, only reads, writes and words take time. Reported before the run, which
+    // may never end.
     const bool is_estimated = isthmus_estimated.is_time;
     run_.computing = is_estimated ? ISTHMUS_COMPUTING_ESTIMATED : ISTHMUS_COMPUTING_UNKNOWN;
     std::vector<std::size_t> words;  // where each argument begins
@@ -228,7 +229,7 @@ class Run {
       std::memcpy(&value(n), run_.registers + argument.offset,
                   std::min(argument.bytes, run_.register_bytes - argument.offset));
       if (argument.kind == Kind::buffer) {
-        if (value(n) == 0) {  // never set, or null: the kernel may ask which, as on a board
+        if (value(n) == 0) {  // never set, or null: a kernel may test for null, as on a board
           unset_.push_back(std::to_string(n) + " (" + argument.name + ')');
         } else {
           buffers.push_back(n);
@@ -238,7 +239,7 @@ class Run {
         value(n) = reinterpret_cast<std::uint64_t>(&outside);
       }
     }
-    // A part of a buffer lies in the copy of the whole, which comes before.
+    // A sub-buffer lies in the copy of the whole buffer, which comes before it.
     std::ranges::stable_sort(buffers, {}, value);
     for (const std::size_t n : buffers) {
       Window& window = window_of(kernel.arguments[n], value(n));
@@ -275,7 +276,7 @@ class Run {
     struct Left {
       ~Left() { escape = nullptr; }
     };
-    const Left left;  // also by an exception of a stream's
+    const Left left;  // also if a stream throws
     watch_faults();
     const FaultStack for_faults;
     sigjmp_buf here;
@@ -287,14 +288,14 @@ class Run {
     finish_tasks();
   }
 
-  /// Lets tasks of the kernel (hls_task.h) do what they can with what is there.
+  /// Lets tasks of the kernel (hls_task.h) run until all of them wait.
   static void finish_tasks() {
     if (hls::isthmus_beside != nullptr) {
       hls::isthmus_beside->run_until({[](const void* /*nothing*/) { return false; }}, false);
     }
   }
 
-  /// One end of a stream, which moves a word a clock.
+  /// The outer end of a stream, which moves a word a clock.
   class End final : public hls::isthmus_outside {
    public:
     End(Run& run, std::uint32_t argument) : run_(&run), argument_(argument) {}
@@ -308,7 +309,7 @@ class Run {
                   const std::vector<hls::isthmus_wait>& others) override {
       std::vector<std::uint32_t> arguments;
       const auto add = [&arguments](const hls::isthmus_wait& wait) {
-        // Each was made as an End. NOLINTNEXTLINE(*-pro-type-static-cast-downcast)
+        // All of them are Ends. NOLINTNEXTLINE(*-pro-type-static-cast-downcast)
         arguments.push_back(static_cast<const End*>(wait.outside)->argument_);
       };
       add(this_one);
@@ -338,7 +339,7 @@ class Run {
     std::uint64_t words_ = 0;
   };
 
-  /// All ports work at once: the one that moved most decides.
+  /// Returns the cycles of the busiest port: all ports work at once.
   [[nodiscard]] std::uint64_t cycles() const {
     std::uint64_t most = 0;
     for (const Window& window : windows_) {
@@ -351,7 +352,7 @@ class Run {
   }
 
   /// The copy of a buffer; two arguments with one buffer have one copy.
-  /// The memory of a window that is over, which had as many pages; null where there is none.
+  /// Returns memory of an earlier window with as many pages, or null.
   static void* take_kept(Window& window) {
     const auto found = std::ranges::find(kept_windows, window.mapped, &WindowMemory::mapped);
     if (found == kept_windows.end()) {
@@ -393,8 +394,8 @@ class Run {
     return windows_.back();
   }
 
-  /// Writes back what was written, and nothing beside, which others may have written while the run
-  /// waited at a stream; and tells what it took, where that is not told phase by phase.
+  /// Writes back only the bytes that the run wrote, because other runs may have written the rest
+  /// while this run waited at a stream. Reports the moved bytes, unless the phases report them.
   void finish(const Window& window, bool is_estimated) const {
     if (!is_estimated && window.reads.bytes > 0) {
       check(run_.moved(run_.card, window.card_address, window.reads.bytes, 0));
@@ -410,7 +411,7 @@ class Run {
   isthmus_kernel_run& run_;
   std::vector<Window> windows_;
   std::vector<std::string> unset_;
-  std::deque<End> ends_;  // which stay where they are
+  std::deque<End> ends_;  // a deque, so that their addresses stay the same
 };
 
 }  // namespace
@@ -458,15 +459,15 @@ ISTHMUS_ACCESS(4)
 ISTHMUS_ACCESS(8)
 ISTHMUS_ACCESS(16)
 
-// What std::atomic and std::shared_ptr do. Of a kernel's process one thread computes at a time: no
-// operation needs to be atomic, and of 128 bits none is without a further library.
+// Operations of std::atomic and std::shared_ptr. They need not be atomic, because one thread of the
+// process computes at a time. Atomic operations of 128 bits would need libatomic.
 #define ISTHMUS_BITS(bits) isthmus_bits_##bits
 using isthmus_bits_8 = std::uint8_t;
 using isthmus_bits_16 = std::uint16_t;
 using isthmus_bits_32 = std::uint32_t;
 using isthmus_bits_64 = std::uint64_t;
 __extension__ using isthmus_bits_128 = unsigned __int128;
-// `operation` makes a new value of `was` and `value`.
+// `operation` computes the new value from `was` and `value`.
 #define ISTHMUS_ATOMIC_CHANGE(bits, name, operation)                                       \
   ISTHMUS_BITS(bits)                                                                       \
   __tsan_atomic##bits##_##name(volatile ISTHMUS_BITS(bits) * at, ISTHMUS_BITS(bits) value, \
@@ -488,7 +489,7 @@ __extension__ using isthmus_bits_128 = unsigned __int128;
     isthmus::card::plugin::count(at, sizeof(*at), true);                                         \
     *at = value;                                                                                 \
   }                                                                                              \
-  /* What clang calls. */                                                                        \
+  /* clang calls this one. */                                                                    \
   ISTHMUS_BITS(bits)                                                                             \
   __tsan_atomic##bits##_compare_exchange_val(                                                    \
       volatile ISTHMUS_BITS(bits) * at, ISTHMUS_BITS(bits) expected, ISTHMUS_BITS(bits) value,   \
@@ -518,7 +519,7 @@ __extension__ using isthmus_bits_128 = unsigned __int128;
   ISTHMUS_ATOMIC_CHANGE(bits, fetch_or, was | value)                                             \
   ISTHMUS_ATOMIC_CHANGE(bits, fetch_xor, was ^ value)                                            \
   ISTHMUS_ATOMIC_CHANGE(bits, fetch_nand, ~(was & value))
-// NOLINTBEGIN(*-non-const-parameter): what was there is written to `expected`
+// NOLINTBEGIN(*-non-const-parameter): `expected` gets the old value
 ISTHMUS_ATOMICS(8)
 ISTHMUS_ATOMICS(16)
 ISTHMUS_ATOMICS(32)
@@ -542,7 +543,7 @@ void __tsan_func_exit() {}
 void __tsan_vptr_update(void** /*at*/, void* /*value*/) {}
 void __tsan_vptr_read(void** /*at*/) {}
 
-// The linker gives the kernel's code these in place of libc's.
+// The linker replaces libc's functions by these in the kernel's code.
 void* __real_memcpy(void* to, const void* from, std::size_t bytes);
 void* __real_memmove(void* to, const void* from, std::size_t bytes);
 void* __real_memset(void* to, int value, std::size_t bytes);
@@ -560,7 +561,7 @@ void* __wrap_memset(void* to, int value, std::size_t bytes) {
   __tsan_write_range(to, bytes);
   return __real_memset(to, value, bytes);
 }
-// clang calls these.
+// clang calls these functions.
 void* __tsan_memcpy(void* to, const void* from, std::size_t bytes) {
   return __wrap_memcpy(to, from, bytes);
 }

@@ -1,5 +1,4 @@
-// The copy of a buffer that a kernel of C++ code works on: what it reads and writes there is
-// counted.
+// The copy of a buffer for a kernel in C++, with counts of the kernel's reads and writes.
 #pragma once
 
 #include <sys/mman.h>
@@ -24,12 +23,13 @@
 namespace isthmus::card::plugin {
 
 inline constexpr std::uint64_t page_bytes = 4096;
-inline constexpr std::uint64_t guard_bytes = std::uint64_t{1} << 32U;  ///< each side
-/// Behind a buffer this much is reached, as on a board; what is farther off is an error.
+inline constexpr std::uint64_t guard_bytes = std::uint64_t{1}
+                                             << 32U;  ///< pages without access on each side
+/// A kernel may access so much behind a buffer, as on a board; farther off is an error.
 inline constexpr std::uint64_t tail_bytes = std::uint64_t{1} << 20U;
 
-/// A longer buffer is copied block by block, as the kernel touches it: one that is started for each
-/// of many work-groups touches little of it. So large at least, and at most so many.
+/// A longer buffer is copied block by block, when the kernel first accesses a block: a kernel that
+/// starts for each of many work-groups accesses few blocks. Least size, and most blocks.
 inline constexpr std::uint64_t block_bytes = std::uint64_t{1} << 18U;
 inline constexpr std::uint64_t most_blocks = 4096;
 
@@ -43,47 +43,48 @@ struct Accesses {
   std::uint64_t element = ~std::uint64_t{0};
 };
 
-/// The card knows what went wrong, and says so.
+/// Throws if a call of the card failed; the card has the message.
 inline void check(int failed) {
   if (failed != 0) {
     throw std::runtime_error("");
   }
 }
 
-/// Memory of a window that is over. Mapping memory anew for each run would take most of a short
-/// run's wall time.
+/// Memory of an earlier window. Mapping new memory for each run would take most of a short run's
+/// wall time.
 struct WindowMemory {
   std::byte* mapping = nullptr;
   std::uint64_t mapped = 0;
   std::byte* before = nullptr;
 };
 
-/// A copy of one argument's buffer, between pages that nothing may touch.
+/// A copy of one argument's buffer, between pages without access.
 struct Window {
   const isthmus_kernel_run* run = nullptr;
   const Argument* argument = nullptr;
   std::uint64_t card_address = 0;
   std::uint64_t bytes = 0;
-  std::uint64_t copied = 0;  ///< more, where the kernel reached for what lies behind
+  std::uint64_t copied = 0;  ///< more than `bytes` after accesses behind the buffer
   std::uint64_t mapped = 0;
   std::byte* mapping = nullptr;
-  bool is_open = false;              ///< all of its pages, for it has the memory of another window
-  std::byte* before_room = nullptr;  ///< for `before`, from that window
-  std::uint64_t begin = 0;           ///< the copy's address here
-  std::byte* before = nullptr;       ///< what it was, where the kernel may write
+  bool is_open = false;  ///< whether all pages are accessible: memory of an earlier window
+  std::byte* before_room = nullptr;  ///< room for `before`, from the earlier window
+  std::uint64_t begin = 0;           ///< address of the copy in this process
+  std::byte* before = nullptr;       ///< contents before the run, if the kernel may write
   Accesses reads, writes;
   Pieces written;
-  /// Nobody else writes to the buffer before the run ends: where the first and the last byte that
-  /// is written lie suffices.
+  /// Whether nothing else writes to the buffer before the run ends: then the first and the last
+  /// written byte suffice.
   bool alone = true;
   std::uint64_t first_written = ~std::uint64_t{0};
   std::uint64_t end_written = 0;
   std::uint64_t block = block_bytes;
-  std::vector<bool> missing;  ///< blocks that are not copied yet; none where all was at once
+  std::vector<bool> missing;  ///< blocks that are not copied yet; empty: all are copied
 
   Unwritten unwritten;
 
-  /// Others may write to the buffer meanwhile where it is not alone: then all is copied now.
+  /// Makes the copy. If the buffer is not `alone`, it copies all now, because others may write to
+  /// it during the run.
   void start() {
     unwritten.find(*run, card_address, bytes);
     if (!alone || bytes <= block_bytes) {
@@ -118,7 +119,8 @@ struct Window {
     }
   }
 
-  /// The kernel touched a page that is not there yet, unreported; throws as `count` does.
+  /// Handles an access that the compiler did not report, to a page without a copy. Throws as
+  /// `count`.
   void fault(std::uint64_t address, bool write) {
     check_place(address - begin, address < begin, 0, write);
     const std::uint64_t at = address - begin;
@@ -127,14 +129,14 @@ struct Window {
     }
     warn(at, 0, write);
     extend(whole_pages(at + 1));
-    if (write) {  // what of the page it writes is not known
+    if (write) {  // the written bytes of the page are unknown
       note_written(at / page_bytes * page_bytes, copied);
     }
   }
 
   [[nodiscard]] std::byte* copy() const { return mapping + guard_bytes; }
 
-  /// Keeps what the buffer holds now.
+  /// Stores the present contents in `before`.
   void remember() {
     if (before != nullptr || bytes == 0) {
       return;
@@ -155,8 +157,8 @@ struct Window {
     }
   }
 
-  /// With what has changed unreported: compilers say nothing of structures that
-  /// functions return, nor of what libraries do.
+  /// Adds bytes that changed without a report: compilers do not report structures that functions
+  /// return, nor writes by libraries.
   void find_written() {
     each_there(first_written, end_written,
                [this](std::uint64_t from, std::uint64_t to) { written.add(from, to); });
@@ -164,7 +166,7 @@ struct Window {
       return;
     }
     // The rest of the last page was 0.
-    const auto is_set = [](std::byte one) { return one != std::byte{0}; };
+    const auto is_set = [](std::byte value) { return value != std::byte{0}; };
     const bool none = !missing.empty() && missing.back();
     const std::span rest(copy() + copied, copy() + (none ? copied : whole_pages(copied)));
     const bool is_zero =
@@ -195,17 +197,17 @@ struct Window {
     }
   }
 
-  /// Whether another window with as many pages can have the memory.
+  /// Whether a later window with as many pages can use the memory.
   [[nodiscard]] bool is_reusable() const {
     return missing.empty() && copied == bytes && bytes <= block_bytes;
   }
 
-  /// Makes the copy longer, with what the card has there.
+  /// Extends the copy with the card's bytes behind it.
   void extend(std::uint64_t end) {
     if (!missing.empty()) {
       fetch(missing.size() - 1);
     }
-    if (is_open) {  // what the other window left behind the buffer's end
+    if (is_open) {  // clears data of the earlier window behind the buffer's end
       std::memset(copy() + end, 0, whole_pages(end) - end);
       is_open = false;
     } else {
@@ -216,7 +218,7 @@ struct Window {
   }
 
  private:
-  /// Copies a block; false where it is there.
+  /// Copies a block; returns false if it was copied before.
   bool fetch(std::uint64_t which) {
     if (which >= missing.size() || !missing[which]) {
       return false;
@@ -225,7 +227,7 @@ struct Window {
     const std::uint64_t size = std::min(block, bytes - from);
     open(from, whole_pages(from + size));
     check(run->load(run->card, card_address + from, copy() + from, size));
-    if (before != nullptr) {  // not by memcpy, which would count as the kernel's
+    if (before != nullptr) {  // not by memcpy, which would count as an access of the kernel
       check(run->load(run->card, card_address + from, before + from, size));
     }
     missing[which] = false;
@@ -238,12 +240,12 @@ struct Window {
     }
   }
 
-  /// Calls `what` for the parts from the one byte to the other that are there.
+  /// Calls `what` for the copied parts of a range.
   template <class What>
   void each_there(std::uint64_t from, std::uint64_t to, const What& what) {
     while (from < to) {
       const std::uint64_t which = from / block;
-      const bool last = which + 1 >= missing.size();  // with what lies behind the buffer
+      const bool last = which + 1 >= missing.size();  // includes the bytes behind the buffer
       const std::uint64_t end = last ? to : std::min(to, (which + 1) * block);
       if (missing.empty() || !missing[last ? missing.size() - 1 : which]) {
         what(from, end);
@@ -252,14 +254,14 @@ struct Window {
     }
   }
 
-  /// Tells of an element that is read although nobody wrote any of its bytes, for the first time.
+  /// Warns once of a read element none of whose bytes was ever written.
   void check_written(std::uint64_t at, std::uint64_t size, bool write) {
     if (write) {
       unwritten.write(at, size);
       return;
     }
     const std::uint64_t one = argument->element_bytes;
-    const auto is_changed = [this](std::uint64_t from, std::uint64_t to) {  // unreported
+    const auto is_changed = [this](std::uint64_t from, std::uint64_t to) {  // without a report
       return before != nullptr && std::memcmp(copy() + from, before + from, to - from) != 0;
     };
     const std::uint64_t begin = at / one * one;
@@ -286,14 +288,15 @@ struct Window {
     }
   }
 
-  /// "reads 4 bytes at byte 8 of argument in"; how many may not be known.
+  /// Returns "reads 4 bytes at byte 8 of argument in", without the number if it is unknown.
   [[nodiscard]] std::string what(std::uint64_t at, std::uint64_t size, bool write) const {
     return (write ? "writes" : "reads") + (size > 0 ? ' ' + std::to_string(size) + " bytes" : "") +
            " at byte " + std::to_string(static_cast<std::int64_t>(at)) + " of argument " +
            argument->name;
   }
 
-  /// Once each way: what lies behind may be another buffer, of which the card knows nothing wrong.
+  /// Warns once of a read and once of a write behind the buffer. The card cannot warn: another
+  /// buffer may lie there.
   void warn(std::uint64_t at, std::uint64_t size, bool write) {
     if (std::exchange(write ? warned_of_write_ : warned_of_read_, true)) {
       return;

@@ -53,7 +53,7 @@ Cycles Counts::loop(unsigned number) const {
   loop.most = begun * cost.entry_most + times * cost.iteration_most;
   loop.longest = number;
   loop.longest_cycles = loop.most;
-  // At the end the partial sums are added, one after the other.
+  // After the loop the partial sums are added one after the other.
   const double adding = begun * cost.partial_sums * cost.partial_sums;
   const double iterations = times * (cost.iteration_least + cost.iteration_most) / 2;
   loop.spared = std::max(0.0, cost.spared * iterations - adding);

@@ -84,7 +84,7 @@ std::unique_ptr<Trail> Phases::begin_process(unsigned number) {
 }
 
 void Phases::end_region() {
-  if (!trail().is_process) {  // of a region that no other holds
+  if (!trail().is_process) {  // the region is in no other region
     end_phase(phase_, 1);
   }
 }
@@ -103,17 +103,17 @@ void Phases::finish(isthmus_kernel_run& run) const {
   Moved left = moved();
   for (const auto& [number, phase] : phases_) {
     all.add(phase.counts.cycles());
-    tell(run, phase, left);
+    report(run, phase, left);
   }
   rest.runs[left] = {.runs = 1, .times = 1};
-  tell(run, rest, left);
+  report(run, rest, left);
   std::snprintf(&run.bound[0], sizeof(run.bound), "%s", bound_of(all).c_str());
   run.partial_sums = all.spared > 0 ? isthmus_estimated.costs[all.longest].partial_sums : 0;
   run.spared_cycles = all.spared;
 }
 
 /// Reports the runs of a phase, and subtracts the bytes that they moved from `left`.
-void Phases::tell(isthmus_kernel_run& run, const Phase& phase, Moved& left) const {
+void Phases::report(isthmus_kernel_run& run, const Phase& phase, Moved& left) const {
   const Cycles cycles = phase.counts.cycles();
   double times = 0;
   for (const auto& [moved, alike] : phase.runs) {

@@ -42,7 +42,7 @@ class Phases {
     std::uint64_t written = 0;
     auto operator<=>(const Traffic&) const = default;
   };
-  using Moved = std::vector<Traffic>;  ///< by each window
+  using Moved = std::vector<Traffic>;  ///< moved bytes of each window
 
   /// Runs of a loop that moved equal numbers of bytes.
   struct Alike {
@@ -62,7 +62,7 @@ class Phases {
   [[nodiscard]] Moved moved() const;
   void begin_phase(unsigned number);
   void end_phase(unsigned number, std::uint64_t times);
-  void tell(isthmus_kernel_run& run, const Phase& phase, Moved& left) const;
+  void report(isthmus_kernel_run& run, const Phase& phase, Moved& left) const;
 
   std::vector<Window>* windows_ = nullptr;
   Counts all_;

@@ -1,6 +1,6 @@
-// Sends what a kernel prints to stderr: a kernel runs in the program's process, and the program's
-// output is its own. Linked to each kernel that is built: in the kernel's library these functions
-// and objects stand for those of libc and libstdc++ that have the same names.
+// Sends a kernel's output to stderr, because stdout belongs to the program in whose process the
+// kernel runs. This file is linked to each kernel: in the kernel's library it replaces functions
+// and objects of libc and libstdc++.
 #include <cstdarg>
 #include <cstdio>
 #include <ostream>
@@ -29,7 +29,7 @@ int isthmus_vprintf(const char* format, std::va_list values) {
   return std::vfprintf(stderr, format, values);
 }
 
-// It stands for a function of C. NOLINTNEXTLINE(modernize-avoid-variadic-functions)
+// It replaces a function of C. NOLINTNEXTLINE(modernize-avoid-variadic-functions)
 int isthmus_printf(const char* format, ...) {
   std::va_list values;
   va_start(values, format);

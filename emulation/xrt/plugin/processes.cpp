@@ -36,11 +36,11 @@ std::map<isthmus_fifo*, Stop> open_stops;
 std::vector<std::string> texts;
 
 /// Returns the full stream for which a process waits, or the first word in its pipeline; else null.
-isthmus_fifo* full_stream(isthmus_turns& one) {
-  if (one.pipeline().held != 0) {
-    return one.pipeline().first.fifo;
+isthmus_fifo* full_stream(isthmus_turns& process) {
+  if (process.pipeline().held != 0) {
+    return process.pipeline().first.fifo;
   }
-  return !one.is_done() && one.waits().for_room ? one.waits().fifo : nullptr;
+  return !process.is_done() && process.waits().for_room ? process.waits().fifo : nullptr;
 }
 
 /// Returns "join (line 9) waits for a word of b".

@@ -21,16 +21,16 @@ constexpr std::uint32_t start_bit = 1;
 constexpr std::uint32_t done_bit = 2;
 constexpr std::uint32_t continue_bit = 16;
 constexpr double femtoseconds = 1e15;
-// Clocks in which nothing moved.
-constexpr std::uint64_t patience = 10'000'000;  ///< then it waits, or hangs
-constexpr std::uint64_t before_look = 100'000;  ///< of one that computes, at others
+// Numbers of clocks in which the module moves nothing.
+constexpr std::uint64_t patience = 10'000'000;  ///< until the module waits or hangs
+constexpr std::uint64_t before_look = 100'000;  ///< until a computing module lets other kernels run
 constexpr std::uint64_t between_looks = 1'000'000;
-constexpr std::uint64_t clocks_after_end = 1000;   ///< of one that is done, whatever it computes
-constexpr std::uint64_t clocks_of_polling = 1000;  ///< then streams are asked once in an interval
+constexpr std::uint64_t clocks_after_end = 1000;   ///< until a module that is done stops
+constexpr std::uint64_t clocks_of_polling = 1000;  ///< then streams are tested once in an interval
 constexpr std::uint64_t polling_interval = 64;
-constexpr std::uint64_t least_idle = 64;  ///< of one that waits, beside those of memory
+constexpr std::uint64_t least_idle = 64;  ///< until a module waits, beside the clocks of memory
 
-/// The module on the bench, reset.
+/// The module on the bench, after its reset.
 class VerilogKernel final : public BenchKernel {
  public:
   VerilogKernel(VerilogModule module, Time period)
@@ -57,7 +57,7 @@ class VerilogKernel final : public BenchKernel {
   }
 
   VerilogModule module_;
-  std::vector<std::string> names_;  ///< of masters
+  std::vector<std::string> names_;  ///< names of the masters
 };
 
 class Run {
@@ -95,14 +95,14 @@ class Run {
     if (!module_.controlled) {
       begin();
     }
-    while (!must_end_) {  // what offers words, and takes some, as nobody waits for
+    while (!must_end_) {  // moves words for which nothing waits
       kernel_.clock();
       look_around();
     }
   }
 
  private:
-  /// One run; whether the module may go on to move words.
+  /// Does one run; returns whether the module may go on to move words.
   bool is_done_after_start() {
     for (const auto& [offset, bytes] : module_.registers) {
       for (std::uint32_t at = 0; at < bytes; at += sizeof(std::uint32_t)) {
@@ -137,10 +137,10 @@ class Run {
     began_ = latest_ = kernel_.edges();
   }
 
-  /// Without those in which it waited.
+  /// Returns the clocks of the run without waits.
   [[nodiscard]] std::uint64_t cycles() const { return kernel_.edges() - began_ - waited_; }
 
-  /// Lets the kernel wait where further clocks would change nothing, or would for long.
+  /// Lets the kernel wait if further clocks would change nothing, or nothing for long.
   void look_around() {
     if (idle() < least_idle + memory_clocks_) {
       looks_ = 0;
@@ -164,7 +164,7 @@ class Run {
     }
   }
 
-  /// What it still computes comes with its next run.
+  /// Stops the clock after the end; the module computes the rest in its next run.
   void rest_after_end() {
     if (idle() > clocks_after_end + memory_clocks_) {
       if (const auto wanted = wanted_streams(true); !wanted.empty()) {
@@ -175,11 +175,11 @@ class Run {
     }
   }
 
-  /// Clocks in which nothing moved; after its end, no word.
+  /// Returns the clocks since something moved; after the end, since a word moved.
   [[nodiscard]] std::uint64_t idle() const { return kernel_.edges() - latest_; }
 
-  /// Compares what the module remembers with what it did at the look before: seldom, for it may be
-  /// much.
+  /// Whether no register of the module has changed since the last call. Called seldom, because a
+  /// module may have many registers.
   bool is_still() {
     const std::uint64_t look = looks_++ % polling_interval;
     if (look == 0) {
@@ -188,7 +188,7 @@ class Run {
     return look == 1 && std::ranges::equal(before_, module_.state);
   }
 
-  /// What the module wants and is not there; with `asks`, only where it says so.
+  /// Returns the streams for which the module waits; with `asks`, only those with tvalid or tready.
   [[nodiscard]] std::vector<std::uint32_t> wanted_streams(bool asks) const {
     std::vector<std::uint32_t> wanted;
     for (const AxisStream& one : streams_) {
@@ -199,7 +199,7 @@ class Run {
     return wanted;
   }
 
-  /// The clocks in which nothing moved are a wait, unless the module is to compute further.
+  /// Counts the clocks without a move as a wait, unless the card lets the module compute further.
   void wait(decltype(isthmus_kernel_run::stream_wait) call,
             const std::vector<std::uint32_t>& wanted) {
     const int answer = call(run_.card, wanted.data(), wanted.size(), cycles() - idle());
@@ -209,7 +209,8 @@ class Run {
     }
   }
 
-  /// Whether the module must stop: at once, after its end with its clock, so that it loses no word.
+  /// Whether the module must stop. After its end it first completes the clock, so that no word is
+  /// lost.
   bool is_failure(int answer) {
     const bool failed = answer == ISTHMUS_STREAM_FAILED;
     check(failed && !is_done_ ? answer : 0);
@@ -231,7 +232,7 @@ class Run {
 
   void note_access() { latest_ = is_done_ ? latest_ : kernel_.edges(); }
 
-  /// Of a beat that lies in a buffer only in part the rest is 0, as nobody may count on it.
+  /// Reads a beat. Bytes outside of the buffer are 0: their value is undefined on a board.
   bool read(std::uint64_t from, std::span<std::byte> to) {
     note_access();
     const std::uint64_t there = run_.bytes_at(run_.card, from);
@@ -258,7 +259,7 @@ class Run {
     return true;
   }
 
-  /// The card knows what went wrong, and says so.
+  /// Throws if a call of the card failed; the card has the message.
   static void check(int failed) {
     if (failed != 0) {
       throw std::runtime_error("");
@@ -268,18 +269,18 @@ class Run {
   isthmus_kernel_run& run_;
   VerilogKernel& kernel_;
   const VerilogModule& module_;
-  std::uint64_t memory_clocks_;  ///< clocks after which memory has answered
+  std::uint64_t memory_clocks_;  ///< latency of memory in clocks
   std::deque<AxisStream> streams_;
   Warn warn_ = [this](const std::string& does, const std::string& where) {
     check(run_.warn(run_.card, does.c_str(), where.c_str()));
   };
   Handshakes handshakes_;
   std::uint64_t began_ = 0;
-  std::uint64_t latest_ = 0;  ///< clock in which something moved
+  std::uint64_t latest_ = 0;  ///< last clock in which something moved
   std::uint64_t waited_ = 0;
   std::uint64_t looks_ = 0;
-  std::uint64_t looks_at_others_ = before_look;  ///< after so many idle clocks
-  bool is_done_ = false;                         ///< and only moves words
+  std::uint64_t looks_at_others_ = before_look;  ///< number of idle clocks until then
+  bool is_done_ = false;                         ///< the run has ended; the module only moves words
   bool must_end_ = false;
   std::vector<std::byte> before_;
 };
@@ -293,7 +294,7 @@ extern "C" __attribute__((visibility("default"))) int isthmus_kernel(isthmus_ker
     if (run->abi < 6) {
       throw std::runtime_error("it was built for a newer Isthmus");
     }
-    // Kept: what a module remembers from run to run, it remembers here; the card loads this library
+    // static, because a module keeps its registers from run to run. The card loads this library
     // once for each instance.
     static plugin::VerilogKernel kernel(plugin::make_module(),
                                         static_cast<Time>(plugin::femtoseconds / run->clock_hz));

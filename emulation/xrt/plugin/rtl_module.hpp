@@ -1,6 +1,6 @@
-// A module that is a kernel, as `isthmus card kernel build` declares it from the module's ports and
-// its description. Each kernel compiles this, in C++17: it includes little beside Verilator's own
-// headers.
+// A kernel in Verilog. `isthmus card kernel build` fills these structures from the module's ports
+// and its description. Each kernel compiles this header, in C++17, so it includes little beside
+// Verilator's headers.
 #pragma once
 
 #include <array>
@@ -12,7 +12,7 @@
 
 namespace isthmus::card::plugin {
 
-/// What Verilator made of the module.
+/// Verilator's model of the module.
 class Model {
  public:
   Model() = default;
@@ -20,13 +20,13 @@ class Model {
   Model& operator=(const Model&) = delete;
   virtual ~Model() = default;
 
-  /// Lets outputs follow inputs within a clock.
+  /// Updates the outputs for changed inputs within a clock.
   virtual void eval() = 0;
-  /// A clock.
+  /// Does a rising and a falling edge of the clock.
   virtual void edge() = 0;
 };
 
-/// Where an argument lies.
+/// Register of an argument.
 struct Register {
   std::uint32_t offset;
   std::uint32_t bytes;
@@ -34,19 +34,19 @@ struct Register {
 
 template <class Pins>
 struct Master {
-  const char* name;  ///< such as m_axi_gmem
+  const char* name;  ///< name of the port, such as m_axi_gmem
   Pins pins;
 };
 
-/// Pins with their number; one that the module lacks has none.
+/// A signal and its bits; 0 bits: the module lacks the signal.
 struct Bus {
   Pin pin;
   std::uint32_t bits = 0;
 };
 
 struct AxisPins {
-  std::uint32_t argument = 0;  ///< of the kernel, by number
-  bool reads = false;          ///< the kernel reads, else it writes
+  std::uint32_t argument = 0;  ///< number of the kernel's argument
+  bool reads = false;          ///< whether the kernel reads the stream; else it writes
   Pin tvalid, tready;
   Bus tdata;
   std::array<Bus, 6> sideband;  ///< tlast, tkeep, tstrb, tuser, tid, tdest
@@ -57,9 +57,9 @@ struct NamedPin {
   Pin pin;
 };
 
-/// A channel on which the module offers something: a stream that it writes, addresses or data.
+/// A channel on which the module offers a payload: words of a stream, addresses or data.
 struct Offered {
-  const char* rules;  ///< whose they are
+  const char* rules;  ///< name of the rules: AXI4 or AXI4-Stream
   NamedPin valid, ready;
   std::vector<NamedPin> payload;
 };
@@ -67,7 +67,7 @@ struct Offered {
 struct VerilogModule {
   std::unique_ptr<Model> model;
   bool controlled = true;  ///< has registers; else it runs from its reset on
-  bool chained = false;    ///< is told to continue when it is done
+  bool chained = false;    ///< bit 4 (continue) is written when it is done
   std::vector<Register> registers;
   ControlPins control;
   Pin reset_n;
@@ -75,7 +75,7 @@ struct VerilogModule {
   std::vector<Master<WritePins>> writers;
   std::vector<AxisPins> streams;
   std::vector<Offered> offered;
-  Pin state;  ///< all that it remembers
+  Pin state;  ///< all registers of the module
 };
 
 VerilogModule make_module();

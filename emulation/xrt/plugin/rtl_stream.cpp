@@ -8,7 +8,7 @@ namespace {
 
 std::size_t bytes_of(std::size_t bits) { return (bits + 7) / 8; }
 
-/// Bytes of an ap_uint.
+/// Returns the size of an ap_uint with these bits.
 std::size_t bytes_in_memory(std::size_t bits) {
   return bits > 32 ? (bits + 63) / 64 * 8 : std::bit_ceil(bytes_of(bits));
 }
@@ -21,7 +21,7 @@ void set_ones(std::byte* at, std::size_t bits) {
 
 void get(const Bus& bus, std::byte* to) { std::copy_n(bus.pin.begin(), bytes_of(bus.bits), to); }
 
-/// Verilator counts on it that bits beyond the width are 0.
+/// Sets a signal. Verilator requires that bits beyond its width are 0.
 void set(const Bus& bus, const std::byte* from) {
   std::byte* to = bus.pin.begin();
   std::copy_n(from, bytes_of(bus.bits), to);

@@ -1,5 +1,4 @@
-// A stream of a verilated kernel: ready and valid at each clock, and its words as the card has
-// them.
+// A stream of a kernel in Verilog: its signals at each clock, and its words in the card's form.
 #pragma once
 
 #include <cstddef>
@@ -12,32 +11,32 @@
 
 namespace isthmus::card::plugin {
 
-/// Shows what is there at a clock, data or room, and moves a word where both sides are ready.
+/// Drives the signals at each clock, and moves a word if both sides are ready.
 class AxisStream final : public PinServer {
  public:
-  /// Reads or writes the word on the card; whether that was possible.
+  /// Reads or writes a word on the card; returns whether that was possible.
   using Reach = std::function<bool(const AxisPins&, const isthmus_stream_word&, int wait)>;
 
   AxisStream(const AxisPins& pins, Reach reach);
-  /// Until the next run nothing is offered.
+  /// Offers nothing until the next run.
   ~AxisStream() override { offer(false); }
 
   void show() override;
   void note() override;
-  /// Whether the module wants what is not there.
+  /// Whether the module waits for data or room.
   [[nodiscard]] bool waits() const { return !ready_ && (pins_.reads || offers()); }
-  /// Whether it says so: it may also be ready only once it is shown a word.
+  /// Whether the module signals that it wants a word; some modules do so only when they see a word.
   [[nodiscard]] bool asks() const { return pins_.tvalid.get() != 0 || pins_.tready.get() != 0; }
   /// Whether the module has a word to write.
   [[nodiscard]] bool offers() const { return !pins_.reads && pins_.tvalid.get() != 0; }
   [[nodiscard]] const AxisPins& pins() const { return pins_; }
 
  private:
-  /// A part of the sideband, as ap_axi_sdata.h lays it out.
+  /// A signal of the sideband, in the layout of ap_axi_sdata.h.
   struct Part {
     Bus bus;
     std::size_t offset = 0;
-    std::size_t ones = 0;  ///< its bits without a source: all bytes count
+    std::size_t ones = 0;  ///< value of tkeep and tstrb if the source has none
   };
 
   bool reach(int wait);

@@ -1,4 +1,4 @@
-// Which bytes of a buffer nobody has written when a kernel in C++ reads them.
+// Finds bytes of a buffer that a kernel in C++ reads, and that were never written.
 #pragma once
 
 #include <sys/mman.h>
@@ -15,12 +15,12 @@
 
 namespace isthmus::card::plugin {
 
-/// The bytes of one buffer, by their place in it, that nobody wrote before a run.
+/// The bytes of one buffer, by their offset, that were never written before a run.
 class Unwritten {
  public:
   [[nodiscard]] bool empty() const { return pieces_.empty(); }
 
-  /// Asks the card. A buffer with more pieces than `most_pieces` counts as written.
+  /// Gets the bytes from the card. A buffer with more ranges than `most_pieces` counts as written.
   void find(const isthmus_kernel_run& run, std::uint64_t address, std::uint64_t bytes) {
     for (std::uint64_t at = 0; at < bytes;) {
       int is_written = 1;
@@ -37,8 +37,8 @@ class Unwritten {
     bytes_ = bytes;
   }
 
-  /// The run writes these bytes. Those of writes one behind the other are noted together: a
-  /// kernel writes each element by a call of its own.
+  /// Notes that the run writes these bytes. It joins consecutive writes, because a kernel writes
+  /// each element by a separate call.
   void write(std::uint64_t at, std::uint64_t size) {
     if (at != latest_end_) {
       note_latest();
@@ -47,8 +47,8 @@ class Unwritten {
     latest_end_ = at + size;
   }
 
-  /// Returns the place of the first element from `begin` to `end` that has no written byte; nothing
-  /// where each has one. `is_changed(from, to)` says whether the run wrote there unreported.
+  /// Returns the offset of the first element from `begin` to `end` without a written byte, or
+  /// nothing. `is_changed(from, to)`: whether the run wrote there without a report.
   template <class IsChanged>
   [[nodiscard]] std::optional<std::uint64_t> first_of(std::uint64_t begin, std::uint64_t end,
                                                       std::uint64_t element,
@@ -87,7 +87,8 @@ class Unwritten {
   static constexpr std::size_t most_pieces = 4096;
   using Piece = std::pair<std::uint64_t, std::uint64_t>;  ///< begin and end
 
-  /// Makes `fresh_` at the first use: most kernels write one stretch, and read none of the buffer.
+  /// Allocates `fresh_` at the first use: most kernels write one range, and read nothing of the
+  /// buffer.
   bool has_fresh() {
     if (fresh_ == nullptr) {
       void* const made = mmap(nullptr, bytes_, PROT_READ | PROT_WRITE,
@@ -110,8 +111,8 @@ class Unwritten {
 
   std::vector<Piece> pieces_;
   std::uint64_t bytes_ = 0;
-  std::uint8_t* fresh_ = nullptr;  ///< of each byte: 1 once the run wrote it
-  /// Bytes that the run wrote and `fresh_` does not have yet.
+  std::uint8_t* fresh_ = nullptr;  ///< for each byte: 1 after the run wrote it
+  /// Range that the run wrote, and that is not yet in `fresh_`.
   std::uint64_t latest_begin_ = 0;
   std::uint64_t latest_end_ = 0;
 };

@@ -12,7 +12,7 @@ Dataflow::Dataflow(const Description& description, double hertz)
     : description_(&description), clock_(Pace::of_rate(hertz)) {
   for (const StreamPlace& place : description.streams) {
     streams_.push_back(std::make_unique<Stream>(place));
-    held_ += 2 * place.depth;  // each word written and read
+    held_ += 2 * place.depth;  // each word is written and read
   }
 }
 
@@ -74,7 +74,7 @@ bool Dataflow::others_come_before(const Run& run) const {
 }
 
 std::vector<Dataflow::Ended> Dataflow::advance() {
-  ++moves_;  // what moved before is over
+  ++moves_;  // earlier moves of lone runs do not count any more
   std::vector<Run*> ended;
   for (bool any = true; any;) {
     any = false;
@@ -88,22 +88,22 @@ std::vector<Dataflow::Ended> Dataflow::advance() {
       }
     }
   }
-  // What comes late at the beginning of a chain is late at its end.
+  // A delay at the beginning of a chain passes to its end, one run in each pass.
   for (std::size_t pass = 0; pass < runs_.size(); ++pass) {
     if (std::ranges::count_if(runs_, [](const auto& run) { return run->find_lateness(); }) == 0) {
       break;
     }
   }
-  std::vector<Ended> found;
-  std::ranges::transform(ended, std::back_inserter(found), &Run::ended);
-  return found;
+  std::vector<Ended> results;
+  std::ranges::transform(ended, std::back_inserter(results), &Run::ended);
+  return results;
 }
 
 bool Dataflow::let_compute() {
   return std::ranges::count_if(runs_, [](const auto& run) { return run->compute(); }) > 0;
 }
 
-void Dataflow::end_what_is_alone() {
+void Dataflow::end_lone_runs() {
   std::string all;
   bool ends = false;
   for (const auto& run : runs_) {
@@ -128,8 +128,8 @@ void Dataflow::end_what_is_alone() {
 std::string Dataflow::waiting() const {
   std::string all;
   for (const auto& run : runs_) {
-    if (const std::string one = run->waiting(); !one.empty()) {
-      all += (all.empty() ? "" : ", ") + one;
+    if (const std::string text = run->waiting(); !text.empty()) {
+      all += (all.empty() ? "" : ", ") + text;
     }
   }
   return all;

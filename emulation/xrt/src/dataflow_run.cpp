@@ -7,11 +7,11 @@
 namespace isthmus::card::process {
 namespace {
 
-/// How often a run that moves nothing may ask streams in vain before it waits for one of them: else
-/// one that asks until something comes would ask for ever.
+/// Most failed tries of a run that moves no word. Then the run waits for one of the streams: a loop
+/// that tries until data come would never end.
 constexpr std::uint64_t most_looks = 1'000'000;
-/// How many words a run that nobody waits for may move, beyond what the streams hold, while no
-/// other run moves one: a ring of such runs would go on for ever.
+/// Most words, beyond the capacity of all streams, of a run whose end nothing waits for, while no
+/// other run moves a word: a ring of such runs would go on for ever.
 constexpr std::uint64_t most_alone = 1'000'000;
 constexpr std::uint64_t most_after_end = 100'000;
 
@@ -63,10 +63,10 @@ StreamAnswer Dataflow::Run::wait(std::span<const std::uint32_t> arguments, std::
 
 bool Dataflow::Run::done(const KernelOutcome& outcome) {
   if (is_forever() || time_ + 1 < times_) {
-    return false;  // its next run comes at once
+    return false;  // the next run follows at once
   }
   count(outcome);
-  memory_ = 0;  // the words that still come are late as the run was
+  memory_ = 0;  // words after the end are as late as the run
   done_at_ = now_;
   free_ = true;
   return true;
@@ -82,7 +82,8 @@ void Dataflow::Run::call() {
         return;
       }
       count(outcome);
-      if (is_forever() && !moved_) {  // nor will the next, before one of these is ready
+      if (is_forever() &&
+          !moved_) {  // the next run would move nothing either, before a stream is ready
         between_ = true;
         wait_for_asked();
         between_ = false;
@@ -92,7 +93,7 @@ void Dataflow::Run::call() {
       }
     }
   } catch (const std::exception&) {
-    if (!is_over()) {  // else it says that it must end
+    if (!is_over()) {  // otherwise the exception only ends the function
       throw;
     }
   }
@@ -106,8 +107,8 @@ void Dataflow::Run::count(const KernelOutcome& outcome) {
   outcome_ += outcome;
 }
 
-/// What memory added to the run before; until this one reaches a stream, those behind it are as
-/// late as that one was.
+/// Adds the memory time of the last run to this run's time. That happens at the first access to a
+/// stream: until then the following kernels are as late as they were in the last run.
 void Dataflow::Run::add_memory() {
   if (const auto memory = static_cast<std::uint64_t>(std::exchange(memory_, 0)); memory > 0) {
     base_ += memory;
@@ -133,16 +134,16 @@ std::string Dataflow::Run::waiting() const {
 }
 
 bool Dataflow::Run::find_lateness() {
-  Time found = late_;
+  Time latest = late_;
   for (const auto& stream : flow_->streams_) {
     if (stream->place().consumer == unit_ && stream->last_read_) {
       const Run* const from = flow_->latest_of(stream->place().producer);
       const Time late = from == nullptr ? 0 : from->late_;
-      found = std::max(
-          found, late + flow_->clock_.of(1) + since(*stream->last_read_, stream->last_written_));
+      latest = std::max(
+          latest, late + flow_->clock_.of(1) + since(*stream->last_read_, stream->last_written_));
     }
   }
-  return std::exchange(late_, found) != found;
+  return std::exchange(late_, latest) != latest;
 }
 
 Dataflow::Run::Side Dataflow::Run::connected(std::uint32_t argument, std::optional<bool> reads) {
@@ -186,7 +187,8 @@ StreamAnswer Dataflow::Run::reach(const Side& side, std::uint64_t cycles, Stream
       let_others_run(side);
     }
   }
-  // A module that is stopped still moves what it was shown before, for that is in its clock.
+  // A stopped module still moves a word that it was offered before, because the word is in its
+  // present clock.
   if (flow_->gone_ || (stopped_ && (wait != StreamWait::try_now || !side.is_ready()))) {
     return StreamAnswer::gone;
   }
@@ -206,7 +208,7 @@ StreamAnswer Dataflow::Run::reach(const Side& side, std::uint64_t cycles, Stream
     moved_ = true;
     count_move();
   } else {
-    std::erase(asked_, side);  // it is ready until this run moves a word
+    std::erase(asked_, side);  // the side stays ready until this run moves a word
   }
   add_memory();
   wait_until(ready_at(side));
@@ -232,7 +234,8 @@ void Dataflow::Run::wait_for_asked() {
   wait_at(std::exchange(asked_, {}));
 }
 
-/// Once; where it asks at each clock, until none of them can do what concerns this one.
+/// Lets all other runs go on once. For a run that asks at each clock: until no other run can affect
+/// it.
 void Dataflow::Run::let_others_run(const Side& side) {
   looks_at_ = side;
   do {
@@ -249,11 +252,11 @@ void Dataflow::Run::count_move() {
   alone_ = is_alone() ? alone_ + 1 : 1;
   others_moves_ = flow_->moves_;
   if (alone_ > flow_->held_ + (done_at_ ? most_after_end : most_alone)) {
-    flow_->end_what_is_alone();
+    flow_->end_lone_runs();
   }
 }
 
-/// When what is ready became so; now, where it always was.
+/// Returns the time since which a side is ready; now, if it always was.
 std::uint64_t Dataflow::Run::ready_at(const Side& side) const {
   const auto ready = side.stream->since_when(side.reads);
   return !ready ? now_ : *ready + static_cast<std::uint64_t>(flow_->clock_.of(side.reads ? 1 : 0));

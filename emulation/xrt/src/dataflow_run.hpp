@@ -1,4 +1,4 @@
-// A run of a kernel with streams, as Dataflow has it.
+// A run of a kernel with streams, for Dataflow.
 #pragma once
 
 #include <optional>
@@ -9,8 +9,8 @@
 
 namespace isthmus::card::process {
 
-/// One run of a kernel, or of one that runs forever all of them. A kernel may go on after the end
-/// of its last run, only to move words: then nobody waits for it.
+/// One start of a kernel: `times` runs, or runs without end. A kernel may go on after its last run,
+/// only to move words; then nothing waits for its end.
 class Dataflow::Run final : public StreamAccess {
  public:
   Run(Dataflow& flow, std::size_t unit, std::uint64_t now, std::uint32_t times, Body body)
@@ -35,38 +35,41 @@ class Dataflow::Run final : public StreamAccess {
     return !has_ended() && (!waits_ || is_over() || goes_on_computing_ ||
                             std::ranges::any_of(waits_at_, &Side::is_ready));
   }
-  /// Whether what it does next can concern `other` at the time that that has come to.
+  /// Whether this run's next action can affect `other` at `other`'s present time.
   [[nodiscard]] bool comes_before(const Run& other) const {
     return can_go_on() && (!looks_at_ || looks_at_->is_ready() ||
                            (asks_each_clock_ && since(now_, other.now_) > 0));
   }
   void resume() { coroutine_.resume(); }
-  /// Of one that runs forever: what goes on is its last.
+  /// Makes the present run the last run of a kernel that runs forever.
   void stop() {
     times_ = 1;
     waits_ = waits_ && !between_;
   }
-  /// Whether all of its runs are over, and its kernel moves words.
+  /// Whether all runs have ended, and the kernel still moves words.
   [[nodiscard]] bool goes_on_after_end() const { return done_at_ && !has_ended(); }
   void stop_after_end() { stopped_ = goes_on_after_end(); }
-  /// Tells one that waits, and computes meanwhile, that all others wait; whether it does.
+  /// Lets the kernel compute further, because all other runs wait. Returns whether it computes
+  /// while it waits.
   bool compute() { return goes_on_computing_ = waits_ && computes_; }
 
   [[nodiscard]] bool has_ended() const { return coroutine_.has_ended(); }
-  /// Once, when all of its runs are over.
+  /// Returns true once: at the first call after all runs have ended.
   [[nodiscard]] bool tells_end() {
-    return (done_at_ || has_ended()) && !std::exchange(told_end_, true);
+    return (done_at_ || has_ended()) && !std::exchange(end_reported_, true);
   }
   [[nodiscard]] std::size_t unit() const { return unit_; }
   [[nodiscard]] bool is_forever() const { return times_ == forever; }
-  /// One that nobody waits for and that has moved words since a kernel that was started moved one.
+  /// Whether nothing waits for the run's end, and only such runs have moved words since this run
+  /// moved its first word.
   [[nodiscard]] bool is_alone() const { return alone_ > 0 && others_moves_ == flow_->moves_; }
 
-  /// "b_1 waits for data on a_1.out:b_1.in", and "or" where there are several; empty where nobody
-  /// waits for this run, or it does not wait.
+  /// Returns "b_1 waits for data on a_1.out:b_1.in", with "or" between several streams. Empty if
+  /// the run does not wait, or if nothing waits for its end.
   [[nodiscard]] std::string waiting() const;
 
-  /// Raises how much later this run is than its logic says, because what it read came later.
+  /// Updates by how much this run is later than its logic, because its input came later. Returns
+  /// whether that changed.
   bool find_lateness();
   [[nodiscard]] Ended ended() const {
     return {.unit = unit_,
@@ -76,7 +79,7 @@ class Dataflow::Run final : public StreamAccess {
   }
 
  private:
-  /// This run's side of a stream.
+  /// The side of a stream that this run reads or writes.
   struct Side {
     Stream* stream;
     bool reads;
@@ -88,8 +91,8 @@ class Dataflow::Run final : public StreamAccess {
   static Time since(std::uint64_t begin, std::uint64_t end) {
     return static_cast<Time>(end - begin);
   }
-  static std::uint64_t later(std::uint64_t one, std::uint64_t other) {
-    return since(one, other) > 0 ? other : one;
+  static std::uint64_t later(std::uint64_t time, std::uint64_t other) {
+    return since(time, other) > 0 ? other : time;
   }
   static bool moves(StreamWait wait) {
     return wait == StreamWait::wait || wait == StreamWait::try_now;
@@ -98,10 +101,10 @@ class Dataflow::Run final : public StreamAccess {
   void call();
   void count(const KernelOutcome& outcome);
   void add_memory();
-  /// Whether it must end: the card is closed, or the kernel is started anew.
+  /// Whether the run must end: the card is closed, or the program starts the kernel again.
   [[nodiscard]] bool is_over() const { return flow_->gone_ || stopped_; }
 
-  /// The end that an argument is; where `reads` is given, only such a one.
+  /// Returns the stream's side at an argument; with `reads`, only a side of that direction.
   Side connected(std::uint32_t argument, std::optional<bool> reads = {});
   template <class Action>
   StreamAnswer reach(const Side& side, std::uint64_t cycles, StreamWait wait, const Action& action);
@@ -120,32 +123,32 @@ class Dataflow::Run final : public StreamAccess {
   Dataflow* flow_;
   std::size_t unit_;
   std::uint32_t times_;
-  std::uint32_t time_ = 0;  ///< which of these
-  bool free_;               ///< nobody waits for it
+  std::uint32_t time_ = 0;  ///< number of the present run, from 0
+  bool free_;               ///< nothing waits for its end
   Body body_;
   std::uint64_t began_;
-  std::uint64_t base_;  ///< its start, and what it waited since
+  std::uint64_t base_;  ///< start of the run plus its waits
   std::uint64_t now_ = base_;
   Time late_ = 0;
-  Time memory_ = 0;  ///< added to the run before, and not yet to this one's time
+  Time memory_ = 0;  ///< memory time of the last run, not yet added to `now_`
   KernelOutcome outcome_;
   std::uint64_t looks_ = 0;
-  bool moved_ = false;       ///< a word, in this one of its runs
-  std::uint64_t alone_ = 0;  ///< words moved at `others_moves_`
+  bool moved_ = false;       ///< whether the present run has moved a word
+  std::uint64_t alone_ = 0;  ///< words that this run moved at `others_moves_`
   std::uint64_t others_moves_ = 0;
-  std::vector<Side> asked_;       ///< in vain, since a word was moved or it waited
-  std::vector<Side> waits_at_;    ///< for one of these
-  std::optional<Side> looks_at_;  ///< in vain, while others run
+  std::vector<Side> asked_;       ///< sides that were not ready, since the last word or wait
+  std::vector<Side> waits_at_;    ///< sides for one of which it waits
+  std::optional<Side> looks_at_;  ///< side that is not ready, while other runs go on
   bool asks_each_clock_ = false;
   bool waits_ = false;
-  bool between_ = false;    ///< two of its runs
-  bool by_clocks_ = false;  ///< it waited as one does that has clocks: a module
-  bool computes_ = false;   ///< while it waits
+  bool between_ = false;    ///< whether it is between two runs
+  bool by_clocks_ = false;  ///< whether it waits as a module with clocks does
+  bool computes_ = false;   ///< whether it computes while it waits
   bool goes_on_computing_ = false;
-  std::optional<std::uint64_t> done_at_;  ///< where the kernel said so, not the function's end
-  bool told_end_ = false;
-  bool stopped_ = false;  ///< after its end
-  Coroutine coroutine_;   // last: it uses the others
+  std::optional<std::uint64_t> done_at_;  ///< end, if the kernel reported it itself
+  bool end_reported_ = false;
+  bool stopped_ = false;  ///< whether it must stop to move words after its end
+  Coroutine coroutine_;   // last member: its function uses the other members
 };
 
 }  // namespace isthmus::card::process

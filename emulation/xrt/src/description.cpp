@@ -92,7 +92,7 @@ StreamPlace stream(Words& words, const std::vector<ComputeUnit>& units, const st
   return found;
 }
 
-/// A range of memory: its kind, address, bytes and name.
+/// Parses a range of memory: its kind, address, bytes and name.
 MemoryRange memory(Words& words, const std::string& line) {
   MemoryRange found;
   const std::string kind = words.word();
@@ -108,7 +108,7 @@ MemoryRange memory(Words& words, const std::string& line) {
   return found;
 }
 
-/// A kernel without its arguments: its name, its instance and the range of its registers.
+/// Parses a kernel without its arguments: its name, its instance and the range of its registers.
 ComputeUnit kernel(Words& words, const std::string& line) {
   ComputeUnit found;
   found.kernel = words.word();
@@ -121,7 +121,7 @@ ComputeUnit kernel(Words& words, const std::string& line) {
   return found;
 }
 
-/// Adds to a kernel what a line below that kernel says of it.
+/// Adds the content of a line below a kernel to that kernel.
 void describe(ComputeUnit& unit, const std::string& what, Words& words, const std::string& line) {
   if (what == "free") {
     unit.controlled = false;

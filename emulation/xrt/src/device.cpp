@@ -14,7 +14,7 @@ Device::Device(Description description, Timing& timing, ProgramMemory& host, Met
       transfers_(timing),
       host_(&host),
       meter_(&meter),
-      programmed_(description_.units.empty()),  // there is no bitstream, whose loading takes time
+      programmed_(description_.units.empty()),  // without a bitstream, no loading takes time
       warnings_(std::move(fatal_warnings)),
       watch_(watch),
       as_hardware_(as_hardware),
@@ -38,7 +38,7 @@ void Device::begin_call() {
   }
 }
 
-/// Throws CardError for memory of a kind that the board lacks.
+/// Throws CardError if the xclbin has a kind of memory that the board lacks.
 void Device::check_memories() const {
   const Board& board = timing_->board();
   for (const MemoryRange& range : description_.memories) {
@@ -50,19 +50,19 @@ void Device::check_memories() const {
   }
 }
 
-/// What a driver does for a program whose clock goes by simulated time.
+/// Takes the time of a driver's work, if the program's clocks show simulated time.
 void Device::spend_on_software(double nanoseconds, const char* kind, std::uint64_t bytes) {
   if (meter_->has_clock() && nanoseconds > 0) {
     meter_->spend({.simulated = 0, .driver = from_nanoseconds(nanoseconds)}, kind, "", bytes);
   }
 }
 
-/// The driver pins the buffer's pages on the host, whoever allocated them.
+/// Takes the time of pinning, too: the driver pins the buffer's pages on the host.
 std::string Device::allocate(std::uint64_t address, std::uint64_t bytes, bool shared) {
   stuck_for_ = {};
   const MemoryRange* range = description_.memory_of(address);
   std::string file;
-  if (range == nullptr || !range->host) {  // else the program has the memory
+  if (range == nullptr || !range->host) {  // otherwise the buffer lies in memory of the program
     if (range != nullptr) {
       timing_->check_bank(description_.bank_of(address));
     }
@@ -82,7 +82,7 @@ std::string Device::allocate(std::uint64_t address, std::uint64_t bytes, bool sh
 
 void Device::free(std::uint64_t address) {
   if (const BufferUse* use = memory_.use_of(address)) {
-    tell_if_lost(*use);
+    warn_if_lost(*use);
   }
   memory_.free(address);
 }
@@ -99,16 +99,16 @@ void Device::note_taken(std::uint64_t address) {
   }
 }
 
-/// Tells the user of a buffer that a kernel wrote for nobody, unless the program never looks at it:
-/// benchmarks leave outputs alone. OpenCL does not say where a program looks: there it counts for
-/// what the program has not sent.
-void Device::tell_if_lost(const BufferUse& use) {
+/// Warns of a buffer that a kernel wrote and the program did not sync, if the program looks at the
+/// buffer: benchmarks ignore outputs. Looks of OpenCL programs are unknown: for them it warns of
+/// buffers that the program has not sent.
+void Device::warn_if_lost(const BufferUse& use) {
   const auto is_wanted = [&] {
     return looks_ == nullptr || looks_->has(use.begin, use.bytes, use.since) ||
            (looks_->uses_opencl() && !use.sent);
   };
   if (use.writer && use.is_lost() && is_wanted()) {
-    warnings_.tell(HostFault{
+    warnings_.warn(HostFault{
         .kind = HostFaultKind::never_taken, .argument = *use.writer, .buffer_bytes = use.bytes});
   }
 }
@@ -120,19 +120,19 @@ void Device::note_start(std::uint64_t address, std::uint64_t number) {
   }
 }
 
-/// Tells the user that the program takes what a run wrote, and does not know that the run has
-/// ended: on a board the run may still write.
-void Device::tell_if_missed(const BufferUse& use, std::uint64_t address, std::uint64_t bytes) {
+/// Warns if the program reads a run's output without having waited for the end of the run: on a
+/// board the run may still write.
+void Device::warn_if_missed(const BufferUse& use, std::uint64_t address, std::uint64_t bytes) {
   const bool meets = address < use.latest_end && use.latest_begin < address + bytes;
   if (use.writer && meets && starts_.is_missed(use.start)) {
-    warnings_.tell(HostFault{
+    warnings_.warn(HostFault{
         .kind = HostFaultKind::never_waited, .argument = *use.writer, .buffer_bytes = use.bytes});
   }
 }
 
-void Device::tell_lost_outputs() {
+void Device::warn_of_lost_outputs() {
   for (const BufferUse* use : memory_.uses()) {
-    tell_if_lost(*use);
+    warn_if_lost(*use);
   }
 }
 
@@ -173,7 +173,7 @@ std::span<const std::byte> Device::copy_from_card(std::uint64_t address, std::ui
   stuck_for_ = {};
   const std::span<const std::byte> here = memory(address, bytes);
   if (const BufferUse* use = memory_.use_of(address)) {
-    tell_if_missed(*use, address, bytes);
+    warn_if_missed(*use, address, bytes);
   }
   note_taken(address);
   meter_->slot().bytes_from_card += bytes;

@@ -1,4 +1,4 @@
-// What a kernel's accesses tell of mistakes in the host program.
+// Finds mistakes of the host program by the accesses of its kernels.
 #include <algorithm>
 
 #include "isthmus/card/process/host_fault.hpp"
@@ -6,7 +6,7 @@
 
 namespace isthmus::card::process {
 
-/// Whether it is the argument's buffer: past its end a kernel reaches others.
+/// Whether `use` is the buffer of the argument: past its end a kernel accesses other buffers.
 bool Reach::points_into(const Buffer& argument, const BufferUse& use) {
   return argument.begin >= use.begin && argument.begin - use.begin < use.bytes;
 }
@@ -26,14 +26,15 @@ Pieces::Stretch Reach::written(std::uint64_t address, std::uint64_t bytes) const
   }
   const std::uint64_t end_of_buffer = use->begin + use->bytes;
   Pieces::Stretch found = use->written.stretch(address, std::min(end, end_of_buffer));
-  if (found.end == end_of_buffer && found.inside) {  // what lies behind is no buffer's
+  if (found.end == end_of_buffer &&
+      found.inside) {  // behind the buffer lies memory without a buffer
     found.end = end;
   }
   return found;
 }
 
-/// The argument whose buffer the program sent, although the kernel may write to it: another one
-/// than `read`, which the kernel only reads.
+/// Returns another argument than `read`, whose buffer the program sent although the kernel may
+/// write to it: the program may have exchanged the two arguments.
 std::optional<NamedArgument> Reach::exchanged_with(const Buffer& read) const {
   if (!read.constant) {
     return std::nullopt;
@@ -54,7 +55,7 @@ void Reach::reads_unwritten(std::uint64_t address) {
   if (!argument || use == nullptr || !points_into(*buffer, *use)) {
     return;
   }
-  warnings_->tell(HostFault{.kind = HostFaultKind::reads_unwritten,
+  warnings_->warn(HostFault{.kind = HostFaultKind::reads_unwritten,
                             .argument = *argument,
                             .buffer_bytes = use->bytes,
                             .offset = address - use->begin,
@@ -73,7 +74,7 @@ void Reach::note_write(std::uint64_t address, std::uint64_t bytes) {
     return;
   }
   use->written.add(address, address + bytes);
-  // A write to a const buffer came from past the end of another one.
+  // A write to a const buffer came from past the end of another buffer.
   const Buffer* buffer = buffer_of(address);
   std::optional<NamedArgument> argument = named(buffer);
   if (argument && !buffer->constant && points_into(*buffer, *use)) {
@@ -92,7 +93,7 @@ void Reach::check_constant(std::uint64_t address) {
   });
   const std::optional<NamedArgument> argument = named(buffer);
   if (argument && !may_be_another) {
-    warnings_->tell(HostFault{.kind = HostFaultKind::writes_constant,
+    warnings_->warn(HostFault{.kind = HostFaultKind::writes_constant,
                               .argument = *argument,
                               .buffer_bytes = use->bytes,
                               .offset = address - use->begin});

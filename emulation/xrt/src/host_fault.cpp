@@ -3,7 +3,7 @@
 namespace isthmus::card::process {
 namespace {
 
-/// "argument in (number 0)"
+/// Returns "argument in (number 0)".
 std::string named(const NamedArgument& argument) {
   return "argument " + argument.name + " (number " + std::to_string(argument.index) + ')';
 }

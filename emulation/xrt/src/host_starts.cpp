@@ -5,7 +5,7 @@
 namespace isthmus::card::process {
 namespace {
 
-/// Starts that are kept: those behind them count as seen.
+/// Number of starts that are kept: the program counts as having seen older ones.
 constexpr std::size_t most_starts = 1024;
 
 }  // namespace

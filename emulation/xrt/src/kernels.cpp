@@ -19,7 +19,7 @@ namespace {
 constexpr std::size_t word_bytes = sizeof(std::uint64_t);
 constexpr std::size_t piece_bytes = std::size_t{1} << 20U;
 constexpr std::uint64_t first_result = 0x80;
-/// Of host memory that is there in part, what is asked for alone.
+/// Smallest part of a host access that is tried alone, in bytes, if the whole range is not there.
 constexpr std::size_t least_part = 8;
 
 /// Returns the bytes of a buffer's largest piece, in whole words. A short run allocates less than
@@ -44,7 +44,7 @@ std::uint64_t value_at(std::span<const std::byte> registers, const ArgumentPlace
   return value;
 }
 
-/// Throws KernelError where the product is no count of bytes: an argument is negative or too large.
+/// Returns left * right. Throws KernelError if an argument is negative or the product too large.
 std::uint64_t product(const KernelRun& run, std::uint64_t left, std::uint64_t right) {
   std::int64_t found = 0;
   if (__builtin_mul_overflow(left, right, &found)) {
@@ -126,7 +126,7 @@ struct Vadd final : KernelModel {
       run.reach->write(run.argument(2) + at, part(left));
     });
     KernelOutcome outcome = outcome_of(run, 1);
-    if (const auto& offload = run.timing->board().offload) {  // as the card's library does
+    if (const auto& offload = run.timing->board().offload) {  // as the card model does
       const double least_ns = offload->kernel_ns * static_cast<double>(run.argument(3));
       outcome.duration = std::max(outcome.duration, from_nanoseconds(least_ns));
     }
@@ -227,7 +227,7 @@ std::vector<Moved> Reach::moved() const {
   return all;
 }
 
-void Warnings::tell(const std::string& key, const std::string& text) {
+void Warnings::warn(const std::string& key, const std::string& text) {
   if (!fatal_file_.empty()) {
     std::ofstream(fatal_file_, std::ios::app) << text << '\n';
     throw KernelError("its first warning ends the program; the last line has it");
@@ -236,7 +236,7 @@ void Warnings::tell(const std::string& key, const std::string& text) {
 }
 
 void Warnings::note(const std::string& key, const std::string& text) {
-  if (told_.insert(key).second) {
+  if (printed_.insert(key).second) {
     const std::string line = "isthmus: emulated card: " + text + "\n";
     [[maybe_unused]] const ssize_t written = ::write(STDERR_FILENO, line.data(), line.size());
   }
@@ -244,7 +244,7 @@ void Warnings::note(const std::string& key, const std::string& text) {
 
 void Reach::warn(const std::string& does, const std::string& where) {
   const std::string text = "kernel " + unit_->instance + ' ' + does;
-  warnings_->tell(text, text + where);
+  warnings_->warn(text, text + where);
 }
 
 void Reach::warn(std::uint64_t address, std::uint64_t bytes, const char* does) {
@@ -264,7 +264,7 @@ void Reach::warn(std::uint64_t address, std::uint64_t bytes, const char* does) {
     text << ", past the end of the buffer of argument " << argument;
   }
   text << "; a board would go on";
-  warnings_->tell(unit_->instance + '/' + argument + '/' + does, text.str());
+  warnings_->warn(unit_->instance + '/' + argument + '/' + does, text.str());
 }
 
 void Reach::check_range(std::uint64_t address, std::uint64_t bytes, const char* does) const {
@@ -295,7 +295,7 @@ void Reach::check_range(std::uint64_t address, std::uint64_t bytes, const char* 
   throw MemoryError(address, bytes, "kernel " + unit_->instance + " reached for no memory");
 }
 
-/// In halves, down to what cannot be reached: that is zero.
+/// Reads host memory. If the range is not all there, it tries halves; missing parts are zeros.
 void Reach::read_host(std::uint64_t address, std::span<std::byte> to, bool warns) {
   try {
     host_->read(address, to);
@@ -313,7 +313,7 @@ void Reach::read_host(std::uint64_t address, std::span<std::byte> to, bool warns
   }
 }
 
-/// In halves, down to what cannot be reached: that is lost.
+/// Writes host memory. If the range is not all there, it tries halves; missing parts are lost.
 void Reach::write_host(std::uint64_t address, std::span<const std::byte> from, bool warns) {
   try {
     host_->write(address, from);

@@ -19,24 +19,25 @@ namespace {
 
 using Function = int (*)(isthmus_kernel_run*);
 
-/// Memory as a plug-in reaches it; what goes wrong is kept, for no exception may pass it.
+/// The plug-in's access to memory and streams. It keeps exceptions, because no exception may pass
+/// through the plug-in's C interface.
 struct Bridge {
   const KernelRun* run;
   Reach* reach;
   StreamAccess* streams;
   std::string wrong;
-  std::exception_ptr unset;  ///< an UnsetArgumentError, which names the kernel already
+  std::exception_ptr unset;  ///< an UnsetArgumentError; its message names the kernel
   const isthmus_kernel_run* call = nullptr;
-  bool has_told = false;  ///< that its computing is unknown or estimated
-  /// What the phases of an estimate come to.
+  bool has_reported = false;  ///< that its computing is unknown or estimated
+  /// Sum of the phases of an estimate.
   KernelOutcome estimated{};
 
   template <class Action>
   int guarded(const Action& action) {
     try {
       const bool unknown = call->computing == ISTHMUS_COMPUTING_UNKNOWN;
-      if (!has_told && (unknown || call->computing == ISTHMUS_COMPUTING_ESTIMATED)) {
-        has_told = true;
+      if (!has_reported && (unknown || call->computing == ISTHMUS_COMPUTING_ESTIMATED)) {
+        has_reported = true;
         run->computing_is(unknown ? Source::unknown : Source::estimated);
       }
       action();
@@ -155,8 +156,8 @@ int done(void* card, std::uint64_t cycles) {
   });
 }
 
-/// What a phase waits for before its first word is there, or behind its last one. The intervals
-/// between blocks of host memory were fitted to kernels, whose loops are part of them.
+/// Returns a phase's wait for its first word, or after its last word. Host memory has no such wait:
+/// the board's intervals between blocks were fitted to kernels, and contain it.
 Time latency_of(const KernelRun& run) {
   constexpr std::int64_t word_bytes = 64;
   std::vector<PortWork> ports = run.reach->ports();
@@ -169,7 +170,8 @@ Time latency_of(const KernelRun& run) {
   return run.timing->kernel(ports, 1);
 }
 
-/// Computing and memory overlap within a phase, but for the first word; phases follow each other.
+/// Adds a phase. Within it computing and memory overlap, except for the first word; phases do not
+/// overlap.
 void add_phase(Bridge& bridge, std::uint64_t times, double least, double cycles, double most) {
   const double period_fs = 1e15 / bridge.run->timing->kernel_hertz();
   const auto time = [&](double count) {
@@ -216,7 +218,7 @@ int reads_unwritten(void* card, std::uint64_t address) {
   return guarded(card, [&](Reach& reach) { reach.reads_unwritten(address); });
 }
 
-/// "1204 to 1208 cycles" of an estimate.
+/// Returns "1204 to 1208 cycles" for an estimate.
 std::string cycles_text(const Computing& computing, double hertz) {
   const auto cycles = [&](Time time) {
     return std::to_string(std::llround(static_cast<double>(time) * hertz / 1e15));
@@ -225,7 +227,8 @@ std::string cycles_text(const Computing& computing, double hertz) {
   return (computing.least < computing.most ? cycles(computing.least) + " to " : "") + most;
 }
 
-/// With streams the words that a kernel moves have paced it, too.
+/// Returns the outcome of a run with an estimate. With streams, words have slowed down the run,
+/// too.
 KernelOutcome estimated_outcome(Bridge& bridge, const isthmus_kernel_run& call) {
   KernelOutcome outcome = std::move(bridge.estimated);
   const double hertz = bridge.run->timing->kernel_hertz();
@@ -282,7 +285,7 @@ class Plugin final : public KernelModel {
     call.phase = &phase;
     call.phases = &phases;
     const int failed = function_(&call);
-    std::fflush(stdout);  // what it printed
+    std::fflush(stdout);  // prints what the kernel wrote
     if (bridge.unset) {
       std::rethrow_exception(bridge.unset);
     }
@@ -309,17 +312,17 @@ class Plugin final : public KernelModel {
 
  private:
   Function function_;
-  bool has_depths_;  ///< depths of streams in its DATAFLOW regions are checked
+  bool has_depths_;  ///< whether it checks depths of streams in DATAFLOW regions
 };
 
-/// Loads a library; never unloaded, for one process has the kernels of one xclbin. One that is
-/// there already is loaded once more: on a card each instance of a kernel has a state of its own.
+/// Loads a library. If it is loaded, loads a copy, because each instance of a kernel has separate
+/// static variables. Nothing unloads it: a process has the kernels of one xclbin.
 void* loaded(const std::filesystem::path& file) {
   if (dlopen(file.c_str(), RTLD_NOW | RTLD_LOCAL | RTLD_NOLOAD) == nullptr) {
     return dlopen(file.c_str(), RTLD_NOW | RTLD_LOCAL);
   }
-  // A name of its own: the loader takes a library that it has by the name alone, and numbers of
-  // files are used again.
+  // Each copy has a new name: the loader recognises a loaded library by its name or its inode, and
+  // inode numbers are used again.
   static unsigned copies = 0;
   const int copy = memfd_create(file.filename().c_str(), MFD_CLOEXEC);
   const std::string path = "/proc/self/fd" + std::string(++copies, '/') + std::to_string(copy);

@@ -1,4 +1,4 @@
-// Kernels that somebody brings as shared objects.
+// Kernels of the user, as shared objects.
 #pragma once
 
 #include <memory>
@@ -9,8 +9,8 @@
 
 namespace isthmus::card::process {
 
-/// The first NAME.so in the folders; null where there is none. Throws KernelError for one that does
-/// not load or defines no kernel.
+/// Loads the first NAME.so in the folders; returns null without such a file. Throws KernelError if
+/// it does not load or defines no kernel.
 std::unique_ptr<KernelModel> load_plugin(const std::string& name,
                                          const std::vector<std::string>& folders);
 

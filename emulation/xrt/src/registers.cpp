@@ -1,4 +1,4 @@
-// A card's kernels by their registers.
+// Starts, ends and status of kernels, by their registers.
 #include <algorithm>
 #include <cstring>
 #include <limits>
@@ -13,7 +13,7 @@ namespace isthmus::card::process {
 namespace {
 
 constexpr std::size_t word = sizeof(std::uint32_t);
-/// Of a program that can no longer go on by itself, in real time.
+/// Real time after which the user gets a warning, or the program is ended, if nothing can go on.
 constexpr std::chrono::seconds before_warning{1};
 constexpr std::chrono::seconds before_end{30};
 constexpr std::chrono::milliseconds most_between_looks{100};
@@ -56,7 +56,7 @@ void Device::write_registers(std::uint64_t address, std::span<const std::byte> d
   stuck_for_ = {};
   Unit* unit = unit_at(address);
   if (unit == nullptr || data.size() < word) {
-    return;  // parts of a real card that this one does without
+    return;  // a part of a real card that this card lacks
   }
   const auto offset = static_cast<std::size_t>(address - unit->place.address);
   if (data.size() > unit->registers.size() - offset) {
@@ -91,14 +91,14 @@ void Device::control(Unit& unit, std::uint32_t value) {
   if (!unit.running) {
     start(unit);
   } else if (!unit.by_xrt) {
-    warnings_.tell(HostFault{.kind = HostFaultKind::started_while_busy,
+    warnings_.warn(HostFault{.kind = HostFaultKind::started_while_busy,
                              .argument = {.instance = unit.place.instance, .name = {}}});
   }
 }
 
 KernelOutcome Device::run(Unit& unit, StreamAccess* streams) {
   Reach reach(description_, memory_, *host_, warnings_, unit.place, unit.registers, unit.start);
-  const bool watched = streams == nullptr && !unit.is_long;  // one with streams may wait
+  const bool watched = streams == nullptr && !unit.is_long;  // a kernel with streams may wait
   if (watch_ != nullptr) {
     watch_->begin(unit.place.instance, watched);
   }
@@ -174,7 +174,7 @@ void Device::note_computing(const Unit& unit, const Computing& computing) {
   }
 }
 
-/// Of a unit that streams connect with others.
+/// Starts a unit that streams connect with other units.
 void Device::start_flow(Unit& unit, std::uint32_t times) {
   flow_.start(number_of(unit), meter_->now(), times,
               [this, &unit](StreamAccess& streams) { return run(unit, &streams); });
@@ -191,15 +191,15 @@ void Device::advance_flows() {
     unit.end = static_cast<std::int64_t>(ended.end - meter_->now()) > 0 ? ended.end : meter_->now();
     record_kernel(unit, ended.began, static_cast<Time>(unit.end - ended.began), ended.outcome);
   }
-  tell_next_end();
+  publish_next_end();
 }
 
-/// When the next of the kernels that run ends.
-void Device::tell_next_end() {
+/// Writes the next end of a running kernel to the meter.
+void Device::publish_next_end() {
   const std::uint64_t now = meter_->now();
   std::uint64_t next = now + far_future_fs;
   for (const Unit& unit : units_) {
-    // Differences, for times wrap.
+    // Differences, because times wrap.
     if (unit.running && !unit.waits && !unit.runs_on &&
         static_cast<std::int64_t>(unit.end - next) < 0) {
       next = unit.end;
@@ -208,8 +208,8 @@ void Device::tell_next_end() {
   meter_->next_end(next);
 }
 
-/// Says who waits for what where nothing of the program can go on, and nothing else runs on the
-/// card. It may wait for something from outside: so it is ended only after a while.
+/// Warns of a deadlock: nothing of the program can go on, and nothing else runs on the card. An
+/// event from outside may still end it, so the program is ended only after `before_end`.
 void Device::find_deadlock() {
   const bool others = std::ranges::any_of(
       units_, [](const Unit& unit) { return unit.running && !unit.waits && !unit.runs_on; });
@@ -221,13 +221,13 @@ void Device::find_deadlock() {
   }
   const Duration now = real_time();
   const auto since = std::min<Duration>(now - std::exchange(looked_, now), most_between_looks);
-  // XRT waits in slices: for a moment now and then the program is seen to run.
+  // XRT waits in slices, so now and then the program seems to run for a moment.
   stuck_for_ = stuck ? stuck_for_ + since : std::max(stuck_for_ - since, Duration::zero());
   if (!stuck || stuck_for_ < before_warning) {
     return;
   }
   const std::string who = flow_.waiting() + ", and nothing of the program goes on";
-  warnings_.tell(who, who + "; a board would wait for ever");
+  warnings_.warn(who, who + "; a board would wait for ever");
   if (stuck_for_ > before_end) {
     throw KernelError(who + ": the program is ended");
   }
@@ -244,13 +244,14 @@ void Device::start(Unit& unit) {
     meter_->spend(timing_->launch(static_cast<Time>(meter_->slot().waited_fs.load())), "launch",
                   unit.place.instance, 0);
   }
-  if (unit.waits) {  // its run before was ended: what is queued behind it ends likewise
+  if (unit.waits) {  // the last run was ended by force; runs in the queue behind it end in the same
+                     // way
     unit.running = true;
     meter_->begin_kernel();
     return;
   }
   if (unit.flows) {
-    for (Unit& other : units_) {  // not before: the card did not know the program's time
+    for (Unit& other : units_) {  // not earlier, because the card did not know the program's time
       if (other.flows && !other.place.controlled) {
         start_flow(other, Dataflow::forever);
       }
@@ -269,12 +270,12 @@ void Device::start(Unit& unit) {
   unit.running = true;
   unit.period = std::max<Time>(outcome.duration, 1);
   unit.end = meter_->now() + static_cast<std::uint64_t>(outcome.duration);
-  tell_next_end();
+  publish_next_end();
   meter_->begin_kernel();
   record_kernel(unit, meter_->now(), lasts, outcome);
 }
 
-/// One that starts itself again ends with the run that it is in.
+/// Ends a unit that restarts itself after its present run.
 void Device::stop(Unit& unit) {
   unit.runs_on = false;
   if (unit.flows) {
@@ -286,7 +287,7 @@ void Device::stop(Unit& unit) {
   if (late > 0) {
     unit.end += static_cast<std::uint64_t>((late + unit.period - 1) / unit.period * unit.period);
   }
-  tell_next_end();
+  publish_next_end();
 }
 
 std::uint32_t Device::status(Unit& unit) {
@@ -296,7 +297,7 @@ std::uint32_t Device::status(Unit& unit) {
   // A run that does not end by itself ends with the program, or with its bitstream.
   const bool ended = (unit.waits || unit.runs_on) && meter_->ending() != Ending::none;
   if (!ended && unit.waits && !unit.runs_on) {
-    tell_next_end();
+    publish_next_end();
     find_deadlock();
     return ap_start;
   }
@@ -310,7 +311,7 @@ std::uint32_t Device::status(Unit& unit) {
     warnings_.note("end", flow_.waiting() + when + ", as on a board");
   }
   unit.running = false;
-  tell_next_end();
+  publish_next_end();
   meter_->end_kernel();
   return ap_done | ap_idle;
 }

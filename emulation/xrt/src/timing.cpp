@@ -11,10 +11,10 @@ namespace {
 
 /// Clock of kernels on boards without `kernel.clock_MHz`: `DATA_MHZ` (xclbin/kinds.py).
 constexpr double assumed_kernel_hertz = 300e6;
-/// Durations of kernels that are kept: a few MB.
+/// Most results of `kernel` that are kept: a few MB.
 constexpr std::size_t most_kept = 10'000;
 
-/// What a board takes for a transfer is software up to here.
+/// Splits a duration into the board's software, up to `software`, and the rest.
 Cost split(Time total, Time software) {
   const Time driver = std::min(total, software);
   return {.simulated = total - driver, .driver = driver};
@@ -155,7 +155,7 @@ Time Timing::kernel(const std::vector<PortWork>& ports, std::int64_t sweeps) {
 }
 
 Cost Timing::launch(Time waited) {
-  // kernel.launch_ns was fitted with an API's software in it; here that runs for real.
+  // kernel.launch_ns was fitted together with an API's software, which really runs here.
   const double fitted = board_.kernel ? board_.kernel->launch_ns : 0;
   const double below_api = board_.driver.launch_ns;
   const Time whole = from_nanoseconds(below_api > 0 ? below_api : fitted);

@@ -1,4 +1,4 @@
-// AXI as an RTL kernel sees it: bursts go out, answers come back later in simulated time.
+// AXI for RTL kernels: a kernel sends bursts, and answers come later in simulated time.
 #pragma once
 
 #include <cstddef>
@@ -23,13 +23,13 @@ struct Burst {
   bool operator==(const Burst&) const = default;
 };
 
-/// How a beat of read data or a written burst was answered (RRESP, BRESP).
+/// Response to a beat of read data (RRESP) or to a written burst (BRESP).
 enum class Response : std::uint8_t { okay = 0, slave_error = 2, decode_error = 3 };
 
-/// What an AXI master is connected to. Asked at rising edges of the kernel's clock, at most once an
-/// edge for each function; what is refused is offered again, unchanged, at the next edge. Answers
-/// are pulled: an event model puts what arrives into queues, and these functions look there. All
-/// bursts of a master have one ID, so answers come in the order of the bursts.
+/// The memory side of an AXI master. The bench calls each function at most once at each rising edge
+/// of the kernel's clock. It offers a refused burst or beat again, unchanged, at the next edge. An
+/// event model puts arriving answers into queues, from which these functions take them. All bursts
+/// of a master have one ID, so answers come in the order of the bursts.
 class MemoryPort {
  public:
   MemoryPort() = default;
@@ -39,8 +39,8 @@ class MemoryPort {
 
   /// Takes a read burst (ARREADY), or refuses it for now.
   virtual bool read(const Burst& burst, Time now) = 0;
-  /// Fills `data` with the next beat if it is here by `now`; the caller then holds it (RVALID)
-  /// until the kernel takes it, and asks for no other meanwhile.
+  /// Fills `data` with the next beat if it has arrived by `now`. The caller then holds the beat
+  /// (RVALID) until the kernel takes it, and makes no further call meanwhile.
   virtual std::optional<Response> read_beat(std::span<std::byte> data, Time now) = 0;
 
   /// Takes a write burst (AWREADY), or refuses it for now.
@@ -49,16 +49,16 @@ class MemoryPort {
   /// be written. `last` is WLAST. A burst's first beat may come before the burst itself was taken.
   virtual bool write_beat(std::span<const std::byte> data, std::uint64_t strobes, bool last,
                           Time now) = 0;
-  /// The answer to the oldest unanswered write burst, if it is here by `now`.
+  /// Returns the response to the oldest write burst without one, if it has arrived by `now`.
   virtual std::optional<Response> write_response(Time now) = 0;
 };
 
-/// One direction of a link: a beat takes `beat_time`, and one more may wait for it.
+/// One direction of a link: a beat takes `beat_time`, and one further beat may wait.
 class BeatLink {
  public:
   explicit BeatLink(Time beat_time) : beat_time_(beat_time) {}
   [[nodiscard]] bool ready(Time now) const { return free_ <= now || free_ - now < beat_time_; }
-  /// Sends a beat; when it begins to cross the link.
+  /// Sends a beat; returns the time at which it begins to cross the link.
   Time send(Time now) {
     const Time begin = free_ > now ? free_ : now;
     free_ = begin + beat_time_;
@@ -70,7 +70,7 @@ class BeatLink {
   Time free_ = 0;
 };
 
-/// What LinkedMemory is made of. Times in femtoseconds, `beat_time` per beat and direction.
+/// Parameters of LinkedMemory. Times in femtoseconds; `beat_time` for each beat and direction.
 struct LinkedMemoryOptions {
   Time read_latency = 0;   ///< burst taken -> its first beat has begun to arrive
   Time write_latency = 0;  ///< last beat has crossed the link -> response
@@ -79,7 +79,7 @@ struct LinkedMemoryOptions {
   std::size_t writes_in_flight = SIZE_MAX;
 };
 
-/// What lies at addresses: each function says whether all of the bytes were there.
+/// Access to bytes by address; each function returns whether all bytes exist.
 struct Contents {
   std::function<bool(std::uint64_t address, std::span<std::byte> to)> read;
   /// Bit n of `strobes`: byte n is to be written.
@@ -87,10 +87,10 @@ struct Contents {
       write;
 };
 
-/// Memory behind a link: a latency, a rate for each direction, so many bursts in flight.
+/// Memory behind a link with a latency, a rate for each direction, and a limit of bursts in flight.
 class LinkedMemory : public MemoryPort {
  public:
-  /// `bytes` lie at `base`; what a burst touches outside of them is answered with decode_error.
+  /// `bytes` lie at `base`; a burst outside of them gets decode_error.
   LinkedMemory(std::uint64_t base, std::span<std::byte> bytes, LinkedMemoryOptions options);
   LinkedMemory(Contents contents, LinkedMemoryOptions options);
 
@@ -104,7 +104,7 @@ class LinkedMemory : public MemoryPort {
  private:
   struct Pending {
     Burst burst;
-    Time ready = 0;  ///< read: the first beat is here; write: the response is
+    Time ready = 0;  ///< arrival of a read's first beat, or of a write's response
     std::uint32_t moved = 0;
     Response response = Response::okay;
   };

@@ -1,4 +1,4 @@
-// An emulated card: what a host can do with it, and how long that takes in simulated time.
+// An emulated card: the operations of its host, and their simulated times.
 #pragma once
 
 #include <cstddef>
@@ -17,7 +17,7 @@
 
 namespace isthmus::card {
 
-/// The card has no room, or not the part that is asked for.
+/// An operation for which the card has no room, or lacks a part.
 class CardError : public std::runtime_error {
  public:
   using std::runtime_error::runtime_error;
@@ -40,7 +40,7 @@ class CardBuffer {
 
   Pages pages_;
   std::size_t bank_;
-  std::shared_ptr<std::vector<std::int64_t>> left_;  ///< bytes, by bank
+  std::shared_ptr<std::vector<std::int64_t>> left_;  ///< free bytes of each bank
 };
 
 /// One movement between host and card memory.
@@ -48,7 +48,7 @@ struct Transfer {
   Direction direction = Direction::h2d;
   std::byte* host = nullptr;
   const CardBuffer* device = nullptr;
-  std::size_t offset = 0;  ///< into the card's buffer
+  std::size_t offset = 0;  ///< offset in the card's buffer
   std::size_t bytes = 0;
 };
 
@@ -60,11 +60,10 @@ struct StreamSlot {
   const CardBuffer* output = nullptr;
 };
 
-/// Event models of kernels, or the kernels themselves, clock by clock.
+/// Event models of kernels, or RTL that runs clock by clock.
 enum class Implementation : std::uint8_t { model, rtl };
 
-/// Arguments of a kernel. `inputs` and `output` are in host memory or on the card, as `target`
-/// says; a kernel uses those that it has.
+/// Arguments of a kernel. `target` says whether `inputs` and `output` are in host or card memory.
 struct KernelCall {
   Kernel kernel = Kernel::read_bandwidth;
   Target target = Target::device;
@@ -75,67 +74,69 @@ struct KernelCall {
   std::byte* host_output = nullptr;
   std::vector<const CardBuffer*> inputs;
   const CardBuffer* output = nullptr;
-  /// Word i of what write_bandwidth writes is `value + i`, and the iteration, from 0, in the upper
-  /// 16 bits added to that. RTL knows no value but 0.
+  /// write_bandwidth writes `value + i` to word i, plus the iteration (from 0) in the upper 16
+  /// bits. RTL supports 0 only.
   std::uint64_t value = 0;
 };
 
-/// Simulated duration of a call, with the software that launches it, and the kernel's own share.
+/// Simulated duration of a kernel's call with and without the software that launches it.
 struct KernelTime {
   Time total = 0;
   Time kernel = 0;
   std::int64_t cycles = 0;
-  /// Of the 64-bit words that read_bandwidth read, the last padded by zeros; the checksum over all
-  /// `sweeps` where it is RTL.
+  /// Sum of the 64-bit words that read_bandwidth read; zeros fill the last word. In RTL: checksum
+  /// over all `sweeps`.
   std::uint64_t sum = 0;
-  std::int64_t sweeps = 0;  ///< that RTL made clock by clock; the others were skipped
+  std::int64_t sweeps = 0;  ///< sweeps that RTL ran clock by clock; it skips all others
 };
 
-/// What makes a runner of RTL kernels for a machine: `make_rtl_unit`, where it is built.
+/// Function that makes a runner of RTL kernels for a machine: `make_rtl_unit`, if it is built.
 using RtlMaker = std::unique_ptr<RtlRunner> (*)(Machine&);
 
-/// A fault that the card has made: where in the buffer of the host's end.
+/// A fault that the card has made on purpose, and its place in the host's buffer.
 struct Fault {
   Direction direction = Direction::h2d;
   Piece piece;
 };
 
-/// Moves real bytes and tells simulated times. Equal cards, asked the same after a reset, answer
-/// the same: host addresses matter only by their place in a page.
+/// A card, which moves real bytes and computes simulated times. Equal calls after a reset give
+/// equal results. Of a host address only the offset in its page matters.
 class Card {
  public:
   explicit Card(const Board& board, std::uint64_t seed = 1, RtlMaker make_rtl = nullptr);
 
   [[nodiscard]] const Board& board() const { return machine_.board; }
-  /// Simulated state as after power-up; memory keeps its contents. Chance, where the model has any,
-  /// goes another way for every `sample`.
+  /// Resets the simulated state; memory keeps its contents. `sample` chooses the random errors, if
+  /// the model has any.
   void reset(std::uint64_t sample = 0) {
     machine_.reset(sample);
     faults_.clear();
   }
-  /// Those since the reset.
+  /// Returns the faults since the reset.
   [[nodiscard]] const std::vector<Fault>& faults() const { return faults_; }
   [[nodiscard]] Time now() const { return machine_.now(); }
-  /// Events that were simulated one by one.
+  /// Returns the number of events that were simulated one by one.
   [[nodiscard]] std::uint64_t events() const { return machine_.crossing.simulator.events(); }
   [[nodiscard]] std::uint64_t replays() const { return machine_.crossing.link.replays(); }
 
-  /// Whether what repeats is skipped, and how many periods were since the reset.
+  /// Sets whether the simulation skips periods that repeat. `fast_forwarded` returns the number of
+  /// skipped periods since the reset.
   void set_fast_forward(bool on) { machine_.fast_forward = on; }
   [[nodiscard]] bool fast_forward() const { return machine_.fast_forward; }
   [[nodiscard]] std::uint64_t fast_forwarded() const { return machine_.periods_skipped; }
 
-  /// Throws CardError when the bank has no room for it.
+  /// Allocates card memory. Throws CardError if the bank has no room.
   std::unique_ptr<CardBuffer> allocate(std::size_t bank, std::size_t bytes);
-  /// Page-aligned host memory that stays for the next of its size.
+  /// Returns page-aligned host memory, which the pool keeps for the next request of this size.
   [[nodiscard]] Pages pinned(std::size_t bytes) const { return {pool_, bytes}; }
 
-  /// Submitted together; returns when all are complete and software knows it.
+  /// Submits all transfers together; returns the time until software has seen all complete.
   Time transfer(std::span<const Transfer> transfers);
   KernelTime run_kernel(const KernelCall& call);
-  /// `chunks` chunks through `slots`, one after another in turn: in, copied by a kernel, out.
+  /// Moves `chunks` chunks through `slots` in turn: to the card, through a kernel that copies,
+  /// back.
   Time stream(std::span<const StreamSlot> slots, std::int64_t chunks);
-  /// A kernel that does nothing.
+  /// Launches a kernel that does nothing.
   Time launch();
   Time access(const CpuAccess& access);
 
@@ -143,10 +144,10 @@ class Card {
   [[nodiscard]] KernelJob job_of(const KernelCall& call) const;
   [[nodiscard]] KernelTime run_rtl(const KernelCall& call, const KernelJob& job);
   std::uint64_t compute(const KernelCall& call);
-  /// What goes wrong with a kernel's reads or writes of host memory.
+  /// Returns the bytes of host memory that a fault hits in a kernel's reads or writes.
   [[nodiscard]] Piece fault_of(const KernelCall& call, Direction direction);
   [[nodiscard]] Piece note(Direction direction, const Piece& piece);
-  /// Copies between a host's buffer, which lies so in its page, and the card's.
+  /// Copies between a buffer of the host and a buffer of the card, with the board's faults.
   void cross(Direction direction, std::byte* to, const std::byte* from, std::size_t bytes);
 
   Machine machine_;

@@ -1,4 +1,4 @@
-// The processor's own loads and stores to the card.
+// Loads and stores of the processor to the card.
 #pragma once
 
 #include <cstdint>
@@ -8,7 +8,7 @@
 
 namespace isthmus::card {
 
-/// What an address of the card is behind.
+/// Part of the card at an address.
 enum class Place : std::uint8_t { registers, sram };
 
 /// Instructions: uncached or streaming loads, uncached or write-combined stores.
@@ -20,17 +20,17 @@ struct CpuAccess {
   Place place = Place::registers;
   std::int64_t width = 4;
   std::int64_t count = 1;
-  std::int64_t in_flight = 0;   ///< loads on their way together; 0: as many as the host can
-  std::int64_t call_bytes = 0;  ///< by system calls of so many bytes each; 0: by a pointer
+  std::int64_t in_flight = 0;   ///< most loads in flight; 0: the host's limit
+  std::int64_t call_bytes = 0;  ///< bytes of each system call; 0: access by a pointer
 };
 
 class Cpu {
  public:
-  /// Throws BoardError where the board lacks the place.
+  /// Returns the time of an access in the device. Throws BoardError if the board lacks the place.
   static Time device_time(const Board& board, const CpuAccess& access);
 
-  /// From the first instruction until the last load has its data or the last store is at the
-  /// device. Nothing else uses the link meanwhile.
+  /// Returns the time from the first instruction until the last load has its data, or the last
+  /// store is at the device. Nothing else may use the link meanwhile.
   static Time run(const Board& board, Link& link, Time now, const CpuAccess& access);
 };
 

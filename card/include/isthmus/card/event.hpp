@@ -1,4 +1,4 @@
-// The event kernel: what happens next, in integer time.
+// The event kernel: events in the order of integer times.
 #pragma once
 
 #include <cstddef>
@@ -9,13 +9,13 @@
 
 namespace isthmus::card {
 
-/// A state as numbers relative to now: equal states have equal futures.
+/// A state as numbers relative to the present time: equal states have equal futures.
 using State = std::vector<std::int64_t>;
 
-/// How long from now until `time`, nothing once it is past.
+/// Returns the time from now until `time`; 0 if it is past.
 inline Time ahead(Time time, Time now) { return time > now ? time - now : 0; }
 
-/// Something that events happen to.
+/// A receiver of events.
 class Actor {
  public:
   Actor() = default;
@@ -25,18 +25,18 @@ class Actor {
 
   virtual void handle(std::uint64_t payload) = 0;
 
-  /// Tells actors apart in a state.
+  /// Number of the actor in a state.
   std::int64_t id = 0;
 };
 
-/// Events ordered by (time, sequence): those of one time happen in the order of their scheduling.
+/// Events in the order of (time, sequence): events of equal times keep the order of `schedule`.
 class Simulator {
  public:
   [[nodiscard]] Time now() const { return now_; }
   [[nodiscard]] std::uint64_t events() const { return events_; }
   [[nodiscard]] bool idle() const { return heap_.empty(); }
 
-  /// A time that lies before now can only be one that did not fit.
+  /// Schedules an event. Throws TooLongError for a time before now: it has overflowed.
   void schedule(Time time, Actor& actor, std::uint64_t payload) {
     if (time < now_) {
       throw TooLongError();
@@ -44,7 +44,7 @@ class Simulator {
     push({time, sequence_++, &actor, payload});
   }
 
-  /// Lets the next event happen; there must be one.
+  /// Processes the next event; there must be one.
   void step();
   void run() {
     while (!idle()) {
@@ -52,11 +52,11 @@ class Simulator {
     }
   }
 
-  /// Lets time pass in which nothing is pending.
+  /// Advances time; no event may be pending.
   void advance(Time to) { now_ = to > now_ ? to : now_; }
 
   void reset();
-  /// Appends what is pending, relative to now and in order.
+  /// Appends the pending events in their order, with times relative to now.
   void save(State& state) const;
 
  private:
@@ -79,7 +79,7 @@ class Simulator {
   std::uint64_t events_ = 0;
 };
 
-/// Random numbers of our own (splitmix64), the same everywhere.
+/// Random numbers by splitmix64: the same sequence with every standard library.
 class Random {
  public:
   explicit Random(std::uint64_t seed) : state_(seed) {}

@@ -1,4 +1,4 @@
-// Faults that a card is told to make, and where in a buffer they show.
+// Faults on purpose, and their places in buffers.
 #pragma once
 
 #include <cstdint>
@@ -8,7 +8,7 @@
 
 namespace isthmus::card {
 
-/// Bytes of a buffer.
+/// A range of bytes in a buffer.
 struct Piece {
   std::int64_t offset = 0;
   std::int64_t bytes = 0;
@@ -16,8 +16,8 @@ struct Piece {
   [[nodiscard]] bool empty() const { return bytes == 0; }
 };
 
-/// The completion of a read, or the written packet, that the board's faults hit: nothing where
-/// there are fewer. The access begins `page_offset` into a page.
+/// Return the completion of a read, or the written packet, that the board's faults hit; empty if
+/// the access has fewer. The access begins `page_offset` bytes into a page.
 Piece flipped_completion(const Board& board, std::int64_t page_offset, std::int64_t bytes);
 Piece dropped_write(const Board& board, std::int64_t page_offset, std::int64_t bytes);
 

@@ -1,4 +1,4 @@
-// The host's end of the link: memory behind a cache, translation, and credits for what arrives.
+// The host's end of the link: memory behind a cache, address translation, and credits.
 #pragma once
 
 #include <array>
@@ -12,12 +12,12 @@
 
 namespace isthmus::card {
 
-/// Serves one after another.
+/// A resource that serves one request after the other.
 struct Server {
   Time free = 0;
-  std::array<Time, 2> until{};  ///< when the last read, the last write ends, where they differ
+  std::array<Time, 2> until{};  ///< ends of the last read and of the last write
 
-  /// Takes the server for `duration` as soon as it is free; returns when that begins.
+  /// Takes the server for `duration` as soon as it is free; returns the begin.
   Time claim(Time now, Time duration) {
     const Time start = now > free ? now : free;
     if (__builtin_add_overflow(start, duration, &free)) {
@@ -29,31 +29,31 @@ struct Server {
 
 /// Pages after which the pattern of pages in the cache repeats.
 inline constexpr std::int64_t residence_pages = 4096;
-/// What the cache keeps or does not keep as a whole.
+/// Granularity of the cache model: the cache keeps all of such a page, or nothing.
 inline constexpr std::int64_t residence_page_bytes = 4096;
 
-/// Which pages of a stream lie in the cache: an exact share of every `residence_pages` pages,
-/// scattered over them by a hash that is one-to-one.
+/// The pages of a stream that lie in the cache: an exact share of every `residence_pages` pages,
+/// which a one-to-one hash scatters.
 class Residence {
  public:
   Residence() = default;
-  /// Cache of `cache_bytes` under a footprint that is used again and again.
+  /// For a cache of `cache_bytes`, and a footprint that is used again and again.
   Residence(std::int64_t cache_bytes, std::int64_t footprint_bytes);
 
   [[nodiscard]] bool hit(std::int64_t page) const;
-  /// Neither all nor nothing is in the cache.
+  /// Whether a part of the footprint, but not all of it, is in the cache.
   [[nodiscard]] bool partial() const { return pages_ > 0 && pages_ < residence_pages; }
   [[nodiscard]] std::int64_t pages() const { return pages_; }
 
  private:
-  std::int64_t pages_ = residence_pages;  ///< of residence_pages
+  std::int64_t pages_ = residence_pages;  ///< cached pages of each residence_pages
 };
 
-/// A request as memory sees it.
+/// A request to memory.
 struct Access {
   std::int64_t bytes = 0;
   bool hit = true;
-  bool translated = true;  ///< its page was in the translation cache
+  bool translated = true;  ///< whether its page was in the translation cache
 };
 
 /// Memory and its caches, seen from the root complex.
@@ -65,15 +65,15 @@ class HostMemory {
   Time read(Time now, const Access& access);
   /// A write arrived at `now`; returns when its credits are released, in order of arrival.
   Time write(Time now, const Access& access);
-  /// Whether the page of a stream is in the translation cache, which it is afterwards.
+  /// Puts a stream's page into the translation cache; returns whether it was there.
   bool translate(std::int64_t stream, std::int64_t page);
 
   [[nodiscard]] const HostParameters& parameters() const { return parameters_; }
 
   void reset();
-  /// `pages[stream]` is the page at which the stream is.
+  /// Appends the state; `pages[stream]`: the present page of each stream.
   void save(State& state, Time now, const std::vector<std::int64_t>& pages) const;
-  /// Moves all that is known of a stream's pages on by as many pages as it moved itself.
+  /// Moves each stream's translations by the number of pages that the stream has moved.
   void advance(const std::vector<std::int64_t>& moved);
 
  private:
@@ -82,7 +82,7 @@ class HostMemory {
     std::int64_t page = 0;
   };
 
-  /// Wait for the memory that misses share, and for translation.
+  /// Returns the wait for the memory that misses share, and for translation.
   Time delay(Time now, const Access& access);
 
   HostParameters parameters_;
@@ -97,17 +97,17 @@ class HostMemory {
   std::vector<Translation> translations_;  ///< direct-mapped
 };
 
-/// Credits of a receiver: taken by the sender, given back in order.
+/// Credits of a receiver: the sender takes them, and gets them back in order.
 class Credits {
  public:
   explicit Credits(std::int64_t amount) : all_(amount), left_(amount) {}
 
   static constexpr Time unknown = -1;
 
-  /// When `amount` is there: now, a known time to come, or unknown until more is given back.
+  /// Returns the time at which `amount` is available; unknown if it needs a later `give_back`.
   Time when(Time now, std::int64_t amount);
   void take(std::int64_t amount) { left_ -= amount; }
-  /// Usable again at `time`, which never is before that of an earlier call.
+  /// Returns credits, usable from `time` on. `time` must not be before that of an earlier call.
   void give_back(Time time, std::int64_t amount);
 
   void reset();
@@ -121,7 +121,7 @@ class Credits {
 
   std::int64_t all_;
   std::int64_t left_;
-  std::vector<Return> returns_;  ///< from `first_` on
+  std::vector<Return> returns_;  ///< valid from index `first_` on
   std::size_t first_ = 0;
 };
 

@@ -17,34 +17,34 @@ enum class Way : std::uint8_t { down, up };
 /// Kinds of transaction layer packets. Completions carry data.
 enum class Packet : std::uint8_t { write, read_request, completion };
 
-/// Two directions that serialise packets. Each has a wire and, at the card's end, a user bus that
-/// data pass; a packet is cut through both, so that the slower of the two sets its pace.
+/// A link of two directions. Each has a wire and, at the card's end, a user bus. A packet passes
+/// both at the same time, so the slower of the two sets its pace.
 class Link {
  public:
   Link(const LinkParameters& parameters, std::uint64_t seed);
 
-  /// Hands a packet of `bytes` of data over at `now`. Returns when its last byte is usable at the
-  /// other end. Acknowledgements and credits for it are charged to the other direction.
+  /// Sends a packet with `bytes` of data at `now`. Returns the time at which its last byte is
+  /// usable at the other end. Its acknowledgements and credits take bytes of the other direction.
   Time send(Time now, Way way, Packet packet, std::int64_t bytes);
 
-  /// When the user bus takes the next packet with data.
+  /// Returns the time at which the user bus is free for the next packet with data.
   [[nodiscard]] Time bus_free(Way way) const { return lane(way).bus_free; }
 
-  /// Bytes that a packet takes on the wire.
+  /// Returns the bytes of a packet on the wire.
   [[nodiscard]] std::int64_t wire_bytes(Packet packet, std::int64_t bytes) const;
   [[nodiscard]] Time wire_time(Packet packet, std::int64_t bytes) const {
     return byte_.of(wire_bytes(packet, bytes));
   }
-  /// Time on the user bus; read requests use none.
+  /// Returns a packet's time on the user bus; 0 for read requests.
   [[nodiscard]] Time bus_time(Packet packet, std::int64_t bytes) const;
   [[nodiscard]] Time latency() const { return latency_; }
   [[nodiscard]] Time credit_return() const { return credit_return_; }
-  /// Whether chance has a part in it.
+  /// Whether the link has random errors.
   [[nodiscard]] bool random() const { return parameters_.error_rate > 0; }
   [[nodiscard]] std::uint64_t replays() const { return replays_; }
   [[nodiscard]] const LinkParameters& parameters() const { return parameters_; }
 
-  /// All idle; chance begins anew, for every sample another way.
+  /// Makes the link idle; `sample` chooses the random errors.
   void reset(std::uint64_t sample = 0);
   void save(State& state, Time now) const;
 
@@ -58,8 +58,8 @@ class Link {
   [[nodiscard]] const Lane& lane(Way way) const { return lanes_[static_cast<std::size_t>(way)]; }
 
   LinkParameters parameters_;
-  std::int64_t around_bytes_;       ///< on the wire around each packet
-  std::int64_t acknowledge_bytes_;  ///< on the wire for each acknowledgement with credits
+  std::int64_t around_bytes_;       ///< bytes of framing around each packet
+  std::int64_t acknowledge_bytes_;  ///< bytes of an acknowledgement with its credits
   Pace byte_;
   Pace bus_cycle_;
   Pace bus_byte_;
@@ -72,8 +72,9 @@ class Link {
   std::array<Lane, 2> lanes_{};
 };
 
-/// First completion of a read ends at a read completion boundary, every one but it starts there,
-/// none is larger than the maximum payload. Calls `visit(bytes)` for each.
+/// Calls `visit(bytes)` for each completion of a read. The first completion ends at a read
+/// completion boundary, the following ones start there, and none is larger than the maximum
+/// payload.
 template <class Visit>
 void split_completions(const LinkParameters& link, std::uint64_t address, std::int64_t bytes,
                        const Visit& visit) {

@@ -1,4 +1,4 @@
-// Everything that has a state in simulated time, and the fast-forward over what repeats.
+// The whole simulated state, and the fast-forward over periods that repeat.
 #pragma once
 
 #include <cstdint>
@@ -10,8 +10,8 @@
 
 namespace isthmus::card {
 
-/// Finds out when a sequence of states begins to repeat (Brent's method): keeps one state, compares
-/// all of it with every later one, and takes a newer one to keep at powers of two.
+/// Finds when a sequence of states begins to repeat (Brent's method). It keeps one state, compares
+/// it with every later state, and replaces it at powers of two.
 class Recurrence {
  public:
   struct Seen {
@@ -20,7 +20,7 @@ class Recurrence {
     std::vector<std::int64_t> progress;
   };
 
-  /// What was seen before in this very state; nullptr where nothing was.
+  /// Returns time and progress at the earlier, equal state; nullptr without one.
   const Seen* find(const State& state, Time time, const std::vector<std::int64_t>& progress);
   void forget();
 
@@ -34,30 +34,31 @@ class Machine {
  public:
   Machine(const Board& described, std::uint64_t seed);
 
-  /// Power-up; streams keep their limits.
+  /// Resets all state; streams keep their limits.
   void reset(std::uint64_t sample);
   [[nodiscard]] Time now() const { return crossing.simulator.now() + skipped_; }
-  /// Until nothing is pending.
+  /// Runs until no event is pending.
   void run();
-  /// Called where a sweep ended and all streams rest: drops whole sweeps from `left` when the
-  /// machine's state has been the same before.
+  /// To be called at the end of a sweep, when all streams rest. If the machine's state repeats, it
+  /// subtracts whole sweeps from `left`.
   void skip_sweeps(std::int64_t& left);
-  /// Before new work: states from before do not count.
+  /// Forgets earlier states; to be called before new work.
   void forget();
-  /// What DMA moves there is in long bursts: its directions do not disturb each other. Throws
-  /// BoardError where the card has no memory.
+  /// Returns a DMA channel's port to a bank. DMA has long bursts, so its directions do not disturb
+  /// each other. Throws BoardError if the card has no memory.
   Port bank_port(std::size_t bank);
-  /// A kernel's port, which waits where the bank has to turn from writing to reading or back.
+  /// Returns a kernel's port to a bank, which waits when the bank turns between writing and
+  /// reading.
   Port bank_port(std::size_t bank, bool writes);
-  /// A kernel's side of one of its ports. Throws std::bad_optional_access without kernels.
+  /// Returns the kernel's side of a port. Throws std::bad_optional_access without kernels.
   Port datapath(std::size_t port, bool writes_card = false);
 
   Board board;
   Crossing crossing;
   std::vector<Server> banks;
-  Server inbound;  ///< of the card, which what DMA channels read from the host passes
+  Server inbound;  ///< data that DMA channels read from the host pass this server
   bool fast_forward = true;
-  /// Something with a state of its own takes part: only whole sweeps may be skipped.
+  /// Only whole sweeps may be skipped, because a participant's state is not in the machine's.
   bool sweeps_only = false;
   std::uint64_t periods_skipped = 0;
 
@@ -67,7 +68,7 @@ class Machine {
   void save();
   [[nodiscard]] bool deterministic() const { return !crossing.link.random(); }
 
-  std::deque<Server> datapaths_;  ///< by port of a kernel
+  std::deque<Server> datapaths_;  ///< one for each port of a kernel
   Time skipped_ = 0;
   State state_;
   std::vector<std::int64_t> progress_;

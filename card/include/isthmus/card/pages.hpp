@@ -1,4 +1,4 @@
-// Memory that is used again: to touch 2 GiB anew takes longer than to move them.
+// A pool of memory: the first touch of 2 GiB takes longer than a copy of them.
 #pragma once
 
 #include <cstddef>
@@ -7,7 +7,7 @@
 
 namespace isthmus::card {
 
-/// Anonymous memory that nobody uses now. It is given up when another size is asked for.
+/// Anonymous memory that is not in use. A request of another size frees it.
 class PagePool {
  public:
   PagePool() = default;
@@ -15,18 +15,18 @@ class PagePool {
   PagePool(const PagePool&) = delete;
   PagePool& operator=(const PagePool&) = delete;
 
-  /// Page-aligned; what it holds is left from before. Throws std::bad_alloc.
+  /// Returns page-aligned memory with undefined contents. Throws std::bad_alloc.
   std::byte* take(std::size_t bytes);
   void give_back(std::byte* data, std::size_t bytes);
 
  private:
   void clear();
 
-  std::size_t bytes_ = 0;  ///< of each
+  std::size_t bytes_ = 0;  ///< size of each piece
   std::vector<std::byte*> spare_;
 };
 
-/// Memory of a pool, for as long as this lives.
+/// Memory of a pool; the destructor returns it to the pool.
 class Pages {
  public:
   Pages(std::shared_ptr<PagePool> pool, std::size_t bytes)
@@ -36,7 +36,7 @@ class Pages {
       pool_->give_back(data_, bytes_);
     }
   }
-  Pages(Pages&& other) noexcept = default;  // leaves the other without a pool
+  Pages(Pages&& other) noexcept = default;  // `other` has no pool afterwards
   Pages& operator=(Pages&&) = delete;
 
   [[nodiscard]] std::byte* data() const { return data_; }

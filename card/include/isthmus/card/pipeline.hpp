@@ -1,4 +1,4 @@
-// Chunks through the card: in, through a kernel, out, with several under way.
+// Chunks that go to the card, through a kernel, and back, with several under way.
 #pragma once
 
 #include <cstdint>
@@ -9,8 +9,8 @@
 
 namespace isthmus::card {
 
-/// What happens to each of `chunks`; the first `slots` begin at once, each other one when the chunk
-/// that had its slot before is done.
+/// The work for each of `chunks`. The first `slots` chunks begin at once; each later chunk begins
+/// when the last chunk in its slot is done.
 struct PipelineJob {
   DmaJob in;
   KernelJob kernel;
@@ -19,13 +19,13 @@ struct PipelineJob {
   std::int64_t slots = 1;
 };
 
-/// Software that starts each stage of a chunk when it has seen the end of the one before. Kernels
-/// are launched one after another.
+/// Software that starts each stage of a chunk after the end of the last stage. It launches one
+/// kernel after the other.
 class Pipeline final : public Actor {
  public:
   Pipeline(Machine& machine, DmaEngine& dma, KernelUnit& kernel);
 
-  /// Runs the machine until the last chunk is out.
+  /// Runs the machine until the last chunk is back; returns that time.
   Time run(const PipelineJob& job);
   void handle(std::uint64_t payload) override;
 
@@ -38,7 +38,7 @@ class Pipeline final : public Actor {
   KernelUnit* kernel_;
   PipelineJob job_;
   std::int64_t begun_ = 0;
-  std::int64_t waiting_ = 0;  ///< chunks that are on the card and wait for the kernel
+  std::int64_t waiting_ = 0;  ///< chunks on the card that wait for the kernel
   bool computing_ = false;
 };
 

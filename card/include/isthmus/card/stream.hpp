@@ -12,12 +12,12 @@ namespace isthmus::card {
 
 class Stream;
 
-/// What streams share: time, the link, host memory, and the credits that the host grants.
+/// State that streams share: time, the link, host memory, and the host's credits.
 struct Crossing {
   Crossing(const Board& board, std::uint64_t seed);
 
   void reset(std::uint64_t sample);
-  /// Lets streams that wait for credits look again.
+  /// Lets streams that wait for credits go on.
   void credits_came() const;
 
   Simulator simulator;
@@ -27,22 +27,22 @@ struct Crossing {
   Credits posted_headers;
   Credits nonposted_headers;
   std::vector<Stream*> streams;         ///< by id
-  const Stream* at_boundary = nullptr;  ///< has just issued the last packet of a segment
+  const Stream* at_boundary = nullptr;  ///< stream that has just issued a segment's last packet
 };
 
-/// What a stream is to do.
+/// The work of a stream.
 struct StreamPlan {
   std::int64_t bytes = 0;
-  std::int64_t address = 0;       ///< of the first byte; only its place in a page matters
-  std::int64_t repeat_bytes = 0;  ///< addresses begin anew after as many; 0: never
-  /// A descriptor or burst; segments end at multiples of it, and where addresses begin anew.
+  std::int64_t address = 0;       ///< of the first byte; only its offset in a page matters
+  std::int64_t repeat_bytes = 0;  ///< addresses start again after these bytes; 0: never
+  /// Size of a descriptor or burst; segments end at its multiples, and where addresses start again.
   std::int64_t segment_bytes = 1;
-  Time gap = 0;         ///< between a segment's last packet and the next segment
-  Time interval = 0;    ///< between the starts of segments, at least
-  Residence residence;  ///< which of its host pages are in the cache
+  Time gap = 0;         ///< pause between a segment's last packet and the next segment
+  Time interval = 0;    ///< least time between the starts of segments
+  Residence residence;  ///< the host pages that are in the cache
 };
 
-/// Gets to know of data as they come.
+/// A receiver of notices about arriving data.
 class Taker {
  public:
   Taker() = default;
@@ -53,7 +53,7 @@ class Taker {
   virtual void offer(std::int64_t bytes) = 0;
 };
 
-/// Sequential access that tells its owner, by an event with its id as payload, when it is complete.
+/// Sequential access. At its end the owner gets an event, whose payload is the stream's id.
 class Stream : public Actor, public Taker {
  public:
   explicit Stream(Crossing& crossing);
@@ -65,13 +65,13 @@ class Stream : public Actor, public Taker {
   [[nodiscard]] std::int64_t begun() const { return begun_; }
   [[nodiscard]] std::int64_t page() const;
 
-  /// Looks whether something can be issued now.
+  /// Issues as many packets as possible now.
   virtual void proceed() = 0;
-  /// A stream that follows goes no further than it was offered.
+  /// Allows a stream that follows another one to issue these bytes.
   void offer(std::int64_t bytes) final;
-  /// Bytes that it was offered and has not issued.
+  /// Returns the offered bytes that are not yet issued.
   [[nodiscard]] std::int64_t waiting() const { return offered_ - issued_; }
-  /// Moves on by bytes that are known to behave as those before them.
+  /// Skips bytes that behave as the bytes before.
   virtual void skip(std::int64_t bytes);
   virtual void save(State& state) const;
   virtual void reset();
@@ -82,13 +82,14 @@ class Stream : public Actor, public Taker {
   [[nodiscard]] bool may_issue(std::int64_t bytes) const { return !follows_ || waiting() >= bytes; }
   [[nodiscard]] Time now() const { return crossing_->simulator.now(); }
   [[nodiscard]] std::int64_t address() const;
-  /// Bytes of the next packet: up to the next multiple of `most`, the segment's end, or the end.
+  /// Returns the bytes of the next packet, which ends at a multiple of `most`, or with the segment
+  /// or the work.
   [[nodiscard]] std::int64_t next_bytes(std::int64_t most) const;
   [[nodiscard]] bool at_segment_start() const { return fresh_segment_; }
-  /// Whether gap and interval allow the next packet; else it is woken when they do.
+  /// Whether gap and interval allow the next packet; if not, schedules a wake event.
   bool paced();
   Access access(std::int64_t bytes);
-  /// `through`: when the packet has left the user bus, from where a gap counts.
+  /// Notes an issued packet. `through`: time at which it has left the user bus; a gap begins there.
   void issued(std::int64_t bytes, Time through = 0);
   void wake_at(Time time);
   void complete_at(Time time);
@@ -97,14 +98,14 @@ class Stream : public Actor, public Taker {
   StreamPlan plan_;
 
   enum Kind : std::uint8_t { wake, arrive, ready, deliver, release, kinds };
-  /// A packet on its way. Nothing in it depends on how far the stream is.
+  /// A packet on its way. Its fields do not depend on the stream's progress.
   struct Packed {
     Kind kind = wake;
     std::int64_t bytes = 0;
     bool hit = true;
     bool translated = true;
     bool last = false;
-    std::int64_t offset = 0;  ///< of the address within a read completion boundary
+    std::int64_t offset = 0;  ///< offset of the address from a read completion boundary
 
     [[nodiscard]] std::uint64_t pack() const;
     static Packed unpack(std::uint64_t payload);
@@ -128,20 +129,20 @@ class Stream : public Actor, public Taker {
   bool woken_ = false;  ///< a wake event is pending
 
  protected:
-  /// To be called first when a wake event comes.
+  /// To be called first in a wake event.
   void awake() { woken_ = false; }
 };
 
-/// Where a stream's bytes go to or come from at the card's end.
+/// Source or destination of a stream's bytes in the card.
 struct Port {
   Server* server = nullptr;
   Pace byte;
   Time latency = 0;
   bool writes = false;
-  Time turnaround = 0;  ///< where the other direction waits, too: they take turns, claim by claim
-  Time gap = 0;         ///< after each claim
+  Time turnaround = 0;  ///< pause when claims of the two directions take turns
+  Time gap = 0;         ///< pause after each claim
 
-  /// Takes the server for so many bytes as soon as it is free; when the last one is through.
+  /// Claims the server for these bytes as soon as it is free; returns the end.
   [[nodiscard]] Time claim(Time now, std::int64_t bytes) const;
 };
 
@@ -150,8 +151,8 @@ class Reader final : public Stream {
  public:
   using Stream::Stream;
 
-  /// `follower`, if any, is offered what arrives; with `follows` it asks for what it is offered.
-  /// What arrives passes `path`, too, if that has a server.
+  /// `follower`, if any, gets an offer of the arriving bytes. With `follows` the reader requests
+  /// only offered bytes. Arriving bytes also pass `path`, if that has a server.
   void limits(std::int64_t tags, Time card_latency, const Port& sink, Taker* follower,
               bool follows = false, const Port& path = {});
   void handle(std::uint64_t payload) override;
@@ -178,9 +179,10 @@ class Writer final : public Stream {
  public:
   using Stream::Stream;
 
-  /// `response`: from the last data to the end, and of each burst of which `bursts` may be open;
-  /// without bursts it ends when the last packet is in the host. A follower writes what it is
-  /// offered. With `answers_each` its owner hears of every burst's response.
+  /// `response`: time from a burst's last data to its response; at most `bursts` bursts have none
+  /// yet. Without bursts the work ends when the last packet is in the host. With `follows` the
+  /// writer writes only offered bytes. With `answers_each` the owner gets an event for each
+  /// response.
   void limits(const Port& source, std::int64_t bursts, Time response, bool follows,
               bool answers_each = false);
   void handle(std::uint64_t payload) override;
@@ -205,7 +207,8 @@ class BankStream final : public Stream {
  public:
   using Stream::Stream;
 
-  /// Reads every bank of `reads` in step, then writes every bank of `writes`; either may be empty.
+  /// Reads a burst of every bank of `reads`, then writes a burst to every bank of `writes`; either
+  /// may be empty.
   void limits(std::vector<Port> reads, std::vector<Port> writes, const Port& datapath,
               std::int64_t outstanding);
   void handle(std::uint64_t payload) override;

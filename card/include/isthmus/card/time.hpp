@@ -1,4 +1,4 @@
-// Simulated time: whole femtoseconds, and what turns a board's parameters into them.
+// Simulated time in whole femtoseconds, and conversions of a board's parameters.
 #pragma once
 
 #include <cmath>
@@ -13,13 +13,13 @@ using Time = std::int64_t;
 inline constexpr Time nanosecond = 1'000'000;
 inline constexpr Time second = 1'000'000'000 * nanosecond;
 
-/// More simulated time than whole femtoseconds in 64 bits can tell: 2.5 hours.
+/// A simulated time beyond 2.5 hours, which 64 bits of femtoseconds cannot hold.
 class TooLongError : public std::runtime_error {
  public:
   TooLongError() : std::runtime_error("this takes more than 2.5 hours of simulated time") {}
 };
 
-/// Nearest femtosecond, halves away from zero.
+/// Returns the nearest femtosecond; halves round away from zero.
 inline Time from_nanoseconds(double nanoseconds) {
   return std::llround(nanoseconds * static_cast<double>(nanosecond));
 }
@@ -36,7 +36,7 @@ class Pace {
   }
   static Pace of_clock(double megahertz) { return of_rate(megahertz * 1e6); }
 
-  /// Nearest femtosecond for that many units, halves upwards.
+  /// Returns the time of `units`, to the nearest femtosecond; halves round up.
   [[nodiscard]] Time of(std::int64_t units) const {
     const Wide product = (static_cast<Wide>(scaled_) * units + one / 2) / one;
     if (product > std::numeric_limits<Time>::max()) {

@@ -1,4 +1,4 @@
-// What is said of a kernel's arguments that were never set.
+// Text of the message about arguments of a kernel that were never set.
 #pragma once
 
 #include <string>
@@ -6,8 +6,8 @@
 
 namespace isthmus::card {
 
-/// "argument 1 (in2) was never set, or is null"; several, as "0 (in1)", may have led to the same
-/// address.
+/// Returns "argument 1 (in2) was never set, or is null". `arguments`: texts such as "0 (in1)", of
+/// all arguments that may have led to the address.
 inline std::string unset_arguments(const std::vector<std::string>& arguments) {
   std::string names;
   for (const std::string& argument : arguments) {

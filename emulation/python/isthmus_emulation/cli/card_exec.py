@@ -1,4 +1,4 @@
-"""``isthmus card exec``: any XRT or OpenCL program of AMD's, on emulated cards."""
+"""``isthmus card exec``: runs a program for XRT or AMD's OpenCL on emulated cards."""
 
 from __future__ import annotations
 
@@ -66,7 +66,7 @@ def execute(
     max_simulated: _MaxSimulated = None,
     junit: _Junit = None,
 ) -> NoReturn:
-    """Runs the program with emulated cards in place of hardware; its exit code is ours."""
+    """Runs the program on emulated cards, and ends with its exit code."""
     from isthmus.units import parse_seconds
     from isthmus_emulation.session import prepare
 
@@ -130,8 +130,8 @@ def _run(
             f"of the events {percent(events.share)} were read, in {len(events.stretches)} evenly "
             "spread stretches: --watch scales them up, and --trace has these alone"
         )
-    told = account.line(session.used(), boards, wall_s, computing=session.computing)
-    warn(told)
+    line = account.line(session.used(), boards, wall_s, computing=session.computing)
+    warn(line)
     if ended := last_call.death(session, code):
         warn(last_call.sentence(ended, options, command))
     failures = [*limit.failures(), *gates.warnings(session, fatal=wanted.fail_on_warning)]
@@ -142,9 +142,9 @@ def _run(
         facts = {"boards": ", ".join(boards), "bounds": region.plain(found), "read": events.share}
         written = _write(wanted.trace, timeline(events.cards, facts))
     if wanted.junit is not None:
-        report = gates.as_junit(command, code, failures, told, wall_s)
+        report = gates.as_junit(command, code, failures, line, wall_s)
         written = _write(wanted.junit, report) and written
-    # The program's own failure comes before a file of ours that is missing.
+    # The program's failure takes precedence over a file of results that is missing.
     return GATE_FAILED if failures else code or int(not written)
 
 
@@ -167,10 +167,10 @@ def _needed(
     as_hardware: bool,
 ) -> list[str]:
     """Returns the options that change how the program runs."""
-    given = [("--board", one) for one in boards]
-    given += [("--device-name", one) for one in names or ()]
-    given += [("--kernels", str(one)) for one in kernels or ()]
-    words = [word for pair in given for word in pair]
+    options = [("--board", value) for value in boards]
+    options += [("--device-name", value) for value in names or ()]
+    options += [("--kernels", str(value)) for value in kernels or ()]
+    words = [word for pair in options for word in pair]
     words += ["--clock", clock] if clock != "virtual" else []
     return words + (["--as-hardware"] if as_hardware else [])
 
@@ -213,7 +213,7 @@ def _write(path: Path, data: bytes) -> bool:
         save(data, path, replace=True)
     except IsthmusError as error:
         with contextlib.suppress(OSError):
-            path.unlink()  # only its name was taken
+            path.unlink()  # the file is still empty
         warn(str(error))
         return False
     return True

@@ -1,4 +1,4 @@
-"""xclbin files, which tell XRT what is on a card: read, made and written without vendor's tools."""
+"""Reads, makes and writes xclbin files, which describe a card to XRT, without vendor's tools."""
 
 from isthmus_emulation.xclbin.container import Header, Section, Xclbin, load, read, save
 from isthmus_emulation.xclbin.design import TRANSFER, Bank, Design, Timer, transfer_default

@@ -36,13 +36,13 @@ _MEMORIES: dict[int, str] = {
     MemoryType.URAM: "chip",
 }
 _ARGUMENTS = {"global": "buffer", "constant": "buffer", "stream": "stream"}
-"""By the argument's qualifier; any other is a value."""
+"""Kind of an argument, by its qualifier; all others are values."""
 
 
 def describe(
     memories: Iterable[Memory], kernels: Iterable[Kernel], streams: Iterable[Stream] = ()
 ) -> bytes:
-    """The section for complete kernels, as ``Design.build`` has them."""
+    """Returns the section for kernels that ``Design.build`` has completed."""
     return "".join(f"{line}\n" for line in _lines(memories, kernels, streams)).encode()
 
 

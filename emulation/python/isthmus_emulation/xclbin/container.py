@@ -49,7 +49,7 @@ class Header(msgspec.Struct, frozen=True, kw_only=True):
     debug_file: str = ""
     unique_id: int = 0
     signature_length: int = -1
-    """Bytes; -1: not signed."""
+    """Bytes of the signature; -1: not signed."""
     key_block: bytes = bytes(_KEY_BLOCK)
 
 
@@ -65,8 +65,8 @@ class Section(msgspec.Struct, frozen=True):
 class Xclbin(msgspec.Struct, frozen=True):
     """A whole file, with views of its sections: ``memories``, ``kernels`` and more.
 
-    Views are empty where there is no such section, and raise UsageError, naming
-    it, where it is damaged.
+    A view is empty without its section, and raises UsageError with the section's name if that is
+    damaged.
     """
 
     header: Header
@@ -75,59 +75,59 @@ class Xclbin(msgspec.Struct, frozen=True):
     """Bytes after the last section: a signature or notes of the writing program."""
 
     def data(self, kind: SectionKind) -> bytes | None:
-        """Contents of the first section of a kind; None where there is none."""
+        """Returns the contents of the first section of a kind; None without one."""
         return next((s.data for s in self.sections if s.kind == kind and s.data), None)
 
     @property
     def memories(self) -> tuple[Memory, ...]:
-        """Banks, host memory and streams."""
+        """Returns banks, host memory and streams."""
         return self._rows(Memory, SectionKind.MEM_TOPOLOGY)
 
     @property
     def groups(self) -> tuple[Memory, ...]:
-        """Memories, then groups of them; a buffer's bank is an index in here."""
+        """Returns memories, then groups of them; a buffer's bank is an index in this list."""
         return self._rows(Memory, SectionKind.GROUP_TOPOLOGY)
 
     @property
     def connections(self) -> tuple[Connection, ...]:
-        """Which argument of which IP reaches which of ``memories``."""
+        """Returns the connections between arguments of IPs and ``memories``."""
         return self._rows(Connection, SectionKind.CONNECTIVITY)
 
     @property
     def group_connections(self) -> tuple[Connection, ...]:
-        """Which argument of which IP reaches which of ``groups``."""
+        """Returns the connections between arguments of IPs and ``groups``."""
         return self._rows(Connection, SectionKind.GROUP_CONNECTIVITY)
 
     @property
     def ips(self) -> tuple[Ip, ...]:
-        """Instances of kernels and other blocks, with the addresses of their registers."""
+        """Returns instances of kernels and other blocks, with the addresses of their registers."""
         return self._rows(Ip, SectionKind.IP_LAYOUT)
 
     @property
     def clocks(self) -> tuple[Clock, ...]:
-        """Clocks and their frequencies."""
+        """Returns clocks and their frequencies."""
         return self._rows(Clock, SectionKind.CLOCK_FREQ_TOPOLOGY)
 
     @property
     def kernels(self) -> tuple[Kernel, ...]:
-        """Kernels, their arguments and instances."""
+        """Returns kernels, their arguments and instances."""
         xml = self.data(SectionKind.EMBEDDED_METADATA)
         return () if xml is None else metadata.kernels_of(xml)
 
     @property
     def build(self) -> object:
-        """How the file was built: the JSON of its writer."""
+        """Returns the JSON of the writing program about the build."""
         text = self.data(SectionKind.BUILD_METADATA)
         return None if text is None else metadata.json_of(text, "build_metadata")
 
     @property
     def key_values(self) -> dict[str, str]:
-        """Texts by key (KEYVALUE_METADATA)."""
+        """Returns texts by key (KEYVALUE_METADATA)."""
         text = self.data(SectionKind.KEYVALUE_METADATA)
         return {} if text is None else metadata.key_values_of(text)
 
     def encode(self) -> bytes:
-        """Bytes of the file; raises UsageError for a name or number that does not fit its field."""
+        """Returns the file's bytes; raises UsageError for a value that does not fit its field."""
         header = self.header
         if len(self.sections) > _MOST_SECTIONS:
             raise UsageError(f"{len(self.sections)} sections; {_MOST_SECTIONS} are the most")
@@ -138,7 +138,7 @@ class Xclbin(msgspec.Struct, frozen=True):
         table, bodies = [], []
         for section in self.sections:
             name = put_text(section.name, 16, "section name")
-            # A section that is not present has neither offset nor size.
+            # An absent section has neither offset nor size.
             start = offset if section.data else 0
             table.append(pack(_SECTION, "section", section.kind, name, start, len(section.data)))
             bodies.append(section.data + bytes(-len(section.data) % 8))
@@ -155,7 +155,7 @@ class Xclbin(msgspec.Struct, frozen=True):
         return b"".join([front, bytes(-len(front) % 8), *bodies, self.trailer])
 
     def with_own_uuid(self) -> Xclbin:
-        """The same file with a UUID computed from the other contents."""
+        """Returns the file with a UUID computed from its other contents."""
         replace = msgspec.structs.replace
         bare = replace(self, header=replace(self.header, uuid=_NO_UUID))
         digest = hashlib.sha256(bare.encode()).digest()
@@ -167,9 +167,9 @@ class Xclbin(msgspec.Struct, frozen=True):
 
 
 def read(data: bytes) -> Xclbin:
-    """The xclbin of these bytes; raises UsageError with one line on what is wrong, and where.
+    """Returns the xclbin of these bytes; raises UsageError with the damage and its place.
 
-    Sections are kept as they are, unknown ones too; their insides are looked at by the views.
+    Sections are kept unchanged, unknown ones too; views read their contents.
     """
     if data[: len(MAGIC)] != MAGIC:
         raise UsageError("not an xclbin: it does not begin with 'xclbin2'")
@@ -204,13 +204,13 @@ def read(data: bytes) -> Xclbin:
         Section(kind, data[start : start + size] if size else b"", get_text(name, _where(i, kind)))
         for i, (kind, name, start, size) in enumerate(rows)
     )
-    # What fills the last section up to a multiple of 8 is no trailer.
+    # The padding of the last section to a multiple of 8 is no trailer.
     aligned = min(end + -end % 8, len(data))
     return Xclbin(header, sections, data[end if any(data[end:aligned]) else aligned :])
 
 
 def _end_of_sections(rows: list[tuple[int, int, int]], table_end: int, length: int) -> int:
-    """First byte behind all sections, which must lie in the file, one behind the other."""
+    """Returns the first byte behind all sections, which must lie in the file without overlap."""
     spans = sorted((start, size, _where(i, k)) for i, (k, start, size) in enumerate(rows) if size)
     end, before = table_end, "the table of sections"
     for start, size, where in spans:
@@ -227,7 +227,7 @@ def _where(index: int, kind: int) -> str:
 
 
 def load(path: Path) -> Xclbin:
-    """Reads a file; raises UsageError with one line, which names it, on what is wrong with it."""
+    """Reads a file; raises UsageError with one line on the file and its damage."""
     try:
         status = path.stat()
         # Opening a pipe would wait, and a device has no end.
@@ -245,5 +245,5 @@ def load(path: Path) -> Xclbin:
 
 
 def save(xclbin: Xclbin, path: Path, *, replace: bool = False) -> None:
-    """Writes a file. Raises UsageError where there is one already: nothing is overwritten."""
+    """Writes a file. Raises UsageError if it exists: nothing is overwritten."""
     saving.save(xclbin.encode(), path, replace=replace)

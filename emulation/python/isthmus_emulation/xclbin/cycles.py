@@ -1,8 +1,8 @@
-"""Cycles that a kernel computes, as a formula over its values: ``n*4 + 120``.
+"""Reads the cycles that a kernel computes, as a formula over its values: ``n*4 + 120``.
 
 A formula has ``+ - * / // % ( )``, ``min`` and ``max``, decimal numbers, and names of arguments
-that are integers. ``/`` divides exactly, ``//`` rounds down; the whole is rounded up. Two formulas
-with ``..`` between are a range. The emulated card reads them in reverse Polish notation
+that are integers. ``/`` divides exactly, ``//`` rounds down; the result is rounded up. Two formulas
+with ``..`` between are a range. The emulated card reads formulas in reverse Polish notation
 (``emulation/xrt/include/isthmus/card/process/cycles.hpp``).
 """
 
@@ -20,7 +20,7 @@ from isthmus_emulation.xclbin.sizes import is_signed
 _LONGEST = 500
 """Most letters of a formula: no schedule needs as many, and the card refuses 1000 words."""
 _DEEPEST = 50
-"""Most brackets and signs within one another: the reader calls itself for each."""
+"""Most nested brackets and signs: the reader is recursive."""
 _LARGEST = 1e18
 """Largest number: the card counts no more cycles (``emulation/xrt/src/cycles.cpp``)."""
 _DECIMAL = r"\d+(?:\.\d+)?(?:[eE][-+]?\d+)?"
@@ -45,9 +45,9 @@ class Cycles:
 
 
 def read(kernel: Kernel) -> Cycles | None:
-    """The cycles of a kernel with complete arguments; None where nobody has said them.
+    """Returns the cycles of a kernel with complete arguments; None if the description has none.
 
-    Raises UsageError that names the kernel and the word that is wrong.
+    Raises UsageError with the kernel and the wrong word.
     """
     if kernel.cycles is None:
         return None
@@ -74,7 +74,7 @@ class _Formula:
         self._depth = 0
 
     def in_order(self) -> str:
-        """The formula in reverse Polish notation."""
+        """Returns the formula in reverse Polish notation."""
         found = self._sum()
         if self._next() is not None:
             raise UsageError(f"'{self._next()}' is too much there")
@@ -149,8 +149,8 @@ class _Formula:
             there = [
                 name for name, (_, a) in self._arguments.items() if _letter(a) and a.size in _SIZES
             ]
-            known = f"its integers are {', '.join(there)}" if there else "it has no integers"
-            raise UsageError(f"'{word}' is no argument of the kernel: {known}")
+            integers = f"its integers are {', '.join(there)}" if there else "it has no integers"
+            raise UsageError(f"'{word}' is no argument of the kernel: {integers}")
         number, argument = self._arguments[word]
         if argument.qualifier not in _VALUES:
             raise UsageError(f"'{word}' is no value: it is '{argument.type}'")
@@ -166,7 +166,7 @@ class _Formula:
 
 
 def _letter(argument: Argument) -> str | None:
-    """``s`` for a signed integer, ``u`` for one without a sign, None for anything else."""
+    """Returns ``s`` for a signed integer, ``u`` for an unsigned one, None for any other type."""
     if argument.qualifier not in _VALUES:
         return None
     signed = is_signed(argument.type)

@@ -16,12 +16,12 @@ from isthmus_emulation.xclbin.design import Design
 _NUMBERS = {"size", "address", "offset", "range"}
 _TEXTS = "key_values"
 _MOST_BYTES = 256 << 10
-"""Largest description that is read. The parser of TOML takes the square of a key's length."""
+"""Largest description that is read: TOML's parser takes time by the square of a key's length."""
 _HEXADECIMAL = re.compile("0[xX][0-9a-fA-F]{1,16}")
 
 
 def load(path: Path) -> Design:
-    """Reads a description; raises UsageError with one line, which names it, on what is wrong."""
+    """Reads a description; raises UsageError with one line on the file and its error."""
     try:
         with path.open("rb") as file:
             data = file.read(_MOST_BYTES + 1)
@@ -42,7 +42,7 @@ def load(path: Path) -> Design:
 
 
 def _with_numbers(data: Any) -> Any:
-    """The description with numbers in place of texts such as ``"4Gi"`` or ``"0x1800000"``."""
+    """Returns the description with numbers for texts such as ``"4Gi"`` or ``"0x1800000"``."""
     if isinstance(data, list):
         return [_with_numbers(item) for item in data]
     if not isinstance(data, dict):

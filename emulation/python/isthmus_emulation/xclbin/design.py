@@ -39,11 +39,13 @@ _FIRST_ARGUMENT = 0x10
 _FIRST_BEHIND_COUNTERS = 0x1C
 _FIRST_INSTANCE = 0x180_0000
 _CARD_ADDRESS = 0x40_0000_0000
-"""Where the card's memory begins, as that of a U200 and a U250 does. Above 0: an argument that was
-never set is 0 in the kernel's registers, and must not lead to a buffer."""
+"""First address of the card's memory, as on a U200 and a U250.
+
+It is above 0: the register of an argument that was never set is 0, and must not point to a buffer.
+"""
 _HOST_ADDRESS = 0x20_0000_0000
 HBM_BANKS = 32
-"""Of a U50, U55C and U280: AMD's example ``hbm_bandwidth`` has buffers in ``HBM[0:31]``."""
+"""Banks of HBM of a U50, U55C and U280: AMD's example ``hbm_bandwidth`` uses ``HBM[0:31]``."""
 _GI = 1 << 30
 _HOST_BYTES = 16 * _GI
 _ADDRESS_BYTES = 8
@@ -53,14 +55,14 @@ _NO_SIDES: streams.Sides = {}
 
 
 class Bank(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """A memory that the card has or, of type ``host``, may reach."""
+    """A memory of the card or, with type ``host``, host memory that the card accesses."""
 
     name: str
     type: Literal["ddr3", "ddr4", "dram", "hbm", "bram", "uram", "host"] = "ddr4"
     size: int = 4 * _GI
     """Bytes."""
     address: int | None = None
-    """First byte, above 0; None: behind the bank before."""
+    """Address of the first byte, above 0; None: behind the last bank."""
 
 
 class Timer(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -72,29 +74,27 @@ class Timer(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class Design(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
-    """Description of an xclbin; ``build`` makes it and computes the values that are None.
+    """Description of an xclbin; ``build`` makes the file and computes the values that are None.
 
-    Host memory is added where none is named: without it a program that maps a host-only buffer
-    dies in XRT's hardware emulation.
+    Host memory is always added: without it a program that maps a host-only buffer dies in XRT's
+    hardware emulation.
     """
 
     name: str = "isthmus"
     platform: str = "isthmus_any_1"
-    """Vendor, board, shell, each behind a ``_``: what XRT calls VBNV."""
+    """Vendor, board and shell with ``_`` between: XRT's VBNV."""
     mode: ModeName = "hw"
     """``hw`` also serves XRT's noop shim."""
     memories: tuple[Bank, ...] = (Bank("bank0"),)
     kernels: tuple[Kernel, ...] = ()
     connect: dict[str, tuple[str, ...]] = {}
-    """Memories that ``INSTANCE.ARGUMENT`` reaches; the first one alone, where nothing is said.
+    """Memories that ``INSTANCE.ARGUMENT`` accesses; the first memory by default.
 
-    XRT's ``group_id`` is the last of them. Its OpenCL puts a buffer that names no bank into the
-    first memory that all arguments of all kernels reach, and fails where there is none.
+    XRT's ``group_id`` is the last of them. Its OpenCL puts a buffer without a bank into the first
+    memory that all arguments of all kernels access, and fails without such a memory.
     """
     stream_connect: tuple[str, ...] = ()
-    """Streams between kernels, ``INSTANCE.ARGUMENT:INSTANCE.ARGUMENT[:DEPTH]``: from the one to the
-    other, which holds so many words.
-    """
+    """Streams, ``PRODUCER.ARGUMENT:CONSUMER.ARGUMENT[:DEPTH]``; DEPTH is the capacity in words."""
     clocks: tuple[Timer, ...] = (Timer("DATA_CLK", "data"), Timer("KERNEL_CLK", "kernel", 500))
     key_values: dict[str, str] = {}
     timestamp: int = 0
@@ -102,17 +102,17 @@ class Design(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=Tr
 
     @property
     def data_mhz(self) -> int:
-        """Clock of the kernels: the first of type ``data``, else the platforms' default."""
+        """Returns the clock of the kernels: the first of type ``data``, else the default."""
         return next((clock.mhz for clock in self.clocks if clock.type == "data"), DATA_MHZ)
 
     def at_clock(self, mhz: int) -> Design:
-        """The same design with another clock of the kernels."""
+        """Returns the design with another clock of the kernels."""
         others = (clock for clock in self.clocks if clock.type != "data")
         name = next((clock.name for clock in self.clocks if clock.type == "data"), "DATA_CLK")
         return msgspec.structs.replace(self, clocks=(Timer(name, "data", mhz), *others))
 
     def for_mode(self, mode: ModeName) -> Design:
-        """The same design for another mode."""
+        """Returns the design for another mode."""
         return msgspec.structs.replace(self, mode=mode)
 
     def build(
@@ -122,12 +122,12 @@ class Design(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=Tr
         sides: streams.Sides = _NO_SIDES,
         unconnected: bool = False,
     ) -> Xclbin:
-        """The xclbin; its UUID comes from its contents.
+        """Returns the xclbin; its UUID is a hash of its contents.
 
-        Without a ``bitstream`` it is one for Isthmus's own emulated card; for the vendor's hw_emu
-        it may be the archive with the simulation. ``sides`` say of streams what types do not;
-        where ``unconnected``, streams may lead nowhere, as they do in a kernel built by itself.
-        Raises UsageError, naming what is wrong, for a design that cannot be.
+        Without a ``bitstream`` the file describes Isthmus's emulated card; for the vendor's hw_emu,
+        ``bitstream`` may be the archive with the simulation. ``sides``: facts of streams that types
+        do not tell. ``unconnected``: streams may have no connection, as in a kernel that is built
+        alone. Raises UsageError, with the wrong part, for an impossible design.
         """
         _refuse_control_characters([self.name, self.platform, *(c.name for c in self.clocks)])
         memories = _memories(self.memories)
@@ -176,12 +176,12 @@ class Design(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=Tr
 
 
 def _memories(banks: Iterable[Bank]) -> list[Memory]:
-    """The memories, in the order of their numbers, with host memory where none is named."""
+    """Returns the memories in the order of their numbers; adds host memory if there is none."""
     memories: list[Memory] = []
     for bank in banks:
         if bank.size <= 0 or bank.size % 1024:
             raise UsageError(f"memory {bank.name!r} has {bank.size} bytes: no multiple of 1 Ki")
-        # XRT knows host memory by its name.
+        # XRT recognises host memory by its name.
         if (bank.type == "host") != bank.name.startswith("HOST["):
             raise UsageError(f"memory {bank.name!r}: host memory, and no other, is named HOST[0]")
         address = bank.address
@@ -199,7 +199,7 @@ def _memories(banks: Iterable[Bank]) -> list[Memory]:
 
 
 _NUMBERED: Mapping[int, int] = {MemoryType.HBM: -1}
-"""Places in the order of types; the others are ordered by their numbers in ``xclbin.h``."""
+"""Places in the order of types; all other types follow by their numbers in ``xclbin.h``."""
 
 
 def _refuse_address_zero(memories: Iterable[Memory]) -> None:
@@ -212,7 +212,7 @@ def _refuse_address_zero(memories: Iterable[Memory]) -> None:
 
 
 def _free_address(memories: Sequence[Memory], size: int, *, host: bool) -> int:
-    """Behind the memories of the same side, host or card; else behind all."""
+    """Returns the address behind the memories of the same side (host or card), else behind all."""
     ends = [m.address + m.size for m in memories if (m.type == MemoryType.HOST) == host]
     first = max([_HOST_ADDRESS if host else _CARD_ADDRESS, *ends])
     if any(m.address < first + size and first < m.address + m.size for m in memories):
@@ -221,9 +221,9 @@ def _free_address(memories: Sequence[Memory], size: int, *, host: bool) -> int:
 
 
 def completed(kernel: Kernel) -> Kernel:
-    """The kernel with sizes, offsets, ports and an instance as Vitis would choose them.
+    """Returns the kernel with sizes, offsets, ports and an instance as Vitis chooses them.
 
-    Raises UsageError, naming kernel and argument, for one that cannot be.
+    Raises UsageError, with kernel and argument, for an impossible kernel.
     """
     controls = [c.name.lower() for c in Control]
     if kernel.control not in controls:
@@ -238,7 +238,7 @@ def completed(kernel: Kernel) -> Kernel:
         arguments.append(done)
         if done.qualifier != "stream":
             end = max(end, (done.offset or 0) + (done.size or 0))
-            # A word is left free behind each argument, for its control bits.
+            # A word behind each argument stays free for its control bits.
             next_offset = end + -end % 4 + 4
     _refuse_doubles(f"argument of {kernel.name}", [a.name for a in arguments])
     ports = {port.name: port for port in kernel.ports}
@@ -246,7 +246,7 @@ def completed(kernel: Kernel) -> Kernel:
         name = argument.port or _CONTROL_PORT
         ports.setdefault(name, _port(name, argument))
     ports.setdefault(_CONTROL_PORT, _port(_CONTROL_PORT, None))
-    full = msgspec.structs.replace(
+    kernel_with_ports = msgspec.structs.replace(
         kernel,
         arguments=tuple(arguments),
         ports=tuple(ports.values()),
@@ -254,11 +254,11 @@ def completed(kernel: Kernel) -> Kernel:
     )
     _refuse_control_characters(a.type for a in arguments)
     _refuse_control_characters([kernel.cycles or "", kernel.schedule or ""])
-    _refuse_control_characters(text for p in full.ports for text in (p.mode, p.type))
-    end = max([end, *((a.offset or 0) + (a.size or 0) for a in work_arguments(full))])
-    if full.address_range < _FIRST_ARGUMENT or end > full.address_range:
+    _refuse_control_characters(text for p in kernel_with_ports.ports for text in (p.mode, p.type))
+    end = max([end, *((a.offset or 0) + (a.size or 0) for a in work_arguments(kernel_with_ports))])
+    if kernel_with_ports.address_range < _FIRST_ARGUMENT or end > kernel_with_ports.address_range:
         raise UsageError(f"kernel {kernel.name}: its arguments reach beyond its address range")
-    return full
+    return kernel_with_ports
 
 
 def _complete_argument(argument: Argument, index: int, offset: int, kernel: Kernel) -> Argument:
@@ -300,7 +300,7 @@ def _port(name: str, argument: Argument | None) -> Port:
 
 
 def _placed(kernels: list[Kernel]) -> list[Kernel]:
-    """Kernels with an address for each instance; gaps between given addresses are not used."""
+    """Returns kernels with an address for each instance; gaps between addresses stay unused."""
     instances = [(i, k) for k in kernels for i in k.instances]
     for kernel in kernels:
         for named in (kernel, *kernel.arguments, *kernel.instances, *kernel.ports):
@@ -329,7 +329,7 @@ def _placed(kernels: list[Kernel]) -> list[Kernel]:
 
 
 def _units(kernels: list[Kernel]) -> list[tuple[Ip, Kernel]]:
-    """Instances as IPs, sorted by address as the format wants them."""
+    """Returns the instances as IPs, sorted by address as the format requires."""
     units = [
         (
             Ip.kernel(
@@ -367,14 +367,13 @@ def _connections(
 def _grouped(
     memories: Sequence[Memory], connections: Sequence[Connection]
 ) -> tuple[list[Memory], list[Connection]]:
-    """The sections by which XRT places buffers: memories and groups of them, and who reaches what.
+    """Returns the sections by which XRT places buffers: memories, groups, and connections of both.
 
-    Pseudo-channels of HBM that one argument reaches and that follow each other are a group, as
-    AMD's linker makes it (``XclBinUtilities.cxx``, ``MBG``): a buffer may lie in several of them.
-    Beside the group each of them stays reached: XRT's OpenCL refuses a bank that a program names
-    where the group alone is.
+    Consecutive pseudo-channels of HBM that one argument accesses form a group, as AMD's linker
+    makes it (``XclBinUtilities.cxx``, ``MBG``): a buffer may lie in several of them. Each also
+    keeps its own connection, because XRT's OpenCL refuses a bank that is only in a group.
     """
-    groups, known = list(memories), list[Connection]()
+    groups, of_groups = list(memories), list[Connection]()
     reached: dict[tuple[int, int], list[int]] = {}
     for connection in connections:
         reached.setdefault((connection.argument, connection.ip), []).append(connection.memory)
@@ -388,8 +387,8 @@ def _grouped(
             if group not in groups:
                 groups.append(group)
             rows.append(groups.index(group))
-        known += [Connection(argument, ip, row) for row in rows]
-    return groups, known
+        of_groups += [Connection(argument, ip, row) for row in rows]
+    return groups, of_groups
 
 
 def _refuse_doubles(what: str, names: list[str]) -> None:
@@ -407,7 +406,7 @@ def _refuse_overlap(spans: Iterable[tuple[int, int, str]]) -> None:
 
 
 def _refuse_control_characters(texts: Iterable[str]) -> None:
-    """XML has no way to write them."""
+    """Raises UsageError for control characters, which XML cannot contain."""
     for text in texts:
         if not text.isprintable():
             raise UsageError(f"{text!r} has characters that do not print")
@@ -424,12 +423,12 @@ VADD = Kernel(
     ),
 )
 TRANSFER = Design(name="transfer", memories=(Bank("bank0"), Bank("bank1")), kernels=(EMPTY, VADD))
-"""Two banks, host memory, an empty kernel and one that adds two vectors."""
+"""Two banks, host memory, an empty kernel and a kernel that adds two vectors."""
 
 
 def transfer_default(mode: ModeName = "hw") -> Xclbin:
-    """A design for timing transfers: two banks, host memory, an empty kernel and one that adds.
+    """Returns a design for timing transfers: banks, host memory, and kernels.
 
-    The kernels are names to open; XRT's noop shim executes nothing.
+    Programs can open the kernels by their names; XRT's noop shim executes nothing.
     """
     return TRANSFER.for_mode(mode).build()

@@ -1,4 +1,4 @@
-"""Numbers and texts in fields of fixed size; whatever does not fit or read is a UsageError."""
+"""Numbers and texts in fields of fixed size; a value that does not fit is a UsageError."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from isthmus.errors import UsageError
 
 
 def pack(layout: struct.Struct, what: str, *values: Any) -> bytes:
-    """``layout.pack``; raises UsageError, naming ``what``, for a number beyond its field."""
+    """Returns ``layout.pack``; raises UsageError, with ``what``, for a number beyond its field."""
     try:
         return layout.pack(*values)
     except struct.error as error:
@@ -18,7 +18,7 @@ def pack(layout: struct.Struct, what: str, *values: Any) -> bytes:
 
 
 def put_text(text: str, size: int, what: str) -> bytes:
-    """Bytes of a text for a field of ``size`` bytes that ends with a NUL."""
+    """Returns the bytes of a text for a field of ``size`` bytes that ends with a NUL."""
     try:
         data = text.encode()
     except UnicodeEncodeError as error:
@@ -31,7 +31,7 @@ def put_text(text: str, size: int, what: str) -> bytes:
 
 
 def get_text(field: bytes, what: str) -> str:
-    """Text of a field up to its NUL, or all of it: not every writer ends a full field."""
+    """Returns the text of a field up to its NUL; all of it if the writer left out the NUL."""
     try:
         return field.partition(b"\0")[0].decode()
     except UnicodeDecodeError as error:
@@ -39,7 +39,7 @@ def get_text(field: bytes, what: str) -> str:
 
 
 def name_of(kinds: type[IntEnum], value: int) -> str:
-    """Name of a number as people read it; the number itself where it has none."""
+    """Returns the readable name of a number; the number itself if it has no name."""
     try:
         return kinds(value).name.lower()
     except ValueError:

@@ -12,7 +12,7 @@ boards without a clock (``assumed_kernel_hertz``, timing.cpp), and XRT's queries
 
 
 class Mode(IntEnum):
-    """What a file is for (``XCLBIN_MODE``); XRT's shims ask for HW, HW_EMU and SW_EMU."""
+    """Purpose of a file (``XCLBIN_MODE``); XRT's shims require HW, HW_EMU and SW_EMU."""
 
     HW = 0
     PR = 1
@@ -24,7 +24,7 @@ class Mode(IntEnum):
 
 
 class SectionKind(IntEnum):
-    """What a section holds (``axlf_section_kind``); files may have kinds newer than these."""
+    """Kinds of sections (``axlf_section_kind``); files may have newer kinds."""
 
     BITSTREAM = 0
     CLEARING_BITSTREAM = 1
@@ -61,7 +61,7 @@ class SectionKind(IntEnum):
 
 
 class MemoryType(IntEnum):
-    """What a memory is (``MEM_TYPE``)."""
+    """Types of memories (``MEM_TYPE``)."""
 
     DDR3 = 0
     DDR4 = 1
@@ -78,7 +78,7 @@ class MemoryType(IntEnum):
 
 
 class IpType(IntEnum):
-    """What a block on the card is (``IP_TYPE``)."""
+    """Types of blocks on the card (``IP_TYPE``)."""
 
     MB = 0
     KERNEL = 1
@@ -91,7 +91,7 @@ class IpType(IntEnum):
 
 
 class Control(IntEnum):
-    """How a kernel is started and tells that it is done (``IP_CONTROL``)."""
+    """Protocols of a kernel's start and end (``IP_CONTROL``)."""
 
     AP_CTRL_HS = 0
     AP_CTRL_CHAIN = 1
@@ -102,7 +102,7 @@ class Control(IntEnum):
 
 
 class ClockType(IntEnum):
-    """What a clock drives (``CLOCK_TYPE``)."""
+    """Types of clocks, by the parts that they drive (``CLOCK_TYPE``)."""
 
     UNUSED = 0
     DATA = 1

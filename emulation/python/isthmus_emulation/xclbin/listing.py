@@ -18,9 +18,9 @@ _NO_ADDRESS = (1 << 64) - 1
 
 
 def as_data(xclbin: Xclbin) -> dict[str, Any]:
-    """All known contents of a file as plain data for JSON; sizes in bytes, numbers by their names.
+    """Returns all known contents of a file for JSON; sizes in bytes, numbers by their names.
 
-    Raises UsageError, naming the section, where one is damaged.
+    Raises UsageError, with the section's name, if a section is damaged.
     """
     header, ips = xclbin.header, xclbin.ips
     return {
@@ -57,7 +57,7 @@ def as_data(xclbin: Xclbin) -> dict[str, Any]:
 
 
 def as_text(xclbin: Xclbin) -> str:
-    """The main contents as text; control characters in names are escaped."""
+    """Returns the main contents as text; control characters in names are escaped."""
     data = as_data(xclbin)
     header = data["header"]
     parts = [
@@ -133,7 +133,7 @@ def _connections(
 
 
 def _name_at(rows: Sequence[Ip] | Sequence[Memory], row: int) -> str:
-    """Name of a row; its number where the file has no such row."""
+    """Returns the name of a row; its number if the file has no such row."""
     return rows[row].name if 0 <= row < len(rows) else str(row)
 
 
@@ -155,7 +155,7 @@ def _hex(number: int | None) -> str:
 
 
 def _table(title: str, rows: Sequence[Sequence[object]]) -> str:
-    """Cells in columns below a title; numbers to the right. Empty for nothing to show."""
+    """Returns cells in columns below a title, numbers to the right; empty without rows."""
     if not rows and not title.startswith("kernel "):
         return ""
     cells = [[_printable("" if c is None else str(c)) for c in row] for row in rows]

@@ -17,7 +17,7 @@ from isthmus.errors import UsageError
 from isthmus_emulation.xclbin.kinds import Mode
 from isthmus_emulation.xclbin.tables import Clock
 
-# No build comes near; the tree of a far larger text would fill the memory.
+# Real files are far smaller; the tree of a larger text would fill the memory.
 _LONGEST_TEXT = 4 << 20
 _TARGETS = {Mode.HW: "bitstream", Mode.HW_EMU: "hw_em", Mode.SW_EMU: "csim"}
 _DEFAULT_RANGE = 0x10000
@@ -29,7 +29,7 @@ WorkGroup = tuple[int, int, int]
 _WORK = ("group_id", "global_offset", "global_size", "local_size", "work_dim")
 _FIRST_WORK = 0x10
 _MOST_ITEMS = 4096
-"""In a group, where the kernel requires no number."""
+"""Most work-items in a group, if the kernel requires no number."""
 
 
 class _Described(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -42,7 +42,7 @@ class Argument(_Described, frozen=True):
     """An argument of a kernel."""
 
     type: str
-    """As in C: ``int*``, ``unsigned int``."""
+    """Type in C: ``int*``, ``unsigned int``."""
     qualifier: Qualifier | None = None
     size: int | None = None
     """Bytes in the kernel's registers; an address has 8."""
@@ -62,14 +62,14 @@ class Port(_Described, frozen=True):
     range: int = 0xFFFF_FFFF_FFFF_FFFF
     """Bytes that can be addressed."""
     data_width: int = 512
-    """Bits."""
+    """Width in bits."""
 
 
 class Instance(_Described, frozen=True):
     """A compute unit: a kernel at an address."""
 
     address: int | None = None
-    """Of its registers, in bytes."""
+    """Address of its registers."""
 
 
 class Kernel(_Described, frozen=True):
@@ -81,24 +81,24 @@ class Kernel(_Described, frozen=True):
     control: str = "ap_ctrl_hs"
     interrupt: bool = True
     auto_restart: bool = False
-    """Has a register, at 0x10, that says how often it is to run; its arguments lie behind 0x18."""
+    """Whether register 0x10 has the number of runs; then arguments lie behind 0x18."""
     work_group: WorkGroup | None = None
-    """Of a kernel in OpenCL C: the work-items of a group that it requires; 0: any number."""
+    """For a kernel in OpenCL C: the work-items of a group that it requires; 0: any number."""
     cycles: str | None = None
     """Cycles of a run: a formula over values, ``n*4 + 120``, or a range, ``n .. n*4``."""
     schedule: str | None = None
-    """The report that ``cycles`` come from."""
+    """Name of the report from which ``cycles`` come."""
 
     @property
     def address_range(self) -> int:
-        """Bytes of an instance's registers: those of its first slave port, as XRT has it."""
+        """Returns the bytes of an instance's registers: those of its first slave port."""
         return next((p.range for p in self.ports if p.mode == "slave"), _DEFAULT_RANGE)
 
 
 def work_arguments(kernel: Kernel) -> tuple[Argument, ...]:
-    """Registers, behind the arguments, in which XRT's OpenCL says which work-items a start is for.
+    """Returns registers behind the arguments, by which XRT's OpenCL passes the work-items.
 
-    XRT knows them by their names; three of a name are one for each dimension.
+    XRT recognises them by their names; three registers of a name are one for each dimension.
     """
     if kernel.work_group is None:
         return ()
@@ -114,7 +114,7 @@ def work_arguments(kernel: Kernel) -> tuple[Argument, ...]:
 def xml_of(
     kernels: Sequence[Kernel], *, platform: str, name: str, mode: Mode, clocks: Sequence[Clock]
 ) -> bytes:
-    """The XML that tells XRT of kernels; ``name`` is the project's."""
+    """Returns the XML that describes the kernels to XRT; ``name``: the project's name."""
     vendor, _, rest = platform.partition("_")
     board, _, shell = rest.partition("_")
     units = sum(len(kernel.instances) for kernel in kernels)
@@ -139,7 +139,7 @@ def xml_of(
 def _add_kernel(core: ElementTree.Element, kernel: Kernel) -> None:
     group = kernel.work_group
     required = (1, 1, 1) if group is None else group
-    # XRT takes a greatest size of the first dimension alone for that of all together.
+    # XRT reads the first dimension's greatest size as that of all dimensions together.
     greatest = required if any(required) else (_MOST_ITEMS, 0, 0)
     element = _add(
         core, "kernel", name=kernel.name, language="c" if group is None else "clc", attributes="",
@@ -156,7 +156,7 @@ def _add_kernel(core: ElementTree.Element, kernel: Kernel) -> None:
         )  # fmt: skip
     for argument in (*kernel.arguments, *work_arguments(kernel)):
         qualifier, size = argument.qualifier, _hex(argument.size)
-        # XRT's OpenCL passes values in whole registers: what lies behind the last never arrives.
+        # XRT's OpenCL passes whole registers: bytes behind the last whole register never arrive.
         whole = None if argument.size is None else -(-argument.size // _REGISTER_BYTES)
         register = None if whole is None else _hex(whole * _REGISTER_BYTES)
         _add(
@@ -183,31 +183,31 @@ def _hex(number: int | None) -> str | None:
 
 
 class _Tree(ElementTree.TreeBuilder):
-    """A tree without document types: their entities can be made to fill the memory."""
+    """A builder of trees that refuses document types: their entities can fill the memory."""
 
     def __init__(self, what: str) -> None:
         super().__init__()
         self._what = what
 
     def doctype(self, name: str, pubid: str | None, system: str | None) -> None:  # noqa: ARG002
-        """Refuses."""
+        """Refuses the document."""
         raise UsageError(f"{self._what} has a document type; none is written there")
 
 
 def tree_of(xml: bytes, what: str) -> ElementTree.Element:
-    """The root of an XML text; raises UsageError, which names ``what``, where it is damaged."""
+    """Returns the root of an XML text; raises UsageError, with ``what``, if the text is damaged."""
     parser = ElementTree.XMLParser(target=_Tree(what))
     try:
         parser.feed(xml)
         root: ElementTree.Element = parser.close()
-    # The last two: an encoding that does not exist, or of more than one byte a letter.
+    # LookupError and ValueError: an unknown encoding, or one of several bytes a letter.
     except (ElementTree.ParseError, LookupError, ValueError) as error:
         raise UsageError(f"{what} is no XML: {error}") from error
     return root
 
 
 def kernels_of(xml: bytes) -> tuple[Kernel, ...]:
-    """Kernels of an XML section; raises UsageError where it is damaged."""
+    """Returns the kernels of an XML section; raises UsageError if it is damaged."""
     text = _short(xml, "embedded_metadata").rstrip(b"\0")
     project = tree_of(text, "section embedded_metadata")
     return tuple(_kernel(element) for element in project.iterfind("platform/device/core/kernel"))
@@ -285,7 +285,7 @@ def _short(text: bytes, section: str) -> bytes:
 
 
 def json_of(text: bytes, section: str) -> object:
-    """The value of a section of JSON; raises UsageError for invalid JSON."""
+    """Returns the value of a section of JSON; raises UsageError for invalid JSON."""
     try:
         return msgspec.json.decode(_short(text, section).rstrip(b"\0"))
     except (msgspec.DecodeError, RecursionError, UnicodeDecodeError) as error:
@@ -306,13 +306,13 @@ class _KeyValueMetadata(msgspec.Struct):
 
 
 def json_of_key_values(pairs: Mapping[str, str]) -> bytes:
-    """The KEYVALUE_METADATA section of these pairs."""
+    """Returns the KEYVALUE_METADATA section of these pairs."""
     listed = [_KeyValue(key, value) for key, value in pairs.items()]
     return msgspec.json.encode(_KeyValueMetadata(_KeyValues(listed)))
 
 
 def key_values_of(text: bytes) -> dict[str, str]:
-    """Pairs of a KEYVALUE_METADATA section; raises UsageError where it is damaged."""
+    """Returns the pairs of a KEYVALUE_METADATA section; raises UsageError if it is damaged."""
     section = "keyvalue_metadata"
     try:
         metadata = msgspec.convert(json_of(text, section), _KeyValueMetadata)

@@ -12,13 +12,13 @@ from isthmus_emulation.xclbin.metadata import Argument, Kernel
 from isthmus_emulation.xclbin.sizes import word_bytes
 
 DEPTH = 1024
-"""Words that a stream holds where nothing is said."""
+"""Capacity of a stream in words, if the description gives none."""
 _DEEPEST = 1 << 20
 
 
 @dataclass(frozen=True)
 class Stream:
-    """From one instance's argument to another's; arguments by their numbers."""
+    """A stream from one instance's argument to another's; arguments by their numbers."""
 
     producer: str
     producer_argument: int
@@ -29,7 +29,7 @@ class Stream:
 
     @property
     def ends(self) -> tuple[tuple[str, int], tuple[str, int]]:
-        """Instance and argument of the producer, and of the consumer."""
+        """Returns instance and argument of the producer and of the consumer."""
         return (
             (self.producer, self.producer_argument),
             (self.consumer, self.consumer_argument),
@@ -38,23 +38,23 @@ class Stream:
 
 @dataclass(frozen=True)
 class Side:
-    """What a kernel's code says of an argument that is a stream; None: nothing."""
+    """Facts of a stream argument in a kernel's code; None: unknown."""
 
     reads: bool | None = None
-    """The kernel reads it, else it writes."""
+    """Whether the kernel reads the stream; else it writes."""
     word_bytes: int | None = None
-    """Of data."""
+    """Bytes of data in a word."""
 
 
 Sides = Mapping[tuple[str, str], Side]
-"""By the names of kernel and argument."""
+"""Facts by the names of kernel and argument."""
 
 
 def connected(texts: Iterable[str], kernels: Sequence[Kernel], sides: Sides) -> list[Stream]:
-    """Reads ``INSTANCE.ARGUMENT:INSTANCE.ARGUMENT[:DEPTH]``, as a configuration of Vitis has it.
+    """Reads ``INSTANCE.ARGUMENT:INSTANCE.ARGUMENT[:DEPTH]``; returns the streams.
 
-    Raises UsageError for what is no stream between these kernels: wrong names or directions, words
-    of different widths. Widths are those of ``sides``, else of the arguments' types.
+    Raises UsageError for anything but a stream between these kernels: wrong names or directions,
+    words of different widths. Widths are those of ``sides``, else of the arguments' types.
     """
     streams: list[Stream] = []
     used: set[tuple[str, int]] = set()
@@ -81,7 +81,7 @@ def connected(texts: Iterable[str], kernels: Sequence[Kernel], sides: Sides) -> 
 
 
 def refuse_unconnected(streams: Iterable[Stream], kernels: Iterable[Kernel]) -> None:
-    """Raises UsageError for a stream argument that leads nowhere."""
+    """Raises UsageError for a stream argument without a connection."""
     used = {end for stream in streams for end in stream.ends}
     left = [
         f"{instance.name}.{argument.name}"
@@ -99,7 +99,7 @@ def refuse_unconnected(streams: Iterable[Stream], kernels: Iterable[Kernel]) -> 
 
 
 def directed(kernels: Iterable[Kernel], streams: Sequence[Stream]) -> list[Kernel]:
-    """The kernels, with ports that are written where a stream begins."""
+    """Returns the kernels, with write ports for arguments at which a stream begins."""
     producers = {stream.ends[0] for stream in streams}
 
     def one(kernel: Kernel) -> Kernel:
@@ -138,7 +138,7 @@ def _end(part: str, text: str, kernels: Sequence[Kernel]) -> tuple[str, int]:
 def _side(end: tuple[str, int], kernels: Iterable[Kernel], sides: Sides) -> Side:
     instance, number = end
     kernel = _kernel_of(instance, kernels)
-    assert kernel is not None  # `_end` found it
+    assert kernel is not None  # `_end` has checked it
     argument = kernel.arguments[number]
     said = sides.get((kernel.name, argument.name), Side())
     return Side(said.reads, said.word_bytes or word_bytes(argument.type))

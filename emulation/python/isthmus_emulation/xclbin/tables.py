@@ -23,16 +23,16 @@ class Row(msgspec.Struct, frozen=True):
     """One row of such a section."""
 
     COUNT: ClassVar[struct.Struct]
-    """The rows' count, with the padding behind it."""
+    """Layout of the number of rows, with the padding behind it."""
     LAYOUT: ClassVar[struct.Struct]
 
     def pack(self) -> bytes:
-        """Bytes of the row; raises UsageError for what does not fit its field."""
+        """Returns the row's bytes; raises UsageError for a value that does not fit its field."""
         raise NotImplementedError
 
     @classmethod
     def unpack(cls: type[AnyRow], data: bytes) -> AnyRow:
-        """The row of ``LAYOUT.size`` bytes; raises UsageError where a name is no text."""
+        """Returns the row of ``LAYOUT.size`` bytes; raises UsageError if a name is no text."""
         raise NotImplementedError
 
 
@@ -47,17 +47,17 @@ class Memory(Row, frozen=True):
 
     name: str
     type: int
-    """MemoryType."""
+    """A number of ``MemoryType``."""
     size_kib: int
-    """KiB; for a stream its route."""
+    """Size in KiB; for a stream its route."""
     address: int
-    """First byte; for a stream its flow."""
+    """Address of the first byte; for a stream its flow."""
     used: bool = True
-    """Whether it is present."""
+    """Whether the memory is present."""
 
     @property
     def size(self) -> int:
-        """Bytes; 0 for a stream."""
+        """Returns the size in bytes; 0 for a stream."""
         streams = (MemoryType.STREAMING, MemoryType.STREAMING_CONNECTION)
         return 0 if self.type in streams else self.size_kib * 1024
 
@@ -73,7 +73,7 @@ class Memory(Row, frozen=True):
 
 
 class Connection(Row, frozen=True):
-    """``connection``: an argument of a kernel's instance reaches a memory."""
+    """``connection``: an argument of a kernel's instance accesses a memory."""
 
     COUNT: ClassVar[struct.Struct] = struct.Struct("<i")
     LAYOUT: ClassVar[struct.Struct] = struct.Struct("<iii")
@@ -100,22 +100,22 @@ class Ip(Row, frozen=True):
     LAYOUT: ClassVar[struct.Struct] = struct.Struct("<IIQ64s")
 
     name: str
-    """For a kernel ``KERNEL:INSTANCE``."""
+    """Name; for a kernel ``KERNEL:INSTANCE``."""
     type: int
-    """IpType."""
+    """A number of ``IpType``."""
     address: int
-    """Of its registers; all ones where it has none."""
+    """Address of its registers; all ones without registers."""
     properties: int = 0
     """For a kernel interrupt enable (bit 0), interrupt (bits 1-7) and control (bits 8-15)."""
 
     @property
     def control(self) -> int | None:
-        """Control of a kernel; None for another block."""
+        """Returns the control protocol of a kernel; None for another block."""
         return self.properties >> 8 & 0xFF if self.type == IpType.KERNEL else None
 
     @staticmethod
     def kernel(name: str, address: int, control: Control, *, interrupt: bool) -> Ip:
-        """An instance of a kernel."""
+        """Returns the row for an instance of a kernel."""
         return Ip(name, IpType.KERNEL, address, control << 8 | interrupt)
 
     def pack(self) -> bytes:  # noqa: D102
@@ -138,7 +138,7 @@ class Clock(Row, frozen=True):
 
     name: str
     type: int = ClockType.KERNEL
-    """ClockType."""
+    """A number of ``ClockType``."""
     mhz: int = DATA_MHZ
 
     def pack(self) -> bytes:  # noqa: D102
@@ -152,13 +152,13 @@ class Clock(Row, frozen=True):
 
 
 def encode(row: type[AnyRow], rows: Sequence[AnyRow]) -> bytes:
-    """A section of these rows."""
+    """Returns a section of these rows."""
     count = pack(row.COUNT, f"count of {row.__name__} rows", len(rows))
     return count + b"".join(r.pack() for r in rows)
 
 
 def decode(row: type[AnyRow], data: bytes, section: str) -> tuple[AnyRow, ...]:
-    """Rows of a section; raises UsageError, naming ``section``, where the count cannot be true."""
+    """Returns a section's rows; raises UsageError, with ``section``, for an impossible count."""
     if len(data) < row.COUNT.size:
         raise UsageError(f"section {section} has {len(data)} bytes: too few for a count")
     (count,) = row.COUNT.unpack_from(data)

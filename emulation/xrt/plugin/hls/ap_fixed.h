@@ -1,9 +1,9 @@
-// Stands in for AMD's header of the name, where that is not there: fixed-point numbers of any
-// number of bits up to 128.
+// Replaces AMD's header of this name, if that is absent: fixed-point numbers of
+// up to 128 bits.
 //
-// Results are as wide as those of HLS, so that no bit is lost before they are stored; then bits
-// that the stored number has not are rounded off, or overflow, as its modes say. A quotient has as
-// many bits behind the point as the dividend, and is cut off towards zero.
+// Results are as wide as in HLS, so that no bit is lost before an assignment. The assignment rounds
+// and overflows by the modes of the assigned type. A quotient has as many fractional bits as the
+// dividend, and is rounded towards zero.
 #pragma once
 
 #include "isthmus_standard.h"
@@ -13,22 +13,22 @@
 #include <cmath>
 #include <limits>
 
-/// What becomes of bits behind the last one.
+/// Modes of rounding.
 enum ap_q_mode {
   AP_RND,          ///< to the nearest; a half upwards
   AP_RND_ZERO,     ///< to the nearest; a half towards zero
   AP_RND_MIN_INF,  ///< to the nearest; a half downwards
   AP_RND_INF,      ///< to the nearest; a half away from zero
-  AP_RND_CONV,     ///< to the nearest; a half to the even one
+  AP_RND_CONV,     ///< to the nearest; a half to the even number
   AP_TRN,          ///< downwards
   AP_TRN_ZERO      ///< towards zero
 };
-/// What becomes of numbers that are too large or too small.
+/// Modes of overflow.
 enum ap_o_mode {
-  AP_SAT,       ///< the largest or the smallest
+  AP_SAT,       ///< the largest or the smallest number
   AP_SAT_ZERO,  ///< zero
-  AP_SAT_SYM,   ///< the largest, or its negative
-  AP_WRAP,      ///< their low bits
+  AP_SAT_SYM,   ///< the largest number, or its negative
+  AP_WRAP,      ///< the low bits
   AP_WRAP_SM
 };
 
@@ -54,7 +54,7 @@ using bits_of =
     std::conditional_t<std::is_same_v<T, bool>, ap_int_base<1, false>,
                        ap_int_base<8 * static_cast<int>(sizeof(T)), std::is_signed_v<T>>>;
 
-// An operand as a number of fixed point.
+// Converts an operand to a fixed-point number.
 template <int bits, int integer_bits, bool is_signed, ap_q_mode q, ap_o_mode o, int n>
 const ap_fixed_base<bits, integer_bits, is_signed, q, o, n>& fixed(
     const ap_fixed_base<bits, integer_bits, is_signed, q, o, n>& number) {
@@ -73,7 +73,8 @@ auto fixed(T number) {
   return fixed(bits_of<T>(number));
 }
 
-/// Operands of which one has a fixed point, and the other one, too, or none.
+/// Whether one operand is a fixed-point number, and the other one a fixed-point number or an
+/// integer.
 template <class Left, class Right>
 using fixed_operands =
     std::enable_if_t<(is_fixed<Left>::value || is_fixed<Right>::value) &&
@@ -85,7 +86,7 @@ using fixed_and_floating =
                          (is_fixed<Right>::value && std::is_floating_point_v<Left>),
                      int>;
 
-/// `number` without its last bits, 1 or more.
+/// Returns `number` without its last `count` bits (1 or more), rounded.
 template <ap_q_mode rounding>
 int128 rounded_off(int128 number, int count) {
   const bool negative = number < 0;
@@ -117,7 +118,7 @@ int128 rounded_off(int128 number, int count) {
 
 }  // namespace isthmus_bits
 
-/// `bits` in all, of which `integer_bits` are before the point.
+/// A number of `bits` bits, of which `integer_bits` are before the point.
 template <int bits, int integer_bits, bool is_signed, ap_q_mode rounding, ap_o_mode overflow,
           int saturated>
 class ap_fixed_base {
@@ -156,14 +157,14 @@ class ap_fixed_base {
       : raw_(kept(ap_fixed_base<others, others, signs>::whole(value), fraction)) {}
   template <class Number>
   ap_fixed_base(const isthmus_bits::part<Number>& part) : ap_fixed_base(part.value()) {}
-  /// Of hls_half.h.
+  /// Converts a half of hls_half.h.
   template <class T, class = typename T::isthmus_half, class = void>
   ap_fixed_base(const T& value) : ap_fixed_base(value.isthmus_real()) {}
   template <int others, int places, bool signs, ap_q_mode q, ap_o_mode o, int n>
   ap_fixed_base(const ap_fixed_base<others, places, signs, q, o, n>& other)
       : raw_(kept(other.whole(), fraction - (others - places))) {}
 
-  /// The number whose bits these are.
+  /// Returns the number with these bits.
   static ap_fixed_base of(const Raw& raw) {
     ap_fixed_base made;
     made.raw_ = raw;
@@ -171,7 +172,7 @@ class ap_fixed_base {
   }
   [[nodiscard]] const Raw& raw() const { return raw_; }
 
-  // Towards zero.
+  // Rounds towards zero.
   template <class T, std::enable_if_t<std::is_arithmetic_v<T>, int> = 0>
   operator T() const {
     if constexpr (std::is_same_v<T, bool>) {
@@ -252,13 +253,14 @@ class ap_fixed_base {
   }
   ap_fixed_base operator~() const { return of(~raw_); }
   bool operator!() const { return is_zero(); }
-  // Of its own bits: what is shifted out is lost. A negative number of places is the other way.
+  // The result has the same bits: bits that are shifted out are lost. A negative number of places
+  // shifts in the other direction.
   ap_fixed_base operator<<(int places) const {
     return of(places < 0 ? raw_ >> -places : raw_ << places);
   }
   ap_fixed_base operator>>(int places) const { return *this << -places; }
 
-  /// The number times 2 to the power of `fraction`.
+  /// Returns the number times 2 to the power of `fraction`.
   [[nodiscard]] int128 whole() const { return whole(raw_); }
 
  private:
@@ -275,7 +277,7 @@ class ap_fixed_base {
     }
   }
 
-  /// What it keeps of a number times 2 to the power of `places`.
+  /// Returns the stored bits for `number` / 2^`places`, after rounding and overflow.
   static Raw kept(int128 number, int places) {
     bool beyond = false;
     if (places < 0) {
@@ -315,7 +317,7 @@ class ap_fixed_base {
 
 namespace isthmus_bits {
 
-/// Widths and signs of results, and operands with their points at one place.
+/// Widths and signs of results, and operands with equal numbers of fractional bits.
 template <class Left, class Right>
 struct fixed_results;
 template <int one, int place, bool first, ap_q_mode q1, ap_o_mode o1, int n1, int other, int point,
@@ -330,7 +332,7 @@ struct fixed_results<ap_fixed_base<one, place, first, q1, o1, n1>,
   static constexpr int integer = left_integer > right_integer ? left_integer : right_integer;
   static constexpr int fraction = left_fraction > right_fraction ? left_fraction : right_fraction;
 
-  /// For sums with `more` bits.
+  /// Type of a result with `more` further bits.
   template <int more, bool is_signed>
   struct aligned {
     using Bits = ap_int_base<integer + fraction + more, is_signed>;
@@ -429,7 +431,7 @@ ISTHMUS_OPERATOR(<=, at_most)
 ISTHMUS_OPERATOR(>=, at_least)
 #undef ISTHMUS_OPERATOR
 
-// HLS has none of these.
+// HLS lacks these operators.
 #define ISTHMUS_REFUSED(op)                                                                      \
   template <class Left, class Right, isthmus_bits::fixed_and_floating<Left, Right> = 0>          \
   Left operator op(const Left& left, const Right& /*right*/) {                                   \
@@ -457,7 +459,7 @@ ISTHMUS_COMPARISON(<=)
 ISTHMUS_COMPARISON(>=)
 #undef ISTHMUS_COMPARISON
 
-/// A number of floating point, as HLS reads it: through double.
+/// Reads a floating-point number, as HLS does: as double.
 template <int bits, int integer_bits, bool is_signed, ap_q_mode q, ap_o_mode o, int n>
 std::istream& operator>>(std::istream& in,
                          ap_fixed_base<bits, integer_bits, is_signed, q, o, n>& number) {
@@ -468,13 +470,13 @@ std::istream& operator>>(std::istream& in,
   return in;
 }
 
-/// The sign of a number, beside those of <cmath>, which `signbit` without std:: leads to.
+/// Whether a number is negative: an overload beside those of <cmath>.
 template <int bits, int integer_bits, bool is_signed, ap_q_mode q, ap_o_mode o, int n>
 bool signbit(const ap_fixed_base<bits, integer_bits, is_signed, q, o, n>& number) {
   return number.is_neg();
 }
 
-/// All of its digits.
+/// Writes all digits.
 template <int bits, int integer_bits, bool is_signed, ap_q_mode q, ap_o_mode o, int n>
 std::ostream& operator<<(std::ostream& out,
                          const ap_fixed_base<bits, integer_bits, is_signed, q, o, n>& number) {

@@ -1,9 +1,9 @@
-// Stands in for AMD's header of the name, where that is not there: integers of any number of bits.
+// Replaces AMD's header of this name, if that is absent: integers of any number of bits.
 //
-// Results are as wide as those of HLS, so that no bit is lost before they are stored, which wraps.
-// Products have 128 bits at most, and so have operands of / and %; more does not compile. A part
-// counts as all bits of its number in sums, logic and comparisons with an integer of this header;
-// elsewhere as its low 64.
+// Results are as wide as in HLS, so that no bit is lost before an assignment, which wraps.
+// Products, and operands of / and %, have at most 128 bits; wider ones do not compile. A part
+// (`range`) has the width of its number in sums, logic and comparisons with an integer of this
+// header. Elsewhere its low 64 bits count.
 #pragma once
 
 #include "isthmus_standard.h"
@@ -37,7 +37,7 @@ constexpr std::uint64_t low(int bits) {
   return bits >= 64 ? ~std::uint64_t{0} : (std::uint64_t{1} << bits) - 1;
 }
 
-/// A whole number in decimal digits, the last one first.
+/// Decimal digits of an integer, the last digit first.
 class decimal {
  public:
   template <class Number>
@@ -56,7 +56,7 @@ class decimal {
       digits_ += static_cast<char>('0' + more % 10);
     }
   }
-  /// With a point before the last `behind` digits, if these are not zero.
+  /// Returns the digits, with a point before the last `behind` digits if these are not zero.
   [[nodiscard]] std::string text(bool negative, std::size_t behind = 0) const {
     std::string digits = digits_;
     digits.append(digits.size() > behind ? 0 : behind + 1 - digits.size(), '0');
@@ -81,7 +81,7 @@ class decimal {
 template <class T>
 using number = std::enable_if_t<std::is_arithmetic_v<T> || std::is_enum_v<T>, int>;
 
-/// Bits `high` to `low` of a number, which can be set.
+/// A reference to bits `high` to `low` of a number.
 template <class Number>
 class part {
  public:
@@ -106,7 +106,7 @@ class part {
     return *this = other.value();
   }
 
-  /// As wide as the number of which it is a part.
+  /// Returns the part's value, as wide as its number.
   [[nodiscard]] ap_int_base<Number::width, false> value() const { return of_.get(high_, low_); }
   operator unsigned long long() const { return value().to_uint64(); }
   [[nodiscard]] int to_int() const { return value().to_int(); }
@@ -120,7 +120,7 @@ class part {
   int high_, low_;
 };
 
-/// What numbers of every width have.
+/// Members of numbers of every width.
 template <class Number, int bits>
 class parts {
  public:
@@ -195,9 +195,9 @@ class parts {
     return before;
   }
 
-  /// Its digits after a prefix (0b, 0o, 0x), as AMD's simulation prints them: of the radix 2 all;
-  /// of 8 and 16 none of the zeros before the others, but one where the number is wide. A negative
-  /// number has a sign where that is wanted, and not with the radix 2.
+  /// Returns the digits after a prefix (0b, 0o, 0x), as AMD's simulation prints them. Radix 2 has
+  /// all digits. Radix 8 and 16 have no leading zeros, but a wide number has one. With `sign` a
+  /// negative number has a sign, except in radix 2.
   [[nodiscard]] std::string to_string(int radix = 2, bool sign = true) const {
     const int step = radix == 16 ? 4 : radix == 8 ? 3 : 1;
     if (radix != 10 && radix != 1 << step) {
@@ -232,8 +232,8 @@ class parts {
   }
 
  protected:
-  /// Digits of the radix 2, 8, 10 or 16, after a sign and a prefix 0b, 0o or 0x, which says the
-  /// radix instead. Throws std::invalid_argument for others.
+  /// Sets the number from digits of radix 2, 8, 10 or 16, after a sign and a prefix. The prefix 0b,
+  /// 0o or 0x replaces `radix`. Throws std::invalid_argument for other text.
   void read(const char* digits, int radix) {
     const bool negative = *digits == '-';
     digits += negative || *digits == '+' ? 1 : 0;
@@ -278,7 +278,7 @@ class parts {
 
 }  // namespace isthmus_bits
 
-/// Up to 64 bits.
+/// A number of up to 64 bits.
 template <int bits, bool is_signed>
 class ap_int_base<bits, is_signed, false>
     : public isthmus_bits::parts<ap_int_base<bits, is_signed, false>, bits> {
@@ -290,7 +290,7 @@ class ap_int_base<bits, is_signed, false>
 
   using isthmus_plain = ap_int_base;
   ap_int_base() = default;
-  /// Of hls_half.h, towards zero.
+  /// Converts a half of hls_half.h; rounds towards zero.
   template <class T, class = typename T::isthmus_half, class = void>
   ap_int_base(const T& value) : ap_int_base(value.isthmus_real()) {}
   template <class T, isthmus_bits::number<T> = 0>
@@ -319,7 +319,7 @@ class ap_int_base<bits, is_signed, false>
       return static_cast<Value>(stored_);
     }
   }
-  /// Its value, a negative one in all 64 bits.
+  /// Returns the value; a negative number has its sign in all 64 bits.
   [[nodiscard]] std::uint64_t to_uint64() const {
     return static_cast<std::uint64_t>(static_cast<Value>(*this));
   }
@@ -334,7 +334,7 @@ class ap_int_base<bits, is_signed, false>
     store((stored_ & ~mask) | ((value.to_uint64() << low) & mask));
   }
 
-  // Of its own width, as in HLS: what is shifted out is lost.
+  // The result has the number's width, as in HLS: bits that are shifted out are lost.
   ap_int_base operator~() const { return ~to_uint64(); }
   template <class T>
   ap_int_base operator<<(const T& by) const {
@@ -348,7 +348,7 @@ class ap_int_base<bits, is_signed, false>
            (places < bits ? 0 : 1);
   }
 
-  // What operators are made of: operands and result are of this width.
+  // Operators use these functions: operands and result have this width.
   static ap_int_base of(isthmus_bits::uint128 value) { return static_cast<std::uint64_t>(value); }
   [[nodiscard]] isthmus_bits::uint128 low_128() const {
     return static_cast<isthmus_bits::uint128>(
@@ -376,7 +376,7 @@ class ap_int_base<bits, is_signed, false>
   Stored stored_ = 0;
 };
 
-/// More than 64 bits: words of 64, the low one first.
+/// A number of more than 64 bits: words of 64 bits, the low word first.
 template <int bits, bool is_signed>
 class ap_int_base<bits, is_signed, true>
     : public isthmus_bits::parts<ap_int_base<bits, is_signed, true>, bits> {
@@ -413,7 +413,7 @@ class ap_int_base<bits, is_signed, true>
   explicit ap_int_base(const char* digits, int radix = 10) { this->read(digits, radix); }
 
   using Value = std::conditional_t<is_signed, long long, unsigned long long>;
-  /// Its low bits.
+  /// Converts the low bits.
   operator Value() const { return static_cast<Value>(word_[0]); }
   explicit operator bool() const { return !equal(*this, ap_int_base()); }
   [[nodiscard]] std::uint64_t to_uint64() const { return word_[0]; }
@@ -531,7 +531,7 @@ class ap_int_base<bits, is_signed, true>
 
  private:
   [[nodiscard]] bool negative() const { return is_signed && (word_[words - 1] >> 63U) != 0; }
-  /// 64 bits from there on.
+  /// Returns 64 bits from bit `low` on.
   [[nodiscard]] std::uint64_t bits_at(int low) const {
     const std::uint64_t beyond = negative() ? ~std::uint64_t{0} : 0;
     const auto at = [&](int n) { return n < words ? word_[n] : beyond; };
@@ -539,7 +539,7 @@ class ap_int_base<bits, is_signed, true>
                          : at(low / 64) >> low % 64 | at(low / 64 + 1) << (64 - low % 64);
   }
   void fill(bool ones) { std::memset(word_, ones ? 0xFF : 0, sizeof(word_)); }
-  /// Bits above the number's are 0, or as its sign.
+  /// Sets the bits above the number to 0, or to its sign.
   void trim() {
     constexpr int used = bits - 64 * (words - 1);
     std::uint64_t& top = word_[words - 1];
@@ -552,7 +552,7 @@ class ap_int_base<bits, is_signed, true>
 
 namespace isthmus_bits {
 
-/// The integer that a number of C++ is, also an enumerator.
+/// The integer type of a C++ number or enumeration.
 template <class T, bool = std::is_enum_v<T>>
 struct integer_of {
   using type = T;
@@ -562,7 +562,7 @@ struct integer_of<T, true> : std::underlying_type<T> {};
 template <class T>
 using integer = std::enable_if_t<std::is_integral_v<typename integer_of<T>::type>, int>;
 
-/// Results' widths and signs, as HLS has them.
+/// Widths and signs of results, as in HLS.
 template <int one, bool first, int other, bool second>
 struct results {
   static constexpr bool any_signed = first || second;
@@ -686,7 +686,7 @@ auto operator-(const ap_int_base<bits, is_signed>& number) {
   return isthmus_bits::subtract(ap_int_base<1, false>(0), number);
 }
 
-/// `left` above `right`: with 64 bits at most, as HLS's comma makes it of numbers.
+/// Returns `left` in the bits above `right`, as HLS's comma operator does; at most 64 bits.
 template <int one, bool first, int other, bool second>
 ap_int_base<one + other, false> operator,(const ap_int_base<one, first>& left,
                                           const ap_int_base<other, second>& right) {
@@ -702,7 +702,7 @@ std::ostream& operator<<(std::ostream& out, const ap_int_base<bits, is_signed>& 
   return out << number.to_string(radix, radix == 10);
 }
 
-/// Digits of the radix that the stream has (std::dec, std::hex), or of their prefix.
+/// Reads digits of the stream's radix (std::dec, std::hex), or of the radix of their prefix.
 template <int bits, bool is_signed>
 std::istream& operator>>(std::istream& in, ap_int_base<bits, is_signed>& number) {
   std::string digits;
@@ -739,7 +739,7 @@ namespace hls {
 template <class T, class>
 struct isthmus_word;
 
-/// As many bytes as the bits need: ap_uint<24> has three on a stream, and four in memory.
+/// Number of bytes on a stream: ap_uint<24> has three there, and four in memory.
 template <class T>
 struct isthmus_bits_word {
   static constexpr std::size_t data_bytes = (T::width + 7) / 8;

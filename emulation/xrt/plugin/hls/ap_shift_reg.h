@@ -1,4 +1,4 @@
-// Stands in for AMD's header of the name, where that is not there: a shift register.
+// Replaces AMD's header of this name, if that is absent: a shift register.
 #pragma once
 
 #include "isthmus_standard.h"
@@ -11,7 +11,7 @@ class ap_shift_reg {
   ap_shift_reg() = default;
   explicit ap_shift_reg(const char* /*name*/) {}
 
-  /// What was at `at`, before `value` comes in at 0; nothing moves where it is not enabled.
+  /// Returns the value at `at`, then shifts `value` in at 0; does not shift if not enabled.
   T shift(const T& value, unsigned at = depth - 1, bool enable = true) {
     const T found = values_[at];
     if (enable) {

@@ -1,5 +1,5 @@
-// Stands in for AMD's header of the name, where that is not there: pauses of a kernel, which change
-// no data.
+// Replaces AMD's header of this name, if that is absent: pauses of a kernel,
+// which change no data.
 #pragma once
 
 #include "isthmus_standard.h"

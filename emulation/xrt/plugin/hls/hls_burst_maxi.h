@@ -1,5 +1,5 @@
-// Stands in for AMD's header of the name, where that is not there: memory that a kernel asks for
-// before it reads or writes it.
+// Replaces AMD's header of this name, if that is absent: memory for which a
+// kernel sends requests before it reads or writes.
 #pragma once
 
 #include "isthmus_standard.h"
@@ -14,8 +14,8 @@
 
 namespace hls {
 
-/// A port to memory. Copies share what was asked for. All throw std::runtime_error where a kernel
-/// would wait for ever on a card: nothing was asked for, or not all of it was written.
+/// A port to memory. Copies share their requests. Each function throws std::runtime_error if a
+/// kernel would wait for ever on a card: there is no request, or not all its data are written.
 template <class T>
 class burst_maxi {
  public:
@@ -23,7 +23,7 @@ class burst_maxi {
 
   burst_maxi(T* memory) : memory_(memory) {}
 
-  /// Of `count` elements from the one at `at`, after those that were asked for before.
+  /// Requests `count` elements from number `at` on, after the earlier requests.
   void read_request(std::size_t at, std::size_t count) {
     asked_->reads.add(at * sizeof(T), count * sizeof(T));
   }
@@ -31,7 +31,7 @@ class burst_maxi {
     asked_->writes.add(at * sizeof(T), count * sizeof(T));
     asked_->answers.push_back(asked_->writes.all);
   }
-  /// Of `count` values of another type, from a byte on.
+  /// Requests `count` values of another type, from a byte on.
   template <class Value>
   void read_request_unaligned(std::size_t byte, std::size_t count) {
     asked_->reads.add(byte, count * sizeof(Value));
@@ -49,7 +49,7 @@ class burst_maxi {
   void write(const Value& value) {
     *next<Value>(asked_->writes, "write() without a write_request()") = value;
   }
-  /// The bytes whose bits are 1 in `enabled`.
+  /// Writes the bytes whose bits in `enabled` are 1.
   template <class Enabled>
   void write(const T& value, const Enabled& enabled) {
     T* const to = next<T>(asked_->writes, "write() without a write_request()");
@@ -59,7 +59,7 @@ class burst_maxi {
       }
     }
   }
-  /// All of the oldest request is written.
+  /// Waits until all data of the oldest request are written.
   void write_response() {
     if (asked_->answers.empty() || asked_->writes.done < asked_->answers.front()) {
       throw std::runtime_error("burst_maxi: write_response() before all of a write_request()");
@@ -73,7 +73,7 @@ class burst_maxi {
       std::size_t byte, left;
     };
     std::deque<Part> parts;
-    std::uint64_t all = 0;  ///< bytes asked for
+    std::uint64_t all = 0;  ///< bytes of all requests
     std::uint64_t done = 0;
 
     void add(std::size_t byte, std::size_t bytes) {
@@ -85,7 +85,7 @@ class burst_maxi {
   };
   struct Asked {
     Requests reads, writes;
-    std::deque<std::uint64_t> answers;  ///< bytes to be written before each
+    std::deque<std::uint64_t> answers;  ///< bytes to be written before each response
   };
 
   template <class Value>

@@ -1,5 +1,5 @@
-// Stands in for AMD's header of the name, where that is not there: accesses are in the order of the
-// code anyway.
+// Replaces AMD's header of this name, if that is absent: accesses always have
+// the order of the code.
 #pragma once
 
 #include "isthmus_standard.h"

@@ -1,6 +1,6 @@
-// Stands in for AMD's header of the name, where that is not there: numbers of floating point with
-// 16 bits (IEEE 754 binary16). What is computed with them is computed in float and rounded to the
-// nearest, a half to the even one: for + - * / and sqrt that is the number nearest to the result.
+// Replaces AMD's header of this name, if that is absent: floating-point numbers
+// of 16 bits (IEEE 754 binary16). Operations compute in float and round to the nearest, ties to
+// even: for + - * / and sqrt that is the number nearest to the exact result.
 #pragma once
 
 #include "isthmus_standard.h"
@@ -20,7 +20,7 @@ class half {
   half() = default;
   template <class T, std::enable_if_t<std::is_arithmetic_v<T>, int> = 0>
   half(T value) : bits_(nearest(static_cast<double>(value))) {}
-  /// Of ap_int.h and ap_fixed.h.
+  /// Converts numbers of ap_int.h and ap_fixed.h.
   template <class T, std::enable_if_t<std::is_class_v<T> && !std::is_same_v<T, half> &&
                                           std::is_convertible_v<T, double>,
                                       int> = 0>
@@ -32,7 +32,7 @@ class half {
   half operator+() const { return *this; }
   half operator-() const { return of(bits_ ^ sign_bit); }
 
-  /// The number whose bits these are.
+  /// Returns the number with these bits.
   static constexpr half of(std::uint16_t bits) {
     half made{};
     made.bits_ = bits;
@@ -66,7 +66,7 @@ class half {
   static constexpr std::uint16_t sign_bit = 0x8000;
   static constexpr std::uint16_t infinite = 0x7C00;
   static constexpr std::uint16_t no_number = 0x7E00;
-  static constexpr int digits = 10;  // behind the point
+  static constexpr int digits = 10;  // bits behind the point
   static constexpr int bias = 15;
   static constexpr int least = 1 - bias;  // exponent
 
@@ -85,7 +85,7 @@ class half {
     const double rest = scaled - down;
     auto whole = exponent > bias ? 0U : static_cast<unsigned>(down);
     whole += rest > 0.5 || (rest == 0.5 && whole % 2 != 0) ? 1U : 0U;
-    // What is rounded up to 2048 has the next exponent by that.
+    // A number that is rounded up to 2048 gets the next exponent.
     const unsigned made = exponent > bias
                               ? unsigned{infinite}
                               : (static_cast<unsigned>(exponent + bias - 1) << digits) + whole;
@@ -119,13 +119,13 @@ using operands =
     std::enable_if_t<(is_half<Left> && (is_half<Right> || std::is_arithmetic_v<Right>)) ||
                          (is_half<Right> && std::is_arithmetic_v<Left>),
                      int>;
-/// In which type two are computed: what is wider than half, else float.
+/// The type in which an operation computes: the operand's type that is wider than half, else float.
 template <class Left, class Right>
 using wide = std::conditional_t<
     std::is_same_v<Left, double> || std::is_same_v<Right, double>, double,
     std::conditional_t<std::is_same_v<Left, long double> || std::is_same_v<Right, long double>,
                        long double, float>>;
-/// Of what type the result is: half, unless the other one has floating point.
+/// The type of a result: half, unless the other operand is a float or double.
 template <class Left, class Right>
 using result = std::conditional_t<std::is_floating_point_v<Left> || std::is_floating_point_v<Right>,
                                   wide<Left, Right>, half>;

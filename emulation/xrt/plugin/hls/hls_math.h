@@ -1,10 +1,10 @@
-// Stands in for AMD's header of the name, where that is not there: the functions of C++ by the
-// names of HLS, and those of HLS alone. They round as this machine's library does; HLS's may differ
-// in the last places.
+// Replaces AMD's header of this name, if that is absent: the functions of C++
+// in namespace hls, and the additional functions of HLS. They round as this machine's library;
+// HLS's results may differ in the last places.
 //
-// For half they are computed in float, for ap_fixed and ap_int in long double; then they have the
-// argument's bits, what is behind them is cut off downwards, and what overflows wraps, as HLS has
-// it (UG1399, Fixed-Point Math Functions: no modes of the argument's type).
+// For half they compute in float. For ap_fixed and ap_int they compute in long double; the result
+// has the argument's bits, is rounded down, and wraps on overflow, as in HLS (UG1399, Fixed-Point
+// Math Functions: the modes of the argument's type do not apply).
 #pragma once
 
 #include "isthmus_standard.h"
@@ -34,7 +34,7 @@ using std::isfinite, std::isgreater, std::isgreaterequal, std::isinf, std::isles
 template <class T>
 using isthmus_arithmetic = std::enable_if_t<std::is_arithmetic_v<T>, int>;
 
-// What C++ lacks.
+// Functions that C++ lacks.
 inline constexpr long double isthmus_pi = 3.14159265358979323846264338327950288L;
 template <class T, isthmus_arithmetic<T> = 0>
 T recip(T value) {
@@ -52,7 +52,7 @@ template <class T, isthmus_arithmetic<T> = 0>
 auto exp10(T value) {
   return std::pow(T(10), value);
 }
-/// Exact for quarters of a turn, as the exact result is.
+/// Computes exact results for quarters of a turn.
 template <class T, isthmus_arithmetic<T> = 0>
 auto sinpi(T value) {
   const auto rest = std::remainder(static_cast<long double>(value), 2.0L);  // -1 to 1
@@ -120,8 +120,8 @@ const T& min(const T& left, const T& right) {
   return right < left ? right : left;
 }
 
-// Of half, ap_fixed and ap_int. Each type says what it is as a number of floating point, and what
-// has its bits.
+// Functions of half, ap_fixed and ap_int. Each type defines its floating-point type, and the
+// conversion to its bits.
 template <class T>
 using isthmus_plain = typename T::isthmus_plain;
 
@@ -145,7 +145,7 @@ using isthmus_plain = typename T::isthmus_plain;
   bool name(const T& left, const T& right) {                     \
     return hls::name(left.isthmus_real(), right.isthmus_real()); \
   }
-// Of one type by a further name: sqrtf of float, half_sqrt of half.
+// Further names for one type: sqrtf of float, half_sqrt of half.
 #define ISTHMUS_NAMED(name) \
   inline half half_##name(half value) { return hls::name(value); }
 #define ISTHMUS_NAMED_HERE(name)                                 \
@@ -238,7 +238,7 @@ void sincos(const T& value, T* sine, T* cosine) {
   *cosine = hls::cos(value);
 }
 
-/// The next number of the type in that direction is HLS's own here.
+/// Refuses half, ap_fixed and ap_int: long double would give another next number than HLS.
 template <class T, class... Others, class = isthmus_plain<T>>
 T nextafter(const T& value, const Others&... /*others*/) {
   static_assert(sizeof(T) == 0, "this hls_math.h has nextafter of float and double alone");

@@ -1,5 +1,5 @@
-// Stands in for AMD's header of the name, where that is not there: streams of one writer and
-// several readers, or the other way round.
+// Replaces AMD's header of this name, if that is absent: streams of one writer
+// and several readers, or of several writers and one reader.
 #pragma once
 
 #include "isthmus_standard.h"
@@ -11,7 +11,7 @@
 
 namespace hls {
 
-/// Moves words from `in` to the next of `out`.
+/// Moves words from `in` to the streams of `out` in turn.
 template <class T, int count>
 struct isthmus_split {
   stream<T> in;
@@ -25,8 +25,7 @@ struct isthmus_split {
   }};
 };
 
-/// Moves words from the next of `in` to `out`; where it is not `patient`, from the next that has
-/// one.
+/// Moves words from the streams of `in` in turn to `out`. If not `patient`, it skips empty streams.
 template <class T, int count, bool patient>
 struct isthmus_merge {
   stream<T> in[count];
@@ -58,8 +57,7 @@ struct isthmus_merge {
   }};
 };
 
-// Depths change nothing here, and readers and writers work one after the other: they are all
-// equally busy.
+// Depths change nothing here. Readers and writers get words in turn, so they are equally busy.
 namespace split {
 template <class T, int count, int depth = 2, int inner_depth = 0>
 using round_robin = isthmus_split<T, count>;

@@ -1,4 +1,4 @@
-// Stands in for AMD's header of the name, where that is not there: what a kernel prints is printed.
+// Replaces AMD's header of this name, if that is absent: prints a kernel's values.
 #pragma once
 
 #include "isthmus_standard.h"
@@ -8,7 +8,7 @@
 namespace hls {
 
 inline void print(const char* text) { std::fputs(text, stdout); }
-/// One value, of an integer or of floating point, as printf has it.
+/// Prints an integer or a floating-point number, as printf does.
 template <class T>
 void print(const char* format, T value) {
   std::printf(format, value);

@@ -1,6 +1,6 @@
-// Stands in for AMD's header of the name, where that is not there. Within a kernel a stream holds
-// any number of values, as in AMD's simulation in C; in a DATAFLOW region as many as on a board.
-// One that is the kernel's argument leads to another kernel.
+// Replaces AMD's header of this name, if that is absent. Within a kernel a
+// stream holds any number of values, as in AMD's C simulation; in a DATAFLOW region as many as on a
+// board. A stream that is an argument of the kernel connects it to another kernel.
 #pragma once
 
 #include "isthmus_standard.h"
@@ -20,8 +20,8 @@
 
 namespace hls {
 
-/// A value of T as a word of a stream between kernels: as many bytes as T has bits, or all of it.
-/// What has more than data (ap_axi_sdata.h) says so by another one.
+/// Converts a value of T to a word of a stream between kernels, which has only data. ap_axi_sdata.h
+/// specialises it for types with sideband signals.
 template <class T, class = void>
 struct isthmus_word {
   static constexpr std::size_t data_bytes = sizeof(T);
@@ -36,7 +36,7 @@ struct isthmus_word {
 
 class isthmus_outside;
 
-/// Of functions that reach no memory of the card: their accesses are not counted, which takes time.
+/// Marks functions that access no memory of the card: counting their accesses would take time.
 #define ISTHMUS_UNCOUNTED __attribute__((no_sanitize("thread")))
 
 struct isthmus_pipeline;
@@ -44,37 +44,37 @@ struct isthmus_pipeline;
 /// A stream within a DATAFLOW region.
 struct isthmus_fifo {
   std::string name;
-  unsigned line = 0;       ///< of the pragma with its depth, else of its declaration
-  std::size_t depth = 0;   ///< words that it holds on a board; 0: any number
-  std::size_t limit = 0;   ///< words that it holds here: more, where a region stood still
+  unsigned line = 0;       ///< line of the pragma with the depth, else of the declaration
+  std::size_t depth = 0;   ///< capacity on a board; 0: any number of words
+  std::size_t limit = 0;   ///< capacity here: more than `depth` after a region stood still
   std::size_t count = 0;   ///< words in it
-  std::size_t behind = 0;  ///< words of the writer's pipeline, which come next
-  std::size_t most = 0;    ///< words that it held
+  std::size_t behind = 0;  ///< words in the writer's pipeline, which come next
+  std::size_t most = 0;    ///< most words that it held
   std::size_t taken = 0;   ///< words that the reader took since `taken_since`
   unsigned long long taken_since = 0;  ///< `moved` of the reader's pipeline
   isthmus_pipeline* writer = nullptr;  ///< pipeline of the process that wrote last
-  isthmus_pipeline* reader = nullptr;  ///< and of the one that read last
+  isthmus_pipeline* reader = nullptr;  ///< pipeline of the process that read last
 
   [[nodiscard]] ISTHMUS_UNCOUNTED bool has_room() const { return limit == 0 || count < limit; }
   ISTHMUS_UNCOUNTED void enter() {
     ++count;
     most = count < most ? most : count;
   }
-  /// Whether the writer's next word comes here, with no other word of its pipeline before it.
+  /// Whether the first word of the writer's pipeline goes to this stream.
   [[nodiscard]] bool is_next() const;
-  /// Whether the next word can come here, or into the writer's pipeline.
+  /// Whether the stream or the writer's pipeline has room for a word.
   [[nodiscard]] bool can_write() const;
   [[nodiscard]] bool can_read() const;
   void put();
   void take();
 };
 
-/// Words that a process has written in the order of its code, but not yet on the board: the first
-/// of them waits for room in its stream, and the others wait behind it. The process may read
-/// meanwhile: what it reads leaves its stream for the pipeline. A pipeline of N stages takes at
-/// most N words of a stream while it stands still.
+/// The pipeline of a process: words that its code has written, and that are not yet in their
+/// streams on a board. The first word waits for room in its stream, all others wait behind it. The
+/// process may read meanwhile. A pipeline of N stages that stands still takes at most N words of a
+/// stream.
 struct isthmus_pipeline {
-  /// Words of one stream that follow each other.
+  /// Consecutive words of one stream.
   struct Words {
     isthmus_fifo* fifo = nullptr;
     std::size_t count = 0;
@@ -84,7 +84,7 @@ struct isthmus_pipeline {
   std::deque<Words> others;
   isthmus_fifo* last = nullptr;  ///< stream of the last word
   std::size_t stages = 0;
-  /// Differs for each process, and after each time that words have left the pipeline.
+  /// A number that is new for each process, and each time that words have left the pipeline.
   unsigned long long moved = next();
 
   ISTHMUS_UNCOUNTED static unsigned long long next() {
@@ -149,22 +149,22 @@ ISTHMUS_UNCOUNTED inline void isthmus_fifo::take() {
   }
 }
 
-/// What a function waits for.
+/// The event for which a function waits.
 struct isthmus_wait {
-  bool (*ready)(const void*) = nullptr;  ///< null: it asks, and does not wait
+  bool (*ready)(const void*) = nullptr;  ///< null: the function asks without waiting
   const void* what = nullptr;
-  isthmus_outside* outside = nullptr;  ///< where that is another kernel's
-  isthmus_fifo* fifo = nullptr;        ///< where that is not
-  bool for_room = false;               ///< not for a word
+  isthmus_outside* outside = nullptr;  ///< the other kernel's end, else null
+  isthmus_fifo* fifo = nullptr;        ///< the stream within the kernel, else null
+  bool for_room = false;               ///< it waits for room, not for a word
 };
 
-/// The other kernel's end; kernel_call.cpp makes them.
+/// The end of a stream that leads to another kernel; kernel_call.cpp makes it.
 class isthmus_outside {
  public:
   enum how { wait, try_now, look };
   virtual bool read(void* data, std::size_t bytes, void* sideband, std::size_t more, how) = 0;
   virtual bool write(void* data, std::size_t bytes, void* sideband, std::size_t more, how) = 0;
-  /// Waits for `this_one`, or any of the others.
+  /// Waits for `this_one` or any of `others`.
   virtual void wait_for(const isthmus_wait& this_one, const std::vector<isthmus_wait>& others) = 0;
 
  protected:
@@ -174,21 +174,22 @@ class isthmus_outside {
 /// Tasks (hls_task.h) and processes, which run beside the function that made them.
 class isthmus_tasks {
  public:
-  /// Asked by that function: lets tasks run until what it waits for is there, or until none goes
-  /// on; false where none ever will. Throws std::runtime_error where they go on for ever in vain.
-  /// Asked by a task: others go on first, until that is so, or, where it does not `wait`, for a
-  /// while.
+  /// Called by that function: lets tasks run until `what` is ready, or until no task goes on.
+  /// Returns false if no task ever will. Throws std::runtime_error if tasks go on without end.
+  /// Called by a task: lets other tasks run until `what` is ready; if it does not `wait`, only for
+  /// a while.
   virtual bool run_until(const isthmus_wait& what, bool wait) = 0;
-  /// Pipeline of the process that asks; null: a task, or the function that made them.
+  /// Returns the pipeline of the calling process; null in a task, or in the function that made
+  /// them.
   [[nodiscard]] virtual isthmus_pipeline* pipeline() = 0;
 
  protected:
   ~isthmus_tasks() = default;
 };
-inline isthmus_tasks* isthmus_beside = nullptr;  ///< where there are any
-inline unsigned long long isthmus_moved = 0;     ///< words, by all streams
-inline unsigned long long isthmus_crossed = 0;   ///< of these, between kernels
-/// Stages of the pipeline of the loop that runs.
+inline isthmus_tasks* isthmus_beside = nullptr;  ///< null without tasks and processes
+inline unsigned long long isthmus_moved = 0;     ///< words moved by all streams
+inline unsigned long long isthmus_crossed = 0;   ///< words moved between kernels
+/// Returns the stages of the pipeline of the loop that runs.
 inline std::size_t (*isthmus_stages)() = nullptr;
 
 template <class T, int depth = 0>
@@ -206,8 +207,8 @@ class stream<T, 0> {
   stream& operator=(const stream&) = delete;
   void isthmus_lead_to(isthmus_outside& outside) { outside_ = &outside; }
   void set_name(std::string name) { fifo_.name = std::move(name); }
-  /// It holds so many words on a board, where that is said; the code calls it `name`. `line` has
-  /// the pragma with the depth, else the declaration.
+  /// Sets the capacity on a board (0: the default) and the stream's name in the code. `line`: line
+  /// of the pragma with the depth, else of the declaration.
   void isthmus_limit(std::size_t depth, const std::string& name, unsigned line) {
     constexpr std::size_t usual = 2;  // UG1399, STREAM
     fifo_.depth = depth == 0 ? usual : depth;
@@ -215,7 +216,7 @@ class stream<T, 0> {
     fifo_.name = name;
     fifo_.line = line;
   }
-  /// As it is, without a turn of others.
+  /// Whether the stream has a word now; no other function runs before.
   [[nodiscard]] bool isthmus_has_one() const {
     T value{};
     return outside_ != nullptr ? reads(value, isthmus_outside::look) : fifo_.count > 0;
@@ -239,7 +240,7 @@ class stream<T, 0> {
   [[nodiscard]] std::size_t size() const {
     return outside_ != nullptr || empty() ? static_cast<std::size_t>(!empty()) : fifo_.count;
   }
-  /// Throws std::runtime_error where it is empty: on a card the kernel would wait for ever.
+  /// Throws std::runtime_error for an empty stream: on a card the kernel would wait for ever.
   T read() {
     T value{};
     read(value);
@@ -328,7 +329,7 @@ class stream<T, 0> {
            isthmus_beside->run_until(
                {ready, this, outside_, outside_ == nullptr ? &fifo_ : nullptr, for_room}, wait);
   }
-  /// Waits for room where the stream is limited. A task that never waits lets others go on.
+  /// Waits for room in a limited stream. Otherwise lets other tasks run now and then.
   ISTHMUS_UNCOUNTED void make_room() {
     constexpr std::size_t many = 65536;
     if (isthmus_beside == nullptr) {
@@ -350,7 +351,7 @@ class stream<T, 0> {
     while (!fifo_.can_write() && others_go_on(&has_room_now, true, true)) {
     }
   }
-  /// Notes the process that runs as an end of the stream.
+  /// Notes the process that runs as the reader or the writer of the stream.
   ISTHMUS_UNCOUNTED void join(isthmus_pipeline*& end) const {
     if (fifo_.limit != 0 && isthmus_beside != nullptr) {
       end = isthmus_beside->pipeline();
@@ -375,7 +376,7 @@ class stream<T, 0> {
     constexpr std::size_t least = 16;
     const std::size_t room = room_ == 0 ? least : 2 * room_;
     std::unique_ptr<T[]> words(new T[room]);
-    for (std::size_t n = 0; n < room_; ++n) {  // all are in use
+    for (std::size_t n = 0; n < room_; ++n) {  // all places are in use
       words[n] = words_[(first_ + n) & (room_ - 1)];
     }
     words_ = std::move(words);
@@ -387,7 +388,7 @@ class stream<T, 0> {
     unsigned char data[word::data_bytes];
     unsigned char sideband[word::sideband_bytes + 1];
     if constexpr (word::sideband_bytes > 0) {
-      word::pack(value, data, sideband);  // what the other side does not say stays
+      word::pack(value, data, sideband);  // fields that the other side lacks keep their values
     }
     const bool done =
         moved(outside_->read(data, word::data_bytes, sideband, word::sideband_bytes, how), how);
@@ -416,12 +417,12 @@ class stream<T, 0> {
   isthmus_outside* outside_ = nullptr;
 };
 
-/// Its depth counts within a DATAFLOW region alone.
+/// A stream with a depth, which counts only in a DATAFLOW region.
 template <class T, int depth>
 class stream : public stream<T, 0> {
  public:
   using stream<T, 0>::stream;
-  /// The pragma's depth where there is one.
+  /// As above; the pragma's depth, if there is one, replaces the type's depth.
   void isthmus_limit(std::size_t said, const std::string& name, unsigned line) {
     stream<T, 0>::isthmus_limit(said == 0 ? depth : said, name, line);
   }

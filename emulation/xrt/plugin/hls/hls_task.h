@@ -1,6 +1,6 @@
-// Stands in for AMD's header of the name, where that is not there: functions that run for ever
-// beside the one that made them, and wait for their streams. One of them runs at a time, until it
-// waits: all this is one thread, and the same each time.
+// Replaces AMD's header of this name, if that is absent: functions that run for
+// ever beside the function that made them, and wait for their streams. All run in one thread, each
+// until it waits, so the order is always the same.
 #pragma once
 
 #include "isthmus_standard.h"
@@ -15,7 +15,7 @@
 
 namespace hls {
 
-/// `function(arguments...)`, again and again; references lead to what was there first.
+/// Calls `function(arguments...)` again and again; references keep their first objects.
 class task {
  public:
   task() = default;
@@ -23,7 +23,7 @@ class task {
   task(Result (*function)(Types...), Given&&... given) {
     (*this)(function, std::forward<Given>(given)...);
   }
-  /// Begins it, where that is not yet done.
+  /// Begins the task, unless it has begun.
   template <class Result, class... Types, class... Given>
   void operator()(Result (*function)(Types...), Given&&... given) {
     if (turns_ == nullptr) {

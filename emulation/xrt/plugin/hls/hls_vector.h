@@ -1,5 +1,5 @@
-// Stands in for AMD's header of the name, where that is not there: as many values of one type,
-// which are computed with all at once.
+// Replaces AMD's header of this name, if that is absent: vectors, whose operators
+// work on each element.
 #pragma once
 
 #include "isthmus_standard.h"
@@ -12,21 +12,22 @@
 
 namespace hls {
 
-/// As long as its values, and it begins where the greatest power of two lies that divides that.
+/// A vector. Its size is that of its values; its alignment is the greatest power of two that
+/// divides the size.
 template <class T, std::size_t count>
 class alignas((sizeof(T) * count) & -(sizeof(T) * count)) vector {
  public:
   using value_type = T;
 
   vector() = default;
-  /// All of them are `value`.
+  /// Sets all elements to `value`.
   vector(const T& value) {
     for (T& one : values_) {
       one = value;
     }
   }
   vector(const std::array<T, count>& values) { std::copy(values.begin(), values.end(), values_); }
-  /// Throws std::invalid_argument where these are not as many as the vector has.
+  /// Throws std::invalid_argument for a wrong number of values.
   vector(std::initializer_list<T> values) {
     if (values.size() != count) {
       throw std::invalid_argument("hls::vector: as many values as it has are given, or one");
@@ -45,7 +46,7 @@ class alignas((sizeof(T) * count) & -(sizeof(T) * count)) vector {
   const T* begin() const { return values_; }
   const T* end() const { return values_ + count; }
 
-  /// `action` of each value, as a vector.
+  /// Returns the results of `action` for each element, as a vector.
   template <class Action>
   vector isthmus_each(const Action& action) const {
     vector made;
@@ -86,7 +87,7 @@ class alignas((sizeof(T) * count) & -(sizeof(T) * count)) vector {
   ISTHMUS_OPERATION(>>)
 #undef ISTHMUS_OPERATION
 
-  // The first values that differ decide.
+  // Compares the first elements that differ.
   friend bool operator==(const vector& left, const vector& right) {
     return std::equal(left.begin(), left.end(), right.begin());
   }

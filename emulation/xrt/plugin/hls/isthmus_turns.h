@@ -21,8 +21,8 @@ namespace hls {
 
 class isthmus_turns;
 
-/// Most words that tasks pass among themselves while the kernel waits, before that counts as
-/// endless: some minutes of computing.
+/// Most words that tasks pass among themselves while the kernel waits. More count as endless; they
+/// take some minutes of computing.
 inline unsigned long long isthmus_most_in_vain = 1ULL << 30U;
 
 /// Position of the function that runs, for the loop counters (phases.cpp).
@@ -69,7 +69,7 @@ class isthmus_turns {
   }
 
   [[nodiscard]] bool is_done() const { return is_done_; }
-  /// "split (line 12)"; empty of a task.
+  /// Returns "split (line 12)"; empty for a task.
   [[nodiscard]] const std::string& process() const { return process_; }
   [[nodiscard]] const isthmus_wait& waits() const { return waits_; }
   isthmus_pipeline& pipeline() { return pipeline_; }
@@ -89,9 +89,10 @@ class isthmus_turns {
   }
 
  private:
-  static constexpr std::size_t stack_bytes = std::size_t{64} << 20U;  // what is touched counts
-  static constexpr std::size_t guard_bytes = 4096;  ///< a stack that overflows reaches this
-  using Place = void* [5];                          ///< what __builtin_setjmp keeps
+  static constexpr std::size_t stack_bytes = std::size_t{64}
+                                             << 20U;  // only accessed pages take memory
+  static constexpr std::size_t guard_bytes = 4096;  ///< without access, for a stack that overflows
+  using Place = void* [5];                          ///< buffer of __builtin_setjmp
 
   struct All final : isthmus_tasks {
     std::vector<isthmus_turns*> there;
@@ -131,7 +132,7 @@ class isthmus_turns {
             const isthmus_wait& one = what.outside != nullptr ? what : turn.outside[0];
             one.outside->wait_for(one, turn.outside);
           } else if (what.outside != nullptr) {
-            return true;  // others may ask for what comes from other kernels
+            return true;  // other functions may wait for other kernels
           }
         } else if (isthmus_relieve == nullptr || !isthmus_relieve(there)) {
           if (!wait || !turn.asks || !turn.processes) {
@@ -169,8 +170,8 @@ class isthmus_turns {
       turn.went_on = turn.went_on || isthmus_moved != moved;
       return turn;
     }
-    /// Returns the number of turns without a move after which no move is expected. Functions that
-    /// ask without waiting may count their questions, and a process may end by that count.
+    /// Returns the number of turns without a move after which no move is expected. A function that
+    /// asks without waiting may count its questions, and move or end after some number of them.
     static int patience(const Turn& turn) {
       constexpr int of_tasks = 100;
       constexpr int of_processes = 1'000'000;

@@ -1,5 +1,5 @@
-// What kernels in OpenCL C call, in C++: `isthmus card kernel build` includes it before their
-// source.
+// The functions of OpenCL C, in C++. `isthmus card kernel build` includes this header before a
+// kernel's source.
 #pragma once
 
 #include <cfloat>
@@ -33,7 +33,7 @@ inline constexpr float M_SQRT1_2_F = 0.70710678118654752440F;
 
 template <class T>
 using Unsigned = std::make_unsigned_t<T>;
-/// Twice as wide.
+/// The integer type of twice the width.
 template <class T>
 using Wide = std::conditional_t<std::is_signed_v<T>, __int128, unsigned __int128>;
 template <class T>
@@ -44,7 +44,7 @@ T saturated(__int128 value) {
   return value < Limits::min() ? Limits::min() : value > Limits::max() ? Limits::max() : T(value);
 }
 
-// Functions of elements. All arguments but those of pow's kind have one type.
+// Functions of elements. All arguments have one type, except those of functions like pow.
 #define ISTHMUS_1(name, ...)                             \
   template <class A>                                     \
   inline auto name(const A& a_) {                        \
@@ -178,7 +178,7 @@ ISTHMUS_1(popcount, decltype(a)(__builtin_popcountll(Unsigned<decltype(a)>(a))))
 #undef ISTHMUS_2
 #undef ISTHMUS_3
 
-// Of numbers, 0 or 1; of vectors, 0 or -1 in each element.
+// They return 0 or 1 for numbers; 0 or -1 in each element of vectors.
 #define ISTHMUS_TEST(name, op)               \
   template <class A, class B>                \
   inline auto name(const A& a, const B& b) { \
@@ -208,7 +208,7 @@ inline auto isfinite(const A& a) {
   return isless(fabs(a), A(INFINITY));
 }
 
-/// Whether the highest bit of any element is set, or of all.
+/// `any`: whether the highest bit of an element is set; `all`: whether those of all elements are.
 template <class A>
 inline int any(const A& a) {
   bool found = false;
@@ -225,7 +225,7 @@ inline int all(const A& a) {
   }
   return found ? 1 : 0;
 }
-/// b where c says so: of numbers where it is not 0, of vectors' elements by their highest bit.
+/// select: returns b if c is not 0, else a; for vectors, by the highest bit of each element of c.
 template <class A, class B, class C>
 inline auto select(const A& a_, const B& b_, const C& c_) {
   return each(
@@ -273,7 +273,7 @@ inline Vec<T, n> cross(const Vec<T, n>& a, const Vec<T, n>& b) {
 
 // convert_T, as_T, vloadN and vstoreN, as build_kernel spells them.
 
-/// `how` is the letter of _rte, _rtz, _rtp or _rtn; without: towards zero, as C has it.
+/// `how`: the last letter of _rte, _rtz, _rtp or _rtn; without it, rounds towards zero as C does.
 template <class To, bool saturates, char how, class From>
 inline To convert(const From& from) {
   using T = typename Shape<To>::Element;

@@ -1,5 +1,5 @@
-// The work-items of a group: kernels in OpenCL C are called once for each. XRT starts a kernel once
-// for each group, and says which in registers behind the arguments.
+// Runs a kernel in OpenCL C for each work-item of a group. XRT starts a kernel once for each group;
+// registers behind the arguments hold the group's number.
 #pragma once
 
 #include <sys/mman.h>
@@ -17,7 +17,7 @@ namespace isthmus::opencl {
 
 using Three = std::array<std::size_t, 3>;
 
-/// As the registers have it, in this order.
+/// The registers behind the arguments, in this order.
 struct Work {
   Three group{}, offset{}, size{}, local{};
   std::size_t dimensions = 0;
@@ -25,9 +25,9 @@ struct Work {
 inline constexpr std::size_t work_registers = sizeof(Work) / sizeof(std::size_t);
 
 inline Work work;
-inline Three item;  ///< that goes on, within its group
+inline Three item;  ///< the work-item that runs, within its group
 
-/// Items that wait for one another: each has a stack, and goes on until it ends or waits.
+/// Work-items that wait for one another: each has a stack, and runs until it ends or waits.
 class Waiting {
  public:
   explicit Waiting(std::size_t count) : items_(count) {}
@@ -39,7 +39,7 @@ class Waiting {
     }
   }
 
-  /// `place(n)` says which item goes on, `body` is what each does.
+  /// `place(n)` sets the item that goes on; `body` is the function of each item.
   template <class Place, class Body>
   void run(const Place& place, Body& body) {
     stacks_ = mmap(nullptr, items_.size() * stack_bytes, PROT_READ | PROT_WRITE,
@@ -100,8 +100,8 @@ class Waiting {
   void* stacks_ = MAP_FAILED;
 };
 
-/// Calls `body` for each item of the group that the registers name. A program that starts the
-/// kernel without OpenCL names none: it gets the one group that the source requires.
+/// Calls `body` for each item of the group in the registers. If a program starts the kernel without
+/// OpenCL, the registers are empty: then one group of the required size runs.
 template <class Body>
 void run_group(const std::uint64_t* registers, const Three& required, bool waits, Body body) {
   std::memcpy(&work, registers, sizeof(work));
@@ -117,7 +117,7 @@ void run_group(const std::uint64_t* registers, const Three& required, bool waits
     item = {n % work.local[0], n / work.local[0] % work.local[1],
             n / work.local[0] / work.local[1]};
   };
-  Waiting::now = nullptr;  // one that failed may have left it
+  Waiting::now = nullptr;  // a run that failed may have left it set
   if (waits && count > 1) {
     Waiting(count).run(place, body);
     return;
@@ -128,7 +128,7 @@ void run_group(const std::uint64_t* registers, const Three& required, bool waits
   }
 }
 
-// What kernels call.
+// Functions that kernels call.
 
 inline unsigned get_work_dim() { return static_cast<unsigned>(work.dimensions); }
 #define ISTHMUS_OF_DIMENSION(name, beyond, value) \
@@ -150,12 +150,12 @@ inline void barrier(unsigned /*fence*/) {
   }
 }
 inline void work_group_barrier(unsigned fence) { barrier(fence); }
-// What one item has written, the next one sees.
+// Does nothing: items run one after the other, so each sees all writes of the last.
 inline void mem_fence(unsigned /*fence*/) {}
 inline void read_mem_fence(unsigned /*fence*/) {}
 inline void write_mem_fence(unsigned /*fence*/) {}
 
-// A group copies together: the first of its items, which comes first at each barrier, does it all.
+// A group copies together: its first item does the whole copy, because it runs first.
 using event_t = std::size_t;
 template <class T>
 event_t async_work_group_strided_copy(T* to, std::size_t to_step, const T* from,

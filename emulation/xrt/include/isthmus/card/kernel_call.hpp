@@ -1,6 +1,5 @@
-// A function with pointers as a kernel of the emulated card. `isthmus card kernel build` compiles
-// it with -fsanitize=thread, so that each access calls a function of kernel_call.cpp, which counts
-// it.
+// Makes a C++ function a kernel of the emulated card. `isthmus card kernel build` compiles the
+// function with -fsanitize=thread, so that each access calls kernel_call.cpp, which counts it.
 #pragma once
 
 #include <array>
@@ -22,17 +21,17 @@ namespace isthmus::card::plugin {
 enum class Kind : std::uint8_t {
   value,
   buffer,  ///< a pointer
-  stream,  ///< a reference to one
+  stream,  ///< a reference to a stream
   result   ///< a reference to a value, which is written back to its register
 };
 
 struct Argument {
   const char* name = nullptr;
-  std::uint64_t offset = 0;  ///< of its register
-  std::uint64_t bytes = 0;   ///< of a value, 8 of any other
+  std::uint64_t offset = 0;  ///< offset of its register
+  std::uint64_t bytes = 0;   ///< size of a value; 8 for all other kinds
   Kind kind = Kind::value;
-  std::uint64_t element_bytes = 0;  ///< of what a pointer points to
-  bool writes = false;              ///< a pointer to what is not const
+  std::uint64_t element_bytes = 0;  ///< size of a pointer's elements
+  bool writes = false;              ///< a pointer to elements that are not const
 };
 
 constexpr std::size_t words_of(std::uint64_t bytes) {
@@ -42,19 +41,19 @@ constexpr std::size_t words_of(std::uint64_t bytes) {
 struct Kernel {
   const Argument* arguments;
   std::size_t count;
-  /// With the arguments' values: registers, addresses of buffers here, or streams' outer ends. Each
-  /// begins a word: `words_of` its bytes.
+  /// Calls the function. `values` holds each argument from a new word on, in `words_of` words: the
+  /// register's value, the address of the buffer's copy, or the address of the stream's outer end.
   void (*call)(std::uint64_t* values);
 };
 
-/// Whether a stream that leads out is part of it: of a class derived from hls::stream.
+/// Whether T is hls::stream or a class derived from it.
 template <class T, class = void>
 struct LeadsOut : std::false_type {};
 template <class T>
 struct LeadsOut<T, std::void_t<decltype(std::declval<T&>().isthmus_lead_to(
                        std::declval<hls::isthmus_outside&>()))>> : std::true_type {};
 
-/// The stream of a structure that has nothing else.
+/// Returns the stream of a structure whose only member is a stream.
 template <class T>
 auto& only_member(T& value) {
   auto& [only] = value;
@@ -71,7 +70,8 @@ auto& stream_in(T& value) {
   }
 }
 
-/// A stream, a class derived from one, or a structure whose only member is one.
+/// Whether T is a stream, a class derived from a stream, or a structure whose only member is a
+/// stream.
 template <class T>
 struct IsStream
     : std::bool_constant<LeadsOut<T>::value || (std::is_aggregate_v<T> && std::is_class_v<T> &&
@@ -82,7 +82,7 @@ struct IsStream<hls::stream<T, depth>> : std::true_type {
                 "streams between kernels need Isthmus's hls_stream.h: build without XILINX_HLS");
 };
 
-/// What leads to memory: a pointer, or a port of hls_burst_maxi.h.
+/// An argument that accesses memory: a pointer, or a port of hls_burst_maxi.h.
 template <class T, class = void>
 struct Memory {
   static constexpr bool is = false;
@@ -126,7 +126,7 @@ constexpr std::uint64_t element_bytes() {
   }
 }
 
-/// Of a value; 8 of an address, or of a stream's end.
+/// Returns the size of a value; 8 for an address or a stream's end.
 template <class T>
 constexpr std::uint64_t argument_bytes() {
   constexpr bool is_value = kind_of<T>() == Kind::value || kind_of<T>() == Kind::result;
@@ -142,7 +142,7 @@ constexpr bool writes() {
   }
 }
 
-/// The argument of number `n`, while the kernel is called.
+/// Argument number `n` during a call of the kernel.
 template <class T, std::size_t n, Kind kind = kind_of<T>()>
 struct Given {
   explicit Given(std::uint64_t& stored) { std::memcpy(&value, &stored, sizeof(value)); }
@@ -153,7 +153,7 @@ template <class T, std::size_t n>
 struct Given<T, n, Kind::buffer> {
   explicit Given(std::uint64_t& stored) : address(stored) {}
   T pass() {
-    // NOLINTNEXTLINE(*-redundant-typename, *-int-to-ptr): C++17 needs the one, registers the other
+    // NOLINTNEXTLINE(*-redundant-typename, *-int-to-ptr): C++17 needs it; registers hold addresses
     return reinterpret_cast<typename Memory<T>::Element*>(address);
   }
   std::uint64_t address;
@@ -165,7 +165,7 @@ struct Given<T, n, Kind::stream> {
     stream_in(pass()).isthmus_lead_to(*reinterpret_cast<hls::isthmus_outside*>(stored));
   }
   T pass() {
-    static std::remove_reference_t<T> stream;  // the same in each run: tasks keep it
+    static std::remove_reference_t<T> stream;  // static: tasks use it in later runs
     return stream;
   }
 };
@@ -199,7 +199,7 @@ struct Call<function, Result (*)(Types...)> {
 
   static constexpr std::array<bool, isthmus_count + 1> isthmus_written = {writes<Types>()...,
                                                                           false};
-  /// In which word each begins, and where the last ends.
+  /// Number of each argument's first word, then the number of all words.
   static constexpr std::array<std::size_t, isthmus_count + 1> isthmus_words = [] {
     std::array<std::size_t, isthmus_count + 1> begin{};
     for (std::size_t n = 0; n < isthmus_count; ++n) {
@@ -223,7 +223,8 @@ struct Call<function, Result (*)(Types...)> {
 
 }  // namespace isthmus::card::plugin
 
-// What a generated file says behind a kernel's source, where any other name may be a macro.
+// The only name in the generated file behind a kernel's source, where all other names may be
+// macros.
 template <auto function>
 using isthmus_call = isthmus::card::plugin::Call<function>;
 using isthmus_argument = isthmus::card::plugin::Argument;

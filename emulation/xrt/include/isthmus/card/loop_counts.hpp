@@ -14,22 +14,22 @@
 /// Cycles of a loop, without those of loops within it. The counter's number is the place in the
 /// table; number 0 is the kernel's function.
 struct isthmus_loop_cost {
-  unsigned line;  ///< 0: a counter without a cost
+  unsigned line;  ///< line in the source; 0: this counter has no cost
   double iteration_least, iteration_most;
   double entry_least, entry_most;
   const char* why;        ///< "II 7: floating-point sum"; or empty
-  unsigned partial_sums;  ///< so many give a shorter II; 0: they do not
-  double spared;          ///< share of an iteration's cycles that they spare
+  unsigned partial_sums;  ///< number that gives a shorter II; 0: none does
+  double spared;          ///< share of an iteration's cycles that partial sums save
   bool pipelined;
-  int region;             ///< of a process in a DATAFLOW region; -1: a loop
-  const unsigned* after;  ///< processes whose arrays it needs whole, ended by 0; or null
-  unsigned ahead;         ///< words that its pipeline holds at most, on the way to a stream
+  int region;             ///< number of the process's DATAFLOW region; -1: this is a loop
+  const unsigned* after;  ///< processes whose whole arrays it needs, ended by 0; or null
+  unsigned ahead;         ///< most words in its pipeline on the way to a stream
 };
 
 struct isthmus_estimated_type {
   const isthmus_loop_cost* costs;
   std::size_t count;  ///< 0: the kernel has no estimate
-  bool is_time;       ///< the kernel takes as long; else another time is given, or none
+  bool is_time;       ///< whether this estimate is the kernel's computing time
 };
 extern const isthmus_estimated_type isthmus_estimated;
 

@@ -1,4 +1,4 @@
-// A set of bytes, as pieces.
+// A set of bytes, stored as ranges.
 #pragma once
 
 #include <algorithm>
@@ -8,7 +8,7 @@
 
 namespace isthmus::card {
 
-/// Bytes, as pieces that do not touch.
+/// A set of bytes, stored as ranges that do not touch.
 class Pieces {
  public:
   void add(std::uint64_t begin, std::uint64_t end) {
@@ -31,7 +31,8 @@ class Pieces {
     std::uint64_t end = 0;
     bool inside = false;
   };
-  /// Returns whether the byte at `begin` is in the set, and where that changes: at `end` at most.
+  /// Returns whether the byte at `begin` is in the set, and up to where this is the same (at most
+  /// `end`).
   [[nodiscard]] Stretch stretch(std::uint64_t begin, std::uint64_t end) const {
     const auto next = ends_.upper_bound(begin);
     if (next != ends_.begin() && std::prev(next)->second > begin) {
@@ -41,7 +42,7 @@ class Pieces {
   }
 
  private:
-  std::map<std::uint64_t, std::uint64_t> ends_;  ///< by begin
+  std::map<std::uint64_t, std::uint64_t> ends_;  ///< the end of each range by its begin
 };
 
 }  // namespace isthmus::card

@@ -24,14 +24,14 @@ struct BufferUse {
   std::uint64_t bytes = 0;
   Pieces written{};         ///< addresses to which the program or a kernel has written
   std::uint32_t since = 0;  ///< number of the program's looks when the buffer was made
-  bool sent = false;        ///< the program has written some of it
-  bool taken = false;       ///< the program has read some of it, after a kernel wrote to it
-  bool passed_on = false;   ///< another run has read some of it, after a kernel wrote to it
-  /// Argument through which a kernel wrote to it last, and the number of that run.
+  bool sent = false;        ///< the program has written a part of it
+  bool taken = false;       ///< the program has read a part of it, after a kernel wrote
+  bool passed_on = false;   ///< another run has read a part of it, after a kernel wrote
+  /// Argument through which a kernel last wrote to it, and the number of that run.
   std::optional<NamedArgument> writer{};
   std::uint64_t run = 0;
-  std::uint64_t start = 0;  ///< number of the program's start of that run; 0: nobody watches it
-  /// First address that this run wrote to, and the one behind the last.
+  std::uint64_t start = 0;  ///< number of the program's start of that run; 0: not watched
+  /// First address that this run wrote to, and the address behind the last.
   std::uint64_t latest_begin = 0;
   std::uint64_t latest_end = 0;
 
@@ -52,7 +52,7 @@ struct BufferUse {
   void read_by(std::uint64_t reader) {
     passed_on = passed_on || (writer.has_value() && reader != run);
   }
-  /// Whether a kernel wrote to it, and neither the program nor another run has read that.
+  /// Whether a kernel wrote to it, and neither the program nor another run has read the data.
   [[nodiscard]] bool is_lost() const { return writer.has_value() && !taken && !passed_on; }
 };
 

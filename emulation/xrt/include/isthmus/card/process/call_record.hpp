@@ -13,7 +13,7 @@ namespace isthmus::card::process {
 
 inline constexpr std::uint32_t call_record_version = 1;
 
-/// Zeros when it is made.
+/// All fields are 0 in a new file.
 struct CallRecord {
   static constexpr std::size_t numbers = 3;
   static constexpr std::size_t text_bytes = 128;
@@ -30,8 +30,8 @@ struct CallRecord {
   std::array<std::array<char, form_bytes>, most_forms> form;
 
   std::atomic<std::uint32_t> opencl;  ///< 1: the program has called OpenCL
-  /// Buffers that the program has mapped, or read on the host, by the native API: how many, and
-  /// their addresses on the card, the latest in place of the oldest.
+  /// Number of the program's looks: by the native API it maps a buffer, or reads it on the host.
+  /// Then the card addresses of these buffers; the latest look replaces the oldest.
   std::atomic<std::uint32_t> looks;
   std::array<std::atomic<std::uint64_t>, most_looks> looked_at;
 };
@@ -39,14 +39,14 @@ struct CallRecord {
 /// Reads which buffers a program looks at on the host.
 class HostLooks {
  public:
-  /// The file need not be there yet.
+  /// The file may appear later.
   explicit HostLooks(std::string file) : file_(std::move(file)) {}
   HostLooks(const HostLooks&) = delete;
   HostLooks& operator=(const HostLooks&) = delete;
   ~HostLooks();
 
   [[nodiscard]] std::uint32_t count();
-  /// Whether a look after the first `since` looks was into these bytes of card memory.
+  /// Whether a look after the first `since` looks was at these bytes of card memory.
   [[nodiscard]] bool has(std::uint64_t address, std::uint64_t bytes, std::uint32_t since);
   [[nodiscard]] bool uses_opencl();
 

@@ -21,7 +21,7 @@ class Coroutine {
 
   /// Runs the function until it pauses or ends; throws its exception.
   void resume();
-  /// Pauses the function, which calls this itself; returns when it is resumed.
+  /// Pauses the function; called by the function. Returns when the function is resumed.
   void pause();
   [[nodiscard]] bool has_ended() const { return ended_; }
 

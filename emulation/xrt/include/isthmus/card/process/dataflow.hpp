@@ -1,9 +1,9 @@
 // Streams between kernels, and runs of kernels that wait at streams.
 //
-// A run without data stops within its function, and goes on when another run has written data. Runs
-// go on in the order of their starts, never by chance. Each run has its own time: its start, the
-// clocks of its logic, and its waits at streams. A word can be read a clock after it was written. A
-// full stream takes the next word when a word was read.
+// A run that reads an empty stream waits in its function until another run has written data. Runs
+// always go on in the order of their starts. The time of each run is its start, plus the clocks of
+// its logic, plus its waits at streams. A word can be read a clock after it was written. A full
+// stream takes the next word when a word is read.
 #pragma once
 
 #include <cstddef>
@@ -29,27 +29,27 @@ class Dataflow {
   /// Ends runs that still wait: their calls return `gone`.
   ~Dataflow();
 
-  /// Does one run of a kernel, with these streams.
+  /// A function that does one run of a kernel with these streams.
   using Body = std::function<KernelOutcome(StreamAccess& streams)>;
   static constexpr std::uint32_t forever = 0;
-  /// `times` runs, one after the other, of unit number `unit` start at `now` (femtoseconds, modulo
-  /// 2^64). Throws KernelError where one of it has not ended; what runs forever is not started
-  /// twice. What goes on after its end ends now.
+  /// Starts `times` runs of unit number `unit`, one after the other, at `now` (femtoseconds modulo
+  /// 2^64). Does nothing for a unit that runs forever already. A kernel that still moves words
+  /// after its last run ends now. Throws KernelError if a run of the unit has not ended.
   void start(std::size_t unit, std::uint64_t now, std::uint32_t times, Body body);
-  /// What runs forever ends with the run that it is in; at once where it is between two.
+  /// Ends a unit that runs forever after its present run; at once if it is between two runs.
   void stop(std::size_t unit);
 
   struct Ended {
     std::size_t unit = 0;
     std::uint64_t began = 0;
     std::uint64_t end = 0;
-    KernelOutcome outcome;  ///< of all its runs
+    KernelOutcome outcome;  ///< sum of all its runs
   };
-  /// Runs all kernels as far as they can; returns the runs that have ended. Throws their
-  /// exceptions, and KernelError if kernels that run forever never come to wait.
+  /// Runs all kernels until each has ended or waits; returns the runs that have ended. Throws their
+  /// exceptions, and KernelError if kernels that run forever pass words round without end.
   std::vector<Ended> advance();
-  /// Lets those go on that wait and compute meanwhile, with the next `advance`; whether there are
-  /// such. For when nothing else can go on: they may compute in vain for long.
+  /// With the next `advance`, lets runs go on that compute while they wait. Returns whether there
+  /// are such runs. Call it when nothing else can go on, because they may compute for long.
   bool let_compute();
   /// Returns which run waits for which stream, as text; empty if only runs without end wait.
   [[nodiscard]] std::string waiting() const;
@@ -59,17 +59,17 @@ class Dataflow {
   class Run;
 
   [[nodiscard]] bool others_can_go_on(const Run& run) const;
-  /// Stops who goes on after its end; throws KernelError where it is not for these that words are
-  /// passed on for ever.
-  void end_what_is_alone();
+  /// Stops kernels that move words after their last run. Throws KernelError if there are none: then
+  /// kernels that run forever pass words round without end.
+  void end_lone_runs();
   [[nodiscard]] bool others_come_before(const Run& run) const;
   [[nodiscard]] Run* latest_of(std::size_t unit) const;
 
   const Description* description_;
   Pace clock_;
   bool gone_ = false;
-  std::uint64_t moves_ = 0;  ///< moves of words, by runs that do not run forever
-  std::uint64_t held_ = 0;   ///< moves that fill all streams and empty them
+  std::uint64_t moves_ = 0;  ///< words moved by runs that do not run forever
+  std::uint64_t held_ = 0;   ///< number of moves that fill and empty all streams
   std::vector<std::unique_ptr<Stream>> streams_;
   std::vector<std::unique_ptr<Run>> runs_;  ///< in the order of their starts
 };

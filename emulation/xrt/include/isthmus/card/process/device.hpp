@@ -28,23 +28,24 @@ inline constexpr std::uint32_t ap_start = 1;
 inline constexpr std::uint32_t ap_done = 2;
 inline constexpr std::uint32_t ap_idle = 4;
 
-/// Distance to an event without a known time: 2^61 fs, 38 minutes. Times wrap at 2^64 fs, and the
+/// Distance to an event whose time is unknown: 2^61 fs, 38 minutes. Times wrap at 2^64 fs, and the
 /// difference of two times has a sign, so 2^63 fs is the limit.
 inline constexpr std::uint64_t far_future_fs = std::uint64_t{1} << 61U;
 
-/// Each call throws MemoryError, KernelError or CardError for what the card cannot do.
+/// The emulated card. A call that the card cannot do throws MemoryError, KernelError or CardError.
 class Device {
  public:
   /// With a `fatal_warnings` file an access past the end of a buffer throws KernelError. A program
-  /// that runs `as_hardware` believes that this is a board. Without `looks` the program counts as
-  /// one that looks at each buffer.
+  /// that runs `as_hardware` takes the card for a board. Without `looks` the program counts as
+  /// looking at each buffer.
   Device(Description description, Timing& timing, ProgramMemory& host, Meter& meter,
          const std::vector<std::string>& kernel_folders, std::string fatal_warnings = "",
          bool as_hardware = false, HostLooks* looks = nullptr, RunWatch* watch = nullptr);
 
   /// Counts a call; to be called before each of the calls below.
   void begin_call();
-  /// Returns the name of the file behind the memory; empty for memory that is not shared.
+  /// Allocates a buffer. Returns the name of the memory's file; empty for memory that is not
+  /// shared.
   std::string allocate(std::uint64_t address, std::uint64_t bytes, bool shared);
   void free(std::uint64_t address);
   void import(std::uint64_t address, std::uint64_t bytes, int descriptor) {
@@ -52,26 +53,27 @@ class Device {
   }
   void copy_to_card(std::uint64_t address, std::span<const std::byte> data);
   std::span<const std::byte> copy_from_card(std::uint64_t address, std::uint64_t bytes);
-  /// Card memory that was allocated, or, for a program that reaches behind its buffers, new memory.
+  /// Returns card memory: an allocation, or new memory if a program accesses memory beside its
+  /// buffers.
   std::span<std::byte> memory(std::uint64_t address, std::uint64_t bytes);
   void write_registers(std::uint64_t address, std::span<const std::byte> data);
   void read_registers(std::uint64_t address, std::span<std::byte> to);
-  /// Returns the end of the unit at an address: now where it has ended; nothing where its end
-  /// depends on streams, or where it restarts itself.
+  /// Returns the end of the unit's run: now if it has ended; nothing if its end depends on streams,
+  /// or if the unit restarts itself.
   std::optional<std::uint64_t> end_of(std::uint64_t address);
   /// Copies within the card's memory, as a unit of the board does.
   void copy(std::uint64_t to, std::uint64_t from, std::size_t bytes);
-  /// A copy of card memory from, or to, another card's memory; not the bytes themselves.
+  /// Takes the time of a copy from or to another card's memory; does not copy the bytes.
   void spend_on_copy_between_cards(Direction direction, std::uint64_t address, std::uint64_t bytes);
-  /// Notes that the program sent bytes, or took a buffer's bytes, without a transfer.
+  /// Notes that the program sent bytes, or read a buffer, without a transfer.
   void note_sent(std::uint64_t address, std::uint64_t bytes);
   void note_taken(std::uint64_t address);
-  /// `misses` says of a start's number whether the program has not seen the end of that run.
+  /// `misses(number)`: whether the program has not seen the end of the run with that start number.
   void ask_for_waits(HostStarts::Misses misses) { starts_.ask(misses); }
-  /// Notes the number of the next start of the unit at an address; 0: nobody watches it.
+  /// Notes the number of the next start of the unit at an address; 0: not watched.
   void note_start(std::uint64_t address, std::uint64_t number);
-  /// Warns of outputs that the program never synced back; to be called when it leaves the card.
-  void tell_lost_outputs();
+  /// Warns of outputs that the program never synced back; to be called when it closes the card.
+  void warn_of_lost_outputs();
 
  private:
   struct Unit {
@@ -81,25 +83,25 @@ class Device {
     bool running = false;
     std::uint64_t end = 0;
     bool runs_on = false;  ///< restarts itself until its counter is cleared
-    Time period = 0;       ///< of a run that restarts itself, without streams
-    /// Whether XRT starts it as a kernel: its accesses to the control register are part of the
-    /// launch. Else the program itself works with the registers.
+    Time period = 0;       ///< duration of a run that restarts itself, without streams
+    /// Whether XRT starts it as a kernel: then accesses to the control register are part of the
+    /// launch. Otherwise the program itself accesses the registers.
     bool by_xrt = false;
     bool flows = false;       ///< has streams to other units
     bool waits = false;       ///< runs; its end depends on streams
     bool is_long = false;     ///< its function has computed for long, and the user was warned
-    std::uint64_t start = 0;  ///< number of the program's last start; 0: nobody watches it
+    std::uint64_t start = 0;  ///< number of the program's last start; 0: not watched
   };
 
   void check_memories() const;
   void spend_on_software(double nanoseconds, const char* kind, std::uint64_t bytes);
   void spend_on_transfer(Direction direction, std::uint64_t address, std::uint64_t bytes);
-  /// For the list of events: what bounds a transfer, and what a kernel's run moves (bounds.cpp).
+  /// `facts_of` and `record_kernel` write the events of transfers and runs (bounds.cpp).
   std::string facts_of(Direction direction, std::uint64_t address, std::uint64_t bytes);
   void record_kernel(const Unit& unit, std::uint64_t begin, Time duration,
                      const KernelOutcome& outcome);
-  void tell_if_lost(const BufferUse& use);
-  void tell_if_missed(const BufferUse& use, std::uint64_t address, std::uint64_t bytes);
+  void warn_if_lost(const BufferUse& use);
+  void warn_if_missed(const BufferUse& use, std::uint64_t address, std::uint64_t bytes);
   Cost cost_of(Direction direction, std::uint64_t address, std::uint64_t bytes);
 
   Unit* unit_at(std::uint64_t address);
@@ -113,7 +115,7 @@ class Device {
   void note_computing(const Unit& unit, const Computing& computing);
   void start_flow(Unit& unit, std::uint32_t times);
   void advance_flows();
-  void tell_next_end();
+  void publish_next_end();
   void find_deadlock();
   void stop(Unit& unit);
   std::uint32_t status(Unit& unit);
@@ -138,7 +140,7 @@ class Device {
   Duration stuck_for_{};
   Duration looked_{};  ///< when find_deadlock was called last, in real time
 
-  Dataflow flow_;  // last: runs that it ends use the others
+  Dataflow flow_;  // last member: runs that its destructor ends use the other members
 };
 
 }  // namespace isthmus::card::process

@@ -19,54 +19,54 @@
 
 namespace isthmus::card::process {
 
-/// A kernel cannot be run, or not with these arguments; the message says why.
+/// A kernel that cannot run, or not with these arguments; the message says why.
 class KernelError : public std::runtime_error {
  public:
   using std::runtime_error::runtime_error;
 };
 
-/// A kernel reached for memory through an argument that was never set; the message names both.
+/// An access of a kernel through an argument that was never set; the message names both.
 class UnsetArgumentError : public KernelError {
  public:
   using KernelError::KernelError;
 };
 
-/// Prints warnings, each once.
+/// Prints each warning once.
 class Warnings {
  public:
-  /// With a `fatal_file` the first warning throws KernelError. The file has its text for
-  /// `card exec`, which prints it at the end.
+  /// With a `fatal_file` the first warning throws KernelError, and the file gets its text, which
+  /// `card exec` prints at the end.
   explicit Warnings(std::string fatal_file) : fatal_file_(std::move(fatal_file)) {}
 
   /// Warns once for each `key`.
-  void tell(const std::string& key, const std::string& text);
-  void tell(const HostFault& fault) { tell(fault.key(), fault.sentence()); }
-  /// The same for a fact that is no fault of the program's.
+  void warn(const std::string& key, const std::string& text);
+  void warn(const HostFault& fault) { warn(fault.key(), fault.sentence()); }
+  /// Prints a fact that is no mistake of the program, once for each `key`.
   void note(const std::string& key, const std::string& text);
 
  private:
   std::string fatal_file_;
-  std::set<std::string> told_;
+  std::set<std::string> printed_;
 };
 
-/// All memory that a kernel can reach, by address. Accesses past the end of a buffer are done, as
-/// on a board, and the user is warned of them.
+/// All memory that a kernel can access, by address. It does accesses past the end of a buffer, as a
+/// board does, and warns of them.
 class Reach {
  public:
-  /// `start`: number of the program's start of the run; 0: nobody watches it.
+  /// `start`: number of the program's start of the run; 0: not watched.
   Reach(const Description& description, CardMemory& card, ProgramMemory& host, Warnings& warnings,
         const ComputeUnit& unit, std::span<const std::byte> registers, std::uint64_t start = 0);
 
   void read(std::uint64_t address, std::span<std::byte> to);
   void write(std::uint64_t address, std::span<const std::byte> from);
-  /// The same, without time and without warnings.
+  /// `load` and `store` read and write without time and without warnings.
   void load(std::uint64_t address, std::span<std::byte> to) { get(address, to, false); }
   void store(std::uint64_t address, std::span<const std::byte> from) { put(address, from, false); }
   void count(std::uint64_t address, std::uint64_t bytes, bool writes);
   /// Warns that the kernel `does` something wrong; names `where` in the first warning only.
   void warn(const std::string& does, const std::string& where);
   /// Returns whether the byte at an address was written since its buffer was made, and up to which
-  /// byte that is the same. Memory whose use is not known counts as written.
+  /// byte this is the same. Memory whose use is unknown counts as written.
   [[nodiscard]] Pieces::Stretch written(std::uint64_t address, std::uint64_t bytes) const;
   /// Warns that the kernel read a byte that was never written.
   void reads_unwritten(std::uint64_t address);
@@ -77,7 +77,7 @@ class Reach {
   /// for each bank and direction. It moves the bytes from the argument's address on up to the
   /// address of the next argument.
   [[nodiscard]] std::vector<PortWork> ports() const;
-  /// The same with the names of arguments and memories.
+  /// Returns the same bytes with the names of arguments and memories.
   [[nodiscard]] std::vector<Moved> moved() const;
   /// Clears the counts of `ports`.
   void forget() { traffic_.clear(); }
@@ -86,11 +86,11 @@ class Reach {
   struct Buffer {
     std::uint64_t begin = 0;
     const std::string* name = nullptr;
-    std::size_t index = 0;  ///< of the argument
-    bool constant = false;  ///< which is declared const
+    std::size_t index = 0;  ///< number of the argument
+    bool constant = false;  ///< whether the argument is declared const
   };
   struct Traffic {
-    const Buffer* buffer = nullptr;  ///< null: below all
+    const Buffer* buffer = nullptr;  ///< null: the address is below all buffers
     const MemoryRange* memory = nullptr;
     PortWork work;
   };
@@ -104,8 +104,8 @@ class Reach {
   void check_constant(std::uint64_t address);
   [[nodiscard]] bool of_host(std::uint64_t address) const;
   void warn(std::uint64_t address, std::uint64_t bytes, const char* does);
-  /// Throws UnsetArgumentError where an address lies in no memory and arguments are 0 that may have
-  /// led there, MemoryError for any other address out of memory.
+  /// Throws UnsetArgumentError if an address lies in no memory and an argument of 0 may have led
+  /// there; MemoryError for any other address out of memory.
   void check_range(std::uint64_t address, std::uint64_t bytes, const char* does) const;
   void get(std::uint64_t address, std::span<std::byte> to, bool warns);
   void put(std::uint64_t address, std::span<const std::byte> from, bool warns);
@@ -119,12 +119,12 @@ class Reach {
   const ComputeUnit* unit_;
   std::vector<Buffer> buffers_;  ///< by address
   std::vector<Traffic> traffic_;
-  std::uint64_t run_;    ///< its number
-  std::uint64_t start_;  ///< number of the program's start of that run; 0: nobody watches it
+  std::uint64_t run_;    ///< number of the run
+  std::uint64_t start_;  ///< number of the program's start of the run; 0: not watched
 };
 
-/// A word of a stream: data, equally wide on both sides, and sideband signals, TLAST first. As many
-/// sideband bytes are copied as both sides have.
+/// A word of a stream: data, equally wide on both sides, and sideband signals, TLAST first. The
+/// sideband bytes that both sides have are copied.
 struct StreamWord {
   std::span<std::byte> data;
   std::span<std::byte> sideband;
@@ -133,15 +133,15 @@ struct StreamWord {
 enum class StreamWait : std::uint8_t {
   wait,       ///< until there are data, or room
   try_now,    ///< fails without data, or room
-  look,       ///< the same, and nothing is moved
-  this_clock  ///< the same; fails also if data or room come later than `cycles`
+  look,       ///< as `try_now`, but moves no word
+  this_clock  ///< as `look`; fails also if data or room come later than `cycles`
 };
 
 enum class StreamAnswer : std::uint8_t { done, not_now, gone };
 
-/// The streams of one run of a kernel, by the number of its argument; `cycles` is what its logic
-/// has taken so far, without waits. Where the answer is `gone` the card is closed, or the kernel is
-/// started anew after its end: the function must end.
+/// The streams of one run of a kernel, by the number of the argument. `cycles`: clocks of the logic
+/// so far, without waits. After the answer `gone` the kernel's function must return: the card is
+/// closed, or the program has started the kernel again.
 class StreamAccess {
  public:
   StreamAccess() = default;
@@ -163,22 +163,22 @@ class StreamAccess {
   virtual bool done(const KernelOutcome& outcome) = 0;
 };
 
-/// One run: where the arguments are, and what can be reached.
+/// One run of a kernel: its arguments, and the memory and streams that it can access.
 struct KernelRun {
   const ComputeUnit* unit;
   std::span<std::byte> registers;
   Reach* reach;
   Timing* timing;
   StreamAccess* streams = nullptr;  ///< null: no stream is connected
-  /// To be called by a model whose kernel's computing is unknown or estimated, as soon as it can:
+  /// A model whose computing time is unknown or estimated calls this as early as possible, because
   /// the kernel may never end.
   std::function<void(Source)> computing_is{};
-  /// To be called by a model that does not check the depths of streams in its DATAFLOW regions.
+  /// A model calls this if it does not check the depths of streams in its DATAFLOW regions.
   std::function<void()> depths_are_unchecked{};
 
-  /// Argument `index`, of up to eight bytes.
+  /// Returns argument `index`, of up to eight bytes.
   [[nodiscard]] std::uint64_t argument(std::size_t index) const;
-  /// Result `index` of the card's own kernels, behind the arguments; left out where it has no room.
+  /// Writes result `index` of a card's kernel behind the arguments; skips it if there is no room.
   void result(std::size_t index, std::uint64_t value) const;
 };
 
@@ -189,7 +189,7 @@ class KernelModel {
   KernelModel& operator=(const KernelModel&) = delete;
   virtual ~KernelModel() = default;
 
-  /// Does all of its work at once.
+  /// Does all work of a run at once.
   virtual KernelOutcome run(const KernelRun& run) = 0;
 };
 

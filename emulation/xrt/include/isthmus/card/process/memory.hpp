@@ -1,4 +1,4 @@
-// The card's memory: the allocations of the program.
+// The card's memory: the program's allocations.
 #pragma once
 
 #include <cstddef>
@@ -20,8 +20,8 @@ class MemoryError : public std::runtime_error {
   MemoryError(std::uint64_t address, std::uint64_t bytes, const std::string& why);
 };
 
-/// Host memory that the program gave to the card. Each function throws MemoryError where the
-/// program gave none at that address.
+/// Host memory that the program has made accessible to the card. Each function throws MemoryError
+/// for any other address.
 class ProgramMemory {
  public:
   ProgramMemory() = default;
@@ -31,7 +31,7 @@ class ProgramMemory {
 
   virtual void read(std::uint64_t address, std::span<std::byte> to) = 0;
   virtual void write(std::uint64_t address, std::span<const std::byte> from) = 0;
-  /// Bytes from an address to the end of the buffer there, at most `most`.
+  /// Returns the bytes from an address to the end of its buffer, at most `most`.
   virtual std::uint64_t bytes_at(std::uint64_t address, std::uint64_t most) = 0;
 };
 
@@ -42,9 +42,9 @@ class CardMemory {
   CardMemory& operator=(const CardMemory&) = delete;
   ~CardMemory();
 
-  /// Allocates memory of zeros in place of older allocations there. XRT's buffers never overlap, so
-  /// these were accesses without a buffer. Shared memory is in a file that the program may map: its
-  /// name is returned. Throws std::bad_alloc.
+  /// Allocates memory of zeros, and frees older allocations there. These came from accesses without
+  /// a buffer, because XRT's buffers never overlap. Returns the name of the file for `shared`
+  /// memory, which the program may map. Throws std::bad_alloc.
   std::string allocate(std::uint64_t address, std::uint64_t bytes, bool shared);
   void free(std::uint64_t address);
   /// Returns the use of the buffer in which an address lies. Null if it is not known: outside of
@@ -63,8 +63,9 @@ class CardMemory {
   [[nodiscard]] std::span<std::byte> at(std::uint64_t address, std::uint64_t bytes) const;
   /// Whether a range is within an allocation.
   [[nodiscard]] bool holds(std::uint64_t address, std::uint64_t bytes) const;
-  /// As many of these bytes, at least one, as one allocation has. Where there is none, all up to
-  /// the next one are allocated: a kernel reaches the card's memory beside its buffers, too.
+  /// Returns the part of these bytes that lies in one allocation, at least one byte. Without an
+  /// allocation it allocates all bytes up to the next one: kernels can access memory beside
+  /// buffers.
   [[nodiscard]] std::span<std::byte> reach(std::uint64_t address, std::uint64_t bytes);
   /// Returns the size of the allocation that begins at an address; 0 without such an allocation.
   [[nodiscard]] std::uint64_t allocated_at(std::uint64_t address) const;
@@ -77,11 +78,11 @@ class CardMemory {
     std::uint64_t bytes = 0;
     std::uint64_t mapped = 0;
     int descriptor = -1;
-    std::optional<BufferUse> use{};  ///< where it is known
+    std::optional<BufferUse> use{};  ///< empty if unknown
   };
   Region& add(std::uint64_t address, std::uint64_t bytes, bool shared);
   static void release(const Region& region);
-  /// Frees all regions that have a byte of these, or begin at their address.
+  /// Frees all regions that overlap these bytes, or begin at their address.
   void free_all(std::uint64_t address, std::uint64_t bytes);
 
   std::map<std::uint64_t, Region> regions_;

@@ -1,4 +1,4 @@
-// Keeps a card's simulated time on the page that the program shares, and the list of what happened.
+// Keeps a card's simulated time on the page that the program shares, and the list of events.
 #pragma once
 
 #include <cstdio>
@@ -17,8 +17,8 @@ namespace isthmus::card::process {
 class Meter {
  public:
   struct Place {
-    std::string page;    ///< file; none where empty
-    std::string events;  ///< file to be written; none where empty
+    std::string page;    ///< file of the page; empty: no page
+    std::string events;  ///< file of the list of events; empty: no list
     /// File to which the meter appends a line for each kernel whose computing time is unknown or
     /// given by the user, and a line when given cycles are first counted. Empty: no file.
     std::string computing{};
@@ -27,32 +27,32 @@ class Meter {
     std::string board;
   };
 
-  /// Throws std::runtime_error for a file that is no page, or full.
+  /// Throws std::runtime_error for a file that is no page, or a page without a free slot.
   explicit Meter(const Place& place);
   Meter(const Meter&) = delete;
   Meter& operator=(const Meter&) = delete;
   ~Meter();
 
-  /// The program's time in femtoseconds, modulo 2^64.
+  /// Returns the program's time in femtoseconds, modulo 2^64.
   [[nodiscard]] std::uint64_t now() const {
     return slot_->offset_fs.load() + slot_->elapsed_fs.load();
   }
   /// Whether the program's clocks show that time.
   [[nodiscard]] bool has_clock() const { return page_ != nullptr && page_->clock != 0; }
-  /// Time that the program spends in a call. What calls of several threads have in common counts
-  /// once in the slot's `simulated_fs` and `driver_fs`.
+  /// Adds the time of a call of the program. Time in which several threads are in calls counts once
+  /// in the slot's `simulated_fs` and `driver_fs`.
   void spend(const Cost& cost);
-  /// The same, with an entry in the list of events.
+  /// Adds the time, and an entry to the list of events.
   void spend(const Cost& cost, const char* kind, const std::string& name, std::uint64_t bytes,
              const std::string& more = "");
 
-  /// Counts the start of a kernel whose end the program will ask for. Call `next_end` before.
+  /// Counts the start of a kernel. Call `next_end` before.
   void begin_kernel();
   /// Lists and counts a kernel's run, as soon as the run's end is known.
   void record_kernel(std::uint64_t begin, Time duration, const std::string& name,
                      const KernelOutcome& outcome);
   [[nodiscard]] bool lists_events() const { return events_ != nullptr; }
-  /// Lists the facts of an instance's next runs, where they differ from those of its last one.
+  /// Lists the facts of an instance's next runs, if they differ from those of its last run.
   void note_facts(const std::string& instance, const std::string& facts);
   /// Notes the source of the kernel's computing time, for the line at the program's end.
   void note_computing(const ComputeUnit& unit, const Computing& computing);
@@ -66,7 +66,7 @@ class Meter {
   bool poll(std::uint64_t end);
   /// Counts a kernel's end as seen by the program.
   void end_kernel() { --slot_->busy; }
-  /// Whether all threads of the program wait, and none until a deadline.
+  /// Whether all threads of the program wait, none of them until a deadline.
   [[nodiscard]] bool is_program_stuck() const { return has_clock() && slot_->stuck != 0; }
 
   [[nodiscard]] Ending ending() const { return slot_->ending; }
@@ -81,13 +81,13 @@ class Meter {
   void event(const char* kind, const std::string& name, std::uint64_t begin, Time duration,
              std::uint64_t bytes, const std::string& more = "");
 
-  std::unique_ptr<CardSlot> own_;  ///< where there is no page
+  std::unique_ptr<CardSlot> own_;  ///< the slot, if there is no page
   Page* page_ = nullptr;
   CardSlot* slot_ = nullptr;
-  std::uint64_t spent_until_ = 0;  ///< latest end of a call, once there was one
+  std::uint64_t spent_until_ = 0;  ///< latest end of a call, if `spent_any_`
   bool spent_any_ = false;
   std::unique_ptr<std::FILE, CloseFile> events_;
-  std::map<std::string, std::string> facts_;  ///< of each instance, the last ones
+  std::map<std::string, std::string> facts_;  ///< last facts of each instance
   std::string computing_file_;
   std::set<std::string> noted_;  ///< kernels and facts that have a line in that file
 };

@@ -13,43 +13,43 @@ namespace isthmus::card::process {
 
 /// Source of a kernel's computing time.
 enum class Source : std::uint8_t {
-  by_model,   ///< the kernel says it: a module in Verilog, the card's own, a plug-in with cycles
-  by_user,    ///< the xclbin says it: a formula, or a report of Vitis HLS
-  estimated,  ///< by the rules of HLS, from the kernel's source
+  by_model,   ///< from the kernel: Verilog, a kernel of the card, a plug-in with cycles
+  by_user,    ///< from the xclbin: a formula, or a report of Vitis HLS
+  estimated,  ///< from the kernel's source, by the rules of HLS
   unknown     ///< no source: only the kernel's reads and writes take time
 };
 
 /// A kernel's computing time.
 struct Computing {
   Source source = Source::by_model;
-  Time time = 0;              ///< as the user gives it, or as estimated, else 0
-  Time least = 0;             ///< less than `time` where it is a range
-  Time most = 0;              ///< of an estimate; more than `time` where it is a range
-  std::string text{};         ///< of an estimate: its cycles
-  std::string bound{};        ///< of an estimate: the loop that bounds it
-  unsigned partial_sums = 0;  ///< so many in that loop spare time; 0: they do not
-  Time spared = 0;
+  Time time = 0;              ///< from the user, or estimated, else 0
+  Time least = 0;             ///< lower end of a range, else `time`
+  Time most = 0;              ///< upper end of an estimate's range
+  std::string text{};         ///< cycles of an estimate, as text
+  std::string bound{};        ///< loop that bounds an estimate
+  unsigned partial_sums = 0;  ///< number in that loop that saves time; 0: none does
+  Time spared = 0;            ///< time that these partial sums save
 };
 
-/// What a run moves in one direction between one argument and one memory.
+/// Bytes that a run moves in one direction between one argument and one memory.
 struct Moved {
-  std::string argument;  ///< empty: below all arguments
+  std::string argument;  ///< empty: the address is below all arguments
   std::string memory;
-  std::uint64_t address;  ///< of the argument's buffer
+  std::uint64_t address;  ///< begin of the argument's buffer
   PortWork work;
 };
 
 struct KernelOutcome {
   Time duration = 0;
-  std::uint64_t bytes = 0;  ///< read and written, each sweep counted
-  Time logic = 0;           ///< what it takes beside memory
-  Time memory = 0;          ///< what its reads and writes take
+  std::uint64_t bytes = 0;  ///< bytes read and written in all sweeps
+  Time logic = 0;           ///< time of the logic
+  Time memory = 0;          ///< time of its reads and writes
   Computing computing{};
-  std::vector<Moved> moved{};  ///< in one sweep
+  std::vector<Moved> moved{};  ///< bytes of one sweep
   std::int64_t sweeps = 1;
 
-  /// Sets the duration to the longer of memory and the given computing time, which overlap. With
-  /// streams `logic` is a lower bound, too: streams have paced the run by it.
+  /// Sets the duration to the longer of memory and `given`, which overlap. With streams the run
+  /// takes at least `logic`, because streams have already slowed it down to that.
   void compute_for(const Computing& given, bool has_streams) {
     computing = given;
     duration = std::max(memory, given.time);
@@ -57,7 +57,7 @@ struct KernelOutcome {
       duration = std::max(duration, logic);
     }
   }
-  /// Adds what a further part of a run moves, which is done so many `times`.
+  /// Adds the bytes of a further part of a run, which runs `times` times.
   void add(const std::vector<Moved>& more, std::int64_t times = 1) {
     for (Moved next : more) {
       next.work.bytes *= times;

@@ -1,4 +1,4 @@
-// The machine's own time, in a process whose clocks may show simulated time.
+// Real time, in a process whose clocks may show simulated time.
 #pragma once
 
 #include <sys/syscall.h>
@@ -9,7 +9,7 @@
 
 namespace isthmus::card::process {
 
-/// Monotonic. A system call of its own: a virtual clock stands in front of libc's functions alone.
+/// Returns monotonic real time by a system call: the virtual clock replaces only libc's functions.
 inline std::chrono::nanoseconds real_time() {
   std::timespec time{};
   syscall(SYS_clock_gettime, CLOCK_MONOTONIC, &time);

@@ -1,4 +1,4 @@
-// Transfers that overlap in simulated time: threads of a program have times of their own.
+// Transfers that overlap in simulated time: each thread of a program has a separate time.
 #pragma once
 
 #include <array>
@@ -9,27 +9,27 @@
 
 namespace isthmus::card::process {
 
-/// Each direction has the board's channels, and a link that they share: each transfer holds it for
-/// as long as the channels together need for its bytes, and its channel for as long as one alone
-/// needs. What comes before and after the data (software, doorbell, interrupt) overlaps with
-/// others. One that meets a transfer of the other direction gets what that leaves of their common
-/// limit: link, host memory, and the bank of card memory where both use the same.
+/// Each direction has the board's channels, and a link that they share. A transfer holds the link
+/// for as long as all channels together need for its bytes. It holds its channel for as long as one
+/// channel alone needs. Work before and after the data (software, doorbell, interrupt) overlaps
+/// with other transfers. Transfers of both directions share their common limit: the link, host
+/// memory, and the bank of card memory if both use the same bank.
 ///
-/// Transfers are to be added in the order in which they begin. Times are femtoseconds modulo 2^64.
+/// Add transfers in the order in which they begin. Times are femtoseconds modulo 2^64.
 class TransferQueue {
  public:
   explicit TransferQueue(Timing& timing);
 
-  /// A transfer of a bank that begins at `now` and would take `alone`; what it takes.
+  /// Adds a transfer that begins at `now`, and takes `alone` on an idle machine; returns its cost.
   Cost add(std::uint64_t now, Direction direction, std::int64_t bytes, std::size_t bank,
            const Cost& alone);
 
  private:
   struct Way {
-    std::vector<std::uint64_t> channels;  ///< when each is free
-    std::uint64_t link = 0;               ///< when it is free
-    Time latency = -1;                    ///< of a transfer without data; -1: not yet known
-    std::size_t bank = 0;                 ///< of the last transfer
+    std::vector<std::uint64_t> channels;  ///< time at which each channel is free
+    std::uint64_t link = 0;               ///< time at which the link is free
+    Time latency = -1;                    ///< time of a transfer without data; -1: not yet known
+    std::size_t bank = 0;                 ///< bank of the last transfer
   };
 
   Timing* timing_;
