@@ -106,6 +106,44 @@ def test_points_that_one_side_lacks_are_counted(
     assert done.returncode == (3 if side else 0)
 
 
+def failed(run: Run, **changes: Any) -> Run:
+    """The run of a device that failed at each point."""
+    points = [msgspec.structs.replace(p, reruns=[], error="device lost") for p in run.points]
+    return msgspec.structs.replace(run, **{"points": points, **changes})
+
+
+def lost(run: Run) -> Run:
+    """The run of a device that went away before any point; time ran out."""
+    devices = [msgspec.structs.replace(device, error="device lost") for device in run.devices]
+    points = [msgspec.structs.replace(point, reruns=[]) for point in run.points]
+    return msgspec.structs.replace(run, devices=devices, points=points, status="budget")
+
+
+@pytest.mark.parametrize(
+    ("base", "new", "code", "begin"),
+    [
+        (measured(1), failed(measured(2)), 3, "FAIL: b.json against a.json: 8 points that failed"),
+        (measured(1), lost(measured(2)), 3, "FAIL: b.json against a.json: 8 points that failed"),
+        (measured(1), failed(measured(2), points=[]), 3, "FAIL: b.json against a.json: missing"),
+        (failed(measured(1)), measured(2), 5, "UNDECIDED: b.json against a.json: 8 points cannot"),
+        (failed(measured(1)), failed(measured(2, started=LATER)), 5, "UNDECIDED: b.json against"),
+    ],
+)
+def test_a_side_without_a_time_has_a_decision_and_test_cases(
+    base: Run, new: Run, code: int, begin: str, isthmus: Command, tmp_path: Path
+) -> None:
+    done = ran(isthmus, tmp_path, base, new)
+    assert (done.returncode, done.stdout[: len(begin)]) == (code, begin)
+    report = ran(isthmus, tmp_path, base, new, "--fail-above", "5%", "--format", "junit")
+    suite = ElementTree.fromstring(report.stdout)
+    assert report.returncode == code
+    assert int(suite.get("failures" if code == 3 else "errors", "0")) >= 2
+    plain = ran(isthmus, tmp_path, base, new, "--relevant", "5%")
+    assert plain.returncode == 2
+    assert "isthmus show" in plain.stderr
+    assert "RUN.json" not in plain.stderr
+
+
 def test_a_quantity_without_a_base_is_undecided(isthmus: Command, tmp_path: Path) -> None:
     base = measured(1)
     writes = [p for p in base.points if p.operation == "write"]

@@ -213,7 +213,8 @@ def compare(
     times are compared with measured ones. Where all runs have references of the host's speed, what
     its change may explain is taken off, unless ``as_measured``. ``own``: the smallest relevant
     difference of each time is what two sides as the first show by themselves, and ``least`` where
-    that is smaller. ``terms``: those of a gate. Raises UsageError where nothing can be compared.
+    that is smaller. ``terms``: those of a gate, which judges a side without times, too. Raises
+    UsageError where nothing can be compared.
     """
     runs = [*base.runs, *new.runs]
     names = matched_devices(base.runs, new.runs)
@@ -221,7 +222,8 @@ def compare(
     before, after = (rows[(rows["side"] == i) & rows["why"].eq("")] for i in (0, 1))
     both = set(_keys(before)) & set(_keys(after))
     common = rows[np.array([key in both for key in _keys(rows)], dtype=bool) & rows["why"].eq("")]
-    if common.empty:
+    without_times = before.empty or after.empty
+    if common.empty and not (terms and without_times):
         raise UsageError(_why_nothing((before, after), base, new))
     sides = [rows[rows["side"] == i] for i in (0, 1)]
     reasons = [dict(zip(_keys(side), side["why"], strict=True)) for side in sides]
@@ -310,6 +312,7 @@ def _times(runs: Sequence[Run], names: Mapping[str, str]) -> Frame:
     rows: list[dict[str, object]] = []
     for number, run in enumerate(runs):
         simulated = simulated_devices(run)
+        lost = {device.address for device in run.devices if device.error}
         for point in run.points:
             of_point = {
                 "study": point.study,
@@ -329,7 +332,9 @@ def _times(runs: Sequence[Run], names: Mapping[str, str]) -> Frame:
             measured = [clock for clock in clocks if measured_on(point, clock)]
             for clock in measured or clocks[:1]:
                 logs, why = trusted_logs(point, clock)
-                if why == "no time" and run.status != "complete" and not measured:
+                if why == "no time" and point.device in lost:
+                    why = "failed"
+                elif why == "no time" and run.status != "complete" and not measured:
                     why = INTERRUPTED if run.status == "interrupted" else RAN_OUT
                 shared = {**of_point, "clock": clock, "why": why}
                 if why:
@@ -364,8 +369,8 @@ def _why_nothing(sides: Sequence[Frame], base: Side, new: Side) -> str:
     """What two sides without a common point differ in, the widest difference first."""
     for times, side in zip(sides, (base, new), strict=True):
         if times.empty:
-            why = invocation("show", "RUN.json")
-            return f"{side.name} has no times that can be trusted: see {why}"
+            see = f": see {invocation('show', side.name)}" if len(side.runs) == 1 else ""
+            return f"{side.name} has no times that can be trusted{see}"
     hints = {"clock": f"; {invocation('compare', '--mixed')} compares them"}
     for name in ("study", "clock", "device", "operation", "memory", "axes", "bytes"):
         kinds = [set(times[name]) for times in sides]

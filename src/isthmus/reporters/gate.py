@@ -271,8 +271,9 @@ def _differ(changes: Iterable[Change]) -> bool:
 
 
 def _one_limit(result: Comparison) -> str:
-    """The limit of all series, in words; empty where limits differ."""
-    return "" if _differ(result.series) else limit(result.series[0].limit)
+    """The limit of all series, in words; empty where limits differ, or without a series."""
+    first = next(iter(result.series), None)
+    return "" if first is None or _differ(result.series) else limit(first.limit)
 
 
 def _limits(result: Comparison) -> str:
@@ -287,6 +288,9 @@ def _limits(result: Comparison) -> str:
 
 def sentence(result: Comparison) -> str:
     """How many series are slower, undecided or within their limits, as the gate judges them."""
+    names = f"{result.new.name} against {result.base.name}"
+    if not result.series:
+        return f"{names}: no point has a time on both sides."
     level = percent(min(run.settings.confidence for run in (*result.base.runs, *result.new.runs)))
     texts: dict[Standing, str] = {
         "slower": "slower by more than the limit",
@@ -298,7 +302,6 @@ def sentence(result: Comparison) -> str:
     of = f"of {counted(len(result.series), 'series', 'series')}, "
     faster = len(result.of("faster"))
     parts += [f"of these {faster} certainly faster"] if faster else []
-    names = f"{result.new.name} against {result.base.name}"
     return f"{names}: {of}{', '.join(parts)}."
 
 
