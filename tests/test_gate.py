@@ -14,11 +14,13 @@ import pytest
 from conftest import Command
 from host_states import planted
 from isthmus.analysis.change import MOST_OWN
-from isthmus.analysis.changes import Side, compare
+from isthmus.analysis.changes import Side, Terms, compare
 from isthmus.analysis.gate import decide
 from isthmus.errors import UsageError
+from isthmus.reporters.comparison import remarks
 from isthmus.results import run_file
 from isthmus.results.run_file import Run, load, save
+from isthmus.system import pci
 from synthetic import Law, transfer_run
 
 SIZES = (64, 4096, 1 << 20, 1 << 24)
@@ -31,9 +33,10 @@ def measured(seed: int, *, slower: float = 1.0, between: float = 0.002, **change
     return transfer_run(laws, SIZES, reruns=12, seed=seed, between=between, **changes)
 
 
-def noisy(seed: int, slower: float = 1.0) -> Run:
+def noisy(seed: int, slower: float = 1.0, **changes: Any) -> Run:
     """Reads are quiet, writes scatter by a factor of two from process to process."""
-    return mixed(measured(seed), measured(seed + 100, slower=slower, between=0.8))
+    loud = measured(seed + 100, slower=slower, between=0.8)
+    return mixed(measured(seed, **changes), loud)
 
 
 def mixed(quiet: Run, loud: Run) -> Run:
@@ -144,6 +147,101 @@ def test_a_side_without_a_time_has_a_decision_and_test_cases(
     assert "RUN.json" not in plain.stderr
 
 
+def test_a_new_side_from_the_future_is_undecided(isthmus: Command, tmp_path: Path) -> None:
+    done = ran(isthmus, tmp_path, measured(1), measured(2, started="2999-01-01T00:00:00Z"),
+               "--fail-above", "5%", "--max-age", "none")  # fmt: skip
+    assert done.returncode == 5
+    assert "the new side is dated in the future" in done.stdout.splitlines()[0]
+
+
+def test_all_that_a_base_needs_allowed_is_in_one_command(isthmus: Command, tmp_path: Path) -> None:
+    """A base of another machine that is too old: the next command passes."""
+    base = measured(1, started="2020-01-01T00:00:00Z")
+    base = msgspec.structs.replace(base, environment={"host": "other"})
+    first = ran(isthmus, tmp_path, base, measured(2)).stdout.splitlines()[0]
+    assert first.startswith("UNDECIDED")
+    options = first.partition("b.json --fail-above")[2].partition(" ")[2].split(" ")
+    assert isthmus("compare", "a.json", "b.json", "--fail-above", *options).returncode == 0
+
+
+def test_no_pattern_is_told_beside_what_is_undecided() -> None:
+    """Writes are slower; reads, which may be slower, too, scatter so that nothing decides them."""
+    loud = mixed(measured(101, between=0.8), measured(1))
+    new = mixed(measured(102, between=0.8), measured(2, slower=1.5))
+    result = compare(Side("a", [loud]), Side("b", [new]), 0.05, terms=Terms())
+    assert {change.operation for change in result.of("slower")} == {"write"}
+    assert {change.operation for change in result.undecided} == {"read"}
+    assert not remarks(result)
+    quiet = compare(
+        Side("a", [measured(1)]), Side("b", [measured(2, slower=1.5)]), 0.05, terms=Terms()
+    )
+    assert "operation write" in remarks(quiet)[0]
+
+
+def test_a_base_that_scatters_too_much_says_that_it_cannot_judge(
+    isthmus: Command, tmp_path: Path
+) -> None:
+    """A fifth more passes a limit of 100 %: the line and the test cases say so."""
+    gate = ("--fail-above", "auto")
+    done = ran(isthmus, tmp_path, noisy(1), mixed(measured(2), measured(3, slower=1.2)), *gate)
+    first = done.stdout.splitlines()[0]
+    assert first.startswith("PASS")
+    assert "the base scatters too much to judge 2 of them (opencl:x write" in first
+    report = isthmus("compare", "a.json", "b.json", *gate, "--format", "junit").stdout
+    suite = ElementTree.fromstring(report)
+    assert suite.get("skipped") == "2"
+    quiet = ran(isthmus, tmp_path, measured(1), measured(2), *gate)
+    assert "too much" not in quiet.stdout
+
+
+def test_points_without_a_base_have_test_cases(isthmus: Command, tmp_path: Path) -> None:
+    base = measured(1)
+    less = msgspec.structs.replace(base, points=[p for p in base.points if p.bytes != 64])
+    report = ran(
+        isthmus, tmp_path, less, measured(2), "--fail-above", "5%", "--format", "junit"
+    ).stdout
+    suite = ElementTree.fromstring(report)
+    skipped = {
+        case.get("name"): one.get("message") for case in suite for one in case.iter("skipped")
+    }
+    assert skipped == {
+        f"opencl:x {operation} pageable 64": "the base has no time for the point"
+        for operation in ("read", "write")
+    }
+
+
+def test_all_series_are_counted_beside_those_that_are_shown(
+    isthmus: Command, tmp_path: Path
+) -> None:
+    """Of twelve series within their limits a few are shown; of slower and undecided ones, too."""
+    laws = {f"opencl:{i}": {"read": Law(1e-5, 1e10), "write": Law(1e-5, 1e10)} for i in range(3)}
+    runs = [transfer_run(laws, SIZES, reruns=12, seed=seed, between=0.002) for seed in (1, 2)]
+    done = ran(isthmus, tmp_path, *runs)
+    shown = [line for line in done.stdout.splitlines() if line.startswith("within ")]
+    assert f"and {12 - len(shown)} more within" in done.stdout
+
+
+def test_a_link_that_lost_lanes_fails_and_is_a_test_case(isthmus: Command, tmp_path: Path) -> None:
+    """The times are the same: the link of the base has all lanes of the card."""
+    whole, half = with_lanes(measured(1), 16), with_lanes(measured(2), 8)
+    done = ran(isthmus, tmp_path, whole, half)
+    assert done.returncode == 3
+    assert done.stdout.startswith("FAIL: b.json against a.json: opencl:x link_width: x8")
+    report = ran(isthmus, tmp_path, whole, half, "--fail-above", "5%", "--format", "junit").stdout
+    (case,) = (c for c in ElementTree.fromstring(report) if c.find("failure") is not None)
+    assert case.get("name") == "opencl:x link_width"
+    assert ran(isthmus, tmp_path, half, with_lanes(measured(3), 8)).returncode == 0
+
+
+def with_lanes(run: Run, lanes: int) -> Run:
+    """The run of a card with 16 lanes; so many are in use, by the attributes of its link alone."""
+    port = pci.Port(address="0000:06:00.0", kind="endpoint", lanes=16, most_lanes=16)
+    link = {"address": port.address, "current_link_width": str(lanes), "max_link_width": "16"}
+    changes = {"pci": pci.Function(path=[port]), "link": link}
+    devices = [msgspec.structs.replace(device, **changes) for device in run.devices]
+    return msgspec.structs.replace(run, devices=devices)
+
+
 def test_a_quantity_without_a_base_is_undecided(isthmus: Command, tmp_path: Path) -> None:
     base = measured(1)
     writes = [p for p in base.points if p.operation == "write"]
@@ -239,9 +337,14 @@ def test_the_next_command_can_decide(isthmus: Command, tmp_path: Path) -> None:
     elsewhere = msgspec.structs.replace(noisy(1), environment={"host": "other"})
     assert then(elsewhere, noisy(3, 1.3)) == (
         ", on the base's machine (other)",
-        "isthmus repeat b.json --out b-again.json && "
+        "isthmus repeat b.json --reruns 120 --out b-again.json && "
         "isthmus compare a.json b-again.json --fail-above 5%",
     )
+    noise = then(noisy(1), noisy(3, 1.3, **short))[1]
+    assert noise.startswith(f"isthmus repeat b.json --budget {longer:.0f} --out b-again.json && ")
+    dead = ran(isthmus, tmp_path, failed(measured(1)), measured(2)).stdout.splitlines()[0]
+    assert "repeat a.json --out a-again.json" in dead
+    assert "repeat b.json" not in dead
 
 
 def test_points_that_neither_side_measured_are_not_counted(

@@ -5,12 +5,13 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, fields
+from datetime import datetime
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from isthmus.analysis import host_changes
-from isthmus.analysis.change import Change, Judging, changes
+from isthmus.analysis.change import MOST_OWN, Change, Judging, changes
 from isthmus.analysis.differences import Difference, differences, matched_devices
 from isthmus.analysis.host_changes import HostChange
 from isthmus.analysis.quantities import (
@@ -38,6 +39,8 @@ RAN_OUT = "time ran out"
 INTERRUPTED = "interrupted"
 """Why a point has no time: the budget of its run ran out, or the user interrupted the run."""
 _UNMEASURED = (RAN_OUT, INTERRUPTED)
+NO_BASE = "without a base"
+"""Why a point of the second side is not compared: the first side has no time for it."""
 GATE_COLUMNS = ("most_ratio", "standing")
 """Columns of ``frame`` that only a gate uses."""
 
@@ -55,7 +58,7 @@ class Missing(Quantity):
 
     bytes: int
     why: str
-    """``wrong data``, ``failed``, ``no time``, ``absent``, ``RAN_OUT`` or ``INTERRUPTED``."""
+    """``wrong data``, ``failed``, ``no time``, ``absent``, or one of the constants above."""
     measured: bool = True
     """Whether one of the two sides has a time for it."""
 
@@ -72,6 +75,8 @@ class Terms(NamedTuple):
     """Kinds of ``gate.Doubt`` with which a comparison may still pass."""
     max_age_s: float = math.inf
     """Seconds by which the base may be older than the new side."""
+    newest: datetime | None = None
+    """Latest time at which a run can have begun; None: any."""
 
 
 class Comparison(NamedTuple):
@@ -84,7 +89,7 @@ class Comparison(NamedTuple):
     points: list[Change]
     """One for each point, judged together."""
     missing: list[Missing]
-    added: int
+    added: list[Missing]
     """Points that only the new side has."""
     differences: list[Difference]
     least: float
@@ -162,6 +167,11 @@ class Comparison(NamedTuple):
             (change for change in self.series if change.standing == "within"),
             key=lambda change: change.limit / max(change.most - 1, 1e-9),
         )
+
+    @property
+    def unjudged(self) -> list[Change]:
+        """Series within a limit that is the largest: a time that doubles may pass."""
+        return [change for change in self.within if self.own and change.limit >= MOST_OWN]
 
     @property
     def outcome(self) -> Outcome:
@@ -249,7 +259,7 @@ def compare(
         series=series,
         points=changes(points, how),
         missing=[one for one in lacking if not one.unmeasured],
-        added=len(set(_keys(after)) - both),
+        added=[_missing(key, NO_BASE) for key in dict.fromkeys(_keys(after)) if key not in both],
         differences=differences(base.runs, new.runs, names),
         least=least,
         devices=names,
