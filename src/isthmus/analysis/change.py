@@ -330,7 +330,8 @@ def _change(
         _interval(sample, scatter, hidden, confidence).exponential().times(math.exp(-by_host))
         for confidence in (each, 2 * how.confidence - 1)
     )
-    own = _own(sample, scatter, hidden, each, how.confidence) if how.own else 0.0
+    # Runs that differ as a whole by the link's state show nothing of it within each run.
+    own = max(_own(sample, scatter, hidden, each, how.confidence), link) if how.own else 0.0
     limit = max(how.least, own)
     judged = min(limit, max(how.least, MOST_OWN))
     raw, raw_verdict = _beyond_link(raw.exponential(), judged, link)
