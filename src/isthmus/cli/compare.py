@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from datetime import datetime, timedelta, timezone
+from datetime import datetime, timezone
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, NamedTuple
 
 import typer
 
-from isthmus.cli.given import AllowOther, FailAbove, Relevant
+from isthmus.cli.given import MOST_SKEW, AllowOther, FailAbove, Relevant
 from isthmus.errors import GATE_FAILED, GATE_UNDECIDED
 from isthmus.output import inform, put
 
@@ -22,8 +22,6 @@ AUTO = "auto"
 _MAX_AGE = "180d"
 """By how much the base of a gate may be older than the new side. A choice: a lower value refuses
 the base of a good day before anything on the machine is new; a higher one hides slow wear."""
-_SKEW = timedelta(minutes=10)
-"""Most by which a machine's clock may be ahead: clocks that NTP sets differ by less."""
 _CODES = {"pass": 0, "fail": GATE_FAILED, "undecided": GATE_UNDECIDED}
 _WITH_FIRST_LINE = ("summary", "md")
 """Formats that begin with the gate's line; of others it goes to stderr, as they are data."""
@@ -156,7 +154,7 @@ def terms(fail_above: str | None, max_age: str | None, allow_other: str | None) 
     return Terms(
         frozenset(require_known("difference of a base", word, ALLOWABLE) for word in allowed),
         math.inf if age == "none" else parse_age(age),
-        datetime.now(timezone.utc) + _SKEW,
+        datetime.now(timezone.utc) + MOST_SKEW,
     )
 
 

@@ -85,7 +85,8 @@ def judged(run: Run, device: DeviceRecord) -> list[tuple[Check, Result]]:
 
 def bad_checks(run: Run, device: DeviceRecord) -> list[tuple[Check, Result]]:
     """Checks that found what can make copies slow."""
-    return [one for one in judged(run, device) if one[1].state == "bad" and one[0].fault]
+    found = {"bad", "warning"}
+    return [one for one in judged(run, device) if one[1].state in found and one[0].fault]
 
 
 def lesser_link(run: Run, device: DeviceRecord) -> str:
