@@ -197,8 +197,8 @@ def _sentence(judged: Judged, missing: Sequence[str]) -> str:
     named: dict[str, list[str]] = {}
     for name, results in judged:
         for result in results:
-            lesser = result.lesser and result.state == "unknown"
-            kind = "lesser" if lesser else result.state
+            without_cause = result.lesser and result.state == "unknown"
+            kind = "lesser" if without_cause else result.state
             named.setdefault(kind, []).append(f"{name} {result.check}")
     bad, warnings = named.get("bad", []), named.get("warning", [])
     findings = f"{counted(len(bad), 'finding', 'findings')}: {', '.join(bad)}"
