@@ -242,6 +242,42 @@ def with_lanes(run: Run, lanes: int) -> Run:
     return msgspec.structs.replace(run, devices=devices)
 
 
+def test_a_link_less_than_its_card_is_in_the_first_line_of_doctor(
+    isthmus: Command, tmp_path: Path
+) -> None:
+    """Whether the hidden slot has more is not known: the exit code is that of no finding."""
+    save(with_lanes(measured(1), 8), tmp_path / "x8.json")
+    done = isthmus("doctor", "--run", "x8.json")
+    first = done.stdout.splitlines()[0]
+    assert "1 link less than the card's, cause unknown: opencl:x link_width" in first
+    assert done.returncode == 0
+
+
+def test_wrong_data_are_no_lack_of_time_and_are_counted_once(
+    isthmus: Command, tmp_path: Path
+) -> None:
+    new = measured(2)
+    reruns = [msgspec.structs.replace(r, verified="false") for r in new.points[0].reruns]
+    wrong = msgspec.structs.replace(new.points[0], reruns=reruns)
+    new = with_lanes(msgspec.structs.replace(new, points=[wrong, *new.points[1:]]), 16)
+    done = ran(isthmus, tmp_path, measured(1), new)
+    assert done.returncode == 3
+    assert "1 point whose data did not arrive (opencl:x read pageable 64)" in done.stdout
+    assert "missing points" not in done.stdout
+    shown = isthmus("show", "b.json").stdout
+    assert "Data did not arrive: points with wrong data count nowhere" in shown
+    assert "Wrong data: 1 point (read pageable 64)" in shown
+    assert "Not measured" not in shown
+    assert "impossible" not in shown
+
+
+def test_another_host_is_a_difference(isthmus: Command, tmp_path: Path) -> None:
+    new = measured(2)
+    other = msgspec.structs.replace(new, environment={**new.environment, "host": "other"})
+    shown = ran(isthmus, tmp_path, measured(1), other, "--relevant", "5%").stdout
+    assert "Differs: host bench -> other" in shown
+
+
 def test_a_quantity_without_a_base_is_undecided(isthmus: Command, tmp_path: Path) -> None:
     base = measured(1)
     writes = [p for p in base.points if p.operation == "write"]
