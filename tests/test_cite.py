@@ -16,7 +16,7 @@ import yaml
 import method_of_file
 from conftest import Command, slow
 from host_states import with_host
-from isthmus import published
+from isthmus import __version__, published
 from isthmus.analysis.summary import summarise
 from isthmus.reporters import citation, methods
 from isthmus.results import run_file
@@ -245,6 +245,14 @@ def test_names_of_devices_cannot_break_bibtex_or_the_terminal() -> None:
     assert citation._tex("50% of {a} & b_c \\ ~") == (
         r"50\% of \{a\} \& b\_c \textbackslash{} \textasciitilde{}"
     )
+
+
+def test_isthmus_is_cited_without_a_run(isthmus: Command) -> None:
+    done = isthmus("cite")
+    assert done.returncode == 0, done.stderr
+    assert list(entries(done.stdout)) == ["isthmus"]
+    assert __version__ in done.stdout
+    assert list(json.loads(isthmus("cite", "--format", "json").stdout)) == ["isthmus", "bibtex"]
 
 
 def test_the_estimator_and_its_level_are_named() -> None:

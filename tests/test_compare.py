@@ -128,7 +128,7 @@ def test_equal_runs_are_the_same() -> None:
     assert len(result.series) == 4  # two operations, small and large
     assert len(result.points) == 8
     assert not result.missing
-    assert result.added == 0
+    assert not result.added
 
 
 def test_what_became_slower_is_named_with_its_ratio() -> None:

@@ -83,12 +83,101 @@ def test_what_became_slower_everywhere_needs_a_baseline() -> None:
     assert not inspect(before, baseline=machines(8, {}, seed=1)).shifts
 
 
+def part_slower(run: Run, factor: float, operation: str, sizes: tuple[int, ...]) -> Run:
+    """The run with some sizes of an operation slower."""
+
+    def slower(rerun: Rerun) -> Rerun:
+        host = rerun.clocks["host"]
+        ticks = [round(tick * factor) for tick in host.ticks]
+        clocks = {"host": msgspec.structs.replace(host, ticks=ticks)}
+        return msgspec.structs.replace(rerun, clocks=clocks)
+
+    points = [
+        msgspec.structs.replace(point, reruns=list(map(slower, point.reruns)))
+        if point.operation == operation and point.bytes in sizes
+        else point
+        for point in run.points
+    ]
+    return msgspec.structs.replace(run, points=points)
+
+
+def test_machines_with_different_faults_are_no_group() -> None:
+    faults = {
+        1: ("write", NODE_SIZES[2:]), 3: ("read", NODE_SIZES[2:]), 5: ("read", NODE_SIZES[:2]),
+    }  # fmt: skip
+    runs = machines(8, {})
+    for place, (operation, sizes) in faults.items():
+        name, run = runs[place]
+        runs[place] = name, part_slower(run, 1.6, operation, sizes)
+    fleet = inspect(runs)
+    assert sorted(slow_of(fleet)) == ["node001", "node003", "node005"]
+    assert fleet.group is None
+    assert "two groups" not in FORMATS["summary"](fleet)
+    alike = inspect(machines(8, dict.fromkeys((1, 3, 5), 1.6)))
+    assert alike.group == (3, 5)
+
+
+def test_a_single_slow_size_is_told_with_its_own_ratio() -> None:
+    runs = machines(8, {})
+    runs[2] = "n2", part_slower(runs[2][1], 1.5, "write", NODE_SIZES[3:])
+    (node_,) = inspect(runs).of("slow")
+    assert [(one.operation, one.sizes) for one in node_.outliers] == [("write", "16Mi")]
+    assert node_.outliers[0].ratio == pytest.approx(1.5, rel=0.1)
+    runs[2] = "n2", part_slower(machines(8, {})[2][1], 1.5, "write", NODE_SIZES[2:])
+    (node_,) = inspect(runs).of("slow")
+    assert node_.outliers[0].sizes == "from 1Mi"
+
+
+def test_what_is_slower_than_before_is_told_once() -> None:
+    before = machines(8, {}, seed=1)
+    fleet = inspect(machines(8, {3: 1.5}), baseline=before)
+    (line,) = (line for line in FORMATS["list"](fleet).splitlines() if "node003 slow" in line)
+    assert {one.against for one in fleet.of("slow")[0].outliers} == {"like", "base"}
+    assert line.count("write pageable from 1Mi") == 1
+    assert re.search(r"before.*than (before|its like): 1 quantity, up to ", line)
+
+
+def test_a_run_is_no_baseline_of_itself() -> None:
+    runs = machines(8, {})
+    fleet = inspect(runs, baseline=machines(8, {}))
+    assert fleet.outcome == "undecided"
+    assert "No comparison with the baseline: its runs are those that are judged." in (
+        FORMATS["summary"](fleet)
+    )
+    mixed = inspect(runs, baseline=[*machines(8, {}, seed=1), *runs[:2]])
+    assert mixed.outcome == "pass"
+    assert "has 2 runs of those that are judged: left out" in FORMATS["summary"](mixed)
+
+
+def test_another_card_than_in_the_baseline_is_told() -> None:
+    def with_card(run: Run, uuid: str) -> Run:
+        devices = [msgspec.structs.replace(d, properties={"uuid": uuid}) for d in run.devices]
+        return msgspec.structs.replace(run, devices=devices)
+
+    before = [(name, with_card(run, f"GPU-{name}")) for name, run in machines(8, {}, seed=1)]
+    now = [(name, with_card(run, f"GPU-{name}")) for name, run in machines(8, {})]
+    assert not any(node.swapped for node in inspect(now, baseline=before).nodes)
+    now[4] = "n4", with_card(now[4][1], "GPU-new")
+    text = " ".join(FORMATS["summary"](inspect(now, baseline=before)).split())
+    assert "node004 cuda:0 is another card than in the baseline (GPU-new, before GPU-n4)." in text
+
+
+def test_files_may_take_the_place_of_a_folder(isthmus: Command, tmp_path: Path) -> None:
+    files = []
+    for name, run in machines(5, {2: 1.5}):
+        files.append(tmp_path / f"{name}.json")
+        save(began(run), files[-1])
+    ran = isthmus("fleet", *map(str, files))
+    assert ran.returncode == 3
+    assert ran.stdout.startswith("1 of 5 machines is slower than its like.")
+
+
 def test_a_baseline_needs_something_in_common_and_more_than_one_machine() -> None:
     runs = machines(8, {})
     other = [(n, msgspec.structs.replace(r, environment={"cpu": "Other"})) for n, r in runs]
     fleet = inspect(runs, baseline=other)
     assert "in common" in fleet.baseline
-    single = inspect(runs, baseline=runs[:1])
+    single = inspect(runs, baseline=machines(1, {}, seed=1))
     assert not single.shifts
     assert "two machines" in single.baseline
 
@@ -230,7 +319,7 @@ def test_what_differences_between_machines_hide_is_told() -> None:
     hidden = fleet.hidden[0]
     assert hidden.machines == 4
     assert hidden.share > 3 * fleet.least
-    assert f"Not found: less than {percent(hidden.share)} longer in " in FORMATS["summary"](fleet)
+    assert f"A machine is found from {percent(hidden.share)} on in " in FORMATS["summary"](fleet)
     writes = max(one.share for one in fleet.hidden if one.quantity.operation == "write")
     assert slow_of(differing(1 + 2 * writes)) == ["node002"]
 
@@ -419,7 +508,7 @@ def test_an_old_run_speaks_for_no_machine(
             save(began(run), tmp_path / "n4-now.json")
 
     def said(**options: Any) -> list[str]:
-        assert command(tmp_path, **options) == 3
+        assert command([tmp_path], **options) == 3
         return capsys.readouterr().out.splitlines()
 
     assert [line.partition(" began")[0] for line in said(expect="node[000-007]")] == [
@@ -431,7 +520,7 @@ def test_an_old_run_speaks_for_no_machine(
         assert said(max_age=age)[0] == "1 of 8 machines is slower than its like."
     assert "(--max-age)" in said(max_age="1m")[0]
     with pytest.raises(UsageError, match="no age"):
-        command(tmp_path, max_age="1")
+        command([tmp_path], max_age="1")
 
 
 def test_a_run_of_the_future_speaks_for_no_machine(
@@ -439,12 +528,12 @@ def test_a_run_of_the_future_speaks_for_no_machine(
 ) -> None:
     for name, run in machines(8, {}):
         save(began(run, {"n4": -48, "n5": -0.1}.get(name, 1)), tmp_path / f"{name}.json")
-    assert command(tmp_path) == 3
+    assert command([tmp_path]) == 3
     first, line, *_ = capsys.readouterr().out.splitlines()
     assert first == "None of 8 machines is slower than its like; 1 failed."
     assert line.startswith("node004: failed: its run is dated in the future (")
     save(began(machines(8, {})[4][1]), tmp_path / "n4-now.json")
-    assert command(tmp_path) == 0, "a clock that was set right"
+    assert command([tmp_path]) == 0, "a clock that was set right"
 
 
 @pytest.mark.parametrize("content", ["", '{"schema": "isthmus.run/1", "poi'], ids=["empty", "cut"])
@@ -455,17 +544,17 @@ def test_a_machine_whose_only_file_cannot_be_read_has_failed(
         save(began(run), tmp_path / f"{run.environment['host']}.json")
     (tmp_path / "node003.json").write_text(content)
     (tmp_path / "node004.json.gz").write_text(content)  # node004 has another file
-    assert command(tmp_path) == 3
+    assert command([tmp_path]) == 3
     told = capsys.readouterr()
     first, line, *_ = told.out.splitlines()
     assert first == "None of 8 machines is slower than its like; 1 failed."
     assert line.startswith("node003: failed: ")
     assert told.err.count("not a run file") == 2
-    assert command(tmp_path, form="prometheus") == 3
+    assert command([tmp_path], form="prometheus") == 3
     metrics = capsys.readouterr().out
     assert 'isthmus_node_state{node="node003",state="failed"} 1' in metrics
     assert "isthmus_unreadable_files 2" in metrics
-    assert command(tmp_path, baseline=tmp_path, expect="node[000-007]") == 3
+    assert command([tmp_path], baseline=tmp_path, expect="node[000-007]") == 3
     assert "missing" not in capsys.readouterr().out
 
 

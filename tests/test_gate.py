@@ -31,9 +31,10 @@ def measured(seed: int, *, slower: float = 1.0, between: float = 0.002, **change
     return transfer_run(laws, SIZES, reruns=12, seed=seed, between=between, **changes)
 
 
-def noisy(seed: int, slower: float = 1.0) -> Run:
+def noisy(seed: int, slower: float = 1.0, **changes: Any) -> Run:
     """Reads are quiet, writes scatter by a factor of two from process to process."""
-    return mixed(measured(seed), measured(seed + 100, slower=slower, between=0.8))
+    loud = measured(seed + 100, slower=slower, between=0.8)
+    return mixed(measured(seed, **changes), loud)
 
 
 def mixed(quiet: Run, loud: Run) -> Run:
@@ -104,6 +105,12 @@ def test_points_that_one_side_lacks_are_counted(
     counts = "2 in b.json, 0 in a.json" if side else "0 in b.json, 2 in a.json"
     assert f"missing points: {counts}" in done.stdout.splitlines()[0]
     assert done.returncode == (3 if side else 0)
+
+
+def failed(run: Run, **changes: Any) -> Run:
+    """The run of a device that failed at each point."""
+    points = [msgspec.structs.replace(p, reruns=[], error="device lost") for p in run.points]
+    return msgspec.structs.replace(run, **{"points": points, **changes})
 
 
 def test_a_quantity_without_a_base_is_undecided(isthmus: Command, tmp_path: Path) -> None:
@@ -201,9 +208,14 @@ def test_the_next_command_can_decide(isthmus: Command, tmp_path: Path) -> None:
     elsewhere = msgspec.structs.replace(noisy(1), environment={"host": "other"})
     assert then(elsewhere, noisy(3, 1.3)) == (
         ", on the base's machine (other)",
-        "isthmus repeat b.json --out b-again.json && "
+        "isthmus repeat b.json --reruns 120 --out b-again.json && "
         "isthmus compare a.json b-again.json --fail-above 5%",
     )
+    noise = then(noisy(1), noisy(3, 1.3, **short))[1]
+    assert noise.startswith(f"isthmus repeat b.json --budget {longer:.0f} --out b-again.json && ")
+    dead = ran(isthmus, tmp_path, failed(measured(1)), measured(2)).stdout.splitlines()[0]
+    assert "repeat a.json --out a-again.json" in dead
+    assert "repeat b.json" not in dead
 
 
 def test_points_that_neither_side_measured_are_not_counted(

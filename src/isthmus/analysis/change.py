@@ -37,7 +37,7 @@ LINK_STATE = 0.045
 """The same of runs whose hosts have references, which show the rest.
 
 Of 45 pairs of equal runs of 44 s on an H100, 11 differ by 3.4 to 4.2 % in pinned writes. No
-process within some of these runs shows it."""
+process within some of these runs shows it, so it is the least limit by a time's own spread."""
 MOST_OWN = 1.0
 """Largest limit that a time's own spread gives: a time that may have doubled never passes."""
 _STATE_SIGMAS = 1.96
@@ -330,7 +330,8 @@ def _change(
         _interval(sample, scatter, hidden, confidence).exponential().times(math.exp(-by_host))
         for confidence in (each, 2 * how.confidence - 1)
     )
-    own = _own(sample, scatter, hidden, each, how.confidence) if how.own else 0.0
+    # Runs that differ as a whole by the link's state show nothing of it within each run.
+    own = max(_own(sample, scatter, hidden, each, how.confidence), link) if how.own else 0.0
     limit = max(how.least, own)
     judged = min(limit, max(how.least, MOST_OWN))
     raw, raw_verdict = _beyond_link(raw.exponential(), judged, link)

@@ -5,12 +5,13 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, fields
+from datetime import datetime
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from isthmus.analysis import host_changes
-from isthmus.analysis.change import Change, Judging, changes
+from isthmus.analysis.change import MOST_OWN, Change, Judging, changes
 from isthmus.analysis.differences import Difference, differences, matched_devices
 from isthmus.analysis.host_changes import HostChange
 from isthmus.analysis.quantities import (
@@ -38,6 +39,8 @@ RAN_OUT = "time ran out"
 INTERRUPTED = "interrupted"
 """Why a point has no time: the budget of its run ran out, or the user interrupted the run."""
 _UNMEASURED = (RAN_OUT, INTERRUPTED)
+NO_BASE = "without a base"
+"""Why a point of the second side is not compared: the first side has no time for it."""
 GATE_COLUMNS = ("most_ratio", "standing")
 """Columns of ``frame`` that only a gate uses."""
 
@@ -55,7 +58,7 @@ class Missing(Quantity):
 
     bytes: int
     why: str
-    """``wrong data``, ``failed``, ``no time``, ``absent``, ``RAN_OUT`` or ``INTERRUPTED``."""
+    """``wrong data``, ``failed``, ``no time``, ``absent``, or one of the constants above."""
     measured: bool = True
     """Whether one of the two sides has a time for it."""
 
@@ -72,6 +75,8 @@ class Terms(NamedTuple):
     """Kinds of ``gate.Doubt`` with which a comparison may still pass."""
     max_age_s: float = math.inf
     """Seconds by which the base may be older than the new side."""
+    newest: datetime | None = None
+    """Latest time at which a run can have begun; None: any."""
 
 
 class Comparison(NamedTuple):
@@ -84,7 +89,7 @@ class Comparison(NamedTuple):
     points: list[Change]
     """One for each point, judged together."""
     missing: list[Missing]
-    added: int
+    added: list[Missing]
     """Points that only the new side has."""
     differences: list[Difference]
     least: float
@@ -164,6 +169,11 @@ class Comparison(NamedTuple):
         )
 
     @property
+    def unjudged(self) -> list[Change]:
+        """Series within a limit that is the largest: a time that doubles may pass."""
+        return [change for change in self.within if self.own and change.limit >= MOST_OWN]
+
+    @property
     def outcome(self) -> Outcome:
         """Of a gate: something is slower or missing; else whether every quantity is decided."""
         if self.of("slower") or self.slower_points or self.missing:
@@ -213,7 +223,8 @@ def compare(
     times are compared with measured ones. Where all runs have references of the host's speed, what
     its change may explain is taken off, unless ``as_measured``. ``own``: the smallest relevant
     difference of each time is what two sides as the first show by themselves, and ``least`` where
-    that is smaller. ``terms``: those of a gate. Raises UsageError where nothing can be compared.
+    that is smaller. ``terms``: those of a gate, which judges a side without times, too. Raises
+    UsageError where nothing can be compared.
     """
     runs = [*base.runs, *new.runs]
     names = matched_devices(base.runs, new.runs)
@@ -221,7 +232,8 @@ def compare(
     before, after = (rows[(rows["side"] == i) & rows["why"].eq("")] for i in (0, 1))
     both = set(_keys(before)) & set(_keys(after))
     common = rows[np.array([key in both for key in _keys(rows)], dtype=bool) & rows["why"].eq("")]
-    if common.empty:
+    without_times = before.empty or after.empty
+    if common.empty and not (terms and without_times):
         raise UsageError(_why_nothing((before, after), base, new))
     sides = [rows[rows["side"] == i] for i in (0, 1)]
     reasons = [dict(zip(_keys(side), side["why"], strict=True)) for side in sides]
@@ -247,7 +259,7 @@ def compare(
         series=series,
         points=changes(points, how),
         missing=[one for one in lacking if not one.unmeasured],
-        added=len(set(_keys(after)) - both),
+        added=[_missing(key, NO_BASE) for key in dict.fromkeys(_keys(after)) if key not in both],
         differences=differences(base.runs, new.runs, names),
         least=least,
         devices=names,
@@ -310,6 +322,7 @@ def _times(runs: Sequence[Run], names: Mapping[str, str]) -> Frame:
     rows: list[dict[str, object]] = []
     for number, run in enumerate(runs):
         simulated = simulated_devices(run)
+        lost = {device.address for device in run.devices if device.error}
         for point in run.points:
             of_point = {
                 "study": point.study,
@@ -329,7 +342,9 @@ def _times(runs: Sequence[Run], names: Mapping[str, str]) -> Frame:
             measured = [clock for clock in clocks if measured_on(point, clock)]
             for clock in measured or clocks[:1]:
                 logs, why = trusted_logs(point, clock)
-                if why == "no time" and run.status != "complete" and not measured:
+                if why == "no time" and point.device in lost:
+                    why = "failed"
+                elif why == "no time" and run.status != "complete" and not measured:
                     why = INTERRUPTED if run.status == "interrupted" else RAN_OUT
                 shared = {**of_point, "clock": clock, "why": why}
                 if why:
@@ -364,8 +379,8 @@ def _why_nothing(sides: Sequence[Frame], base: Side, new: Side) -> str:
     """What two sides without a common point differ in, the widest difference first."""
     for times, side in zip(sides, (base, new), strict=True):
         if times.empty:
-            why = invocation("show", "RUN.json")
-            return f"{side.name} has no times that can be trusted: see {why}"
+            see = f": see {invocation('show', side.name)}" if len(side.runs) == 1 else ""
+            return f"{side.name} has no times that can be trusted{see}"
     hints = {"clock": f"; {invocation('compare', '--mixed')} compares them"}
     for name in ("study", "clock", "device", "operation", "memory", "axes", "bytes"):
         kinds = [set(times[name]) for times in sides]

@@ -21,6 +21,8 @@ _EXPLAINING = (
 """Parts of names of facts that may change what a crossing takes; a board's parameters do, too."""
 _PRODUCT = "name"
 """Fact of a device that explains most: it is another one."""
+_HOST = ("machine", "host")
+"""Subject and name of the fact that the machine is another one."""
 
 
 class Difference(NamedTuple):
@@ -50,11 +52,15 @@ def differences(
         before, after = (", ".join(sorted(side.get((of, name), ()))) for side in sides)
         if before != after and of in subjects[0] & subjects[1]:
             explains = (
-                name == _PRODUCT or "." in name or any(part in name.lower() for part in _EXPLAINING)
+                name == _PRODUCT
+                or (of, name) == _HOST
+                or "." in name
+                or any(part in name.lower() for part in _EXPLAINING)
             )
             results.append(Difference(of, name, before, after, explains))
     return sorted(
-        results, key=lambda difference: (difference.name != _PRODUCT, not difference.explains)
+        results,
+        key=lambda one: (one.name != _PRODUCT, (one.of, one.name) != _HOST, not one.explains),
     )
 
 

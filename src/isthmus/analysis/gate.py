@@ -29,10 +29,11 @@ same day."""
 
 
 class Doubt(NamedTuple):
-    """Returns a doubt as text: why the two sides may not be comparable."""
+    """Why the two sides may not be comparable."""
 
     kind: str
-    """``same run``, ``newer``, ``age``, ``incomplete``, ``machine``, ``device`` or ``settings``."""
+    """``same run``, ``newer``, ``age``, ``future``, ``incomplete``, ``machine``, ``device`` or
+    ``settings``."""
     blocks: bool
     """Whether the gate refuses to pass a comparison with this doubt."""
     side: str = ""
@@ -66,14 +67,23 @@ class Gate(NamedTuple):
         """Doubts that keep the comparison from passing."""
         return [doubt for doubt in self.doubts if doubt.blocks]
 
+    @property
+    def lost_links(self) -> list[LesserLink]:
+        """Links of the new side that are less than their card's, where the base has no finding."""
+        return [link for link in self.links if not link.in_base]
+
 
 def decide(result: Comparison) -> Gate:
-    """The decision: it passes only if every quantity is decided and the sides are alike."""
+    """The decision: it passes only if every quantity is decided and the sides are alike.
+
+    A link that became less than its card's fails, as it does in ``isthmus fleet``.
+    """
     dead = _dead(result)
     doubts = list(_doubts(result, result.terms or Terms()))
     unsure = dead or any(doubt.blocks for doubt in doubts)
     outcome: Outcome = "undecided" if result.passes and unsure else result.outcome
-    return Gate(outcome, doubts, dead, list(_lesser_links(result)))
+    gate = Gate(outcome, doubts, dead, list(_lesser_links(result)))
+    return gate._replace(outcome="fail") if gate.lost_links else gate
 
 
 def _dead(result: Comparison) -> list[str]:
@@ -112,6 +122,10 @@ def _doubts(result: Comparison, terms: Terms) -> Iterator[Doubt]:
         yield Doubt("same run", blocks=True)
     if min(run.started for run in base.runs) > max(run.started for run in new.runs):
         yield Doubt("newer", blocks=False, side="base")
+    for name, side in (("base", base), ("new", new)):
+        begun = max(filter(None, map(started, side.runs)), default=None)
+        if measured and terms.newest and begun and begun > terms.newest:
+            yield Doubt("future", blocks=True, side=name)
     older_s = _older_s(base, new)
     if older_s > min(_TOLD_S, terms.max_age_s):
         yield Doubt("age", measured and older_s > terms.max_age_s, "base", seconds=older_s)
@@ -186,7 +200,7 @@ def _products(runs: Sequence[Run], names: Mapping[str, str]) -> dict[str, set[st
 
 def _lesser_links(result: Comparison) -> Iterator[LesserLink]:
     """Yields findings of the checks on links of the new side's compared devices."""
-    compared = {change.device for change in result.series}
+    compared = {one.device for one in (*result.series, *result.missing)}
     sides = [
         [
             fact._replace(device=names.get(fact.device, fact.device))

@@ -12,7 +12,7 @@ from isthmus.results.run_file import Run, moment
 
 
 class Fact(NamedTuple):
-    """What a check found bad, or a link that is less than the card's."""
+    """What a check found bad or warns of, or a link that is less than the card's."""
 
     device: str
     """Address of the device; empty for the machine itself."""
@@ -24,7 +24,7 @@ class Fact(NamedTuple):
 
 
 def facts_of(run: Run) -> Iterator[Fact]:
-    """Yields findings of ``isthmus doctor`` on a run: bad results and lesser links."""
+    """Yields findings of ``isthmus doctor`` on a run: bad results, warnings and lesser links."""
     subjects = [("", checks.judged(Facts.of_run(run), machine=True))]
     for device in run.devices:
         if not device.error:
@@ -32,7 +32,7 @@ def facts_of(run: Run) -> Iterator[Fact]:
             subjects.append((device.address, checks.judged(Facts.of_run(run, device), own)))
     for subject, judged in subjects:
         for check, result in judged:
-            if result.state == "bad" or result.lesser:
+            if result.state in {"bad", "warning"} or result.lesser:
                 less = check.lowers_limit
                 yield Fact(subject, check.name, result.found, result.cause, less)
 

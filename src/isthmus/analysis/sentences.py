@@ -40,6 +40,7 @@ TEMPLATES = MappingProxyType(
         "Compare a later run ({who}).",
         "open": "Undecided whether the link is well used: {causes} ({who}{how}).",
         "impossible": "These figures are impossible: {causes} ({who}).",
+        "not_arrived": "Data did not arrive: points with wrong data count nowhere ({who}).",
         "latency": "{what}: {time} for {size} ({who}).",
         "launch": "Starting an empty kernel and waiting for it takes {time} ({who}).",
         "in_cache": "{what}: {rate} at {size}, which fit in a cache ({who}).",

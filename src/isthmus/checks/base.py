@@ -76,7 +76,8 @@ class Facts:
     def _function(self) -> Function | None:
         if self.device is None or not self.device.real:
             return None
-        return self.device.pci or pci.of_attributes(self.device.link)
+        attributes = pci.of_attributes(self.device.link)
+        return _lesser(self.device.pci, attributes) if self.device.pci else attributes
 
     @property
     def function(self) -> Function:
@@ -149,6 +150,19 @@ class Facts:
             recorded=True,
             measured_s=run.took_s,
         )
+
+
+def _lesser(function: Function, attributes: Function | None) -> Function:
+    """The function, with as few lanes as the attributes of its link have.
+
+    A run file has the device's end of the link in both.
+    """
+    ends = function.path[:1], attributes.path[:1] if attributes else []
+    known = [port.lanes for of in ends for port in of if port.lanes]
+    if len(known) < 2 or known[0] <= known[1]:
+        return function
+    port = msgspec.structs.replace(function.path[0], lanes=known[1])
+    return msgspec.structs.replace(function, path=[port, *function.path[1:]])
 
 
 @dataclass(frozen=True)

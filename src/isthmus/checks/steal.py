@@ -11,7 +11,7 @@ _SINCE_START = "head -1 /proc/stat  # 8th number: ticks of steal"
 
 
 def judge(facts: Facts) -> Result | None:
-    """Bad if other virtual machines took 5 % of a run's busy time.
+    """A warning if other virtual machines took 5 % of a run's busy time: the run has the fault.
 
     Their share since the start of the system says nothing about the present. Idle time does not
     count: they can take nothing from an idle processor.
@@ -24,7 +24,7 @@ def judge(facts: Facts) -> Result | None:
         if taken < STEAL_SLOWS:
             return Result(state="good", found=f"{100 * taken:.1f} % of {of}")
         return Result(
-            state="bad",
+            state="warning",
             found=f"others took {100 * taken:.0f} % of {of} during the run",
             cause="other virtual machines on the same processors",
             cure="measure when they rest, or on processors of your own",

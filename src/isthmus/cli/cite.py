@@ -11,7 +11,7 @@ from isthmus.output import put
 
 
 def cite(
-    run: Annotated[Path, typer.Argument(help="run file")],
+    run: Annotated[Path | None, typer.Argument(help="run file; without it: Isthmus alone")] = None,
     form: Annotated[str, typer.Option("--format", help="text, bibtex or json")] = "text",
 ) -> None:
     """Prints how a run was measured, and entries for Isthmus and the sources behind the run."""
@@ -20,4 +20,4 @@ def cite(
     from isthmus.text import require_known
 
     require_known("format", form, citation.FORMATS)
-    put(citation.render(run_file.load(run), form), end="")
+    put(citation.render(run_file.load(run) if run else None, form), end="")

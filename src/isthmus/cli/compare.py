@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from datetime import datetime, timezone
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, NamedTuple
 
 import typer
 
-from isthmus.cli.shared_options import AllowOther, FailAbove, Relevant
+from isthmus.cli.shared_options import MOST_SKEW, AllowOther, FailAbove, Relevant
 from isthmus.errors import GATE_FAILED, GATE_UNDECIDED
 from isthmus.output import inform, put
 
@@ -153,6 +154,7 @@ def terms(fail_above: str | None, max_age: str | None, allow_other: str | None) 
     return Terms(
         frozenset(require_known("difference of a base", word, ALLOWABLE) for word in allowed),
         math.inf if age == "none" else parse_age(age),
+        datetime.now(timezone.utc) + MOST_SKEW,
     )
 
 

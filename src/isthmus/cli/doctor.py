@@ -197,12 +197,17 @@ def _sentence(judged: Judged, missing: Sequence[str]) -> str:
     named: dict[str, list[str]] = {}
     for name, results in judged:
         for result in results:
-            named.setdefault(result.state, []).append(f"{name} {result.check}")
+            without_cause = result.lesser and result.state == "unknown"
+            kind = "lesser" if without_cause else result.state
+            named.setdefault(kind, []).append(f"{name} {result.check}")
     bad, warnings = named.get("bad", []), named.get("warning", [])
     findings = f"{counted(len(bad), 'finding', 'findings')}: {', '.join(bad)}"
     parts = [findings if bad else "No finding"]
     if warnings:
         parts.append(f"{counted(len(warnings), 'warning', 'warnings')}: {', '.join(warnings)}")
+    if lesser := named.get("lesser", []):
+        links = counted(len(lesser), "link", "links")
+        parts.append(f"{links} less than the card's, cause unknown: {', '.join(lesser)}")
     if "unknown" in named and not bad:
         parts.append(f"{len(named['unknown'])} checks cannot be decided")
     return f"{'; '.join(parts)}."

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from datetime import datetime, timedelta, timezone
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from isthmus.cli.shared_options import MOST_SKEW
 from isthmus.errors import GATE_FAILED, GATE_UNDECIDED
 from isthmus.output import put, warn
 
@@ -16,12 +17,11 @@ if TYPE_CHECKING:
     from isthmus.analysis.fleet import Unreadable
     from isthmus.results.run_file import Run
 
-_SKEW = timedelta(minutes=10)
-"""Most by which a node's clock may be ahead: clocks that NTP sets differ by less than a second."""
-
 
 def fleet(
-    folder: Annotated[Path, typer.Argument(help="folder of run files, of one machine each")],
+    paths: Annotated[
+        list[Path], typer.Argument(help="folders of run files of one machine each, or such files")
+    ],
     baseline: Annotated[
         Path | None,
         typer.Option(help="run files of before: each machine beside itself, and all together"),
@@ -53,14 +53,14 @@ def fleet(
     from isthmus.units import parse_age, parse_share
 
     require_known("format", form, FORMATS)
-    before = list(_runs(baseline, "left out")) if baseline else None
+    before = list(_runs([baseline], "left out")) if baseline else None
     expected = [] if expect is None else node_names(expect)
     least = parse_share(relevant)
     age_s = None if max_age == "none" else parse_age(max_age)
     now = datetime.now(timezone.utc)
-    ages = None if age_s is None else analysis.Ages(now - timedelta(seconds=age_s), now + _SKEW)
-    with analysing(folder):
-        runs = _runs(folder, "counts as a failed machine")
+    ages = None if age_s is None else analysis.Ages(now - timedelta(seconds=age_s), now + MOST_SKEW)
+    with analysing(paths[0]):
+        runs = _runs(paths, "counts as a failed machine")
         result = analysis.inspect(runs, least, before, expected, ages)
         text = FORMATS[form](result)
     if before is not None and form == "summary":
@@ -69,8 +69,13 @@ def fleet(
     return {"pass": 0, "fail": GATE_FAILED, "undecided": GATE_UNDECIDED}[result.outcome]
 
 
-def _runs(folder: Path, unreadable: str) -> Iterator[tuple[str, Run | Unreadable]]:
+def _runs(paths: Sequence[Path], unreadable: str) -> Iterator[tuple[str, Run | Unreadable]]:
     """Name of each file, and its run; ``unreadable``: what stderr says of one that is none."""
+    for path in paths:
+        yield from _runs_of(path, unreadable)
+
+
+def _runs_of(folder: Path, unreadable: str) -> Iterator[tuple[str, Run | Unreadable]]:
     from isthmus.analysis.fleet import Unreadable
     from isthmus.errors import UsageError
     from isthmus.results import run_file

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator
+from datetime import timedelta
 from typing import Annotated
 
 import typer
 
 from isthmus.errors import UsageError
 
+MOST_SKEW = timedelta(minutes=10)
+"""Most by which a machine's clock may be ahead: clocks that NTP sets differ by less."""
 NoWait = Annotated[bool, typer.Option("--no-wait", help="refuse while another Isthmus measures")]
 Relevant = Annotated[str | None, typer.Option(help="smallest difference that counts, e.g. 2%")]
 FailAbove = Annotated[

@@ -16,7 +16,7 @@ from isthmus.columns import wrapped
 from isthmus.errors import IsthmusError
 from isthmus.published import Source
 from isthmus.reporters.methods import COMMIT_DIGITS, paragraph
-from isthmus.results.run_file import Run
+from isthmus.results.run_file import Run, Software
 from isthmus.units import printable
 from isthmus.written import json_text
 
@@ -91,18 +91,23 @@ def cited(run: Run) -> list[Source]:
 def bibtex(run: Run) -> list[str]:
     """Entries for Isthmus, for each source of ``cited``, and for the estimator over processes."""
     estimator = () if run.origin or not method(run).rows.several else _STATISTICS
-    return [_isthmus(run), *map(_of_source, cited(run)), *(_entry(*one) for one in estimator)]
+    return [
+        _isthmus(run.software, run.started),
+        *map(_of_source, cited(run)),
+        *(_entry(*one) for one in estimator),
+    ]
 
 
-def _isthmus(run: Run) -> str:
-    about, software = citation(), run.software
+def _isthmus(software: Software, started: str = "") -> str:
+    """The entry of a version of Isthmus; ``started``: when it measured."""
+    about = citation()
     authors = [one.get("name") or f"{one['family-names']}, {one['given-names']}"
                for one in about["authors"]]  # fmt: skip
     fields = {
         "author": " and ".join(f"{{{_tex(name)}}}" for name in authors),
         "title": f"{{{_tex(about['title'])}}}",
         "version": _tex(f"{software.version} {software.commit[:COMMIT_DIGITS]}".strip()),
-        "year": about.get("date-released", run.started)[:4],
+        "year": about.get("date-released", started)[:4],
         "url": _url(about),
         "doi": about.get("doi", ""),
     }
@@ -133,12 +138,14 @@ def _tex(text: object) -> str:
     return re.sub(r"\\textbackslash\{\}(?=[&%$#_{}])", r"\\", plain)
 
 
-def render(run: Run, form: str) -> str:
-    """The citation as text in one of ``FORMATS``."""
-    entries = bibtex(run)
+def render(run: Run | None, form: str) -> str:
+    """The citation as text in one of ``FORMATS``; without a run that of this version alone."""
+    entries = bibtex(run) if run else [_isthmus(Software(version=isthmus.__version__, command=[]))]
     text = "\n\n".join([*([] if _url(citation()) else [_NO_URL]), *entries]) + "\n"
-    if form == "bibtex":
+    if form == "bibtex" or (run is None and form == "text"):
         return text
+    if run is None:
+        return json_text({"isthmus": citation(), "bibtex": entries})
     if form == "json":
         sources = [
             {"name": source.name, "by": source.by, "title": source.title} for source in cited(run)

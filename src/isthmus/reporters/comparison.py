@@ -9,7 +9,15 @@ from types import MappingProxyType
 
 from isthmus.analysis import gate, wording
 from isthmus.analysis.change import SHARED_LINK, Change
-from isthmus.analysis.changes import GATE_COLUMNS, INTERRUPTED, RAN_OUT, Comparison, Missing, frame
+from isthmus.analysis.changes import (
+    GATE_COLUMNS,
+    INTERRUPTED,
+    NO_BASE,
+    RAN_OUT,
+    Comparison,
+    Missing,
+    frame,
+)
 from isthmus.analysis.quantities import Coverage, Standing
 from isthmus.analysis.sentences import shortened
 from isthmus.columns import command_lines, wrapped
@@ -29,6 +37,8 @@ _MOST_LINES = 15
 _MOST_ROWS = 5
 _MOST_DIFFERENCES = 2
 _MOST_DEVICES = 2
+_MOST_OPEN = 2
+"""Kinds of quantities of a device that a sentence names."""
 _CHANGED: tuple[Judgement, ...] = ("slower", "faster")
 _WIDTH = 80
 _OWNERS = 24
@@ -39,6 +49,14 @@ _WHY = {
     "no time": "without a time", "absent": "that it does not have",
     RAN_OUT: "for which its time ran out", INTERRUPTED: "before which it was interrupted",
 }  # fmt: skip
+_MESSAGES = {
+    "wrong data": "the data did not arrive", "failed": "the device failed at this point",
+    "no time": "the point has no time", "absent": "the run does not have the point",
+    RAN_OUT: "the run's time ran out before the point",
+    INTERRUPTED: "the run was interrupted before the point",
+    NO_BASE: "the base has no time for the point",
+}  # fmt: skip
+"""Messages of JUnit, by ``Missing.why``."""
 _KINDS: Mapping[Standing, str] = {"slower": "failure", "undecided": "error", "within": ""}
 """Results of JUnit by what a gate says of a series."""
 _NOT_OF_GATE = (*GATE_COLUMNS, "raw_ratio", "low_ratio", "high_ratio", "limit")
@@ -92,8 +110,10 @@ def _open(result: Comparison) -> Iterator[str]:
         for device, kinds in groupby(
             sorted(result.open, key=lambda coverage: coverage.device), _device_of
         ):
-            names = ", ".join(" ".join(filter(None, (k.operation, k.sizes))) for k in kinds)
-            yield f"Nothing is decided on {shortened(device, _NAME)} of {shortened(names, _NAME)}."
+            names = [" ".join(filter(None, (k.operation, k.sizes))) for k in kinds]
+            more = f" and {len(names) - _MOST_OPEN} more" if len(names) > _MOST_OPEN else ""
+            what = f"{', '.join(names[:_MOST_OPEN])}{more}"
+            yield f"Nothing is decided on {shortened(device, _NAME)} of {what}."
 
 
 def _device_of(coverage: Coverage) -> str:
@@ -188,12 +208,17 @@ def _missing(result: Comparison, lacking: Sequence[Missing]) -> str:
 
 
 def _pattern(result: Comparison, changed: Sequence[Change]) -> str:
-    """What all of several changes have in common, and not everything that was compared has."""
+    """What all of several changes have in common, and not everything that was compared has.
+
+    Nothing, where a series without it is undecided: it may have changed in the same way.
+    """
     parts = []
+    undecided = result.undecided if result.terms else result.of("undecided")
     for name in _ATTRIBUTES:
         values = list(dict.fromkeys(getattr(change, name) for change in changed))
         every = {getattr(change, name) for change in result.series}
-        if len(changed) > 1 and len(values) <= 2 and len(values) < len(every):
+        further = {getattr(change, name) for change in undecided} - set(values)
+        if len(changed) > 1 and len(values) <= 2 and len(values) < len(every) and not further:
             parts.append(f"{'' if name == 'sizes' else f'{name} '}{' or '.join(values)}")
     return ", ".join(filter(str.strip, parts))
 
@@ -301,7 +326,7 @@ def _json(result: Comparison) -> str:
         "points": rows(result.points),
         "missing": [vars(one) for one in result.missing],
         "not_comparable": [vars(one) for one in result.unknown],
-        "added_points": result.added,
+        "added_points": len(result.added),
         "differences": [one._asdict() for one in result.differences],
     }
     return json_text(data)
@@ -313,25 +338,42 @@ def _csv(result: Comparison) -> str:
 
 
 def _junit(result: Comparison) -> str:
-    """A test case for each series, and each point that is slower alone, missing or unknown.
+    """A test case for each series, each point of one side, and each point that is slower alone.
 
-    What is slower or missing has failed; what is undecided is an error.
+    What is slower or missing has failed; what is undecided is an error. What only the new side has
+    is skipped, and so is a series that the base cannot judge.
     """
     cases = []
+    unjudged = {(one.key, one.sizes) for one in result.unjudged}
     for one in result.series:
-        kind = _KINDS[one.standing]
-        text = f"{values(one)}, {percent_of_time(one)}, limit {gate_text.limit(one.limit)}"
+        kind = "skipped" if (one.key, one.sizes) in unjudged else _KINDS[one.standing]
+        most = "" if one.standing == "slower" else f", {gate_text.bound(one)}"
+        text = f"{values(one)}, {percent_of_time(one)}{most}, limit {gate_text.limit(one.limit)}"
+        if kind == "skipped":
+            text += ": the base scatters too much to judge this series"
         cases.append(Case(one.study, subject(one), kind, text))
     slower = {one.key for one in result.of("slower")}
     for one in (one for one in result.slower_points if one.key not in slower):
         text = f"{values(one)}, {percent_of_time(one)}"
         cases.append(Case(one.study, f"{subject(one)} (point)", "failure", text))
-    for kind, points in (("failure", result.missing), ("error", result.unknown)):
+    known = {(one.key, one.bytes) for one in result.unknown}
+    added = [one for one in result.added if (one.key, one.bytes) not in known]
+    for kind, points in (
+        ("failure", result.missing), ("error", result.unknown), ("skipped", added),
+    ):  # fmt: skip
         for gone in points:
             name = f"{gone.device} {gone.words} {format_size(gone.bytes)}"
-            cases.append(Case(gone.study, name, kind, _WHY[gone.why]))
-    cases += [Case("gate", of, "error", text) for of, text in gate_text.cases(result)]
+            cases.append(Case(gone.study, name, kind, _case_text(gone, kind)))
+    cases += gate_text.cases(result) if result.terms else []
     return junit("isthmus compare", cases)
+
+
+def _case_text(point: Missing, kind: str) -> str:
+    """Why a point is not compared."""
+    if kind == "error" and not point.unmeasured:
+        side = "in the base" if point.measured else "on either side"
+        return f"no time {side}: {_MESSAGES[point.why]}"
+    return _MESSAGES[point.why]
 
 
 FORMATS: Mapping[str, Callable[[Comparison], str]] = MappingProxyType(

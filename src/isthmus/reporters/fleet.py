@@ -81,9 +81,12 @@ def _not_found(fleet: Fleet) -> Iterator[str]:
     large = [one for one in fleet.hidden if one.share >= _TOLD * fleet.least]
     if large:
         widest = large[0]
-        more = f"; {len(large) - 1} more of {len(fleet.hidden)}" if len(large) > 1 else ""
         which = f"{_name(widest.quantity)} ({counted(widest.machines, 'machine', 'machines')})"
-        yield f"Not found: less than {percent(widest.share)} longer in {which}{more}."
+        text = f"A machine is found from {percent(widest.share)} on in {which}"
+        if rest := len(large) - 1:
+            least, count = percent(large[-1].share), len(fleet.hidden)
+            text += f", and from {least} or more in {rest} more of {count} quantities"
+        yield f"{text}."
 
 
 def _first(fleet: Fleet, count: int) -> str:
@@ -118,7 +121,8 @@ def _answer(fleet: Fleet, count: int) -> str:
         return f"None of {machines} could be judged: it takes {FEWEST} of a kind"
     if fleet.group:
         of_group, others = fleet.group
-        return f"{of_group} of {machines}{kinds} are slower than {others} others: two groups"
+        more = f"; {len(slow) - of_group} more are slow" if len(slow) > of_group else ""
+        return f"{of_group} of {machines}{kinds} are slower than {others} others: two groups{more}"
     if slow:
         own = all(outlier.against == "base" for node in slow for outlier in node.outliers)
         like = ("it was before", "they were before") if own else ("its like", "their like")
@@ -150,7 +154,14 @@ def _against_baseline(fleet: Fleet) -> Iterator[str]:
         names = list(dict.fromkeys(map(_kind, fleet.open)))
         what = "; ".join(names) if len(names) < _MOST_OPEN else f"{len(names)} operations"
         yield f"Against the baseline, nothing is decided of {what}"
-    if fleet.own_base and fleet.own_base[0] < fleet.own_base[1]:
+    if fleet.same_runs and not fleet.baseline:
+        runs = counted(fleet.same_runs, "run", "runs")
+        yield f"The baseline has {runs} of those that are judged: left out."
+    for node in fleet.nodes:
+        for one in node.swapped:
+            cards = f"{one.now}, before {one.before}"
+            yield f"{node.name} {one.device} is another card than in the baseline ({cards})."
+    if fleet.own_base and fleet.own_base[0] < fleet.own_base[1] and not fleet.baseline:
         known, count = fleet.own_base
         yield f"{count - known} of {count} machines have no run of their own in the baseline."
 
@@ -168,7 +179,15 @@ def _line(node: Node) -> str:
 def _why(node: Node, *, times: bool = True) -> str:
     """What is wrong with a machine."""
     if node.outliers:
-        return "; ".join([_what(node.outliers[0], times=times), *_further(node.outliers)])
+        first = node.outliers[0]
+        own = [one for one in node.outliers[1:] if one.against == first.against]
+        other = [one for one in node.outliers[1:] if one.against != first.against]
+        texts = [_what(first, times=times), *_further(own)]
+        if other:
+            than = "than before" if other[0].against == "base" else "than its like"
+            what = counted(len(other), "quantity", "quantities")
+            texts.append(f"{than}: {what}, up to {percent((other[0].ratio or 1.0) - 1)}")
+        return "; ".join(texts)
     if node.state == "degraded":
         has_ratio = any(outlier.ratio is not None for outlier in node.figures)
         links = "; ".join(_fact(fact) for fact in node.facts if fact.less)
@@ -184,7 +203,7 @@ def _why(node: Node, *, times: bool = True) -> str:
 def _further(outliers: Sequence[Outlier]) -> Iterator[str]:
     """Yields the further slower quantities of a machine, one text for each operation and memory."""
     series: dict[tuple[str, str, str], list[Outlier]] = {}
-    for one in outliers[1:]:
+    for one in outliers:
         series.setdefault((one.device, one.operation, one.memory), []).append(one)
     for (_, operation, memory), alike in list(series.items())[:_MOST_FURTHER]:
         sizes = ", ".join(filter(None, (one.sizes for one in alike)))
@@ -320,7 +339,7 @@ def _data(node: Node) -> dict[str, Any]:
         del data[name]
     for name in ("outliers", "by_host"):
         data[name] = [vars(one) for one in data[name]]
-    for name in ("host", "facts", "speeds"):
+    for name in ("host", "facts", "speeds", "swapped"):
         data[name] = [one._asdict() for one in data[name]]
     return data
 

@@ -23,6 +23,7 @@ from isthmus.analysis.gate import (
     unknown_quantities,
 )
 from isthmus.analysis.quantities import Standing
+from isthmus.junit import Case
 from isthmus.program import Invocation, invocation, option_words, shorter
 from isthmus.reporters.change_words import percent_longer, subject, values
 from isthmus.results.run_file import Run
@@ -52,6 +53,15 @@ _FAULTS = MappingProxyType(
     }
 )
 """Why a point of the new side has no time, by ``Missing.why``, where that is a fault."""
+_OF_SIDE = MappingProxyType(
+    {
+        "same run": "both are the same run",
+        "newer": "{} is newer",
+        "future": "{} is dated in the future",
+        "incomplete": "{} is incomplete",
+    }
+)
+"""Doubts that need no data but their side, by ``Doubt.kind``."""
 _WIDTH = 80
 _NEAREST = 5
 """Number of series within their limits that are shown: the series nearest to the limit."""
@@ -89,9 +99,11 @@ def line(result: Comparison, gate: Gate, call: Call) -> str:
         main += [] if same_run else _passes(result)
         rest = [doubt for doubt in gate.doubts if not doubt.blocks]
     else:
-        main = [*_REASONS[gate.outcome](result), *_dead(gate)]
+        why = _passes if result.passes else _REASONS[gate.outcome]
+        main = [*map(_link, gate.lost_links), *why(result), *_dead(gate)]
         rest = gate.doubts
-    reasons = [*main, *_counts(result), *map(_link, gate.links), *map(doubt_text, rest)]
+    links = [link for link in gate.links if link.in_base]
+    reasons = [*main, *_counts(result), *map(_link, links), *map(doubt_text, rest)]
     names = f"{result.new.name} against {result.base.name}"
     then = f"Next: {call.compare('--points')}"
     if gate.outcome == "undecided":
@@ -103,11 +115,14 @@ def _remedy(result: Comparison, gate: Gate, call: Call) -> str:
     """Commands whose result can decide what this comparison does not; empty where none is known."""
     doubts = {doubt.kind: doubt for doubt in gate.blocks}
     if result.passes and "same run" not in doubts:
+        if "future" in doubts:
+            return "Next: set that machine's clock, and measure again"
+        age = option_words("--max-age", "none") if "age" in doubts else []
         if allowed := [kind for kind in ALLOWABLE if kind in doubts]:
-            meant = call.compare("--allow-other", ",".join(allowed))
+            meant = call.compare("--allow-other", ",".join(allowed), *age)
             return f"Next, if that is meant: {meant}"
-        if "age" in doubts:
-            return f"Next: measure a new base; else {call.compare('--max-age', 'none')}"
+        if age:
+            return f"Next: measure a new base; else {call.compare(*age)}"
     if not call.files:
         return ""
     base, new = call.files
@@ -118,12 +133,19 @@ def _remedy(result: Comparison, gate: Gate, call: Call) -> str:
     more = few_processes(result)
     sides = zip((base, new), (result.base, result.new), strict=True)
     steps, measured = [], []
+    again = {base, new} if more else {base} if _base_lacks(result) else {new}
     for file, side in sides:
-        if not more and file == base:
+        if file not in again:
             measured.append(file)
             continue
         measured.append(Path(f"{file.name.partition('.json')[0]}{_AGAIN}.json"))
-        words = _more_processes(side.runs[0]) if more else []
+        words = []
+        if more:
+            words = _more_processes(side.runs[0], _PROCESSES, _LONGER)
+        elif result.undecided:
+            times = max(map(_times_longer, result.undecided))
+            most = max(max(change.samples) for change in result.undecided)
+            words = _more_processes(side.runs[0], times * most, times)
         steps.append(
             invocation("repeat", shorter(file), *words, *option_words("--out", measured[-1]))
         )
@@ -133,21 +155,46 @@ def _remedy(result: Comparison, gate: Gate, call: Call) -> str:
     return f"Next{where}: {' && '.join(map(str, steps))}{further and f'{further})'}"
 
 
-def _more_processes(run: Run) -> list[str]:
-    """Options by which a run has more processes than it had."""
-    words = option_words("--reruns", _PROCESSES) if run.settings.repetitions else []
-    limited = run.status == "budget" or run.settings.repetitions
-    return [*words, "--budget", f"{_LONGER * run.settings.budget_s:.0f}"] if limited else [
-        "--reruns", str(_PROCESSES)
-    ]  # fmt: skip
+def _base_lacks(result: Comparison) -> bool:
+    """Whether all that cannot be decided is without a time in the base, and has one now."""
+    lacking = [point.measured and not point.unmeasured for point in result.unknown]
+    return bool(lacking) and all(lacking) and not result.undecided
+
+
+def _more_processes(run: Run, count: int, times: int) -> list[str]:
+    """Options by which a run has so many processes, in so many times its time."""
+    limited = run.status == "budget"
+    words = option_words("--reruns", count) if run.settings.repetitions or not limited else []
+    limited = limited or bool(run.settings.repetitions)
+    budget = option_words("--budget", f"{times * run.settings.budget_s:.0f}")
+    return [*words, *budget] if limited else words
+
+
+def _times_longer(change: Change) -> int:
+    """How many times as many processes decide a series, if its ratio remains; 2 at least.
+
+    An interval is as wide as one over the square root of the number of processes.
+    """
+    limit_ = math.log1p(change.limit)
+    if not (0 < change.most < math.inf and limit_ < math.inf):
+        return _LONGER
+    estimate = math.log(change.ratio.value)
+    reach, room = math.log(change.most) - estimate, abs(limit_ - estimate)
+    return max(2, math.ceil(min((reach / room) ** 2, _LONGER))) if room else _LONGER
 
 
 def _passes(result: Comparison) -> Iterator[str]:
+    if not result.series:
+        return
     devices = len({change.device for change in result.series})
     yield (
         f"none of {counted(len(result.series), 'series', 'series')} of "
         f"{counted(devices, 'device', 'devices')} is slower by more than {_limits(result)}"
     )
+    if unjudged := result.unjudged:
+        which = _first(list(map(_quantity, unjudged)), ", ")
+        judges = f"the base scatters too much to judge {len(unjudged)} of them ({which})"
+        yield f"{judges}: twice the time would pass"
 
 
 def _fails(result: Comparison) -> Iterator[str]:
@@ -208,10 +255,12 @@ _REASONS = {"pass": _passes, "fail": _fails, "undecided": _undecided}
 
 
 def _counts(result: Comparison) -> Iterator[str]:
-    """Points that are missing on either side."""
-    new, base = len(result.missing), result.added
+    """Points that are missing on either side, and that no other reason names."""
+    absent = [point for point in result.missing if point.why not in _FAULTS]
+    told = {(point.key, point.bytes) for point in result.unknown}
+    new = len(absent)
+    base = sum((point.key, point.bytes) not in told for point in result.added)
     if new or base:
-        absent = [point for point in result.missing if point.why == "absent"]
         which = f" ({point_names(absent)})" if absent else ""
         yield f"missing points: {new} in {result.new.name}, {base} in {result.base.name}{which}"
 
@@ -224,16 +273,11 @@ def _link(link: LesserLink) -> str:
 
 def doubt_text(doubt: Doubt) -> str:
     """Returns a doubt as text: why the two sides may not be comparable."""
-    if doubt.kind == "same run":
-        return "both are the same run"
-    if doubt.kind == "newer":
-        return "the base is newer"
+    if text := _OF_SIDE.get(doubt.kind):
+        return text.format("the base" if doubt.side == "base" else "the new side")
     if doubt.kind == "age":
         beyond = ", more than --max-age" if doubt.blocks else ""
         return f"the base is {format_age(doubt.seconds)} older{beyond}"
-    if doubt.kind == "incomplete":
-        side = "the base" if doubt.side == "base" else "the new side"
-        return f"{side} is incomplete"
     if doubt.kind in {"machine", "device"}:
         return f"the base is of another {doubt.kind} ({doubt.names[0]}, not {doubt.names[1]})"
     names = dict.fromkeys(_OPTIONS.get(name, name) for name in doubt.names)
@@ -249,7 +293,7 @@ def _named(result: Comparison, changes: Sequence[Change]) -> str:
         elif 1 < change.most < wording.MOST_TOLD:
             share = f"up to +{percent(change.most - 1)}"
         else:
-            share = "unknown"
+            share = "without an upper bound"
         own = f", limit {limit(change.limit)}" if _differ((*result.series, *changes)) else ""
         texts.append(f"{_quantity(change)} {share}{own}")
     return _first(texts, "; ")
@@ -271,8 +315,10 @@ def _differ(changes: Iterable[Change]) -> bool:
 
 
 def _one_limit(result: Comparison) -> str:
-    """The limit of all series, in words; empty where limits differ."""
-    return "" if _differ(result.series) else limit(result.series[0].limit)
+    """The limit of all series, in words; empty where limits differ or are not known."""
+    first = next(iter(result.series), None)
+    known = first is not None and first.limit < wording.MOST_TOLD
+    return limit(first.limit) if first and known and not _differ(result.series) else ""
 
 
 def _limits(result: Comparison) -> str:
@@ -287,6 +333,9 @@ def _limits(result: Comparison) -> str:
 
 def sentence(result: Comparison) -> str:
     """How many series are slower, undecided or within their limits, as the gate judges them."""
+    names = f"{result.new.name} against {result.base.name}"
+    if not result.series:
+        return f"{names}: no point has a time on both sides."
     level = percent(min(run.settings.confidence for run in (*result.base.runs, *result.new.runs)))
     texts: dict[Standing, str] = {
         "slower": "slower by more than the limit",
@@ -298,7 +347,6 @@ def sentence(result: Comparison) -> str:
     of = f"of {counted(len(result.series), 'series', 'series')}, "
     faster = len(result.of("faster"))
     parts += [f"of these {faster} certainly faster"] if faster else []
-    names = f"{result.new.name} against {result.base.name}"
     return f"{names}: {of}{', '.join(parts)}."
 
 
@@ -308,29 +356,39 @@ def rows(result: Comparison, room: int) -> list[str]:
     Where there is none: series within their limits, those nearest to them.
     """
     shown = [*(result.of("slower") or result.slower_points), *result.undecided]
-    shown += result.within[:_NEAREST] if not shown else []
+    room = room if shown else min(room, _NEAREST)
+    shown = shown or result.within
     fit = shown[: room if len(shown) <= room else room - 1]
-    texts = [_row(change) for change in fit]
-    return texts + ([f"and {len(shown) - len(fit)} more"] if len(shown) > len(fit) else [])
+    rest = Counter(change.standing for change in shown[len(fit) :])
+    more = ", ".join(f"{count} more {standing}" for standing, count in rest.items())
+    return [*map(_row, fit), *([f"and {more}"] if more else [])]
 
 
 def _row(change: Change) -> str:
-    known = 0 < change.most < wording.MOST_TOLD
-    bound = f"at most {percent_longer(change.most)} %" if known else "unknown"
+    rest = f"{bound(change)}, limit {limit(change.limit)}"
     if change.standing == "slower":
-        bound = f"{values(change)} {percent_longer(change.ratio.value)} %"
+        longer = percent_longer(change.ratio.value)
+        rest = f"{values(change)} {longer} %, limit {limit(change.limit)}"
     if math.isinf(change.limit):
-        bound = "unknown"
-    rest = f"{bound}, limit {limit(change.limit)}"
+        rest = "too few processes for a limit"
     room = _WIDTH - _STANDING - 2 - len(rest)
     return f"{change.standing:{_STANDING}} {subject(change, room):{room}} {rest}"
 
 
-def cases(result: Comparison) -> Iterator[tuple[str, str]]:
-    """Name and text of each doubt that keeps the comparison from passing, with dead devices."""
+def bound(change: Change) -> str:
+    """The largest time that is possible, in words: ``at most +4.1 %``."""
+    known = 0 < change.most < wording.MOST_TOLD
+    return f"at most {percent_longer(change.most)} %" if known else "no upper bound"
+
+
+def cases(result: Comparison) -> Iterator[Case]:
+    """Test cases of what is judged beside times: doubts that block, dead devices, and links."""
     gate = decide(result)
-    yield from (("sides", doubt_text(doubt)) for doubt in gate.blocks)
-    yield from ((device, "no time on either side") for device in gate.dead)
+    yield from (Case("gate", "sides", "error", doubt_text(doubt)) for doubt in gate.blocks)
+    yield from (Case("gate", device, "error", "no time on either side") for device in gate.dead)
+    for link in gate.links:
+        kind = "" if link.in_base else "failure"
+        yield Case("gate", f"{link.fact.device} {link.fact.check}", kind, link.fact.found)
 
 
 def by_reason(points: Sequence[Missing]) -> Iterator[tuple[str, list[Missing]]]:

@@ -23,8 +23,9 @@ from isthmus.models.pcie import link_of
 from isthmus.program import Invocation, invocation, option_words, shorter
 from isthmus.reporters.base import Reporter
 from isthmus.results.run_file import QUICK_PROCESSES, DeviceRecord, Run
+from isthmus.text import counted
 from isthmus.thresholds import QUICK
-from isthmus.units import printable
+from isthmus.units import format_size, printable
 
 LINES, COLUMNS = 25, 80
 HYBRID = "hybrid: an API's software, measured here, plus the card's time, simulated"
@@ -218,7 +219,14 @@ def _whose(finding: Finding, of_study: Sequence[Finding]) -> str:
 
 def _not_measured(run: Run, rows: Frame, results: Sequence[Finding]) -> Iterable[str]:
     missing = unmeasured(run, rows, results)
-    return _wrapped(f"Not measured: {missing}", 2) if missing else ()
+    if missing:
+        yield from _wrapped(f"Not measured: {missing}", 2)
+    wrong = [p for p in run.points if any(rerun.verified == "false" for rerun in p.reruns)]
+    if wrong:
+        first = f"{wrong[0].operation} {wrong[0].memory} {format_size(wrong[0].bytes)}"
+        more = f" and {len(wrong) - 1} more" if len(wrong) > 1 else ""
+        points = counted(len(wrong), "point", "points")
+        yield from _wrapped(f"Wrong data: {points} ({first}{more})", 2)
 
 
 def unmeasured(run: Run, rows: Frame, results: Sequence[Finding]) -> str:
@@ -248,8 +256,6 @@ def unmeasured(run: Run, rows: Frame, results: Sequence[Finding]) -> str:
     resolved = set(rows[~rows["flags"].str.contains(BELOW_RESOLUTION)]["device"])
     short = dict.fromkeys(device for device in rows["device"] if device not in resolved)
     texts += [f"{device} (all times below the clock's resolution)" for device in short]
-    wrong = sum(any(r.verified == "false" for r in point.reruns) for point in run.points)
-    texts += [f"{wrong} points (their data did not arrive)"] if wrong else []
     return "; ".join(texts)
 
 

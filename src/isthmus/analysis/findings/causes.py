@@ -84,8 +84,9 @@ def judged(run: Run, device: DeviceRecord) -> list[tuple[Check, Result]]:
 
 
 def bad_checks(run: Run, device: DeviceRecord) -> list[tuple[Check, Result]]:
-    """Checks with a bad result that can make copies slow."""
-    return [pair for pair in judged(run, device) if pair[1].state == "bad" and pair[0].fault]
+    """Checks with a bad result or a warning that can make copies slow."""
+    states = {"bad", "warning"}
+    return [pair for pair in judged(run, device) if pair[1].state in states and pair[0].fault]
 
 
 def lesser_link(run: Run, device: DeviceRecord) -> str:

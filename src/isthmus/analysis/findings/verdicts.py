@@ -217,6 +217,8 @@ def _finding(
         values |= {"family": runs.family}
     if "below_known" in kinds:
         kind = "below_known"
+    elif kinds == {"not_arrived"}:
+        kind = "not_arrived"
     elif "device_or_user" in kinds:
         kind, values["share"] = "open_user", share
     elif verdict == "normal" and filling is None and low.limit_share < FAIR:

@@ -9,7 +9,7 @@ from functools import partial
 from isthmus.analysis.fleet.hosts import FEWEST, HostSpeed
 from isthmus.analysis.fleet.judging import QUANTITY, Judging, outlier, scores_of
 from isthmus.analysis.fleet.reading import Ages, Reading, Unreadable, gather, read
-from isthmus.analysis.fleet.states import BAD, Fleet, Node, Outlier, State
+from isthmus.analysis.fleet.states import BAD, Fleet, Node, Outlier, State, Swapped
 from isthmus.analysis.machines import Fact, same_hosts
 from isthmus.analysis.quantities import Coverage, coverage
 from isthmus.results.run_file import Run
@@ -51,11 +51,15 @@ def inspect(
     """
     wanted = list(expected)
     now = read(runs, ages)
-    before = [run for run in read(baseline or ()) if not run.machine.unreadable]
+    earlier = [run for run in read(baseline or ()) if not run.machine.unreadable]
+    judged = {run.identity for run in now}
+    before = [run for run in earlier if run.identity not in judged]
     names = same_hosts((run.machine.name for run in (*now, *before)), wanted)
     after, old = gather(now, names), gather(before, names)
     judging = Judging(after, old, least)
     shifts, why, decided = _shifts(judging, old if baseline is not None else None)
+    if earlier and not before:
+        why = "its runs are those that are judged"
     nodes = judging.nodes()
     here = {node.name for node in nodes}
     absent = sorted({names[name] for name in wanted} - here)
@@ -65,7 +69,7 @@ def inspect(
     return Fleet(
         nodes, kinds, judging.quantities, shifts, why, least, decided,
         None if baseline is None else own,
-        sum(run.machine.unreadable for run in now), judging.hidden,
+        sum(run.machine.unreadable for run in now), judging.hidden, len(earlier) - len(before),
     )  # fmt: skip
 
 
@@ -120,6 +124,6 @@ def _shifts(judging: Judging, before: Reading | None) -> tuple[list[Outlier], st
 
 
 __all__ = [
-    "BAD", "FEWEST", "Ages", "Fact", "Fleet", "HostSpeed", "Node", "Outlier", "State", "Unreadable",
-    "inspect",
+    "BAD", "FEWEST", "Ages", "Fact", "Fleet", "HostSpeed", "Node", "Outlier", "State", "Swapped",
+    "Unreadable", "inspect",
 ]  # fmt: skip

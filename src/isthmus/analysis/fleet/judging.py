@@ -5,12 +5,14 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import replace
+from functools import cached_property
 from statistics import median_low
 from typing import Any, Literal, NamedTuple
 
 from isthmus.analysis.fleet import hosts
 from isthmus.analysis.fleet.reading import KEY, KIND_PARTS, Key, Machine, Reading, figures
-from isthmus.analysis.fleet.states import Hidden, Node, Outlier, State
+from isthmus.analysis.fleet.states import Hidden, Node, Outlier, State, Swapped
 from isthmus.analysis.machines import Fact
 from isthmus.analysis.quantities import identity, size_class
 from isthmus.frames import Frame, Series
@@ -18,6 +20,7 @@ from isthmus.statistics.host_state import PRIOR_FREE
 from isthmus.statistics.outliers import UNKNOWN, Scatter, above, robust_variance
 from isthmus.text import counted
 from isthmus.thresholds import LARGE
+from isthmus.units import format_size
 
 _FALSE_ALARMS = 0.01
 """Share of healthy fleets in which a machine is named as slow, if errors are normal.
@@ -47,6 +50,7 @@ class Judging:
         self.times = now.times
         self.least = least
         self.scores = scores_of(now.times, now.times)
+        self._before = before.times
         self.own = _own_base(now.times, before.times)
         self._kinds: dict[str, list[Machine]] = {}
         for machine in now.machines.values():
@@ -117,7 +121,15 @@ class Judging:
         return Node(
             machine.name, machine.kind, state, found, reasons, host, by_host, facts,
             machine.started, own if judged else [_alone(one) for one in own], base, speeds,
+            list(self._swapped(machine)),
         )  # fmt: skip
+
+    def _swapped(self, machine: Machine) -> Iterator[Swapped]:
+        """Yields devices that are other cards than in the machine's earlier runs."""
+        for address, card in machine.cards.items():
+            before = [of.cards.get(address, card) for of in self._earlier.get(machine.name, [])]
+            if before and card not in before:
+                yield Swapped(address, before[0], card)
 
     def _few(self, machine: Machine) -> str:
         """How many machines are of a machine's kind, and in what most machines differ from it."""
@@ -173,10 +185,36 @@ class Judging:
                 bound = bounds[key]
                 left = hosts.taken_off(bound.log, changed.get(key[1:]))
                 if left > bound.limit:
-                    found.append(of[key])
+                    found.append(self._narrowed(of[key], machine.kind))
                 elif bound.beyond:
                     by_host.append(of[key])
         return sorted(found, key=_rank), sorted(by_host, key=_rank)
+
+    def _narrowed(self, slow: Outlier, kind: str) -> Outlier:
+        """The quantity with its slowest size alone, if its other sizes are not slow."""
+        sizes = self._by_size[slow.against].get((slow.node, kind, *slow.key, slow.sizes), [])
+        if len(sizes) < 2:
+            return slow
+        *rest, (log, size, row) = sorted(sizes, key=lambda one: one[0])
+        if math.fsum(one[0] for one in rest) / len(rest) > math.log1p(self.least):
+            return slow
+        one = outlier(slow.node, row, row["log"], log, slow.against)
+        return replace(one, sizes=format_size(size))
+
+    @cached_property
+    def _by_size(self) -> dict[str, dict[Key, list[tuple[float, int, Mapping[str, Any]]]]]:
+        """Logarithm of the ratio, bytes and row of each size, by machine and quantity."""
+        found: dict[str, dict[Key, list[tuple[float, int, Mapping[str, Any]]]]] = {}
+        for against, both in (
+            ("like", _over_usual(self.times, self.times)),
+            ("base", _over_own(self.times, self._before)),
+        ):
+            of = found.setdefault(against, {})
+            for i in range(len(both)):
+                row = both.iloc[i]
+                key = (row["node"], *(row[name] for name in QUANTITY))
+                of.setdefault(key, []).append((row["log"] - row["usual"], int(row["bytes"]), row))
+        return found
 
     def _calm(self) -> dict[str, list[Machine]]:
         """Machines of each kind that are not slow: others are compared with these."""
@@ -338,15 +376,25 @@ def scores_of(times: Frame, usual: Frame) -> Frame:
 
     Sizes that a machine lacks are left out of its mean.
     """
+    return _means(_over_usual(times, usual))
+
+
+def _over_usual(times: Frame, usual: Frame) -> Frame:
+    """Times with the usual time of the same kind, quantity and size."""
     medians = figures(usual, _SERIES, log=Series.median).rename({"log": "usual"})
-    return _means(times.merge(medians, on=_SERIES))
+    return times.merge(medians, on=_SERIES)
 
 
 def _own_base(times: Frame, before: Frame) -> Frame:
     """As ``scores_of``, over the same machine's earlier time, whatever its kind was then."""
+    return _means(_over_own(times, before))
+
+
+def _over_own(times: Frame, before: Frame) -> Frame:
+    """Times with the same machine's earlier time of the same quantity and size."""
     own = ["node", *KEY, "bytes"]
     known = figures(before, own, log=Series.median).rename({"log": "usual"})
-    return _means(times.merge(known, on=own))
+    return times.merge(known, on=own)
 
 
 def _means(both: Frame) -> Frame:

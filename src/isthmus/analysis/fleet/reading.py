@@ -22,6 +22,8 @@ KEY = [*IDENTITY, "sizes"]
 """Columns that identify a quantity of a device."""
 KIND_PARTS = "; "
 """Between processor and devices in the name of a kind."""
+_CARDS = ("uuid", "serial", "serial_number")
+"""Properties that tell a card from others of its product."""
 Key = tuple[str, ...]
 """Values of ``KEY``."""
 
@@ -45,6 +47,8 @@ class Machine:
     """Its runs without times: readings of the host's speed alone."""
     logs: list[Mapping[Key, Mapping[int, float]]] = field(default_factory=list)
     """Of each of ``hosts``, mean logarithm of each quantity by process."""
+    cards: dict[str, str] = field(default_factory=dict)
+    """The card behind each device's address: its UUID or serial number, else its name."""
 
 
 class Unreadable(NamedTuple):
@@ -59,6 +63,11 @@ class OneRun(NamedTuple):
     machine: Machine
     rows: list[tuple[object, ...]]
     """Values of ``KEY``, bytes, and the logarithms of seconds and of moved bytes."""
+
+    @property
+    def identity(self) -> tuple[object, ...]:
+        """Equal for two files of the same run."""
+        return self.machine.name, self.machine.started, repr(self.rows)
 
 
 class Reading(NamedTuple):
@@ -109,6 +118,7 @@ def gather(runs: Sequence[OneRun], names: Mapping[str, str]) -> Reading:
         known.started = max(filter(None, (known.started, own.started)), default=None)
         known.hosts += own.hosts
         known.logs += own.logs
+        known.cards |= own.cards
         rows += [(name, own.kind, *row) for row in of_run]
     columns = ["node", "kind", *KEY, "bytes"]
     frame = Frame(rows, columns=[*columns, "log", "moved"])
@@ -130,6 +140,11 @@ def figures(rows: Frame, keys: Sequence[str], **of: Callable[[Series], float]) -
 def _one(name: str, run: Run, ages: Ages | None) -> OneRun:
     host = str(run.environment.get("host") or name)
     machine = Machine(host, kind_of(run), started=started(run))
+    machine.cards = {
+        device.address: next(filter(None, map(device.properties.get, _CARDS)), device.name)
+        for device in run.devices
+        if not device.error
+    }
     if ages is not None:
         if machine.started is None or machine.started < ages.oldest:
             machine.dated = "old"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
@@ -60,6 +61,17 @@ class Node(NamedTuple):
     """All quantities, with the ratio to the machine's own earlier time."""
     speeds: Sequence[HostSpeed] = ()
     """All references of the host's speed, over the usual ones of the kind."""
+    swapped: Sequence[Swapped] = ()
+    """Devices that are other cards than in the machine's own earlier runs."""
+
+
+class Swapped(NamedTuple):
+    """A device that is another card than before."""
+
+    device: str
+    before: str
+    """UUID, serial number or name of the card."""
+    now: str
 
 
 class Hidden(NamedTuple):
@@ -94,6 +106,8 @@ class Fleet(NamedTuple):
     """Number of files that cannot be read."""
     hidden: Sequence[Hidden] = ()
     """The largest change that would not be found, of each quantity, the largest share first."""
+    same_runs: int = 0
+    """Number of runs of the baseline that are left out, because they are judged themselves."""
 
     def of(self, state: State) -> list[Node]:
         """Machines in this state, the worst first."""
@@ -102,10 +116,15 @@ class Fleet(NamedTuple):
 
     @property
     def group(self) -> tuple[int, int] | None:
-        """Numbers of slow machines and of the others, if the slow ones are a group; else None."""
+        """Numbers of machines that are slow in one quantity and of the others; None: no group."""
         kinds = {n.kind for n in self.nodes if any(o.against == "like" for o in n.outliers)}
         judged = [n for n in self.nodes if n.kind in kinds and n.figures]
-        slow = sum(any(outlier.against == "like" for outlier in n.outliers) for n in judged)
+        counts = Counter(
+            quantity
+            for n in judged
+            for quantity in {(*o.key, o.sizes) for o in n.outliers if o.against == "like"}
+        )
+        slow = max(counts.values(), default=0)
         several = slow >= max(LEAST_GROUP, GROUP_SHARE * len(judged))
         return (slow, len(judged) - slow) if several else None
 

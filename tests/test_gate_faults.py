@@ -1,0 +1,203 @@
+"""Faults of either side in the gate of ``compare``, and what its line says that it cannot judge."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from xml.etree import ElementTree
+
+import msgspec
+import pytest
+
+from conftest import Command
+from host_states import planted
+from isthmus.analysis.change import LINK_STATE
+from isthmus.analysis.changes import Side, Terms, compare
+from isthmus.reporters.comparison import remarks
+from isthmus.results.run_file import Run, save
+from isthmus.system import pci
+from synthetic import Law, transfer_run
+from test_gate import LATER, SIZES, failed, measured, mixed, noisy, outcome, ran
+
+
+def lost(run: Run) -> Run:
+    """The run of a device that went away before any point; time ran out."""
+    devices = [msgspec.structs.replace(device, error="device lost") for device in run.devices]
+    points = [msgspec.structs.replace(point, reruns=[]) for point in run.points]
+    return msgspec.structs.replace(run, devices=devices, points=points, status="budget")
+
+
+@pytest.mark.parametrize(
+    ("base", "new", "code", "begin"),
+    [
+        (measured(1), failed(measured(2)), 3, "FAIL: b.json against a.json: 8 points that failed"),
+        (measured(1), lost(measured(2)), 3, "FAIL: b.json against a.json: 8 points that failed"),
+        (measured(1), failed(measured(2), points=[]), 3, "FAIL: b.json against a.json: missing"),
+        (failed(measured(1)), measured(2), 5, "UNDECIDED: b.json against a.json: 8 points cannot"),
+        (failed(measured(1)), failed(measured(2, started=LATER)), 5, "UNDECIDED: b.json against"),
+    ],
+)
+def test_a_side_without_a_time_has_a_decision_and_test_cases(
+    base: Run, new: Run, code: int, begin: str, isthmus: Command, tmp_path: Path
+) -> None:
+    done = ran(isthmus, tmp_path, base, new)
+    assert (done.returncode, done.stdout[: len(begin)]) == (code, begin)
+    report = ran(isthmus, tmp_path, base, new, "--fail-above", "5%", "--format", "junit")
+    suite = ElementTree.fromstring(report.stdout)
+    assert report.returncode == code
+    assert int(suite.get("failures" if code == 3 else "errors", "0")) >= 2
+    plain = ran(isthmus, tmp_path, base, new, "--relevant", "5%")
+    assert plain.returncode == 2
+    assert "isthmus show" in plain.stderr
+    assert "RUN.json" not in plain.stderr
+
+
+def test_a_new_side_from_the_future_is_undecided(isthmus: Command, tmp_path: Path) -> None:
+    done = ran(isthmus, tmp_path, measured(1), measured(2, started="2999-01-01T00:00:00Z"),
+               "--fail-above", "5%", "--max-age", "none")  # fmt: skip
+    assert done.returncode == 5
+    assert "the new side is dated in the future" in done.stdout.splitlines()[0]
+
+
+def test_all_that_a_base_needs_allowed_is_in_one_command(isthmus: Command, tmp_path: Path) -> None:
+    """A base of another machine that is too old: the next command passes."""
+    base = measured(1, started="2020-01-01T00:00:00Z")
+    base = msgspec.structs.replace(base, environment={"host": "other"})
+    first = ran(isthmus, tmp_path, base, measured(2)).stdout.splitlines()[0]
+    assert first.startswith("UNDECIDED")
+    options = first.partition("b.json --fail-above")[2].partition(" ")[2].split(" ")
+    assert isthmus("compare", "a.json", "b.json", "--fail-above", *options).returncode == 0
+
+
+def test_no_pattern_is_told_beside_what_is_undecided() -> None:
+    """Writes are slower; reads, which may be slower, too, scatter so that nothing decides them."""
+    loud = mixed(measured(101, between=0.8), measured(1))
+    new = mixed(measured(102, between=0.8), measured(2, slower=1.5))
+    result = compare(Side("a", [loud]), Side("b", [new]), 0.05, terms=Terms())
+    assert {change.operation for change in result.of("slower")} == {"write"}
+    assert {change.operation for change in result.undecided} == {"read"}
+    assert not remarks(result)
+    quiet = compare(
+        Side("a", [measured(1)]), Side("b", [measured(2, slower=1.5)]), 0.05, terms=Terms()
+    )
+    assert "operation write" in remarks(quiet)[0]
+
+
+def test_a_base_that_scatters_too_much_says_that_it_cannot_judge(
+    isthmus: Command, tmp_path: Path
+) -> None:
+    """A fifth more passes a limit of 100 %: the line and the test cases say so."""
+    gate = ("--fail-above", "auto")
+    done = ran(isthmus, tmp_path, noisy(1), mixed(measured(2), measured(3, slower=1.2)), *gate)
+    first = done.stdout.splitlines()[0]
+    assert first.startswith("PASS")
+    assert "the base scatters too much to judge 2 of them (opencl:x write" in first
+    report = isthmus("compare", "a.json", "b.json", *gate, "--format", "junit").stdout
+    suite = ElementTree.fromstring(report)
+    assert suite.get("skipped") == "2"
+    quiet = ran(isthmus, tmp_path, measured(1), measured(2), *gate)
+    assert "too much" not in quiet.stdout
+
+
+def test_points_without_a_base_have_test_cases(isthmus: Command, tmp_path: Path) -> None:
+    base = measured(1)
+    less = msgspec.structs.replace(base, points=[p for p in base.points if p.bytes != 64])
+    report = ran(
+        isthmus, tmp_path, less, measured(2), "--fail-above", "5%", "--format", "junit"
+    ).stdout
+    suite = ElementTree.fromstring(report)
+    skipped = {
+        case.get("name"): one.get("message") for case in suite for one in case.iter("skipped")
+    }
+    assert skipped == {
+        f"opencl:x {operation} pageable 64": "the base has no time for the point"
+        for operation in ("read", "write")
+    }
+
+
+def test_all_series_are_counted_beside_those_that_are_shown(
+    isthmus: Command, tmp_path: Path
+) -> None:
+    """Of twelve series within their limits a few are shown; of slower and undecided ones, too."""
+    laws = {f"opencl:{i}": {"read": Law(1e-5, 1e10), "write": Law(1e-5, 1e10)} for i in range(3)}
+    runs = [transfer_run(laws, SIZES, reruns=12, seed=seed, between=0.002) for seed in (1, 2)]
+    done = ran(isthmus, tmp_path, *runs)
+    shown = [line for line in done.stdout.splitlines() if line.startswith("within ")]
+    assert f"and {12 - len(shown)} more within" in done.stdout
+
+
+def test_a_link_that_lost_lanes_fails_and_is_a_test_case(isthmus: Command, tmp_path: Path) -> None:
+    """The times are the same: the link of the base has all lanes of the card."""
+    whole, half = with_lanes(measured(1), 16), with_lanes(measured(2), 8)
+    done = ran(isthmus, tmp_path, whole, half)
+    assert done.returncode == 3
+    assert done.stdout.startswith("FAIL: b.json against a.json: opencl:x link_width: x8")
+    report = ran(isthmus, tmp_path, whole, half, "--fail-above", "5%", "--format", "junit").stdout
+    (case,) = (c for c in ElementTree.fromstring(report) if c.find("failure") is not None)
+    assert case.get("name") == "opencl:x link_width"
+    assert ran(isthmus, tmp_path, half, with_lanes(measured(3), 8)).returncode == 0
+
+
+def with_lanes(run: Run, lanes: int) -> Run:
+    """The run of a card with 16 lanes; so many are in use, by the attributes of its link alone."""
+    port = pci.Port(address="0000:06:00.0", kind="endpoint", lanes=16, most_lanes=16)
+    link = {"address": port.address, "current_link_width": str(lanes), "max_link_width": "16"}
+    changes = {"pci": pci.Function(path=[port]), "link": link}
+    devices = [msgspec.structs.replace(device, **changes) for device in run.devices]
+    return msgspec.structs.replace(run, devices=devices)
+
+
+def test_a_link_less_than_its_card_is_in_the_first_line_of_doctor(
+    isthmus: Command, tmp_path: Path
+) -> None:
+    """Whether the hidden slot has more is not known: the exit code is that of no finding."""
+    save(with_lanes(measured(1), 8), tmp_path / "x8.json")
+    done = isthmus("doctor", "--run", "x8.json")
+    first = done.stdout.splitlines()[0]
+    assert "1 link less than the card's, cause unknown: opencl:x link_width" in first
+    assert done.returncode == 0
+
+
+def test_wrong_data_are_no_lack_of_time_and_are_counted_once(
+    isthmus: Command, tmp_path: Path
+) -> None:
+    new = measured(2)
+    reruns = [msgspec.structs.replace(r, verified="false") for r in new.points[0].reruns]
+    wrong = msgspec.structs.replace(new.points[0], reruns=reruns)
+    new = with_lanes(msgspec.structs.replace(new, points=[wrong, *new.points[1:]]), 16)
+    done = ran(isthmus, tmp_path, measured(1), new)
+    assert done.returncode == 3
+    assert "1 point whose data did not arrive (opencl:x read pageable 64)" in done.stdout
+    assert "missing points" not in done.stdout
+    shown = isthmus("show", "b.json").stdout
+    assert "Data did not arrive: points with wrong data count nowhere" in shown
+    assert "Wrong data: 1 point (read pageable 64)" in shown
+    assert "Not measured" not in shown
+    assert "impossible" not in shown
+
+
+def test_another_host_is_a_difference(isthmus: Command, tmp_path: Path) -> None:
+    new = measured(2)
+    other = msgspec.structs.replace(new, environment={**new.environment, "host": "other"})
+    shown = ran(isthmus, tmp_path, measured(1), other, "--relevant", "5%").stdout
+    assert "Differs: host bench -> other" in shown
+
+
+@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize(("slower", "expected"), [(1.03, "pass"), (1.12, "fail")])
+def test_a_limit_of_auto_has_the_links_state_of_a_virtual_machine(
+    slower: float, expected: str, seed: int
+) -> None:
+    """Runs of a shared link differ as a whole, which no process within a run shows."""
+
+    def guest(run: Run) -> Run:
+        devices = [
+            msgspec.structs.replace(device, link={"current_link_width": "16"})
+            for device in run.devices
+        ]
+        environment = {**run.environment, "virtualised": True}
+        return msgspec.structs.replace(run, devices=devices, environment=environment)
+
+    base, new = map(guest, planted(seed, link=slower))
+    assert outcome(base, new, None, own=True) == expected
+    result = compare(Side("a", [base]), Side("b", [new]), None, own=True, terms=Terms())
+    assert min(change.limit for change in result.link) == LINK_STATE
