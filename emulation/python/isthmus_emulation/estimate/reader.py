@@ -158,6 +158,9 @@ class _Reader(Expressions):
         self._constants = {**known, **templates.constants(self._clang, cursor)}
         for argument in arguments:
             self._declare(argument, is_argument=True, is_top=is_top)
+            sizes = dimensions(argument.type.get_canonical())
+            if is_top and sizes:
+                self._sizes[self._name(argument)] = sizes
         begin, end = block.extent.start.offset, block.extent.end.offset
         outer, self._pragmas = self._pragmas, self._source.pragmas_in(begin, end)
         # Names of constants, which pragmas may have, are known when the body has been read.
