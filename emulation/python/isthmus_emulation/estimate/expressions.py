@@ -7,6 +7,8 @@ from abc import abstractmethod
 from collections.abc import Sequence
 from typing import Any
 
+import msgspec
+
 from isthmus_emulation.estimate import libclang
 from isthmus_emulation.estimate.arrays import Arrays, NotReadError
 from isthmus_emulation.estimate.cursors import WRAPPING, bits_of, dimensions, inner, number_of
@@ -122,6 +124,7 @@ class Expressions(Arrays):
         name = self._name(declared)
         if name not in self._storage:
             self._declare(declared)
+            self._storage[name] = msgspec.structs.replace(self._storage[name], is_member=True)
             self._sizes[name] = sizes
         return name
 

@@ -60,6 +60,9 @@ AUTO_PIPELINE_TRIPS: Final = 64
 """Loops of fewer iterations are unrolled into the loop around them, which is pipelined (UG1399
 2020.2, config_compile -pipeline_loops). A published rate of loops of 64 shows that they are not:
 blocks of 4 KiB follow each other (Xilinx/Vitis_Accel_Examples, host_memory_bandwidth)."""
+MOST_PARTS: Final = 4
+"""Into which HLS may partition an array without a pragma, by our assumption: 2020.2 does not
+(MuJackey/summerschool_filter2d), 2022.1 does (devanshj1996/FPGA-Final-project)."""
 LUTRAM_ELEMENTS: Final = 1024
 """Of arrays that HLS may copy for more reads a cycle (RAM_1WNR_AUTO in the report of
 joej970/Using_Vitis_HLS, of 15 elements; UG1399, BIND_STORAGE ram_1wnr)."""
@@ -101,6 +104,7 @@ class _Rules:
         self._code = code
         self._has_card = has_card
         self._tables = tables.loops_of(code)
+        self._roms = tables.arrays_of(code)
         self._scheduler = Scheduler(code, clock_mhz, part)
         self._costs: dict[int, Cost] = {}
         self._processes: dict[int, Process] = {}
@@ -206,6 +210,8 @@ class _Rules:
                 self._loop(statement, names)
             return _NONE
         if isinstance(statement, Clear):
+            if statement.array in self._roms:
+                return _NONE
             is_ram = self._scheduler.storage(statement.array).kind == "ram"
             is_loop = is_ram or statement.elements >= AUTO_PIPELINE_TRIPS
             most = statement.elements + ENTRY_CYCLES
@@ -361,13 +367,14 @@ class _Rules:
         """
         if not beside.accesses:
             return False
+        if any(self._scheduler.storage(one.array).kind == "stream" for one in beside.accesses):
+            return True  # blockmatmul of andy39866821/AAHLS-LabB-Matrix-Multiplication, 2021.2
         variables = (inner.variable,) if inner.variable else ()
         inside = self._scheduler.run(inner.body, variables, names).accesses
         return any(
             one.array == other.array and (one.writes or other.writes)
             for one in beside.accesses
             for other in inside
-            if self._scheduler.storage(one.array).kind != "stream"
         )
 
     def _flattened(
@@ -483,6 +490,10 @@ class _Rules:
         counts: dict[tuple[str, str], tuple[int, int, int, int]] = {}
         known: set[tuple[str, bool, int, tuple[tuple[tuple[str, int], ...], ...]]] = set()
         reached: Counter[tuple[object, ...]] = Counter()
+        writes_memory = any(  # through a pointer, which may lead to an array of the kernel
+            one.writes and self._scheduler.storage(one.array).kind == "memory"
+            for one in result.accesses
+        )
         for access in result.accesses:
             storage = self._scheduler.storage(access.array)
             if storage.kind == "registers":
@@ -493,7 +504,8 @@ class _Rules:
                 if same in known:
                     continue  # the same element twice
                 known.add(same)
-            if storage.kind != "stream" and not _varies(access, fast) and not access.writes:
+            is_same = storage.kind != "stream" and not _varies(access, fast) and not access.writes
+            if is_same and (access.copies == 1 or not writes_memory):
                 continue  # the same element in each iteration: HLS reads it once
             way = ("write" if access.writes else "read") if storage.kind != "ram" else ""
             name = storage.port or access.array
@@ -510,7 +522,7 @@ class _Rules:
                 elements = math.prod(self._code.sizes.get(name, (LUTRAM_ELEMENTS + 1,)))
                 is_one_each = distinct == all_of and elements > LUTRAM_ELEMENTS
                 is_sure = storage.partitioned or storage.port or is_one_each
-                fewest = needs if is_sure else 1  # HLS may partition an array of its own
+                fewest = needs if is_sure else -(-needs // MOST_PARTS)
             else:
                 needs = all_of
                 wide = max(distinct, -(-bits // widest)) if widest else all_of
@@ -588,7 +600,8 @@ class _Rules:
                 why = f"dependence through {write.array.split('@')[0]}" + (
                     f", {path.slowest}" if path.slowest else ""
                 )
-                found.append((Span(needs if distance.is_sure else 1, needs), why))
+                is_sure = distance.is_sure and not self._scheduler.storage(write.array).is_member
+                found.append((Span(needs if is_sure else 1, needs), why))
         return found
 
     def _until_left(self, result: Result) -> tuple[Span, str]:
@@ -715,9 +728,7 @@ def _place(linear: Mapping[str, int]) -> tuple[tuple[str, int], ...]:
 def _varies(access: Access, fast: frozenset[str]) -> bool:
     if not fast or not access.indices:
         return True
-    return access.copies > 1 or any(
-        index.is_data or index.of & fast or index.linear is None for index in access.indices
-    )
+    return any(index.is_data or index.of & fast or index.linear is None for index in access.indices)
 
 
 def _spread(found: _Pipeline) -> Span:

@@ -224,6 +224,8 @@ class Storage(msgspec.Struct, frozen=True):
     """Bits up to which HLS widens the port of ``memory`` for several elements at once."""
     latency: int = 0
     """Cycles that HLS assumes from a request of ``memory`` to its word."""
+    is_member: bool = False
+    """Whether it belongs to a structure; all objects of its type have the same name."""
     ram_ports: int = 2
     """Reads and writes a cycle of each bank of ``ram`` (UG1399, BIND_STORAGE)."""
 
