@@ -10,7 +10,7 @@ from on_cards import SOURCES, Run, card_exec, compiled, emulated
 
 from conftest import Command
 from isthmus_emulation import compiler, computing, estimate, event_files, watch
-from isthmus_emulation.estimate import libclang, operators, reader, rules, schedule, table
+from isthmus_emulation.estimate import libclang, operators, reader, rules, schedule, splits, table
 from isthmus_emulation.estimate.preprocessed import Preprocessed
 from isthmus_emulation.estimate.structure import (
     Array,
@@ -208,6 +208,41 @@ def test_loops_that_share_nothing_may_run_beside_each_other() -> None:
     reads = Loop(2, 2, (added(SUM, "integer", Element("a", (AT,))),), "i", 100)
     needs = costs(fills(1, "a"), reads, **arrays)
     assert [interval(needs[n]) for n in (1, 2)] == [(1, 1), (1, 1)]
+
+
+def test_copies_that_never_take_a_branch_do_not_write() -> None:
+    """``if (j >= 6)`` in a loop that HLS unrolls eight times writes two words, not eight."""
+    last = Operation("compare", operands=(Variable("j"), Constant(6)), operator=14)
+    write = Choice(last, ((Assign(Element("out"), ONE),),))
+    copies = Loop(2, 6, (write,), "j", 8, pragmas=(Pragma("unroll", {"factor": "8"}),), first=0)
+    found = costs(loop(copies, trips=1000), out=Storage("stream"))
+    assert interval(found[1]) == (2, 2)
+
+
+def test_arrays_that_only_unrolled_loops_reach_are_variables() -> None:
+    index = Operation("add", operands=(Variable("j"), ONE))
+    write = Assign(Element("a", (index,)), Variable("x"))
+    for pragmas, kind in (((Pragma("unroll"),), "registers"), ((), "ram")):
+        body = (Loop(2, 6, (write,), "j", 8, pragmas=pragmas),)
+        functions = {"k": Function("k", 1, (), body)}
+        found = splits.split(functions, {"a": Storage("ram")}, {"a": (9,)})
+        assert found.get("a", Storage("ram")).kind == kind
+
+
+def test_first_values_of_an_array_that_nothing_writes_are_a_table() -> None:
+    read = loop(added(SUM, "integer", Element("a", (AT,))), trips=500)
+    write = Assign(Element("a", (Variable("x"),)), Variable("y"))
+    table_only, written = (
+        costs(Clear("a", 500), *more, read, a=Storage("ram")) for more in ((), (write,))
+    )
+    assert table_only[0].iteration.least < 500 <= written[0].iteration.least
+
+
+def test_a_stream_beside_a_loop_keeps_a_nest_apart() -> None:
+    inner = Loop(2, 6, (added(SUM, "integer"),), "j", 100)
+    word = Assign(Variable("x"), Element("in"), declares=True)
+    apart = costs(Loop(1, 5, (word, inner), "i", 50), **{"in": Storage("stream")})
+    assert apart[1].iteration.least >= 1
 
 
 def test_a_loop_that_fills_a_table_takes_no_time() -> None:

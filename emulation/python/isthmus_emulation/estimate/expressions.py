@@ -175,7 +175,10 @@ class Expressions(Arrays):
             number = next((n for n, _ in others if n != "integer"), "integer")
         if number == "integer" and kind in _AS_WIDE_AS_OPERANDS:
             bits = max(bits_of(o, width) for o, (_, width) in zip(operands, others, strict=True))
-        return Operation(kind, number, bits, operands)
+        operator = 0
+        if kind in {"compare", "logic"} and cursor.kind.name == "BINARY_OPERATOR":
+            operator = libclang.binary_operator(self._clang, cursor)
+        return Operation(kind, number, bits, operands, operator)
 
     def _call(self, cursor: Any, parts: list[Any]) -> Expression:
         name = cursor.spelling

@@ -335,10 +335,10 @@ class _Reader(Expressions):
         self._place_arrays([], own)
         if any(one.name == "dataflow" for one in own):
             body = self._processes(block)
-        variable, trips, by = self._counting(start, test, step)
+        variable, first, trips, by = self._counting(start, test, step)
         test_value = Constant() if test is None or variable else self._expression(test)
         line = self._source.line(begin)
-        return Loop(number, line, body, variable, trips, test_value, own, by or 0)
+        return Loop(number, line, body, variable, trips, test_value, own, by or 0, first)
 
     def _stands_before(self, at: int, text: str, begin: int) -> bool:
         """Whether an attribute of OpenCL C, as a pragma, stands before the loop."""
@@ -374,33 +374,33 @@ class _Reader(Expressions):
 
     def _counting(
         self, start: Any, test: Any, step: Any
-    ) -> tuple[str | None, int | None, int | None]:
-        """The variable that counts a loop's iterations, their number, and the variable's step.
+    ) -> tuple[str | None, int | None, int | None, int | None]:
+        """The variable that counts a loop's iterations, its first value, their number, its step.
 
         Each of the numbers is None where it is no constant.
         """
         if test is None or step is None:
-            return None, None, None
+            return None, None, None, None
         test, step = inner(test), inner(step)
         while step.kind.name == "BINARY_OPERATOR" and len(list(step.get_children())) == 2:
             step = inner(next(iter(step.get_children())))
         sides = list(test.get_children())
         stepped = list(step.get_children())
         if len(sides) != 2 or not stepped:
-            return None, None, None
+            return None, None, None, None
         counter = inner(stepped[0]).referenced
         if counter is None:
-            return None, None, None
+            return None, None, None, None
         name = self._name(counter)
         first = self._first(start, counter)
         last = libclang.constant(self._clang, sides[1])
         by = self._step(step, stepped)
         if first is None or last is None or not by:
-            return name, None, by
+            return name, first, None, by
         operator = libclang.binary_operator(self._clang, test)
         inclusive = operator in {13, 14}  # <= and >=
         distance = (last - first) * (1 if by > 0 else -1) + (1 if inclusive else 0)
-        return name, max(0, -(-distance // abs(by))), by
+        return name, first, max(0, -(-distance // abs(by))), by
 
     def _first(self, start: Any, counter: Any) -> int | None:
         if start is None:

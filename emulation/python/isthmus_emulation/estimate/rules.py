@@ -762,7 +762,10 @@ def _factor(loop: Loop) -> int:
 
 def _is_unrolled(loop: Loop) -> bool:
     pragma = loop.pragma("unroll")
-    return pragma is not None and pragma.number("factor") is None and "off" not in pragma.options
+    if pragma is None or "off" in pragma.options:
+        return False
+    factor = pragma.number("factor")
+    return factor is None or (loop.trips is not None and factor >= loop.trips)
 
 
 def _words(of: Loop | Function, name: str) -> Mapping[str, str]:

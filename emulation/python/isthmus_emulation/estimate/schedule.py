@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 import msgspec
 
-from isthmus_emulation.estimate import operators
+from isthmus_emulation.estimate import conditions, operators
 from isthmus_emulation.estimate.structure import (
     Array,
     Assign,
@@ -113,6 +113,8 @@ class Access:
     indices: tuple[Value, ...]
     value: Value
     copies: int = 1
+    limits: tuple[tuple[str, int], ...] = ()
+    """Copies of the loops of these variables that do it at most."""
     is_single: bool = False
     """Whether a word of memory is no part of a burst, and waits for a request of its own."""
 
@@ -233,6 +235,8 @@ class _Scope:
         """Variables that begin in each iteration anew."""
         self.result = Result()
         self._calls: list[str] = []
+        self._counts: list[tuple[str, range]] = []
+        """Variables of the unrolled loops around the code, with their values."""
         self._copies = 1
         """Of the code that is read: of loops that are unrolled."""
         self._stores: dict[str, list[Access]] = {}
@@ -303,7 +307,7 @@ class _Scope:
             self._conditions.append(condition)
             self.block(branch)
             self._conditions.pop()
-            alternatives.append(self.result.accesses)
+            alternatives.append(self._limited(choice, branch, self.result.accesses))
             for name, value in self.values.items():
                 if value is not before.get(name) and name not in self.declared - outer:
                     made.setdefault(name, []).append(value)
@@ -314,6 +318,22 @@ class _Scope:
             olds = [] if whole else [before.get(name) or self._old(name)]
             joined = _joined([*values, *olds, condition])
             self.values[name] = self._operated(Operation("select"), [joined])
+
+    def _limited(
+        self, choice: Choice, branch: tuple[Statement, ...], accesses: list[Access]
+    ) -> list[Access]:
+        """Accesses of a branch, with the copies of the innermost unrolled loop that take it."""
+        if not self._counts:
+            return accesses
+        variable, values = self._counts[-1]
+        is_first = branch is choice.branches[0]
+        taken = [conditions.holds(choice.condition, {variable: value}) for value in values]
+        copies = sum(one is None or one == is_first for one in taken)
+        if copies == len(values):
+            return accesses
+        if copies == 0:
+            return []
+        return [replace(one, limits=(*one.limits, (variable, copies))) for one in accesses]
 
     def _unrolled(self, loop: Loop) -> None:
         """All copies of a loop's body at once; chains of values go through all."""
@@ -331,7 +351,13 @@ class _Scope:
         self.values |= {n: value for n, value in marked.items() if n != variable}
         self._copies *= trips
         self._running.add(variable or "")
+        is_counted = variable is not None and loop.first is not None and loop.step != 0
+        if is_counted:
+            values = range(loop.first or 0, (loop.first or 0) + trips * loop.step, loop.step)
+            self._counts.append((variable or "", values))
         self.block(loop.body)
+        if is_counted:
+            self._counts.pop()
         self._running.discard(variable or "")
         self._copies //= trips
         for name, value in list(self.values.items()):
@@ -361,7 +387,8 @@ class _Scope:
         of = frozenset[str]().union(*(index.of for index in access.indices))
         differs = variable is None or variable in of or not access.indices
         differs = differs or any(index.is_data for index in access.indices)
-        copies = access.copies * (trips if differs else 1)
+        limit = min((most for name, most in access.limits if name == variable), default=trips)
+        copies = access.copies * (min(trips, limit) if differs else 1)
         return replace(access, copies=copies)
 
     # Expressions
