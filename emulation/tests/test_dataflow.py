@@ -158,6 +158,20 @@ static void held(const int* in, int* out, int n) {
   slow(a, c, n);
   join(c, b, out, n);
 }
+static void one_short(const int* in, int* out, int n) {
+#pragma HLS DATAFLOW
+  stream a, b;
+#pragma HLS STREAM variable=a depth=15
+  split(in, a, b, n);
+  join(a, b, out, n);
+}
+static void enough(const int* in, int* out, int n) {
+#pragma HLS DATAFLOW
+  stream a, b;
+#pragma HLS STREAM variable=a depth=16
+  split(in, a, b, n);
+  join(a, b, out, n);
+}
 extern "C" void probe(const int* in, int* out, int what, int n) {
   if (what == 0) feedback(in, out, n);
   if (what == 1) shallow(in, out, n);
@@ -168,6 +182,8 @@ extern "C" void probe(const int* in, int* out, int what, int n) {
   if (what == 6) order(in, out, 16);
   if (what == 7) later(in, out, 16);
   if (what == 8) held(in, out, 16);
+  if (what == 9) one_short(in, out, 16);
+  if (what == 10) enough(in, out, 16);
 }
 """
 SUM = COUNT * (COUNT + 1) // 2
@@ -206,13 +222,16 @@ def test_processes_of_a_region_run_beside_each_other(
     # Words of a loop on memory do not count as room: neither for a later loop, nor for the words
     # that follow in the same loop. Words in the pipeline between two streams do.
     without_pragma = ran(5)[1]
-    assert named_depths(without_pragma) == ["a depth=15"]
-    declared = re.search(r"variable=a depth=15 \(line (\d+)\)", without_pragma)
+    assert named_depths(without_pragma) == ["a depth=16"]
+    declared = re.search(r"variable=a depth=16 \(line (\d+)\)", without_pragma)
     assert declared
     assert KERNEL.splitlines()[int(declared[1]) - 1] == "  stream a, b;"
     assert named_depths(ran(6)[1]) == ["a depth=16"]
     assert named_depths(ran(7)[1]) == ["a depth=15", "y depth=16"]
     assert named_depths(ran(8)[1]) == []
+    # ``a.read() + b.read()`` takes no word of a before there is one of b.
+    assert named_depths(ran(9)[1]) == ["a depth=16"]
+    assert named_depths(ran(10)[1]) == []
     if options:
         return
     total, text = ran(2)

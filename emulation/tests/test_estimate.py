@@ -10,7 +10,7 @@ from on_cards import SOURCES, Run, card_exec, compiled, emulated
 
 from conftest import Command
 from isthmus_emulation import compiler, computing, estimate, event_files, watch
-from isthmus_emulation.estimate import libclang, operators, reader, rules, schedule, table
+from isthmus_emulation.estimate import libclang, operators, reader, rules, schedule, splits, table
 from isthmus_emulation.estimate.preprocessed import Preprocessed
 from isthmus_emulation.estimate.structure import (
     Array,
@@ -121,7 +121,8 @@ def test_pragmas_decide() -> None:
 
 def test_a_port_is_widened_to_512_bits_at_most() -> None:
     write = Assign(Element("out", (Variable("j"),)), Constant(0))
-    body = loop(Loop(2, 6, (write,), "j", 4), trips=1000)
+    copies = Loop(2, 6, (write,), "j", 4, pragmas=(Pragma("unroll"),))
+    body = loop(copies, trips=1000)
     for bits, wanted in ((128, (1, 4)), (256, (2, 4)), (512, (4, 4))):
         out = Storage("memory", port="out", bits=bits, widest=512)
         assert interval(costs(body, out=out)[1]) == wanted
@@ -152,6 +153,96 @@ def test_code_beside_a_loop_that_reaches_its_array_keeps_a_nest_apart() -> None:
     assert apart[1].iteration.least >= 1
     assert apart[2].entry.least >= 1
     assert (flat[1].iteration, flat[2].entry) == (Span(0, 0), Span(0, 0))
+
+
+def test_a_perfect_nest_of_few_iterations_is_one_loop() -> None:
+    inner = Loop(2, 6, (Assign(Element("out", (Variable("j"),)), ONE),), "j", 10)
+    row = Assign(Variable("row"), Operation("add", operands=(AT, ONE)), declares=True)
+    nested = costs(Loop(1, 5, (row, inner), "i", 10), out=Storage("ram"))
+    assert (nested[1].iteration, nested[2].iteration) == (Span(0, 0), Span(1, 1))
+    # HLS pipelines the loop around a sum of few terms, and unrolls the sum.
+    sum_of_ten = Loop(2, 6, (added(SUM, "integer", Element("in", (Variable("j"),))),), "j", 10)
+    clear = Assign(SUM, Constant(0), declares=True)
+    outer = costs(Loop(1, 5, (clear, sum_of_ten), "i", 10), **{"in": Storage("registers")})
+    assert (outer[1].iteration, 2 in outer) == (Span(1, 1), False)
+
+
+def test_sums_of_a_nest_that_is_unrolled_are_one_tree() -> None:
+    unroll = (Pragma("unroll"),)
+    term = Element("in", (AT, Variable("j")))
+    for number, least, most in (("integer", 1, 8), ("float", 63 * 7 * 0.7, 64 * 7 * 1.3 + 2)):
+        inner = Loop(2, 6, (added(SUM, number, term),), "j", 8, pragmas=unroll)
+        found = costs(Loop(1, 5, (inner,), "i", 8, pragmas=unroll), **{"in": Storage("registers")})
+        entry = found[1].entry
+        assert (least <= entry.least, entry.most <= most) == (True, True)
+
+
+def test_a_product_and_a_sum_in_one_dsp_block_take_three_cycles() -> None:
+    operands = (Variable("a"), Variable("b"))
+    for bits, wanted in ((16, operators.MULTIPLY_ADD_CYCLES), (64, 5)):
+        product = Operation("multiply", "integer", bits, operands)
+        block = (Assign(SUM, Operation("add", "integer", 32, (product, Variable("c")))),)
+        code = Code("k", {"k": Function("k", 1, (), block)}, {})
+        found = schedule.Scheduler(code, 300).run(block, (), {})
+        assert wanted <= found.end < wanted + 1
+
+
+def test_reads_wait_for_the_ports_that_a_pragma_says() -> None:
+    reads = tuple(
+        Evaluate(Element("ram", (Operation("add", operands=(AT, Constant(n))),))) for n in range(4)
+    )
+    for ports, wanted in ((2, 2), (1, 4)):
+        found = costs(loop(*reads), ram=Storage("ram", ram_ports=ports))[1]
+        assert interval(found) == (wanted, wanted)
+
+
+def test_loops_that_share_nothing_may_run_beside_each_other() -> None:
+    def fills(number: int, array: str) -> Loop:
+        return Loop(number, number, (Assign(Element(array, (AT,)), Variable("seed")),), "i", 100)
+
+    arrays = {name: Storage("ram") for name in ("a", "b")}
+    beside = costs(fills(1, "a"), fills(2, "b"), **arrays)
+    assert [interval(beside[n]) for n in (1, 2)] == [(0.5, 1), (0.5, 1)]
+    same = costs(fills(1, "a"), fills(2, "a"), **arrays)
+    assert [interval(same[n]) for n in (1, 2)] == [(1, 1), (1, 1)]
+    reads = Loop(2, 2, (added(SUM, "integer", Element("a", (AT,))),), "i", 100)
+    needs = costs(fills(1, "a"), reads, **arrays)
+    assert [interval(needs[n]) for n in (1, 2)] == [(1, 1), (1, 1)]
+
+
+def test_copies_that_never_take_a_branch_do_not_write() -> None:
+    """``if (j >= 6)`` in a loop that HLS unrolls eight times writes two words, not eight."""
+    last = Operation("compare", operands=(Variable("j"), Constant(6)), operator=14)
+    write = Choice(last, ((Assign(Element("out"), ONE),),))
+    copies = Loop(2, 6, (write,), "j", 8, pragmas=(Pragma("unroll", {"factor": "8"}),), first=0)
+    found = costs(loop(copies, trips=1000), out=Storage("stream"))
+    assert interval(found[1]) == (2, 2)
+
+
+def test_arrays_that_only_unrolled_loops_reach_are_variables() -> None:
+    index = Operation("add", operands=(Variable("j"), ONE))
+    write = Assign(Element("a", (index,)), Variable("x"))
+    for pragmas, kind in (((Pragma("unroll"),), "registers"), ((), "ram")):
+        body = (Loop(2, 6, (write,), "j", 8, pragmas=pragmas),)
+        functions = {"k": Function("k", 1, (), body)}
+        found = splits.split(functions, {"a": Storage("ram")}, {"a": (9,)})
+        assert found.get("a", Storage("ram")).kind == kind
+
+
+def test_first_values_of_an_array_that_nothing_writes_are_a_table() -> None:
+    read = loop(added(SUM, "integer", Element("a", (AT,))), trips=500)
+    write = Assign(Element("a", (Variable("x"),)), Variable("y"))
+    table_only, written = (
+        costs(Clear("a", 500), *more, read, a=Storage("ram")) for more in ((), (write,))
+    )
+    assert table_only[0].iteration.least < 500 <= written[0].iteration.least
+
+
+def test_a_stream_beside_a_loop_keeps_a_nest_apart() -> None:
+    inner = Loop(2, 6, (added(SUM, "integer"),), "j", 100)
+    word = Assign(Variable("x"), Element("in"), declares=True)
+    apart = costs(Loop(1, 5, (word, inner), "i", 50), **{"in": Storage("stream")})
+    assert apart[1].iteration.least >= 1
 
 
 def test_a_loop_that_fills_a_table_takes_no_time() -> None:
@@ -539,7 +630,7 @@ def test_templates_members_and_first_values_of_a_region_are_read(tmp_path: Path)
     why = {cost.line: cost.why for cost in estimated.costs}
     assert "II 6: as its pragma says" in why.values()
     assert "II 5: as its pragma says" in why.values()
-    assert "II 2: ports of words" in why.values()
+    assert "II 1 to 2: ports of words" in why.values()
     afters = [len(process.after) for process in estimated.processes.values()]
     assert afters[:3] == [0, 0, 2]  # both sums at once, and then what needs them
 

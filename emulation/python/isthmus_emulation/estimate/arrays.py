@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+import msgspec
+
 from isthmus_emulation.estimate import libclang
 from isthmus_emulation.estimate.cursors import elements, is_constant
 from isthmus_emulation.estimate.preprocessed import Preprocessed, pragma
@@ -105,6 +107,8 @@ class Arrays:
                     self._storage[port] = Storage("stream")
             if one.name in {"array_partition", "array_reshape"}:
                 self._partition(one)
+            if one.name in {"bind_storage", "resource"}:
+                self._bind(one)
 
     def _partition(self, one: Pragma) -> None:
         variable = one.options.get("variable", "")
@@ -114,18 +118,30 @@ class Arrays:
             words = {*one.options, one.options.get("type", "")}
             if "cyclic" in words or "block" in words:
                 banks = there.banks * (one.number("factor") or 2)
-                self._storage[name] = Storage(there.kind, banks, True, there.port)
+                self._storage[name] = Storage(
+                    there.kind, banks, True, there.port, ram_ports=there.ram_ports
+                )
             elif one.options.get("dim", "1") == "0" or there.partitioned:
                 self._storage[name] = Storage("registers")
             else:
-                self._storage[name] = self._complete(name, one.number("dim") or 1)
+                self._storage[name] = self._complete(name, there, one.number("dim") or 1)
 
-    def _complete(self, name: str, dimension: int) -> Storage:
+    def _bind(self, one: Pragma) -> None:
+        """What BIND_STORAGE says, or RESOURCE, which earlier versions have for it."""
+        words = {option.lower() for option in one.options.values()}
+        if not any(word.startswith(("ram_1p", "rom_1p")) for word in words):
+            return
+        for name, there in self._storage.items():
+            if name.split("@")[0] == one.options.get("variable", "") and there.kind == "ram":
+                self._storage[name] = msgspec.structs.replace(there, ram_ports=1)
+
+    def _complete(self, name: str, there: Storage, dimension: int) -> Storage:
         """An array of which one dimension is apart."""
         sizes = self._sizes.get(name, ())
         if len(sizes) <= 1:
             return Storage("registers")
-        return Storage("ram", sizes[dimension - 1] if dimension <= len(sizes) else 1, True)
+        banks = sizes[dimension - 1] if dimension <= len(sizes) else 1
+        return Storage("ram", banks, True, there.port, ram_ports=there.ram_ports)
 
     def _is_stream(self, name: str) -> bool:
         return name in self._storage and self._storage[name].kind == "stream"

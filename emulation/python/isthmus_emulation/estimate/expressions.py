@@ -7,6 +7,8 @@ from abc import abstractmethod
 from collections.abc import Sequence
 from typing import Any
 
+import msgspec
+
 from isthmus_emulation.estimate import libclang
 from isthmus_emulation.estimate.arrays import Arrays, NotReadError
 from isthmus_emulation.estimate.cursors import WRAPPING, bits_of, dimensions, inner, number_of
@@ -122,6 +124,7 @@ class Expressions(Arrays):
         name = self._name(declared)
         if name not in self._storage:
             self._declare(declared)
+            self._storage[name] = msgspec.structs.replace(self._storage[name], is_member=True)
             self._sizes[name] = sizes
         return name
 
@@ -172,7 +175,10 @@ class Expressions(Arrays):
             number = next((n for n, _ in others if n != "integer"), "integer")
         if number == "integer" and kind in _AS_WIDE_AS_OPERANDS:
             bits = max(bits_of(o, width) for o, (_, width) in zip(operands, others, strict=True))
-        return Operation(kind, number, bits, operands)
+        operator = 0
+        if kind in {"compare", "logic"} and cursor.kind.name == "BINARY_OPERATOR":
+            operator = libclang.binary_operator(self._clang, cursor)
+        return Operation(kind, number, bits, operands, operator)
 
     def _call(self, cursor: Any, parts: list[Any]) -> Expression:
         name = cursor.spelling

@@ -49,12 +49,22 @@ _STAGES: Final[dict[tuple[str, Number], tuple[int, int, int]]] = {
     ("convert", "float"): (4, 6, 6),
     ("convert", "double"): (5, 6, 6),
 }
-_DELAYS_NS: Final = {"add": 0.9, "compare": 0.9, "logic": 0.3, "shift": 0.9, "free": 0.0}
+_DELAYS_NS: Final = {
+    "add": 0.9,
+    "compare": 0.9,
+    "logic": 0.3,
+    "select": 0.3,
+    "shift": 0.9,
+    "free": 0.0,
+}
 _BITS_OF_DELAY: Final = 32
 """Bits that the delays are for; a carry grows with more."""
 _PRODUCT_NS: Final = 2.2
 """One DSP block, up to 18 by 27 bits."""
 _DSP_BITS: Final = 18
+MULTIPLY_ADD_CYCLES: Final = 3
+"""Of a product and a sum in one DSP block (UG1399, DSP Multi-Operation Matching): its modules in
+RTL of Vitis HLS have 4 stages (LeVDuc22/XilinxProject, 2022.2)."""
 
 _TEXTS: Final = {
     "add": "sum",
@@ -94,7 +104,7 @@ def latency(kind: str, number: Number, bits: int, clock_mhz: float, part: str = 
     if number != "integer" and (stages := _STAGES.get((kind, number))):
         return Latency(stages[speed], 0.0)
     if kind == "multiply":
-        if bits <= _DSP_BITS:
+        if is_of_dsp(kind, number, bits):
             return Latency(0, _PRODUCT_NS)
         return Latency(2 if bits <= 32 else 5, 0.0)
     if kind in {"divide", "remainder"}:
@@ -102,7 +112,12 @@ def latency(kind: str, number: Number, bits: int, clock_mhz: float, part: str = 
     if kind in {"sqrt", "exp"}:
         return Latency(bits // 2, 0.0)
     grown = max(1.0, math.log2(max(bits, 1)) / math.log2(_BITS_OF_DELAY))
-    return Latency(0, _DELAYS_NS.get(kind, 0.0) * (grown if kind != "logic" else 1.0))
+    return Latency(0, _DELAYS_NS.get(kind, 0.0) * (1.0 if kind in {"logic", "select"} else grown))
+
+
+def is_of_dsp(kind: str, number: Number, bits: int) -> bool:
+    """Whether an operation is a product of one DSP block."""
+    return kind == "multiply" and number == "integer" and bits <= _DSP_BITS
 
 
 def instance(kind: str, number: Number) -> str:

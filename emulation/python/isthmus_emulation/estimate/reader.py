@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any, Literal, NamedTuple
 
 from isthmus_emulation import opencl_c
-from isthmus_emulation.estimate import libclang, templates
-from isthmus_emulation.estimate.arrays import SMALL_ARRAY, SMALL_TABLE
+from isthmus_emulation.estimate import libclang, splits, templates, together
+from isthmus_emulation.estimate.arrays import SMALL_ARRAY
 from isthmus_emulation.estimate.cursors import dimensions, inner
 from isthmus_emulation.estimate.expressions import OVERLOADED, Expressions
 from isthmus_emulation.estimate.preprocessed import Preprocessed
@@ -22,7 +22,6 @@ from isthmus_emulation.estimate.regions import (
     uses_of,
 )
 from isthmus_emulation.estimate.structure import (
-    Array,
     Assign,
     Call,
     Choice,
@@ -39,7 +38,6 @@ from isthmus_emulation.estimate.structure import (
     Process,
     Return,
     Statement,
-    Storage,
     Variable,
     expressions_in,
     statements_in,
@@ -117,6 +115,8 @@ class _Reader(Expressions):
         self._numbers: dict[tuple[str, int], int] = {("top", 0): 0}
         self._counters: dict[int, Counter] = {}
         self._regions: dict[int, list[Insertion]] = {}
+        self._together: dict[int, list[Insertion]] = {}
+        """Of expressions that read several streams."""
         self._pragmas: list[tuple[int, str]] = []
 
     def all(self, unit: Any, top: Any, in_opencl: bool) -> Read:
@@ -133,9 +133,10 @@ class _Reader(Expressions):
             before = self._source.text.rfind(b"}", 0, begin)  # of another function
             said = [text for _, text in self._source.pragmas_in(max(before, 0), end)]
             work = "pipelined" if opencl_c.WORK_ITEMS in said else "sequential"
-        self._storage |= _split(self._functions.values(), self._storage, self._sizes)
+        self._storage |= splits.split(self._functions, self._storage, self._sizes)
         code = Code(name, self._functions, self._storage, work, self._sizes)
-        regions = tuple(one for region in self._regions.values() for one in region)
+        groups = [*self._regions.values(), *self._together.values()] if self._regions else []
+        regions = tuple(one for group in groups for one in group)
         return Read(code, tuple(self._counters[n] for n in sorted(self._counters)), regions)
 
     def _number(self, kind: str, offset: int) -> int:
@@ -158,6 +159,9 @@ class _Reader(Expressions):
         self._constants = {**known, **templates.constants(self._clang, cursor)}
         for argument in arguments:
             self._declare(argument, is_argument=True, is_top=is_top)
+            sizes = dimensions(argument.type.get_canonical())
+            if is_top and sizes:
+                self._sizes[self._name(argument)] = sizes
         begin, end = block.extent.start.offset, block.extent.end.offset
         outer, self._pragmas = self._pragmas, self._source.pragmas_in(begin, end)
         # Names of constants, which pragmas may have, are known when the body has been read.
@@ -231,9 +235,18 @@ class _Reader(Expressions):
             return []
         parts = [c for c in cursor.get_children() if c.kind.is_expression()]
         value = self._expression(parts[-1]) if parts else Constant()
+        if parts:
+            self._note_reads(parts[-1])
         return [Assign(Variable(name), value, declares=True)]
 
+    def _note_reads(self, expression: Any) -> None:
+        """Lets an expression wait for the words of all streams that it reads."""
+        found = together.insertions(self._source, expression)
+        if found:
+            self._together[expression.extent.start.offset] = found
+
     def _effect(self, cursor: Any) -> list[Statement]:
+        self._note_reads(cursor)
         cursor = inner(cursor)
         kind = cursor.kind.name
         parts = list(cursor.get_children())
@@ -322,10 +335,10 @@ class _Reader(Expressions):
         self._place_arrays([], own)
         if any(one.name == "dataflow" for one in own):
             body = self._processes(block)
-        variable, trips, by = self._counting(start, test, step)
+        variable, first, trips, by = self._counting(start, test, step)
         test_value = Constant() if test is None or variable else self._expression(test)
         line = self._source.line(begin)
-        return Loop(number, line, body, variable, trips, test_value, own, by or 0)
+        return Loop(number, line, body, variable, trips, test_value, own, by or 0, first)
 
     def _stands_before(self, at: int, text: str, begin: int) -> bool:
         """Whether an attribute of OpenCL C, as a pragma, stands before the loop."""
@@ -361,33 +374,33 @@ class _Reader(Expressions):
 
     def _counting(
         self, start: Any, test: Any, step: Any
-    ) -> tuple[str | None, int | None, int | None]:
-        """The variable that counts a loop's iterations, their number, and the variable's step.
+    ) -> tuple[str | None, int | None, int | None, int | None]:
+        """The variable that counts a loop's iterations, its first value, their number, its step.
 
         Each of the numbers is None where it is no constant.
         """
         if test is None or step is None:
-            return None, None, None
+            return None, None, None, None
         test, step = inner(test), inner(step)
         while step.kind.name == "BINARY_OPERATOR" and len(list(step.get_children())) == 2:
             step = inner(next(iter(step.get_children())))
         sides = list(test.get_children())
         stepped = list(step.get_children())
         if len(sides) != 2 or not stepped:
-            return None, None, None
+            return None, None, None, None
         counter = inner(stepped[0]).referenced
         if counter is None:
-            return None, None, None
+            return None, None, None, None
         name = self._name(counter)
         first = self._first(start, counter)
         last = libclang.constant(self._clang, sides[1])
         by = self._step(step, stepped)
         if first is None or last is None or not by:
-            return name, None, by
+            return name, first, None, by
         operator = libclang.binary_operator(self._clang, test)
         inclusive = operator in {13, 14}  # <= and >=
         distance = (last - first) * (1 if by > 0 else -1) + (1 if inclusive else 0)
-        return name, max(0, -(-distance // abs(by))), by
+        return name, first, max(0, -(-distance // abs(by))), by
 
     def _first(self, start: Any, counter: Any) -> int | None:
         if start is None:
@@ -449,47 +462,6 @@ class _Reader(Expressions):
         found = self._statements([cursor])
         self._pragmas = outer
         return found
-
-
-def _split(
-    functions: Iterable[Function], storage: Mapping[str, Storage],
-    sizes: Mapping[str, tuple[int, ...]],
-) -> dict[str, Storage]:  # fmt: skip
-    """Returns the arrays that HLS splits: dimensions whose indices are all constants.
-
-    A small array without writes is a table in logic, like a ``const`` array. An array with
-    constant indices in all dimensions becomes variables. Source: the report of
-    Nocbox/sobel-Zynq7000, where without a pragma a window of 3 by 3 has no RAM, and each of two
-    lines has a RAM. We infer that LLVM's scalar replacement of aggregates does this; nobody has
-    checked it.
-    """
-    constant: dict[str, list[bool]] = {}
-    statements = [one for function in functions for one in statements_in(function.body)]
-    targets = [one.target for one in statements if isinstance(one, Assign)]
-    written = {target.array for target in targets if isinstance(target, Element)}
-    for one in (
-        *targets,
-        *(used for statement in statements for used in expressions_in(statement)),
-    ):
-        if isinstance(one, Element):
-            known = [isinstance(i, Constant) and i.value is not None for i in one.indices]
-            before = constant.get(one.array, known)
-            constant[one.array] = [a and b for a, b in zip(before, known, strict=False)]
-        elif isinstance(one, Array):
-            constant[one.name] = []
-    found = {}
-    for name, there in storage.items():
-        known = constant.get(name, [])
-        if there.kind != "ram" or there.port or there.partitioned or not known:
-            continue
-        extent = sizes.get(name, ())
-        is_table = name not in written and 0 < math.prod(extent) <= SMALL_TABLE
-        banks = math.prod(size for size, apart in zip(extent, known, strict=False) if apart)
-        if all(known) or is_table:
-            found[name] = Storage("registers")
-        elif any(known):
-            found[name] = Storage("ram", banks, True)
-    return found
 
 
 def _has_call(statement: Statement) -> bool:

@@ -16,7 +16,9 @@ import msgspec
 
 from isthmus_emulation.estimate import distances, operators, tables
 from isthmus_emulation.estimate.arrays import KERNEL_FLOW_LATENCY
+from isthmus_emulation.estimate.beside import Beside
 from isthmus_emulation.estimate.schedule import (
+    RAM_CYCLES,
     READ_CYCLES,
     WRITE_CYCLES,
     Access,
@@ -26,12 +28,14 @@ from isthmus_emulation.estimate.schedule import (
 )
 from isthmus_emulation.estimate.structure import (
     Array,
+    Assign,
     Call,
     Choice,
     Clear,
     Code,
     Constant,
     Cost,
+    Element,
     Estimate,
     Evaluate,
     Function,
@@ -45,6 +49,7 @@ from isthmus_emulation.estimate.structure import (
     Variable,
     expressions_in,
     loops_in,
+    statements_in,
 )
 
 ENTRY_CYCLES: Final = 2
@@ -55,8 +60,12 @@ AUTO_PIPELINE_TRIPS: Final = 64
 """Loops of fewer iterations are unrolled into the loop around them, which is pipelined (UG1399
 2020.2, config_compile -pipeline_loops). A published rate of loops of 64 shows that they are not:
 blocks of 4 KiB follow each other (Xilinx/Vitis_Accel_Examples, host_memory_bandwidth)."""
-PORTS_OF_RAM: Final = 2
-"""Reads and writes a cycle of a block RAM (UG1399, ARRAY_PARTITION)."""
+MOST_PARTS: Final = 4
+"""Into which HLS may partition an array without a pragma, by our assumption: 2020.2 does not
+(MuJackey/summerschool_filter2d), 2022.1 does (devanshj1996/FPGA-Final-project)."""
+LUTRAM_ELEMENTS: Final = 1024
+"""Of arrays that HLS may copy for more reads a cycle (RAM_1WNR_AUTO in the report of
+joej970/Using_Vitis_HLS, of 15 elements; UG1399, BIND_STORAGE ram_1wnr)."""
 REQUEST_CYCLES: Final = 10
 """From a loop's beginning to the first word of a burst, without the memory's own latency, which
 the card's model adds; reports of HLS with latency=0 have 9 to 12."""
@@ -95,6 +104,7 @@ class _Rules:
         self._code = code
         self._has_card = has_card
         self._tables = tables.loops_of(code)
+        self._roms = tables.arrays_of(code)
         self._scheduler = Scheduler(code, clock_mhz, part)
         self._costs: dict[int, Cost] = {}
         self._processes: dict[int, Process] = {}
@@ -102,6 +112,9 @@ class _Rules:
         self._is_automatic = True
         """Whether loops without a pragma are pipelined in the function that is read."""
         self._distances = distances.Distances(code)
+        self._beside = Beside(code, self._scheduler)
+        self._share = 1.0
+        """Least share of their cycles that loops beside each other take."""
 
     def all(self) -> Estimate:
         top = self._code.functions[self._code.top]
@@ -124,6 +137,8 @@ class _Rules:
     ) -> None:  # fmt: skip
         """Keeps a loop's cost; a loop reached in several ways keeps the range of all its costs."""
         before = self._costs.get(number)
+        iteration = Span(iteration.least * self._share, iteration.most)
+        entry = Span(entry.least * self._share, entry.most)
         if before is not None:
             iteration = iteration.or_else(before.iteration)
             entry = entry.or_else(before.entry)
@@ -141,6 +156,8 @@ class _Rules:
         """Cycles of a body without those of its loops, which are noted."""
         whole = _NONE
         simple: list[Statement] = []
+        outer = self._share
+        self._share *= self._beside.share(body, self._holds_loops, names)
 
         def finish() -> None:
             nonlocal whole
@@ -161,13 +178,14 @@ class _Rules:
             whole += clears + cycles
             clears = _NONE
         finish()
+        self._share = outer
         return whole + clears
 
     def _straight(self, body: Iterable[Statement], names: Mapping[str, str]) -> Span:
         result = self._scheduler.run(tuple(body), (), names)
         ports = self._ports(result, frozenset())[0]
         turns = max((turns - 1 for turns, _ in self._turns(result)), default=0)
-        cycles = _scheduled(result.end) + Span(turns, turns)
+        cycles = _scheduled(result.end, self._waits(result)) + Span(turns, turns)
         return cycles.both(Span(ports.least - 1, ports.most - 1)) + self._requests(result)
 
     def _requests(self, result: Result) -> Span:
@@ -192,6 +210,8 @@ class _Rules:
                 self._loop(statement, names)
             return _NONE
         if isinstance(statement, Clear):
+            if statement.array in self._roms:
+                return _NONE
             is_ram = self._scheduler.storage(statement.array).kind == "ram"
             is_loop = is_ram or statement.elements >= AUTO_PIPELINE_TRIPS
             most = statement.elements + ENTRY_CYCLES
@@ -275,13 +295,52 @@ class _Rules:
             return "off" not in pragma.options
         if not self._is_automatic:
             return False
-        inner = [one for one in self._loops(loop.body) if not _is_unrolled(one)]
+        inner = self._counted(loop)
         if not inner:
             return True
-        few = all(one.trips is not None and one.trips < AUTO_PIPELINE_TRIPS for one in inner)
-        deepest = all(not self._loops(one.body) for one in inner)
-        none_said = all(one.pragma("pipeline") is None for one in inner)
-        return few and deepest and none_said
+        return not self._is_perfect(loop) and all(map(self._is_short, inner))
+
+    def _counted(self, loop: Loop) -> list[Loop]:
+        """The loops within a loop that no pragma unrolls."""
+        return [one for one in self._loops(loop.body) if not _is_unrolled(one)]
+
+    def _is_short(self, loop: Loop) -> bool:
+        """Whether HLS unrolls a loop, or a perfect nest, to pipeline the loop around it.
+
+        HLS makes one loop of a perfect nest before it compares iterations with the threshold:
+        reports of devanshj1996/FPGA-Final-project-Federated-Learning have one loop of 10 x 10.
+        """
+        trips = 1
+        while True:
+            if loop.trips is None or loop.pragma("pipeline") is not None:
+                return False
+            trips *= loop.trips
+            inner = self._counted(loop)
+            if not inner:
+                return trips < AUTO_PIPELINE_TRIPS
+            if len(inner) > 1 or not self._is_perfect(loop):
+                return False
+            loop = inner[0]
+
+    def _is_perfect(self, loop: Loop) -> bool:
+        """Whether a loop does nothing but run another loop and compute its indices."""
+        inner = [one for one in loop.body if self._holds_loops(one)]
+        if len(inner) != 1 or not isinstance(inner[0], Loop):
+            return False
+        changed = {
+            one.target.name
+            for one in statements_in(inner[0].body)
+            if isinstance(one, Assign) and isinstance(one.target, Variable)
+        }
+        return all(
+            isinstance(one, Assign)
+            and one.declares
+            and isinstance(one.target, Variable)
+            and one.target.name not in changed
+            and not any(isinstance(part, Element | Call) for part in expressions_in(one))
+            for one in loop.body
+            if one is not inner[0]
+        )
 
     def _nest(self, loop: Loop) -> tuple[Loop, ...] | None:
         """Loops from this one to a pipelined one, each with nothing but the next that takes time.
@@ -308,13 +367,14 @@ class _Rules:
         """
         if not beside.accesses:
             return False
+        if any(self._scheduler.storage(one.array).kind == "stream" for one in beside.accesses):
+            return True  # blockmatmul of andy39866821/AAHLS-LabB-Matrix-Multiplication, 2021.2
         variables = (inner.variable,) if inner.variable else ()
         inside = self._scheduler.run(inner.body, variables, names).accesses
         return any(
             one.array == other.array and (one.writes or other.writes)
             for one in beside.accesses
             for other in inside
-            if self._scheduler.storage(one.array).kind != "stream"
         )
 
     def _flattened(
@@ -322,11 +382,11 @@ class _Rules:
     ) -> None:  # fmt: skip
         """Loops as one. HLS moves simple code beside the inner loop into it: ``moved``.
 
-        That it does so is not certain where the code reaches memory or takes more than a cycle, or
-        the inner loop's length varies.
+        That it does so is not certain where the code reaches memory or takes more cycles than a
+        read of RAM, or the inner loop's length varies.
         """
         inner = nest[-1]
-        simple = moved.end <= 1 and all(
+        simple = moved.end <= RAM_CYCLES + 1 and all(
             self._scheduler.storage(a.array).kind != "memory" for a in moved.accesses
         )
         constant = all(loop.trips is not None for loop in nest[1:])
@@ -417,7 +477,7 @@ class _Rules:
             self._costs[loop.number] = msgspec.structs.replace(
                 cost, iteration=Span(0, cost.iteration.most), entry=Span(0, cost.entry.most)
             )
-        deep = _scheduled(depth) + requests
+        deep = _scheduled(depth, self._waits(result)) + requests
         ahead = depth + 1 + behind
         if most.most == rest:
             return _Pipeline(interval, deep, text, ahead)
@@ -430,6 +490,10 @@ class _Rules:
         counts: dict[tuple[str, str], tuple[int, int, int, int]] = {}
         known: set[tuple[str, bool, int, tuple[tuple[tuple[str, int], ...], ...]]] = set()
         reached: Counter[tuple[object, ...]] = Counter()
+        writes_memory = any(  # through a pointer, which may lead to an array of the kernel
+            one.writes and self._scheduler.storage(one.array).kind == "memory"
+            for one in result.accesses
+        )
         for access in result.accesses:
             storage = self._scheduler.storage(access.array)
             if storage.kind == "registers":
@@ -440,7 +504,8 @@ class _Rules:
                 if same in known:
                     continue  # the same element twice
                 known.add(same)
-            if storage.kind != "stream" and not _varies(access, fast) and not access.writes:
+            is_same = storage.kind != "stream" and not _varies(access, fast) and not access.writes
+            if is_same and (access.copies == 1 or not writes_memory):
                 continue  # the same element in each iteration: HLS reads it once
             way = ("write" if access.writes else "read") if storage.kind != "ram" else ""
             name = storage.port or access.array
@@ -452,10 +517,12 @@ class _Rules:
         for (name, way), (all_of, distinct, bits, widest) in counts.items():
             storage = self._scheduler.storage(name)
             if storage.kind == "ram":
-                ports = PORTS_OF_RAM * max(1, storage.banks)
+                ports = storage.ram_ports * max(1, storage.banks)
                 needs = math.ceil(all_of / ports)
-                is_sure = storage.partitioned or storage.port or distinct == all_of
-                fewest = needs if is_sure else 1  # HLS may partition an array of its own
+                elements = math.prod(self._code.sizes.get(name, (LUTRAM_ELEMENTS + 1,)))
+                is_one_each = distinct == all_of and elements > LUTRAM_ELEMENTS
+                is_sure = storage.partitioned or storage.port or is_one_each
+                fewest = needs if is_sure else -(-needs // MOST_PARTS)
             else:
                 needs = all_of
                 wide = max(distinct, -(-bits // widest)) if widest else all_of
@@ -464,6 +531,20 @@ class _Rules:
             if needs > most:
                 most, why = needs, f"{way or 'port'}s of {name.split('@')[0]}"
         return Span(least, max(least, most)), why
+
+    def _waits(self, result: Result) -> int:
+        """Cycles by which reads and then writes of RAM wait for its ports, at most."""
+        late = {False: 0, True: 0}
+        counts: Counter[tuple[str, bool]] = Counter()
+        for access in result.accesses:
+            if self._scheduler.is_ram(access.array):
+                counts[access.array, access.writes] += access.copies
+        for (array, writes), count in counts.items():
+            storage = self._scheduler.storage(array)
+            elements = math.prod(self._code.sizes.get(array, (count,)))
+            ports = storage.ram_ports * max(1, storage.banks)
+            late[writes] = max(late[writes], -(-min(count, elements) // ports) - 1)
+        return sum(late.values())
 
     def _distinct(
         self, access: Access, fast: frozenset[str], reached: Counter[tuple[object, ...]]
@@ -519,7 +600,8 @@ class _Rules:
                 why = f"dependence through {write.array.split('@')[0]}" + (
                     f", {path.slowest}" if path.slowest else ""
                 )
-                found.append((Span(needs if distance.is_sure else 1, needs), why))
+                is_sure = distance.is_sure and not self._scheduler.storage(write.array).is_member
+                found.append((Span(needs if is_sure else 1, needs), why))
         return found
 
     def _until_left(self, result: Result) -> tuple[Span, str]:
@@ -646,9 +728,7 @@ def _place(linear: Mapping[str, int]) -> tuple[tuple[str, int], ...]:
 def _varies(access: Access, fast: frozenset[str]) -> bool:
     if not fast or not access.indices:
         return True
-    return access.copies > 1 or any(
-        index.is_data or index.of & fast or index.linear is None for index in access.indices
-    )
+    return any(index.is_data or index.of & fast or index.linear is None for index in access.indices)
 
 
 def _spread(found: _Pipeline) -> Span:
@@ -659,11 +739,10 @@ def _spread(found: _Pipeline) -> Span:
     )
 
 
-def _scheduled(cycles: float) -> Span:
-    """The depth of a chain of operators."""
-    return Span(
-        math.floor(cycles * (1 - DEPTH_SHARE)), math.ceil(whole(cycles) * (1 + DEPTH_SHARE))
-    )
+def _scheduled(cycles: float, waits: int = 0) -> Span:
+    """The depth of a chain of operators whose accesses wait for ports, some of them at most."""
+    most = whole(cycles) + waits
+    return Span(math.floor(cycles * (1 - DEPTH_SHARE)), math.ceil(most * (1 + DEPTH_SHARE)))
 
 
 def _shown(span: Span) -> str:
@@ -683,7 +762,10 @@ def _factor(loop: Loop) -> int:
 
 def _is_unrolled(loop: Loop) -> bool:
     pragma = loop.pragma("unroll")
-    return pragma is not None and pragma.number("factor") is None and "off" not in pragma.options
+    if pragma is None or "off" in pragma.options:
+        return False
+    factor = pragma.number("factor")
+    return factor is None or (loop.trips is not None and factor >= loop.trips)
 
 
 def _words(of: Loop | Function, name: str) -> Mapping[str, str]:

@@ -8,7 +8,9 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import NamedTuple
 
-from isthmus_emulation.estimate import operators
+import msgspec
+
+from isthmus_emulation.estimate import conditions, operators
 from isthmus_emulation.estimate.structure import (
     Array,
     Assign,
@@ -44,6 +46,8 @@ REGISTERS_NS = 0.52
 """Selects one of a few registers: ``sparsemux`` in the reports of Marui-9/swiglu (0.72 of many)."""
 _ROUNDING = 1e-9
 """Cycles by which sums of delays within a cycle may be off (shares are multiples of 1e-3)."""
+_BALANCED = ({"add"}, {"subtract"}, {"add", "subtract"}, {"logic"})
+"""Kinds of integer operators that HLS may reorder."""
 _WIRED = {"multiply", "divide", "remainder"}
 _LONGEST_UNROLLED = 4096
 """Most copies of a loop's body that are scheduled; HLS warns beyond it."""
@@ -57,6 +61,13 @@ class Path:
     slowest: str = ""
     """The slowest operator, in words."""
     stages: float = 0.0
+    kinds: frozenset[str] = frozenset()
+    """Kinds of its operators."""
+
+    @property
+    def is_tree(self) -> bool:
+        """Whether HLS may make a tree of many such chains (UG1399, EXPRESSION_BALANCE)."""
+        return self.stages < 1 and self.kinds - {"select"} in _BALANCED
 
     @property
     def adds_up(self) -> bool:
@@ -89,6 +100,8 @@ class Value:
     """Whether it was read from memory: as an index it is unknown."""
     modulo: Modulo | None = None
     """What it is as a remainder; None: no remainder by a constant."""
+    is_product: bool = False
+    """Whether it is a product that a DSP block may add to in the same operation."""
 
 
 @dataclass(frozen=True)
@@ -100,6 +113,8 @@ class Access:
     indices: tuple[Value, ...]
     value: Value
     copies: int = 1
+    limits: tuple[tuple[str, int], ...] = ()
+    """Copies of the loops of these variables that do it at most."""
     is_single: bool = False
     """Whether a word of memory is no part of a burst, and waits for a request of its own."""
 
@@ -185,17 +200,25 @@ class Scheduler:
         kind = self.storage(array).kind
         if is_single:
             return math.floor(begin) + READ_CYCLES + self.storage(array).latency
-        if kind == "registers" or (kind == "ram" and not self._has_rams):
+        if self._is_variable(array):
             return self.delayed(begin, REGISTERS_NS)
         return self.delayed(math.floor(begin) + RAM_CYCLES, RAM_NS if kind == "ram" else 0.0)
 
     def stored(self, begin: float, array: str, *, is_single: bool = False) -> float:
         """Returns the time at which a word is written to the array."""
-        kind = self.storage(array).kind
         if is_single:
             return math.floor(begin) + WRITE_CYCLES + self.storage(array).latency
-        is_variable = kind == "registers" or (kind == "ram" and not self._has_rams)
-        return begin if is_variable else math.floor(begin) + RAM_CYCLES
+        return begin if self._is_variable(array) else math.floor(begin) + RAM_CYCLES
+
+    def is_ram(self, array: str) -> bool:
+        """Whether an array has ports, for which accesses wait."""
+        return self.storage(array).kind == "ram" and not self._is_variable(array)
+
+    def _is_variable(self, array: str) -> bool:
+        """Whether an array is registers; RAM of an argument lies outside the kernel."""
+        storage = self.storage(array)
+        is_free = storage.kind == "ram" and not storage.port and not self._has_rams
+        return storage.kind == "registers" or is_free
 
 
 class _Scope:
@@ -212,6 +235,8 @@ class _Scope:
         """Variables that begin in each iteration anew."""
         self.result = Result()
         self._calls: list[str] = []
+        self._counts: list[tuple[str, range]] = []
+        """Variables of the unrolled loops around the code, with their values."""
         self._copies = 1
         """Of the code that is read: of loops that are unrolled."""
         self._stores: dict[str, list[Access]] = {}
@@ -282,7 +307,7 @@ class _Scope:
             self._conditions.append(condition)
             self.block(branch)
             self._conditions.pop()
-            alternatives.append(self.result.accesses)
+            alternatives.append(self._limited(choice, branch, self.result.accesses))
             for name, value in self.values.items():
                 if value is not before.get(name) and name not in self.declared - outer:
                     made.setdefault(name, []).append(value)
@@ -292,7 +317,23 @@ class _Scope:
             whole = len(values) == len(choice.branches) > 1
             olds = [] if whole else [before.get(name) or self._old(name)]
             joined = _joined([*values, *olds, condition])
-            self.values[name] = self._operated(Operation("logic"), [joined])
+            self.values[name] = self._operated(Operation("select"), [joined])
+
+    def _limited(
+        self, choice: Choice, branch: tuple[Statement, ...], accesses: list[Access]
+    ) -> list[Access]:
+        """Accesses of a branch, with the copies of the innermost unrolled loop that take it."""
+        if not self._counts:
+            return accesses
+        variable, values = self._counts[-1]
+        is_first = branch is choice.branches[0]
+        taken = [conditions.holds(choice.condition, {variable: value}) for value in values]
+        copies = sum(one is None or one == is_first for one in taken)
+        if copies == len(values):
+            return accesses
+        if copies == 0:
+            return []
+        return [replace(one, limits=(*one.limits, (variable, copies))) for one in accesses]
 
     def _unrolled(self, loop: Loop) -> None:
         """All copies of a loop's body at once; chains of values go through all."""
@@ -310,7 +351,13 @@ class _Scope:
         self.values |= {n: value for n, value in marked.items() if n != variable}
         self._copies *= trips
         self._running.add(variable or "")
+        is_counted = variable is not None and loop.first is not None and loop.step != 0
+        if is_counted:
+            values = range(loop.first or 0, (loop.first or 0) + trips * loop.step, loop.step)
+            self._counts.append((variable or "", values))
         self.block(loop.body)
+        if is_counted:
+            self._counts.pop()
         self._running.discard(variable or "")
         self._copies //= trips
         for name, value in list(self.values.items()):
@@ -340,7 +387,8 @@ class _Scope:
         of = frozenset[str]().union(*(index.of for index in access.indices))
         differs = variable is None or variable in of or not access.indices
         differs = differs or any(index.is_data for index in access.indices)
-        copies = access.copies * (trips if differs else 1)
+        limit = min((most for name, most in access.limits if name == variable), default=trips)
+        copies = access.copies * (min(trips, limit) if differs else 1)
         return replace(access, copies=copies)
 
     # Expressions
@@ -417,7 +465,10 @@ class _Scope:
         if operation.kind == "free":
             linear = operands[0].linear if len(operands) == 1 else None
             modulo = operands[0].modulo if len(operands) == 1 else None
-            return Value(joined.ready, joined.paths, joined.of, linear, joined.is_data, modulo)
+            is_product = len(operands) == 1 and operands[0].is_product
+            return replace(joined, linear=linear, modulo=modulo, is_product=is_product)
+        if operation.kind in _WIRED - {"multiply"} and _is_shifted_one(operation.operands[-1]):
+            operation = msgspec.structs.replace(operation, kind="shift")
         linear = _linear(operation, operands)
         varies = joined.ready > 0 or joined.is_data or not joined.of
         is_known = linear is not None and not set(linear) - {""}
@@ -434,9 +485,12 @@ class _Scope:
             slowest = (takes, after - path.cycles)
             if path.stages >= slowest[1]:
                 slowest = (path.slowest, path.stages)
-            paths[name] = Path(after, *slowest)
+            paths[name] = Path(after, *slowest, path.kinds | {operation.kind})
         ready = self.scheduler.after(joined.ready, operation)
-        return Value(ready, paths, joined.of, linear, joined.is_data, modulo)
+        if operation.kind in {"add", "subtract"} and any(one.is_product for one in operands):
+            ready = max(ready, math.floor(joined.ready) + operators.MULTIPLY_ADD_CYCLES)
+        is_product = operators.is_of_dsp(operation.kind, operation.number, operation.bits)
+        return Value(ready, paths, joined.of, linear, joined.is_data, modulo, is_product)
 
     def _called(self, call: Call) -> Value:
         arguments = [self.value(a) for a in call.arguments if not isinstance(a, Array)]
@@ -463,26 +517,28 @@ class _Scope:
         return returned
 
 
-def _copies_in_chain(chain: float, trips: int) -> float:
-    """Further links of a chain: short ones are sums, which HLS makes a tree of."""
-    return math.log2(trips) if chain < 1 else trips - 1
-
-
 def _repeated(value: Value, origin: str, trips: int) -> Value:
     """The value of the last copy, where each needs ``origin``, the value of the copy before."""
     path = value.paths.get(origin)
-    chain = max(path.cycles, 0.0) if path else 0.0
-    return _later(value, chain * _copies_in_chain(chain, trips))
+    if path is None:
+        return value
+    if path.is_tree:  # one tree also for the loops of a nest
+        return _later(value, path.stages * math.log2(trips))
+    chain = max(path.cycles, 0.0)
+    return _later(value, chain * (math.log2(trips) if chain < 1 else trips - 1))
 
 
 def _later(value: Value, cycles: float) -> Value:
-    paths = {n: Path(p.cycles + cycles, p.slowest, p.stages) for n, p in value.paths.items()}
+    paths = {n: replace(p, cycles=p.cycles + cycles) for n, p in value.paths.items()}
     return Value(value.ready + cycles, paths, value.of, None, value.is_data)
 
 
 def _through(paths: Mapping[str, Path], cycles: float) -> dict[str, Path]:
     """The chains of an index, behind the word that it finds."""
-    return {name: Path(path.cycles + cycles, path.slowest) for name, path in paths.items()}
+    return {
+        name: Path(path.cycles + cycles, path.slowest, kinds=path.kinds | {"read"})
+        for name, path in paths.items()
+    }
 
 
 def _joined(values: Iterable[Value]) -> Value:
@@ -538,6 +594,15 @@ def _modulo(operation: Operation, operands: list[Value]) -> Modulo | None:
     if of is None or by is None or set(by) - {""} or by.get("", 0) <= 0:
         return None
     return Modulo(of, by[""])
+
+
+def _is_shifted_one(expression: Expression) -> bool:
+    """Whether a divisor is ``1 << n``, by which HLS shifts."""
+    return (
+        isinstance(expression, Operation)
+        and expression.kind == "shift"
+        and expression.operands[0] == Constant(1)
+    )
 
 
 def _is_wiring(operation: Operation, operands: list[Value]) -> bool:

@@ -39,6 +39,8 @@ class Operation(msgspec.Struct, frozen=True):
     number: Number = "integer"
     bits: int = 32
     operands: tuple[Expression, ...] = ()
+    operator: int = 0
+    """Of comparisons and ``&&``, ``||``: number in ``CXBinaryOperatorKind``; 0: another."""
 
 
 class Call(msgspec.Struct, frozen=True):
@@ -127,6 +129,8 @@ class Loop(msgspec.Struct, frozen=True):
     pragmas: tuple[Pragma, ...] = ()
     step: int = 1
     """What an iteration adds to the variable; 0: not a constant."""
+    first: int | None = None
+    """The variable's first value; None: not a constant."""
 
     def pragma(self, name: str) -> Pragma | None:
         """The loop's first pragma of this name; None if it has none."""
@@ -224,6 +228,10 @@ class Storage(msgspec.Struct, frozen=True):
     """Bits up to which HLS widens the port of ``memory`` for several elements at once."""
     latency: int = 0
     """Cycles that HLS assumes from a request of ``memory`` to its word."""
+    is_member: bool = False
+    """Whether it belongs to a structure; all objects of its type have the same name."""
+    ram_ports: int = 2
+    """Reads and writes a cycle of each bank of ``ram`` (UG1399, BIND_STORAGE)."""
 
 
 class Code(msgspec.Struct, frozen=True):

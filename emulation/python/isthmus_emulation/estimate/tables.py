@@ -41,6 +41,18 @@ def loops_of(code: Code) -> frozenset[int]:
     )  # fmt: skip
 
 
+def arrays_of(code: Code) -> frozenset[str]:
+    """Returns the arrays that have first values and that nothing writes: HLS makes ROMs of them.
+
+    ``data_generator`` of velicharlagokulkumar/vitis-hls has such an array of 8800 elements, whose
+    first values its report does not count.
+    """
+    found = _Found(code)
+    for function in code.functions.values():
+        found.read(function.body, function.parameters)
+    return frozenset(found.cleared - found.stored - found.given)
+
+
 class _Found:
     def __init__(self, code: Code) -> None:
         self._code = code
@@ -50,6 +62,10 @@ class _Found:
         """Loops that write an array; 0 is code outside such loops."""
         self.reads: set[str] = set()
         """Arrays that the code reads."""
+        self.cleared: set[str] = set()
+        """Arrays with first values."""
+        self.stored: set[str] = set()
+        """Arrays whose elements the code assigns."""
         self.given: set[str] = set()
         """Arrays that a function is given."""
 
@@ -72,7 +88,9 @@ class _Found:
             self._note_given(one)
             if isinstance(one, Assign) and isinstance(one.target, Element):
                 self.writers.setdefault(one.target.array, set()).add(loop)
+                self.stored.add(one.target.array)
             elif isinstance(one, Clear):
+                self.cleared.add(one.array)
                 self.writers.setdefault(one.array, set()).add(loop)
             elif isinstance(one, Choice):
                 for branch in one.branches:

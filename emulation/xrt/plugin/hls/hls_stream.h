@@ -265,6 +265,14 @@ class stream<T, 0> {
     }
     take(value);
   }
+  /// Waits for a word of another process, and does not take it.
+  void isthmus_wait() {
+    if (outside_ == nullptr && isthmus_beside != nullptr) {
+      join(fifo_.reader);
+      while (!fifo_.can_read() && others_go_on(&has_one_now, true)) {
+      }
+    }
+  }
   bool read_nb(T& value) {
     if (outside_ != nullptr) {
       return reads(value, isthmus_outside::try_now) ||

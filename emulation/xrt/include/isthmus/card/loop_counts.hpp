@@ -97,3 +97,17 @@ void isthmus_limit(Stream& stream, const std::string& name, std::size_t depth, u
     stream.isthmus_limit(depth, name, line);
   }
 }
+
+template <class Stream>
+void isthmus_wait(Stream& stream) {
+  if constexpr (isthmus_can_limit<Stream>) {
+    stream.isthmus_wait();
+  }
+}
+
+/// Waits until each of the streams has a word. A board takes the words that an expression reads in
+/// the same cycle, and none before all are there.
+template <class... Streams>
+void isthmus_together(Streams&... streams) {
+  (isthmus_wait(streams), ...);
+}

@@ -1,0 +1,143 @@
+"""Loops that HLS lets run beside each other without DATAFLOW, because they share nothing.
+
+Vitis HLS makes a function of each pipelined loop, and schedules functions without a dependence
+beside each other (UG1399). ``load_test_h`` of teo3300/PII-2022-Grazzani-Rogora-Zaffiretti, 2021.2,
+runs four loops of 10 cycles in 24, two by two: those that read the same RAM follow each other.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import NamedTuple
+
+from isthmus_emulation.estimate.schedule import Scheduler
+from isthmus_emulation.estimate.structure import (
+    Assign,
+    Call,
+    Choice,
+    Code,
+    Element,
+    Evaluate,
+    Expression,
+    Loop,
+    Statement,
+    Variable,
+    expressions_in,
+    statements_in,
+)
+
+
+class _Footprint(NamedTuple):
+    """What a statement reaches."""
+
+    ports: frozenset[str]
+    """Arrays with ports, and ports of memory, which serve a loop at a time."""
+    reads: frozenset[str]
+    """Variables and arrays without ports."""
+    writes: frozenset[str]
+
+    def follows(self, before: _Footprint) -> bool:
+        """Whether a statement waits for a statement before it."""
+        return bool(
+            self.ports & before.ports or self.writes & before.reads or self.reads & before.writes
+        )
+
+
+class Beside:
+    """Shares of the cycles of a body's loops that remain where they run beside each other."""
+
+    def __init__(self, code: Code, scheduler: Scheduler) -> None:
+        self._code = code
+        self._scheduler = scheduler
+
+    def share(
+        self, body: Sequence[Statement], holds_loops: Callable[[Statement], bool],
+        names: Mapping[str, str],
+    ) -> float:  # fmt: skip
+        """Returns the longest chain of loops that wait for each other over all; 1 for one loop.
+
+        Loops count by their iterations where all are constants, else alike.
+        """
+        weights = [self._weight((one,)) if holds_loops(one) else 0 for one in body]
+        if sum(weight != 0 for weight in weights) < 2:
+            return 1.0
+        if None in weights:
+            weights = [int(weight != 0) for weight in weights]
+        made = [self._footprint(one, names) for one in body]
+        ends: list[int] = []
+        for place, weight in enumerate(weights):
+            before = [end for n, end in enumerate(ends) if made[place].follows(made[n])]
+            ends.append(max(before, default=0) + (weight or 0))
+        return max(ends) / sum(weight or 0 for weight in weights)
+
+    def _weight(self, body: Sequence[Statement], called: tuple[str, ...] = ()) -> int | None:
+        """Iterations of the loops of a body; None where one is no constant."""
+        whole = 0
+        for one in body:
+            if isinstance(one, Loop):
+                inner = self._weight(one.body, called)
+                if one.trips is None or inner is None:
+                    return None
+                whole += one.trips * max(1, inner)
+            elif isinstance(one, Choice):
+                branches = [self._weight(branch, called) for branch in one.branches]
+                if None in branches:
+                    return None
+                whole += max((branch or 0 for branch in branches), default=0)
+            for call in _calls(one):
+                function = self._code.functions.get(call.function)
+                if function is None or call.function in called:
+                    continue
+                inner = self._weight(function.body, (*called, call.function))
+                if inner is None:
+                    return None
+                whole += inner
+        return whole
+
+    def _footprint(self, statement: Statement, names: Mapping[str, str]) -> _Footprint:
+        if isinstance(statement, Assign):  # its target is written behind the loops that it calls
+            calls = tuple(Evaluate(call) for call in _calls(statement))
+            reached = self._scheduler.run(calls or (statement,), (), names).accesses
+        else:
+            reached = self._scheduler.run((statement,), (), names).accesses
+        ports, reads, writes = set[str](), set[str](), set[str]()
+        for access in reached:
+            storage = self._scheduler.storage(access.array)
+            if storage.kind != "registers":
+                way = access.writes if storage.kind == "memory" else ""
+                ports.add(f"{storage.port or access.array} {way}")
+            (writes if access.writes else reads).add(access.array)
+        for one in statements_in((statement,)):
+            if isinstance(one, Assign):
+                target = one.target
+                if isinstance(target, Variable):
+                    writes.add(names.get(target.name, target.name))
+                elif isinstance(target, Element) and one is statement:
+                    writes.add(names.get(target.array, target.array))
+            for part in expressions_in(one):
+                reads |= _named(part, names)
+                if isinstance(part, Call):
+                    writes |= self._given(part, names)
+        return _Footprint(frozenset(ports), frozenset(reads), frozenset(writes))
+
+    def _given(self, call: Call, names: Mapping[str, str]) -> frozenset[str]:
+        """Variables that a function may change."""
+        function = self._code.functions.get(call.function)
+        if function is None:
+            return frozenset()
+        return frozenset(
+            names.get(argument.name, argument.name)
+            for parameter, argument in zip(function.parameters, call.arguments, strict=False)
+            if isinstance(argument, Variable) and parameter in function.references
+        )
+
+
+def _named(expression: Expression, names: Mapping[str, str]) -> set[str]:
+    """The variable that an expression is; arrays are found as accesses."""
+    if not isinstance(expression, Variable):
+        return set()
+    return {names.get(expression.name, expression.name)}
+
+
+def _calls(statement: Statement) -> list[Call]:
+    return [one for one in expressions_in(statement) if isinstance(one, Call)]

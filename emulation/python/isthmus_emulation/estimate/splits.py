@@ -1,0 +1,139 @@
+"""Arrays that HLS splits without a pragma, because their indices are constants once it unrolls."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping
+
+from isthmus_emulation.estimate.arrays import SMALL_TABLE
+from isthmus_emulation.estimate.structure import (
+    Array,
+    Assign,
+    Call,
+    Choice,
+    Constant,
+    Element,
+    Expression,
+    Function,
+    Loop,
+    Operation,
+    Process,
+    Statement,
+    Storage,
+    Variable,
+    expressions_in,
+    statements_in,
+)
+
+
+def split(
+    functions: Mapping[str, Function], storage: Mapping[str, Storage],
+    sizes: Mapping[str, tuple[int, ...]],
+) -> dict[str, Storage]:  # fmt: skip
+    """Returns the arrays that HLS splits: dimensions whose indices are all constants.
+
+    A small array without writes is a table in logic, like a ``const`` array. An array with
+    constant indices in all dimensions becomes variables. Source: the report of
+    Nocbox/sobel-Zynq7000, where without a pragma a window of 3 by 3 has no RAM, and each of two
+    lines has a RAM; in that of aahwu/AAHLS_labC_Harris arrays that only unrolled loops reach have
+    none. We infer that LLVM's scalar replacement of aggregates does this; nobody has checked it.
+    """
+    statements = [one for function in functions.values() for one in statements_in(function.body)]
+    targets = [one.target for one in statements if isinstance(one, Assign)]
+    written = {target.array for target in targets if isinstance(target, Element)}
+    constant = _Indices(functions).found
+    found = {}
+    for name, place in storage.items():
+        known = constant.get(name, [])
+        if place.kind != "ram" or place.port or place.partitioned or not known:
+            continue
+        extent = sizes.get(name, ())
+        is_table = name not in written and 0 < math.prod(extent) <= SMALL_TABLE
+        banks = math.prod(size for size, apart in zip(extent, known, strict=False) if apart)
+        if all(known) or is_table:
+            found[name] = Storage("registers", is_member=place.is_member)
+        elif any(known):
+            found[name] = Storage("ram", banks, True, is_member=place.is_member)
+    return found
+
+
+class _Indices:
+    """For each array whether all indices of a dimension are constants."""
+
+    def __init__(self, functions: Mapping[str, Function]) -> None:
+        self.found: dict[str, list[bool]] = {}
+        self._functions = functions
+        self._given: list[tuple[str, str]] = []
+        """Arrays with the parameters that they are given to."""
+        for function in functions.values():
+            self._read(function.body, set())
+        for _ in functions:  # through all levels of calls
+            for argument, parameter in self._given:
+                known = self.found.get(parameter)
+                if known is not None:
+                    self._note(argument, known)
+
+    def _note(self, array: str, known: list[bool]) -> None:
+        before = self.found.get(array, known)
+        self.found[array] = [a and b for a, b in zip(before, known, strict=False)]
+
+    def _read(self, body: Iterable[Statement], numbers: set[str]) -> None:
+        """Reads statements; ``numbers`` are variables that each copy of them has as constants."""
+        for statement in body:
+            self._use(statement, numbers)
+            if isinstance(statement, Assign) and isinstance(statement.target, Variable):
+                is_number = _is_number(statement.value, numbers)
+                (numbers.add if is_number else numbers.discard)(statement.target.name)
+            elif isinstance(statement, Choice):
+                for branch in statement.branches:
+                    self._read(branch, numbers)
+            elif isinstance(statement, Process):
+                self._read(statement.body, numbers)
+            elif isinstance(statement, Loop):
+                changed = {
+                    one.target.name
+                    for one in statements_in(statement.body)
+                    if isinstance(one, Assign) and isinstance(one.target, Variable)
+                }
+                inside = numbers - changed - {statement.variable}
+                if statement.variable and _is_unrolled(statement):
+                    inside.add(statement.variable)
+                self._read(statement.body, inside)
+                numbers -= changed
+
+    def _use(self, statement: Statement, numbers: set[str]) -> None:
+        used = expressions_in(statement)
+        if isinstance(statement, Assign):
+            used.append(statement.target)
+        passed: set[str] = set()
+        for one in used:
+            called = self._functions.get(one.function) if isinstance(one, Call) else None
+            if called is None or not isinstance(one, Call):
+                continue
+            for parameter, argument in zip(called.parameters, one.arguments, strict=False):
+                if isinstance(argument, Array):
+                    self._given.append((argument.name, parameter))
+                    passed.add(argument.name)
+        for one in used:
+            if isinstance(one, Element):
+                self._note(one.array, [_is_number(index, numbers) for index in one.indices])
+            elif isinstance(one, Array) and one.name not in passed:
+                self.found[one.name] = []
+
+
+def _is_unrolled(loop: Loop) -> bool:
+    pragma = loop.pragma("unroll")
+    if pragma is None or loop.trips is None or "off" in pragma.options:
+        return False
+    factor = pragma.number("factor")
+    return factor is None or factor >= loop.trips
+
+
+def _is_number(expression: Expression, numbers: set[str]) -> bool:
+    if isinstance(expression, Constant):
+        return expression.value is not None
+    if isinstance(expression, Variable):
+        return expression.name in numbers
+    if isinstance(expression, Operation):
+        return all(_is_number(one, numbers) for one in expression.operands)
+    return False
