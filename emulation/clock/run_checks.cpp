@@ -101,6 +101,7 @@ struct RunEntry {
   std::atomic<const void*> kernel_handle = nullptr;  ///< the entry may be another kernel's by now
   std::atomic<std::uint64_t> set = 0;                ///< a bit for each argument
   std::atomic<bool> running = false;
+  std::atomic<bool> mistaken = false;     ///< the user was warned of its arguments
   std::atomic<bool> informed = false;     ///< the program learns of its end without a call
   std::atomic<std::uint64_t> number = 0;  ///< of its last start (`starts.hpp`); 0: none
 };
@@ -283,6 +284,7 @@ void know_run(const void* run, const void* kernel) {
   RunEntry* const entry = entry_of(watched_runs, handle_of(run), true);
   see_end(entry->number.exchange(0));  // of a run that had the place, and is not watched any more
   entry->informed = false;
+  entry->mistaken = false;
   entry->kernel = entry_of(watched_kernels, handle_of(kernel), false);
   entry->kernel_handle = handle_of(kernel);
   entry->set = 0;
@@ -308,7 +310,7 @@ void note_set(const void* run, std::uint64_t index) {
 
 void check_value(const void* run, std::uint64_t index, const void* value, std::size_t bytes) {
   note_set(run, index);
-  const RunEntry* const entry = run_of(run);
+  RunEntry* const entry = run_of(run);
   KernelEntry* const kernel = kernel_in(entry);
   const XrtArgument* const argument = kernel == nullptr ? nullptr : kernel->at(index);
   if (argument == nullptr) {
@@ -318,6 +320,7 @@ void check_value(const void* run, std::uint64_t index, const void* value, std::s
   if (argument->kind == scalar && !arrives_whole(*argument, {first, bytes})) {
     Fault fault = fault_of(Mistake::value_of_other_size, *kernel, *argument);
     fault.given_bytes = bytes;
+    entry->mistaken = true;
     tell(*kernel, fault);
   }
   if (argument->kind != global || bytes >= address_bytes) {
@@ -326,24 +329,26 @@ void check_value(const void* run, std::uint64_t index, const void* value, std::s
   if (std::any_of(first, first + bytes, [](unsigned char byte) { return byte != 0; })) {
     Fault fault = fault_of(Mistake::value_for_buffer, *kernel, *argument);
     fault.given_bytes = bytes;
+    entry->mistaken = true;
     tell(*kernel, fault);
   }
 }
 
 void check_buffer(const void* run, std::uint64_t index, std::uint64_t buffer_bytes) {
   note_set(run, index);
-  const RunEntry* const entry = run_of(run);
+  RunEntry* const entry = run_of(run);
   KernelEntry* const kernel = kernel_in(entry);
   const XrtArgument* const argument = kernel == nullptr ? nullptr : kernel->at(index);
   if (argument != nullptr && argument->kind == scalar) {
     Fault fault = fault_of(Mistake::buffer_for_value, *kernel, *argument);
     fault.given_bytes = buffer_bytes;
+    entry->mistaken = true;
     tell(*kernel, fault);
   }
 }
 
 void check_start(const void* run) {
-  const RunEntry* const entry = run_of(run);
+  RunEntry* const entry = run_of(run);
   KernelEntry* const kernel = kernel_in(entry);
   if (kernel == nullptr) {
     return;
@@ -351,6 +356,7 @@ void check_start(const void* run) {
   for (const XrtArgument* const argument : kernel->arguments) {
     const bool is_set = argument->index == no_index || (entry->set >> argument->index & 1) != 0;
     if (argument->kind == scalar && !is_set) {
+      entry->mistaken = true;
       tell(*kernel, fault_of(Mistake::value_unset, *kernel, *argument));
     }
   }
@@ -366,6 +372,9 @@ void number_start(const void* run) {
   RunEntry* const entry = run_of(run);
   if (entry != nullptr && !entry->informed) {
     entry->number = begin_start();
+    if (entry->mistaken) {
+      note_mistaken(entry->number);
+    }
   }
 }
 

@@ -396,6 +396,10 @@ class Run {
   /// Writes back what was written, and nothing beside, which others may have written while the run
   /// waited at a stream; and tells what it took, where that is not told phase by phase.
   void finish(const Window& window, bool is_estimated) const {
+    if (window.first_read < window.end_read) {
+      check(run_.read_between(run_.card, window.card_address + window.first_read,
+                              window.end_read - window.first_read));
+    }
     if (!is_estimated && window.reads.bytes > 0) {
       check(run_.moved(run_.card, window.card_address, window.reads.bytes, 0));
     }
@@ -426,7 +430,7 @@ extern "C" {
 
 __attribute__((visibility("default"))) int isthmus_kernel(isthmus_kernel_run* run) {
   try {
-    if (run->abi < 10) {
+    if (run->abi < 11) {
       throw std::runtime_error("it was built for a newer Isthmus");
     }
     isthmus::card::plugin::Run(*run).call();

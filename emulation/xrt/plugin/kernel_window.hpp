@@ -72,6 +72,8 @@ struct Window {
   std::uint64_t begin = 0;           ///< the copy's address here
   std::byte* before = nullptr;       ///< what it was, where the kernel may write
   Accesses reads, writes;
+  std::uint64_t first_read = ~std::uint64_t{0};
+  std::uint64_t end_read = 0;
   Pieces written;
   /// Nobody else writes to the buffer before the run ends: where the first and the last byte that
   /// is written lie suffices.
@@ -115,6 +117,9 @@ struct Window {
     }
     if (write) {
       note_written(at, at + size);
+    } else {
+      first_read = std::min(first_read, at);
+      end_read = std::max(end_read, at + size);
     }
   }
 

@@ -4,18 +4,20 @@
 #include <utility>
 
 #include "isthmus/card/card.hpp"
+#include "isthmus/card/process/output_checks.hpp"
 
 namespace isthmus::card::process {
 Device::Device(Description description, Timing& timing, ProgramMemory& host, Meter& meter,
                const std::vector<std::string>& kernel_folders, std::string fatal_warnings,
-               bool as_hardware, HostLooks* looks, RunWatch* watch)
+               bool as_hardware, HostLooks* looks, RunWatch* watch,
+               const std::vector<std::string>& not_needed)
     : description_(std::move(description)),
       timing_(&timing),
       transfers_(timing),
       host_(&host),
       meter_(&meter),
       programmed_(description_.units.empty()),  // there is no bitstream, whose loading takes time
-      warnings_(std::move(fatal_warnings)),
+      warnings_(std::move(fatal_warnings), not_needed),
       watch_(watch),
       as_hardware_(as_hardware),
       looks_(looks),
@@ -81,57 +83,95 @@ std::string Device::allocate(std::uint64_t address, std::uint64_t bytes, bool sh
 }
 
 void Device::free(std::uint64_t address) {
-  if (const BufferUse* use = memory_.use_of(address)) {
+  if (BufferUse* use = memory_.use_of(address)) {
     tell_if_lost(*use);
   }
   memory_.free(address);
 }
 
 void Device::note_sent(std::uint64_t address, std::uint64_t bytes) {
+  memory_.count_send();
   if (BufferUse* use = memory_.use_of(address)) {
     use->send(address, bytes);
   }
 }
 
-void Device::note_taken(std::uint64_t address) {
+void Device::note_taken(std::uint64_t address, std::uint64_t bytes) {
   if (BufferUse* use = memory_.use_of(address)) {
-    use->take();
+    use->take(address, bytes, memory_.sends());
   }
 }
 
-/// Tells the user of a buffer that a kernel wrote for nobody, unless the program never looks at it:
-/// benchmarks leave outputs alone. OpenCL does not say where a program looks: there it counts for
-/// what the program has not sent.
-void Device::tell_if_lost(const BufferUse& use) {
-  const auto is_wanted = [&] {
-    return looks_ == nullptr || looks_->has(use.begin, use.bytes, use.since) ||
-           (looks_->uses_opencl() && !use.sent);
-  };
-  if (use.writer && use.is_lost() && is_wanted()) {
-    warnings_.tell(HostFault{
-        .kind = HostFaultKind::never_taken, .argument = *use.writer, .buffer_bytes = use.bytes});
+void Device::tell_if_lost(BufferUse& use) {
+  if (const auto fault = fault_of_output(use, looks_, true)) {
+    warnings_.tell(*fault);
   }
 }
 
-void Device::note_start(std::uint64_t address, std::uint64_t number) {
+void Device::note_given(std::uint64_t number) {
+  if (number != 0) {
+    given_ = std::max(given_, number);
+    ++waiting_;
+  }
+}
+
+void Device::note_start(std::uint64_t address, std::uint64_t number, bool is_mistaken) {
+  waiting_ -= number != 0 && waiting_ > 0 ? 1 : 0;
   if (Unit* unit = unit_at(address)) {
     unit->start = number;
     starts_.add(number, number_of(*unit), unit->flows);
+    if (is_mistaken) {
+      warnings_.doubt(unit->place.instance);
+    }
   }
 }
 
 /// Tells the user that the program takes what a run wrote, and does not know that the run has
 /// ended: on a board the run may still write.
 void Device::tell_if_missed(const BufferUse& use, std::uint64_t address, std::uint64_t bytes) {
-  const bool meets = address < use.latest_end && use.latest_begin < address + bytes;
-  if (use.writer && meets && starts_.is_missed(use.start)) {
-    warnings_.tell(HostFault{
-        .kind = HostFaultKind::never_waited, .argument = *use.writer, .buffer_bytes = use.bytes});
+  const auto& output = use.output;
+  if (output && address < output->end && output->begin < address + bytes &&
+      starts_.is_missed(output->start)) {
+    warnings_.tell(HostFault{.kind = HostFaultKind::never_waited,
+                             .argument = output->writer,
+                             .buffer_bytes = use.bytes});
+  }
+}
+
+/// Tells the user that the program is about to change bytes that a run reads of whose end it does
+/// not know. A run that waits for its unit reads them later: `Reach::read_between` tells that.
+void Device::tell_if_overwritten(BufferUse& use, std::uint64_t address,
+                                 std::span<const std::byte> data) {
+  std::erase_if(use.readers,
+                [this](const BufferReader& reader) { return !starts_.is_missed(reader.start); });
+  const bool meets = std::ranges::any_of(
+      use.readers, [&](const BufferReader& reader) { return reader.meets(address, data.size()); });
+  if (!meets && waiting_ == 0) {
+    return;
+  }
+  const std::span<const std::byte> now = memory(address, data.size());
+  const auto [old, fresh] = std::ranges::mismatch(now, data);
+  if (fresh == data.end() && use.written.count(address, address + data.size()) == data.size()) {
+    return;  // the same data
+  }
+  const auto first = address + static_cast<std::uint64_t>(old - now.begin());
+  if (waiting_ > 0) {
+    use.sent_after = given_;
+    use.sent_begin = address;
+    use.sent_end = address + data.size();
+  }
+  const std::uint64_t rest = address + data.size() - first;
+  for (const BufferReader& reader : use.readers) {
+    if (reader.meets(first, rest)) {
+      warnings_.tell(HostFault{.kind = HostFaultKind::overwritten,
+                               .argument = reader.argument,
+                               .buffer_bytes = use.bytes});
+    }
   }
 }
 
 void Device::tell_lost_outputs() {
-  for (const BufferUse* use : memory_.uses()) {
+  for (BufferUse* use : memory_.uses()) {
     tell_if_lost(*use);
   }
 }
@@ -163,6 +203,9 @@ Cost Device::cost_of(Direction direction, std::uint64_t address, std::uint64_t b
 
 void Device::copy_to_card(std::uint64_t address, std::span<const std::byte> data) {
   stuck_for_ = {};
+  if (BufferUse* use = memory_.use_of(address)) {
+    tell_if_overwritten(*use, address, data);
+  }
   std::ranges::copy(data, memory(address, data.size()).begin());
   note_sent(address, data.size());
   meter_->slot().bytes_to_card += data.size();
@@ -175,7 +218,7 @@ std::span<const std::byte> Device::copy_from_card(std::uint64_t address, std::ui
   if (const BufferUse* use = memory_.use_of(address)) {
     tell_if_missed(*use, address, bytes);
   }
-  note_taken(address);
+  note_taken(address, bytes);
   meter_->slot().bytes_from_card += bytes;
   spend_on_transfer(Direction::d2h, address, bytes);
   return here;

@@ -13,7 +13,7 @@
 extern "C" {
 #endif
 
-#define ISTHMUS_KERNEL_ABI 10
+#define ISTHMUS_KERNEL_ABI 11
 
 /* A word of a stream to or from another kernel: data, as wide on both sides, and what accompanies
  * them: TLAST in the first byte, then TKEEP, TSTRB, TUSER, TID and TDEST as ap_axi_sdata.h has
@@ -129,6 +129,10 @@ struct isthmus_kernel_run {
    * cycles; 0 where they would not. */
   uint32_t partial_sums;
   double spared_cycles;
+
+  /* Since version 11, for code that works on a copy of a buffer: between which addresses the run
+   * has read it. */
+  int (*read_between)(void* card, uint64_t address, uint64_t bytes);
 };
 
 /* What a plug-in may return: an argument that was never set led out of memory; `error` names it. */

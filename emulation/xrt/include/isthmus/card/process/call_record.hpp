@@ -8,6 +8,7 @@
 #include <cstdint>
 #include <string>
 #include <utility>
+#include <vector>
 
 namespace isthmus::card::process {
 
@@ -30,10 +31,18 @@ struct CallRecord {
   std::array<std::array<char, form_bytes>, most_forms> form;
 
   std::atomic<std::uint32_t> opencl;  ///< 1: the program has called OpenCL
-  /// Buffers that the program has mapped, or read on the host, by the native API: how many, and
-  /// their addresses on the card, the latest in place of the oldest.
+  /// Buffers that the program has mapped, or read on the host, by the native API: how many, their
+  /// addresses on the card, and the bytes that it read (0: mapped), the latest in place of the
+  /// oldest.
   std::atomic<std::uint32_t> looks;
   std::array<std::atomic<std::uint64_t>, most_looks> looked_at;
+  std::array<std::atomic<std::uint64_t>, most_looks> looked_bytes;
+};
+
+/// A look of a program into a buffer on the host.
+struct HostLook {
+  std::uint64_t address = 0;  ///< on the card
+  std::uint64_t bytes = 0;    ///< that it read; 0: it mapped the buffer
 };
 
 /// Reads which buffers a program looks at on the host.
@@ -46,7 +55,9 @@ class HostLooks {
   ~HostLooks();
 
   [[nodiscard]] std::uint32_t count();
-  /// Whether a look after the first `since` looks was into these bytes of card memory.
+  /// Returns the looks after the first `since` ones, as far as they are kept.
+  [[nodiscard]] std::vector<HostLook> after(std::uint32_t since);
+  /// Whether one of them was into these bytes of card memory.
   [[nodiscard]] bool has(std::uint64_t address, std::uint64_t bytes, std::uint32_t since);
   [[nodiscard]] bool uses_opencl();
 

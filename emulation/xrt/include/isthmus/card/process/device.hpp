@@ -40,7 +40,8 @@ class Device {
   /// one that looks at each buffer.
   Device(Description description, Timing& timing, ProgramMemory& host, Meter& meter,
          const std::vector<std::string>& kernel_folders, std::string fatal_warnings = "",
-         bool as_hardware = false, HostLooks* looks = nullptr, RunWatch* watch = nullptr);
+         bool as_hardware = false, HostLooks* looks = nullptr, RunWatch* watch = nullptr,
+         const std::vector<std::string>& not_needed = {});
 
   /// Counts a call; to be called before each of the calls below.
   void begin_call();
@@ -65,11 +66,14 @@ class Device {
   void spend_on_copy_between_cards(Direction direction, std::uint64_t address, std::uint64_t bytes);
   /// Notes that the program sent bytes, or took a buffer's bytes, without a transfer.
   void note_sent(std::uint64_t address, std::uint64_t bytes);
-  void note_taken(std::uint64_t address);
+  void note_taken(std::uint64_t address, std::uint64_t bytes);
   /// `misses` says of a start's number whether the program has not seen the end of that run.
   void ask_for_waits(HostStarts::Misses misses) { starts_.ask(misses); }
-  /// Notes the number of the next start of the unit at an address; 0: nobody watches it.
-  void note_start(std::uint64_t address, std::uint64_t number);
+  /// Notes that the program has started a run, which may wait for its unit; 0: nobody watches it.
+  void note_given(std::uint64_t number);
+  /// Notes the number of the next start of the unit at an address. `is_mistaken`: the user was
+  /// warned of it.
+  void note_start(std::uint64_t address, std::uint64_t number, bool is_mistaken = false);
   /// Warns of outputs that the program never synced back; to be called when it leaves the card.
   void tell_lost_outputs();
 
@@ -98,7 +102,8 @@ class Device {
   std::string facts_of(Direction direction, std::uint64_t address, std::uint64_t bytes);
   void record_kernel(const Unit& unit, std::uint64_t begin, Time duration,
                      const KernelOutcome& outcome);
-  void tell_if_lost(const BufferUse& use);
+  void tell_if_lost(BufferUse& use);
+  void tell_if_overwritten(BufferUse& use, std::uint64_t address, std::span<const std::byte> data);
   void tell_if_missed(const BufferUse& use, std::uint64_t address, std::uint64_t bytes);
   Cost cost_of(Direction direction, std::uint64_t address, std::uint64_t bytes);
 
@@ -132,6 +137,8 @@ class Device {
   bool as_hardware_;
   HostLooks* looks_;
   HostStarts starts_;
+  std::uint64_t given_ = 0;  ///< number of the program's latest start
+  unsigned waiting_ = 0;     ///< starts that wait for their unit
   using Duration = std::chrono::nanoseconds;
   /// Real time since the program last acted, in which all running units wait for streams and the
   /// program waits for these units.
