@@ -57,11 +57,17 @@ class Path:
     slowest: str = ""
     """The slowest operator, in words."""
     stages: float = 0.0
+    decides: bool = False
+    """Whether a branch depends on the old value."""
 
     @property
     def adds_up(self) -> bool:
-        """Whether the chain is one floating-point sum or product: partial sums shorten it."""
-        alone = self.cycles <= self.stages + _ROUNDING
+        """Whether the chain is one floating-point sum or product: partial sums shorten it.
+
+        A choice of the old or the new value, as ``if (x > 0) sum += x`` has it, takes less than a
+        cycle.
+        """
+        alone = not self.decides and whole(self.cycles) <= self.stages + 1
         return alone and self.slowest in operators.REDUCTIONS
 
 
@@ -292,6 +298,9 @@ class _Scope:
             whole = len(values) == len(choice.branches) > 1
             olds = [] if whole else [before.get(name) or self._old(name)]
             joined = _joined([*values, *olds, condition])
+            if name in condition.paths:
+                path = replace(joined.paths[name], decides=True)
+                joined = replace(joined, paths={**joined.paths, name: path})
             self.values[name] = self._operated(Operation("logic"), [joined])
 
     def _unrolled(self, loop: Loop) -> None:
@@ -434,7 +443,7 @@ class _Scope:
             slowest = (takes, after - path.cycles)
             if path.stages >= slowest[1]:
                 slowest = (path.slowest, path.stages)
-            paths[name] = Path(after, *slowest)
+            paths[name] = Path(after, *slowest, path.decides)
         ready = self.scheduler.after(joined.ready, operation)
         return Value(ready, paths, joined.of, linear, joined.is_data, modulo)
 
@@ -476,7 +485,7 @@ def _repeated(value: Value, origin: str, trips: int) -> Value:
 
 
 def _later(value: Value, cycles: float) -> Value:
-    paths = {n: Path(p.cycles + cycles, p.slowest, p.stages) for n, p in value.paths.items()}
+    paths = {n: replace(p, cycles=p.cycles + cycles) for n, p in value.paths.items()}
     return Value(value.ready + cycles, paths, value.of, None, value.is_data)
 
 
