@@ -240,6 +240,21 @@ def test_an_output_that_is_not_needed_may_be_left_unread(card_exec: Run, mistake
 
 
 @pytest.mark.usefixtures("emulated")
+def test_another_clock_than_that_of_the_build_is_told(
+    card_exec: Run, run_isthmus: Command, mistakes: Path, tmp_path: Path
+) -> None:
+    (tmp_path / "scale.cpp").write_text(SCALE)
+    made = run_isthmus("card", "kernel", "build", "scale.cpp", "--clock", 150, cwd=tmp_path)
+    assert made.returncode == 0, made.stderr
+    said = "built for 150 MHz run at 300 MHz: give --board u250,kernel.clock_MHz=150"
+    for board, is_told in (("u250", True), ("u250,kernel.clock_MHz=150", False)):
+        options = ["--board", board, "--kernels", tmp_path, "--fail-on-warning", "--"]
+        ran = card_exec(*options, mistakes / "program", "native", tmp_path / "scale.xclbin", "none")
+        assert ran.code == 0, ran.errors
+        assert any(said in line for line in ran.errors) == is_told
+
+
+@pytest.mark.usefixtures("emulated")
 def test_what_follows_from_a_mistake_names_no_other_cure(card_exec: Run, mistakes: Path) -> None:
     """A value that was never set makes the first run write nothing, which the second one reads."""
     command = [mistakes / "rounds", "chained", mistakes / "scale.xclbin", "unset"]

@@ -1,6 +1,7 @@
 #include "isthmus/card/process/device.hpp"
 
 #include <algorithm>
+#include <sstream>
 #include <utility>
 
 #include "isthmus/card/card.hpp"
@@ -23,6 +24,7 @@ Device::Device(Description description, Timing& timing, ProgramMemory& host, Met
       looks_(looks),
       flow_(description_, timing.kernel_hertz()) {
   check_memories();
+  check_clock();
   for (const ComputeUnit& place : description_.units) {
     Unit& unit = units_.emplace_back();
     unit.place = place;
@@ -50,6 +52,22 @@ void Device::check_memories() const {
                       ",memory.hbm=true,memory.banks=32");
     }
   }
+}
+
+/// Tells the user that the kernels are built for another clock than the card's.
+void Device::check_clock() {
+  constexpr double hertz_of_a_megahertz = 1e6;
+  const double built = static_cast<double>(description_.clock_mhz) * hertz_of_a_megahertz;
+  const double runs = timing_->kernel_hertz();
+  if (description_.clock_mhz == 0 || built == runs) {
+    return;
+  }
+  const Board& board = timing_->board();
+  std::ostringstream text;
+  text << "kernels that are built for " << description_.clock_mhz << " MHz run at "
+       << runs / hertz_of_a_megahertz << " MHz: give --board " << board.name
+       << ",kernel.clock_MHz=" << description_.clock_mhz;
+  warnings_.note("clock", text.str());
 }
 
 /// What a driver does for a program whose clock goes by simulated time.

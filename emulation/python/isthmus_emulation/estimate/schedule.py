@@ -443,7 +443,7 @@ class _Scope:
             slowest = (takes, after - path.cycles)
             if path.stages >= slowest[1]:
                 slowest = (path.slowest, path.stages)
-            paths[name] = Path(after, *slowest, path.decides)
+            paths[name] = Path(after, *slowest, decides=path.decides)
         ready = self.scheduler.after(joined.ready, operation)
         return Value(ready, paths, joined.of, linear, joined.is_data, modulo)
 

@@ -96,6 +96,7 @@ class Device {
   };
 
   void check_memories() const;
+  void check_clock();
   void spend_on_software(double nanoseconds, const char* kind, std::uint64_t bytes);
   void spend_on_transfer(Direction direction, std::uint64_t address, std::uint64_t bytes);
   /// For the list of events: what bounds a transfer, and what a kernel's run moves (bounds.cpp).
