@@ -239,6 +239,12 @@ bool arrives_whole(const XrtArgument& argument, std::span<const unsigned char> v
           std::ranges::all_of(lost, [](unsigned char byte) { return byte == ones; }));
 }
 
+/// Whether it is a value that the kernel returns in a register (`unsigned& found`).
+bool is_result(const XrtArgument& argument) {
+  const std::string_view type(argument.type.data, argument.type.size);
+  return type.ends_with('&') && !type.starts_with("const ");
+}
+
 Fault fault_of(Mistake kind, const KernelEntry& kernel, const XrtArgument& argument) {
   return {.kind = kind,
           .kernel = kernel.name.data(),
@@ -355,7 +361,7 @@ void check_start(const void* run) {
   }
   for (const XrtArgument* const argument : kernel->arguments) {
     const bool is_set = argument->index == no_index || (entry->set >> argument->index & 1) != 0;
-    if (argument->kind == scalar && !is_set) {
+    if (argument->kind == scalar && !is_set && !is_result(*argument)) {
       entry->mistaken = true;
       tell(*kernel, fault_of(Mistake::value_unset, *kernel, *argument));
     }

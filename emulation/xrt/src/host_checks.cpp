@@ -120,6 +120,7 @@ void Reach::note_write(std::uint64_t address, std::uint64_t bytes) {
     return;
   }
   use->written.add(address, address + bytes);
+  const std::uint64_t end = std::min(address + bytes, use->begin + use->bytes);
   // A write to a const buffer came from past the end of another one.
   const Buffer* buffer = buffer_of(address);
   std::optional<NamedArgument> argument = named(buffer);
@@ -135,12 +136,12 @@ void Reach::note_write(std::uint64_t address, std::uint64_t bytes) {
                                .run = run_,
                                .start = start_,
                                .begin = address,
-                               .end = address + bytes,
+                               .end = end,
                                .fresh = card_->sends() > use->sends_at_take,
                                .since = looks_ == nullptr ? 0 : looks_->count()};
   }
   use->output->begin = std::min(use->output->begin, address);
-  use->output->end = std::max(use->output->end, address + bytes);
+  use->output->end = std::max(use->output->end, end);
 }
 
 void Reach::check_constant(std::uint64_t address) {
