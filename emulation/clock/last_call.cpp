@@ -94,13 +94,14 @@ CallRecord* of_this_process() {
 
 }  // namespace
 
-void note_look(std::uint64_t address) {
+void note_look(std::uint64_t address, std::uint64_t bytes) {
   CallRecord* const here = of_this_process();
   if (here == nullptr) {
     return;
   }
   const std::uint32_t look = here->looks;
   here->looked_at[look % CallRecord::most_looks] = address;
+  here->looked_bytes[look % CallRecord::most_looks] = bytes;
   here->looks = look + 1;
 }
 

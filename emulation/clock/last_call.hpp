@@ -40,7 +40,8 @@ enum class ApiCall : std::uint32_t {
 void note_call(ApiCall call, std::string_view text, std::uint64_t first = 0,
                std::uint64_t second = 0, std::uint64_t third = 0);
 
-/// Notes that the program maps the buffer at this address on the card, or reads it on the host.
-void note_look(std::uint64_t address);
+/// Notes that the program maps a buffer (`bytes` 0), or reads so many bytes of it on the host, from
+/// this address on the card.
+void note_look(std::uint64_t address, std::uint64_t bytes);
 
 }  // namespace isthmus::card::clock

@@ -320,7 +320,7 @@ ISTHMUS_INTERPOSED void read_buffer(void* buffer, void* target, std::size_t byte
                                     std::size_t offset) {
   if (is_of_program(__builtin_return_address(0)) && !is_null(buffer)) {
     note_call(ApiCall::read_buffer, {}, bytes, offset);
-    note_look(real_address(buffer));
+    note_look(real_address(buffer) + offset, bytes);
   }
   const HostCopy copy(bytes);
   real_read(buffer, target, bytes, offset);
@@ -329,7 +329,7 @@ ISTHMUS_INTERPOSED void read_buffer(void* buffer, void* target, std::size_t byte
 ISTHMUS_INTERPOSED void* map_buffer(void* buffer) {
   if (is_of_program(__builtin_return_address(0)) && !is_null(buffer)) {
     note_call(ApiCall::map_buffer, {});
-    note_look(real_address(buffer));
+    note_look(real_address(buffer), 0);
   }
   return real_map(buffer);
 }

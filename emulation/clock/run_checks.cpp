@@ -102,6 +102,7 @@ struct RunEntry {
   std::atomic<const void*> kernel_handle = nullptr;  ///< a new kernel may have the entry by now
   std::atomic<std::uint64_t> set = 0;  ///< bits of the arguments that the program has set
   std::atomic<bool> running = false;
+  std::atomic<bool> mistaken = false;     ///< the user was warned of its arguments
   std::atomic<bool> informed = false;     ///< the program learns of its end without a call
   std::atomic<std::uint64_t> number = 0;  ///< number of its last start (`starts.hpp`); 0: none
 };
@@ -240,6 +241,12 @@ bool arrives_whole(const XrtArgument& argument, std::span<const unsigned char> v
           std::ranges::all_of(lost, [](unsigned char byte) { return byte == ones; }));
 }
 
+/// Whether it is a value that the kernel returns in a register (`unsigned& found`).
+bool is_result(const XrtArgument& argument) {
+  const std::string_view type(argument.type.data, argument.type.size);
+  return type.ends_with('&') && !type.starts_with("const ");
+}
+
 Fault fault_of(Mistake kind, const KernelEntry& kernel, const XrtArgument& argument) {
   return {.kind = kind,
           .kernel = kernel.name.data(),
@@ -285,6 +292,7 @@ void know_run(const void* run, const void* kernel) {
   RunEntry* const entry = entry_of(watched_runs, handle_of(run), true);
   see_end(entry->number.exchange(0));  // the number of an older run that had this entry
   entry->informed = false;
+  entry->mistaken = false;
   entry->kernel = entry_of(watched_kernels, handle_of(kernel), false);
   entry->kernel_handle = handle_of(kernel);
   entry->set = 0;
@@ -310,7 +318,7 @@ void note_set(const void* run, std::uint64_t index) {
 
 void check_value(const void* run, std::uint64_t index, const void* value, std::size_t bytes) {
   note_set(run, index);
-  const RunEntry* const entry = run_of(run);
+  RunEntry* const entry = run_of(run);
   KernelEntry* const kernel = kernel_in(entry);
   const XrtArgument* const argument = kernel == nullptr ? nullptr : kernel->at(index);
   if (argument == nullptr) {
@@ -320,6 +328,7 @@ void check_value(const void* run, std::uint64_t index, const void* value, std::s
   if (argument->kind == scalar && !arrives_whole(*argument, {first, bytes})) {
     Fault fault = fault_of(Mistake::value_of_other_size, *kernel, *argument);
     fault.given_bytes = bytes;
+    entry->mistaken = true;
     warn_user(*kernel, fault);
   }
   if (argument->kind != global || bytes >= address_bytes) {
@@ -328,31 +337,34 @@ void check_value(const void* run, std::uint64_t index, const void* value, std::s
   if (std::any_of(first, first + bytes, [](unsigned char byte) { return byte != 0; })) {
     Fault fault = fault_of(Mistake::value_for_buffer, *kernel, *argument);
     fault.given_bytes = bytes;
+    entry->mistaken = true;
     warn_user(*kernel, fault);
   }
 }
 
 void check_buffer(const void* run, std::uint64_t index, std::uint64_t buffer_bytes) {
   note_set(run, index);
-  const RunEntry* const entry = run_of(run);
+  RunEntry* const entry = run_of(run);
   KernelEntry* const kernel = kernel_in(entry);
   const XrtArgument* const argument = kernel == nullptr ? nullptr : kernel->at(index);
   if (argument != nullptr && argument->kind == scalar) {
     Fault fault = fault_of(Mistake::buffer_for_value, *kernel, *argument);
     fault.given_bytes = buffer_bytes;
+    entry->mistaken = true;
     warn_user(*kernel, fault);
   }
 }
 
 void check_start(const void* run) {
-  const RunEntry* const entry = run_of(run);
+  RunEntry* const entry = run_of(run);
   KernelEntry* const kernel = kernel_in(entry);
   if (kernel == nullptr) {
     return;
   }
   for (const XrtArgument* const argument : kernel->arguments) {
     const bool is_set = argument->index == no_index || (entry->set >> argument->index & 1) != 0;
-    if (argument->kind == scalar && !is_set) {
+    if (argument->kind == scalar && !is_set && !is_result(*argument)) {
+      entry->mistaken = true;
       warn_user(*kernel, fault_of(Mistake::value_unset, *kernel, *argument));
     }
   }
@@ -368,6 +380,9 @@ void number_start(const void* run) {
   RunEntry* const entry = run_of(run);
   if (entry != nullptr && !entry->informed) {
     entry->number = begin_start();
+    if (entry->mistaken) {
+      note_mistaken(entry->number);
+    }
   }
 }
 

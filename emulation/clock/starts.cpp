@@ -13,6 +13,8 @@ namespace {
 /// the start that is 4096 older, whose end then counts as seen.
 constinit std::array<std::atomic<std::uint64_t>, 4096> unseen{};
 constinit std::atomic<std::uint64_t> starts = 0;
+/// Starts of whose arguments the user was warned, in the same places.
+constinit std::array<std::atomic<std::uint64_t>, unseen.size()> mistaken{};
 thread_local constinit std::uint64_t current = 0;
 
 std::atomic<std::uint64_t>& entry_of(std::uint64_t number) {
@@ -35,6 +37,8 @@ void see_end(std::uint64_t number) {
   }
 }
 
+void note_mistaken(std::uint64_t number) { mistaken[number % mistaken.size()] = number; }
+
 }  // namespace isthmus::card::clock
 
 using namespace isthmus::card::clock;
@@ -45,4 +49,8 @@ ISTHMUS_INTERPOSED std::uint64_t isthmus_clock_start() { return current; }
 
 ISTHMUS_INTERPOSED int isthmus_clock_misses(std::uint64_t start) {
   return start != 0 && entry_of(start) == start ? 1 : 0;
+}
+
+ISTHMUS_INTERPOSED int isthmus_clock_is_mistaken(std::uint64_t start) {
+  return start != 0 && mistaken[start % mistaken.size()] == start ? 1 : 0;
 }

@@ -11,5 +11,7 @@ std::uint64_t begin_start();
 void end_start();
 /// Notes that the program has seen the end of the start with that number.
 void see_end(std::uint64_t number);
+/// Notes that the user was warned of arguments of the start with that number.
+void note_mistaken(std::uint64_t number);
 
 }  // namespace isthmus::card::clock

@@ -186,7 +186,8 @@ struct Card::Loaded {
         device(parsed(design.description), timing, host, meter,
                split(environment("ISTHMUS_CARD_KERNELS")),
                environment("ISTHMUS_CARD_FAIL_ON_WARNING"),
-               !environment("ISTHMUS_CARD_AS_HARDWARE").empty(), &looks, &watch),
+               !environment("ISTHMUS_CARD_AS_HARDWARE").empty(), &looks, &watch,
+               split(environment("ISTHMUS_CARD_NOT_NEEDED"))),
         commands(device, meter, design.units) {
     device.ask_for_waits(&clock::misses);
     clock::open(meter.slot());
@@ -508,7 +509,7 @@ int Card::copy(unsigned to, unsigned from, std::size_t bytes, std::size_t to_off
     if (target->file >= 0 || source->file >= 0) {
       const auto data = device.memory(source->address + from_offset, bytes);
       std::ranges::copy(data, device.memory(target->address + to_offset, bytes).begin());
-      device.note_taken(source->address + from_offset);
+      device.note_taken(source->address + from_offset, bytes);
       device.note_sent(target->address + to_offset, bytes);
       const bool out = target->file >= 0;
       device.spend_on_copy_between_cards(
@@ -561,6 +562,7 @@ int Card::submit(Command command) {
   call([&] {
     command.submitted = loaded_->meter.now();
     command.start = clock::start();
+    loaded_->device.note_submitted(command.start);
     loaded_->commands.submit(std::move(command));
   });
   return 0;
@@ -701,7 +703,7 @@ void Card::write_memory(std::uint64_t address, std::span<const std::byte> data) 
 
 void Card::read_memory(std::uint64_t address, std::span<std::byte> to) {
   call([&] {
-    loaded_->device.note_taken(address);
+    loaded_->device.note_taken(address, to.size());
     std::ranges::copy(loaded_->device.memory(address, to.size()), to.begin());
   });
 }

@@ -25,6 +25,7 @@ const auto is_next_ = function<int(Femtoseconds)>("isthmus_clock_is_next");
 const auto leave_ = function<void(Femtoseconds, int)>("isthmus_clock_leave");
 const auto start_ = function<std::uint64_t()>("isthmus_clock_start");
 const auto misses_ = function<int(std::uint64_t)>("isthmus_clock_misses");
+const auto is_mistaken_ = function<int(std::uint64_t)>("isthmus_clock_is_mistaken");
 
 }  // namespace
 
@@ -72,5 +73,9 @@ void leave(Femtoseconds time, bool reached) {
 std::uint64_t start() { return start_ != nullptr ? start_() : 0; }
 
 bool misses(std::uint64_t start) { return misses_ != nullptr && misses_(start) != 0; }
+
+bool is_mistaken(std::uint64_t start) {
+  return is_mistaken_ != nullptr && is_mistaken_(start) != 0;
+}
 
 }  // namespace isthmus::shim::clock

@@ -38,5 +38,7 @@ void leave(Femtoseconds time, bool reached = false);
 std::uint64_t start();
 /// Whether the program has not yet seen the end of the start with that number.
 bool misses(std::uint64_t start);
+/// Whether the user was warned of arguments of the start with that number.
+bool is_mistaken(std::uint64_t start);
 
 }  // namespace isthmus::shim::clock

@@ -6,6 +6,8 @@
 #include <ranges>
 #include <utility>
 
+#include "clock.hpp"
+
 namespace isthmus::shim {
 namespace {
 
@@ -97,7 +99,7 @@ void Commands::start(const StartOfNext& next) {
   std::memcpy(command.registers.data(), &ap_start, sizeof ap_start);
   set_state(command, state_running);
   device_->begin_call();
-  device_->note_start((*units_)[next.unit], command.start);
+  device_->note_start((*units_)[next.unit], command.start, clock::is_mistaken(command.start));
   device_->write_registers((*units_)[next.unit], command.registers);
   last_start_ = meter_->now();
   running_.emplace(next.unit, std::move(command));

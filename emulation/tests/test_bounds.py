@@ -303,6 +303,67 @@ def test_a_loop_that_adds_up_gets_partial_sums(tmp_path: Path) -> None:
     assert "keep 7 partial results" in " ".join(bounds_text.lines(found, u250))
 
 
+def of_one_loop(file: Path, loop: str, sums: int) -> tuple[Any, str]:
+    """Returns the region of a kernel that a loop bounds, and the text that names its bound."""
+    file.write_text(
+        "# card 0 board u250 program 7\n"
+        f"facts\tk_1\t1\t{MS // 2}\t{MS // 2}\t0\tin\tbank0\tr\t8\t1\n"
+        f"kernel\tk_1\t0\t{7 * MS}\t8\testimate\t{MS // 2}\t{7 * MS}\t{7 * MS}\t{7 * MS}"
+        f"\t{loop}\t{sums}\t{6 * MS if sums else 0}\n"
+    )
+    u250 = [boards.named("u250")]
+    (found,) = bounds.regions(event_files.read([file]), u250)
+    text = " ".join(line.strip() for line in bounds_text.lines([found], u250))
+    return found, text
+
+
+def test_a_bottleneck_without_a_known_change_is_named(tmp_path: Path) -> None:
+    loop = "its loop at line 5, II 16: ports of p"
+    found, text = of_one_loop(tmp_path / "0.tsv", loop, 0)
+    assert not found.changes
+    assert f"bottleneck: kernel k_1, {loop}; no change of that loop is known" in text
+    _, text = of_one_loop(tmp_path / "1.tsv", "its loop at line 5, II 7: floating-point sum", 7)
+    assert "bottleneck" not in text
+
+
+def test_partial_sums_are_told_with_what_they_need(tmp_path: Path) -> None:
+    _, text = of_one_loop(tmp_path / "0.tsv", "its loop at line 5, II 7: floating-point sum", 7)
+    assert "keep 7 partial results in turn, p[i % 7]," in text
+    assert "DEPENDENCE distance=7 true, which HLS may not see" in text
+
+
+@pytest.mark.usefixtures("emulated")
+def test_no_change_is_expected_to_exceed_the_rate_of_a_bank(
+    tuned: Callable[[Program], tuple[Ran, dict[str, Any]]],
+) -> None:
+    """On the card kernel and transfers do not slow each other in a bank; on a board they do."""
+    ran, region = tuned(Program("plain", "wide", "double", 16, 1 << 20, 1))
+    moved = 4 * (1 << 20)  # in and out, by transfers and by the kernel
+    bank_s = moved / boards.named("u250").bank_rate()
+    assert region["bank_s"] == pytest.approx(bank_s, rel=WITHIN)
+    assert region["bank_s"] > ran.figures["item_s"]
+    assert region["shares"]["bank"] == 1
+    assert region["limit"]["resource"] == "bank"
+    changes = {one["kind"]: one for one in region["changes"]}
+    assert not {"double buffering", "threads"} & set(changes)
+    two_banks = changes["two banks"]
+    assert two_banks["item_s"] >= bank_s / 2
+    assert two_banks["gain"] == pytest.approx(bank_s / two_banks["item_s"], rel=WITHIN)
+    said = " ".join(line.strip() for line in ran.errors)
+    assert "an item: kernel and transfers share bank0's rate" in said
+    assert "connect out with another bank" in said
+
+
+@pytest.mark.usefixtures("emulated")
+def test_a_second_buffer_set_gains_what_the_bank_gives(
+    tuned: Callable[[Program], tuple[Ran, dict[str, Any]]],
+) -> None:
+    _, region = tuned(Program("plain", "wide", "serial", 16, 1 << 20, 1))
+    gained = [one for one in region["changes"] if one["kind"] in {"double buffering", "threads"}]
+    assert gained
+    assert all(one["item_s"] >= region["bank_s"] for one in gained)
+
+
 def launched(items: int) -> list[str]:
     """Returns events of a card and of its host: short kernels with two buffers in turn."""
     every, launch = 40 * 10**9, 33 * 10**9

@@ -375,6 +375,8 @@ def test_the_gallery_passes(kernel: str, isthmus: Command, card_exec: Run, tmp_p
     built = isthmus("card", "kernel", "build", *sources, *description)
     assert built.returncode == 0, built.stderr
     program = compiled(folder / "host.cpp", folder / "host")
-    ran = card_exec("--kernels", folder, "--", program, folder / f"{kernel}.xclbin")
+    ran = card_exec(
+        "--kernels", folder, "--fail-on-warning", "--", program, folder / f"{kernel}.xclbin"
+    )
     assert ran.code == 0, ran.errors
     assert "PASS" in ran.output

@@ -580,6 +580,59 @@ def test_partial_sums_in_an_array_have_a_distance(
     assert interval(cost) == wanted
 
 
+SUMS = """void k(const float* in, float* out, int n) {{
+  float p[4], sum = 0;
+#pragma HLS ARRAY_PARTITION variable=p complete
+  for (int i = 0; i < n; ++i) {{
+    {body}
+  }}
+  out[0] = sum + p[0] + p[1] + p[2] + p[3];
+}}
+"""
+DENIED = "of distance 4 against DEPENDENCE (on a board wrong values)"
+
+
+@NEEDS_LIBCLANG
+@pytest.mark.parametrize(
+    ("body", "interval_and_sums", "why"),
+    [
+        pytest.param("sum += in[i];", (7, 7), "floating-point sum", id="a-variable"),
+        pytest.param("if (in[i] > 0) sum += in[i];", (8, 8), "floating-point sum", id="in-an-if"),
+        pytest.param(
+            "if (sum < 5) sum += in[i];", (8, 0), "floating-point sum", id="which-decides"
+        ),
+        pytest.param("sum = sum * in[i] + 1;", (11, 0), "floating-point sum", id="polynomial"),
+        pytest.param("p[i % 4] += in[i];", (2, 7), "dependence through p", id="too-few"),
+        pytest.param("out[0] += in[i];", (150, 7), "dependence through out", id="in-memory"),
+        pytest.param(
+            "out[i + 2] = out[i] + 1;", (75, 0), "dependence through out", id="recurrence"
+        ),
+        pytest.param(
+            "#pragma HLS DEPENDENCE variable=p inter false\np[i % 4] += in[i];",
+            (2, 7),
+            DENIED,
+            id="a-pragma-that-denies-the-distance",
+        ),
+        pytest.param(
+            "#pragma HLS DEPENDENCE variable=p inter RAW distance=8 true\np[i % 4] += in[i];",
+            (2, 7),
+            DENIED,
+            id="a-pragma-with-a-longer-distance",
+        ),
+    ],
+)
+def test_a_sum_that_waits_for_the_one_before_needs_partial_sums(
+    tmp_path: Path, body: str, interval_and_sums: tuple[int, int], why: str
+) -> None:
+    made, _ = counted(tmp_path, SUMS.format(body=body))
+    read = reader.read(libclang.cindex(), made, Preprocessed(made.read_bytes(), compiler.PARTS),
+                       "k")  # fmt: skip
+    assert read is not None
+    (cost,) = (one for one in rules.estimate(read.code, DATA_MHZ).costs if one.line == 5)
+    assert (interval(cost)[1], cost.partial_sums) == interval_and_sums
+    assert why in cost.why
+
+
 TEMPLATES = """
 struct base { static const unsigned reuse = 6; };
 struct config : base {};

@@ -28,6 +28,7 @@ OTHER_SIZE = (
 )
 TO_CARD = "add in.sync(XCL_BO_SYNC_BO_TO_DEVICE)"
 FROM_CARD = "add out.sync(XCL_BO_SYNC_BO_FROM_DEVICE)"
+FOLLOWS = "read; this may follow from the warning before: mend that first"
 EXCHANGE = "exchange the two in the calls that set arguments"
 
 
@@ -40,6 +41,7 @@ def mistakes(run_isthmus: Command) -> Path:
         made = run_isthmus("card", "kernel", "build", "scale.cpp", cwd=folder)
         assert made.returncode == 0, made.stderr
         compiled(SOURCES / "mistakes.cpp", folder / "program", OPENCL)
+        compiled(SOURCES / "rounds.cpp", folder / "rounds")
 
     return made_once("mistakes", make)
 
@@ -93,7 +95,7 @@ def test_a_program_without_a_mistake_is_not_warned(
         ("no_wait", 0, [(UNAWAITED, "add run.wait()")]),
         ("double_for_float", 0, [(OTHER_SIZE, "write run.set_arg(4, static_cast<float>(...))")]),
         ("lost_bytes", 0, [("argument by (number 3)", "write run.set_arg(3, static_cast<int>")]),
-        ("swapped", 0, [(UNWRITTEN, EXCHANGE), (LOST, FROM_CARD)]),
+        ("swapped", 0, [(UNWRITTEN, EXCHANGE), (LOST, FOLLOWS)]),
         ("unset_scalar", 0, [("started without argument by (number 3)", "add run.set_arg(3, by)")]),
         (
             "buffer_for_scalar",
@@ -167,6 +169,101 @@ def test_opencl_names_an_output_that_is_never_read(card_exec: Run, mistakes: Pat
     (only,) = warnings(ran.errors)
     assert LOST in only
     assert "clEnqueueReadBuffer" in only
+
+
+OVERWRITTEN = "kernel scale_1 reads argument in (number 0), buffer of 4096 bytes, and the program "
+PARTLY = (
+    "kernel scale_1 wrote 4096 bytes to argument out (number 1), buffer of 4096 bytes, of which "
+)
+SECOND = "in run 2 of those that did, and the program read the output of other runs alone"
+
+
+@pytest.mark.usefixtures("emulated")
+@pytest.mark.parametrize(
+    ("what", "way", "said"),
+    [
+        ("overlapped", ["overwrites"], OVERWRITTEN + "writes new data there without a wait"),
+        ("overlapped", ["overwrites,by_write"], OVERWRITTEN),
+        ("overlapped", ["in_queue"], OVERWRITTEN),
+        ("serial", ["elements_for_bytes", "1"], PARTLY + "the program read 1024 alone"),
+        ("serial", ["first_half", "2"], PARTLY + "the program read 2048 alone"),
+        ("serial", ["elements_for_bytes,by_read", "1"], PARTLY + "the program read 1024 alone"),
+        ("serial", ["lost_1", "2"], SECOND),
+        ("serial", ["lost_1", "4"], SECOND),
+        ("serial", ["lost_1,by_read", "4"], SECOND),
+    ],
+    ids=lambda value: value if isinstance(value, str) and len(value) < 20 else "-".join(value)[:40],
+)
+def test_a_mistake_in_one_round_of_several_is_told(
+    card_exec: Run, mistakes: Path, what: str, way: list[str], said: str
+) -> None:
+    command = [mistakes / "rounds", what, mistakes / "scale.xclbin", *way]
+    ran = card_exec("--kernels", mistakes, "--fail-on-warning", "--", *command)
+    gate_failed = 3
+    assert ran.code == gate_failed, ran.errors
+    assert said in ran.errors[-1]
+
+
+@pytest.mark.usefixtures("emulated")
+@pytest.mark.parametrize(
+    ("what", "way"),
+    [
+        pytest.param("overlapped", ["two_sets"], id="sends_to_another_buffer"),
+        pytest.param("overlapped", ["overwrites,same"], id="sends_the_same_data"),
+        pytest.param("serial", ["in_two_parts", "2"], id="reads_in_two_parts"),
+        pytest.param("serial", ["by_read", "3"], id="reads_by_a_copy"),
+        pytest.param("serial", ["first_only,without_input,unlooked", "5"], id="times_further_runs"),
+        pytest.param("serial", ["last_only,unlooked", "5"], id="reads_the_last_run"),
+        pytest.param("chained", ["all_set"], id="passes_an_output_on"),
+    ],
+)
+def test_rounds_without_a_mistake_are_not_warned(
+    card_exec: Run, mistakes: Path, what: str, way: list[str]
+) -> None:
+    command = [mistakes / "rounds", what, mistakes / "scale.xclbin", *way]
+    ran = card_exec("--kernels", mistakes, "--fail-on-warning", "--", *command)
+    assert ran.code == 0, ran.errors
+    assert not any(wrong for name, wrong in ran.figures.items() if name.startswith("wrong"))
+
+
+@pytest.mark.usefixtures("emulated")
+def test_an_output_that_is_not_needed_may_be_left_unread(card_exec: Run, mistakes: Path) -> None:
+    command = [mistakes / "program", "native", mistakes / "scale.xclbin", "no_sync_from"]
+    options = ["--kernels", mistakes, "--fail-on-warning"]
+    ran = card_exec(*options, "--", *command)
+    assert "if nobody needs it, card exec has --not-needed scale_1.out" in ran.errors[-1]
+    ran = card_exec(*options, "--not-needed", "scale_1.out", "--", *command)
+    assert ran.code == 0, ran.errors
+    ran = card_exec(*options, "--not-needed", "scale_1.in", "--", *command)
+    gate_failed = 3
+    assert ran.code == gate_failed, ran.errors
+
+
+@pytest.mark.usefixtures("emulated")
+def test_another_clock_than_that_of_the_build_is_told(
+    card_exec: Run, run_isthmus: Command, mistakes: Path, tmp_path: Path
+) -> None:
+    (tmp_path / "scale.cpp").write_text(SCALE)
+    made = run_isthmus("card", "kernel", "build", "scale.cpp", "--clock", 150, cwd=tmp_path)
+    assert made.returncode == 0, made.stderr
+    said = "built for 150 MHz run at 300 MHz: give --board u250,kernel.clock_MHz=150"
+    for board, is_told in (("u250", True), ("u250,kernel.clock_MHz=150", False)):
+        options = ["--board", board, "--kernels", tmp_path, "--fail-on-warning", "--"]
+        ran = card_exec(*options, mistakes / "program", "native", tmp_path / "scale.xclbin", "none")
+        assert ran.code == 0, ran.errors
+        assert any(said in line for line in ran.errors) == is_told
+
+
+@pytest.mark.usefixtures("emulated")
+def test_what_follows_from_a_mistake_names_no_other_cure(card_exec: Run, mistakes: Path) -> None:
+    """A value that was never set makes the first run write nothing, which the second one reads."""
+    command = [mistakes / "rounds", "chained", mistakes / "scale.xclbin", "unset"]
+    ran = card_exec("--kernels", mistakes, "--", *command)
+    assert ran.code == 0, ran.errors
+    first, second = warnings(ran.errors)
+    assert "started without argument n (number 2)" in first
+    assert second.startswith(UNWRITTEN)
+    assert second.endswith("this may follow from the warning before: mend that first")
 
 
 @pytest.mark.usefixtures("emulated")

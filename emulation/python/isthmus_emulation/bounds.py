@@ -63,9 +63,10 @@ def _parts(work: Sequence[Event], host: Sequence[Event]) -> Iterator[tuple[str, 
 
 def _region(part: Part, card: int, name: str, whole: float) -> Region:
     """Returns what bounds a part, which stands for ``whole`` times its time."""
-    bank, bank_share = part.bank()
+    bank, bank_s = part.bank()
     shares = {KINDS[kind]: union(some) / part.length for kind, some in part.of.items()}
-    shares |= {"bank": bank_share, "host": max(0.0, 1 - part.busy / part.length)}
+    shares |= {"bank": min(1.0, bank_s * part.items / part.length)}
+    shares |= {"host": max(0.0, 1 - part.busy / part.length)}
     moves = part.stages.into, part.stages.out
     moved = sum(move.fixed + move.data for move in moves)
     kernels = [changes.bound(part, name, runs) for name, runs in part.runs.items()]
@@ -77,11 +78,16 @@ def _region(part: Part, card: int, name: str, whole: float) -> Region:
         share_read=1 / whole,
         shares=shares,
         bank=bank,
+        bank_s=bank_s,
         way=part.way,
         order=part.order,
         buffer_sets=part.buffer_sets,
         modelled_s=part.modelled * whole,
-        limit=pipeline.limit(part.stages),
+        limit=max(
+            pipeline.limit(part.stages),
+            pipeline.Limit("bank", bank_s),
+            key=lambda limit: limit.seconds,
+        ),
         alone_s=part.stages.serial,
         moves_s=part.stages.serial - part.stages.launch - part.stages.kernel,
         kernel_s=part.stages.kernel,

@@ -18,6 +18,8 @@ _SHOWN = 0.005
 """Least share that is shown."""
 _RIGHT = 0.15
 """Most error of the model for the present program, above which the text calls gains rough."""
+_SAME = 1.005
+"""Most ratio of two times of an item that are equal but for rounding."""
 _BUSY = 0.5
 """Share of a bank's rate above which kernel and transfers may slow each other on a board."""
 _MOSTLY = 0.5
@@ -25,6 +27,7 @@ _MOSTLY = 0.5
 _MOST_OF_ITEM = 0.9
 """Least share of an item's time in its transfers and computing for them to bound one thread."""
 _MORE_SETS = ("double buffering", "threads")
+_OF_LOOPS = ("wide ports", "partial sums")
 _LIMITS = {
     "link in": "the link to the card",
     "link out": "the link to the host",
@@ -62,7 +65,7 @@ def _region(region: Region, board: Board) -> Iterator[str]:
         if share >= _SHOWN
     ]
     limit = region.limit
-    limits = _LIMITS | syncs
+    limits = _LIMITS | syncs | {"bank": f"the rate of {region.bank}"}
     if region.kernel_s < limit.seconds / 2:
         limits = limits | {"kernel": "starts of kernels"}
     yield f"  shares: {', '.join(shares)}"
@@ -70,7 +73,10 @@ def _region(region: Region, board: Board) -> Iterator[str]:
         f"  limit: {format_seconds(limit.seconds)} an item, {limits[limit.resource]}; "
         f"{percent(min(1.0, limit.seconds / region.item_s))} of it reached"
     )
-    if region.shares["bank"] > _BUSY and region.way.sets > 1:
+    if region.bank_s > region.item_s:
+        board_s = format_seconds(region.bank_s)
+        yield f"  on a board {board_s} an item: kernel and transfers share {region.bank}'s rate"
+    elif region.shares["bank"] > _BUSY and region.way.sets > 1:
         yield f"  not modelled: on a board kernel and transfers share {region.bank}'s rate"
     if region.computed_s and region.way.sets > 1:
         yield (
@@ -87,6 +93,17 @@ def _region(region: Region, board: Board) -> Iterator[str]:
         yield from wrapped(f"- {said}", "  ", "    ")
     if not region.changes:
         yield "  no change that the model knows gains 3 %"
+    yield from wrapped(_unchanged(region), "  ", "    ")
+
+
+def _unchanged(region: Region) -> str:
+    """Returns what bounds the kernel that bounds the region, if no change helps; else nothing."""
+    kernel = region.kernels[0] if region.kernels else None
+    if kernel is None or kernel.by != "computing" or region.limit.resource != "kernel":
+        return ""
+    if not kernel.loop or any(change.kind in _OF_LOOPS for change in region.changes):
+        return ""
+    return f"bottleneck: kernel {kernel.instance}, {kernel.loop}; no change of that loop is known"
 
 
 def _named(region: Region) -> list[Change]:
@@ -101,8 +118,9 @@ def _named(region: Region) -> list[Change]:
 def _gain(region: Region, change: Change) -> str:
     digits = 2 if change.gain < 2 else 1 if change.gain < 10 else 0
     times = f"{change.gain:.{digits}f}"
-    item, new = format_seconds(region.item_s), format_seconds(change.item_s)
-    return f"{new} an item in place of {item}, {times} times as fast (model)"
+    item, new = format_seconds(change.before_s), format_seconds(change.item_s)
+    where = "on a board" if change.before_s > region.item_s * _SAME else "model"
+    return f"{new} an item in place of {item}, {times} times as fast ({where})"
 
 
 def _said(region: Region, change: Change, board: Board) -> tuple[str, str]:
@@ -123,14 +141,19 @@ def _elements(region: Region, board: Board) -> tuple[str, str]:
         f"kernel {kernel.instance}: {kernel.bytes_per_s / 1e9:.2g} GB/s = one "
         f"{kernel.element_bytes}-byte element a clock at {board.number('kernel.clock_MHz'):g} MHz"
     )
-    return reason, f"widen its ports to {board.whole('kernel.width_bytes')} bytes"
+    wide = board.whole("kernel.width_bytes")
+    arrays = "partition (complete) each array that a loop then uses for a whole word at once"
+    return reason, f"widen its ports to {wide} bytes (hls::vector), and {arrays}"
 
 
 def _sums(region: Region) -> tuple[str, str]:
     kernel = next(one for one in region.kernels if one.partial_sums)
+    sums = kernel.partial_sums
+    pragmas = f"ARRAY_PARTITION complete and DEPENDENCE distance={sums} true"
     return (
         f"kernel {kernel.instance}: {kernel.loop}, each waits for the one before",
-        f"keep {kernel.partial_sums} partial results in turn, and join them behind the loop",
+        f"keep {sums} partial results in turn, p[i % {sums}], and join them behind the loop "
+        f"(p needs {pragmas}, which HLS may not see)",
     )
 
 

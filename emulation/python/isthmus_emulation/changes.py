@@ -60,13 +60,13 @@ def _of_kernels(part: Part) -> Iterator[Change]:
             yield _change(part, kind, stages)
     into, out = part.in_two_banks()
     stages = _with_kernels(part, _apart) or part.stages
-    yield _change(part, "two banks", replace(stages, into=into, out=out))
+    yield _change(part, "two banks", replace(stages, into=into, out=out), bank_s=part.banks_apart())
     moves = part.of["write"] or part.of["read"]
     if moves and (stages := _with_kernels(part, _in_host_memory)):
         # The kernel then moves what the program transfers, even if it needs a part of it now.
         least = host_memory.item_s(part.board, part.bytes_of("write"), part.bytes_of("read"))
         stages = replace(stages, kernel=max(stages.kernel, least), into=Transfer(), out=Transfer())
-        yield _change(part, "host memory", stages)
+        yield _change(part, "host memory", stages, bank_s=0.0)
 
 
 def _of_host(part: Part) -> Iterator[Change]:
@@ -104,13 +104,31 @@ def _more(more: Sequence[Change]) -> Iterator[Change]:
         yield next(change for change in more if change.item_s <= AS_FAST_WAY * least)
 
 
-def _change(part: Part, kind: Kind, stages: Stages, way: Way | None = None) -> Change:
-    """Returns a change with its gain."""
+def _change(
+    part: Part,
+    kind: Kind,
+    stages: Stages,
+    way: Way | None = None,
+    *,
+    bank_s: float | None = None,
+) -> Change:
+    """Returns a change with its gain, at most what the busiest memory gives.
+
+    ``bank_s`` are the seconds in which it moves an item's data with the change. A kernel and
+    transfers slow each other in a memory on a board, not on the emulated card: where a change gains
+    nothing on the card, it may relieve the memory on a board.
+    """
     new = way or part.way
     saved = part.modelled - part.total(stages, new, part.order if way is None else "ahead")
     seconds = part.length - saved * min(1.0, part.length / part.modelled)
-    gain = part.length / seconds if seconds > 0 else 1.0
-    return Change(kind, seconds / part.items, gain, new.sets)
+    now_s = part.bank()[1]
+    least = (now_s if bank_s is None else bank_s) * part.items
+    seconds = max(seconds, least)
+    before = part.length
+    if bank_s is not None and seconds > 0 and before < _WORTH * seconds:
+        before = max(before, now_s * part.items)
+    gain = before / seconds if seconds > 0 else 1.0
+    return Change(kind, seconds / part.items, gain, new.sets, before / part.items)
 
 
 def _with_kernels(

@@ -156,7 +156,7 @@ class Part:
         return [Way(1, 1), *one_thread, *several]
 
     def bank(self) -> tuple[str, float]:
-        """Returns the memory that moves most bytes, and the share of its rate."""
+        """Returns the memory that moves most bytes, and the seconds of an item at its rate."""
         moved: Counter[str] = Counter()
         for event in self.events:
             if isinstance(event.facts, TransferFacts):
@@ -167,7 +167,27 @@ class Part:
         if not moved or not self.board.has("memory"):
             return "", 0.0
         ((bank, moves),) = moved.most_common(1)
-        return bank, moves / self.board.bank_rate() / self.length
+        return bank, moves / self.board.bank_rate() / self.items
+
+    def banks_apart(self) -> float:
+        """Returns the same seconds if each argument had a bank of its own.
+
+        The busiest bank has the largest argument and all transfers of its direction.
+        """
+        moved: Counter[tuple[str, str]] = Counter()
+        for event in self.of["kernel"]:
+            if isinstance(event.facts, KernelFacts):
+                for port in event.facts.ports:
+                    way = "read" if port.writes else "write"
+                    moved[way, f"{event.name}.{port.argument}"] += port.bytes
+        if not self.board.has("memory") or self.board.number("memory.banks") < 2:
+            return self.bank()[1]
+        most = max(
+            max((count for (way, _), count in moved.items() if way == kind), default=0) / self.items
+            + self.bytes_of(kind)
+            for kind in ("write", "read")
+        )
+        return most / self.board.bank_rate()
 
 
 def _threads(calls: Sequence[Event]) -> int:

@@ -37,6 +37,8 @@ class Change(NamedTuple):
     """Present time over the time with the change."""
     sets: int = 1
     """Buffer sets after the change."""
+    before_s: float = 0.0
+    """Seconds of an item now: more than on the card where a board's memory makes it longer."""
 
 
 @dataclass(frozen=True)
@@ -80,6 +82,9 @@ class Region:
     """Shares of the time: ``link in``, ``link out``, ``bank``, ``kernel``, ``launch``, ``host``."""
     bank: str
     """The busiest memory."""
+    bank_s: float
+    """Time in which it moves an item's data. It may exceed the item's time, because a kernel and
+    transfers do not slow each other on the emulated card."""
     way: Way
     """How the program overlaps its items."""
     order: pipeline.Order
@@ -89,7 +94,8 @@ class Region:
     modelled_s: float
     """The model's time for ``way``; compare it with ``seconds`` to see the error of the gains."""
     limit: pipeline.Limit
-    """Least time of an item, however many sets there are."""
+    """Least time of an item, however many sets there are. The resource is ``bank`` where that is
+    the busiest memory."""
     alone_s: float
     """Time of an item from begin to end, where no other item is on its way."""
     moves_s: float

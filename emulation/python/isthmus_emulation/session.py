@@ -33,6 +33,7 @@ SESSION = "ISTHMUS_CARD_SESSION"
 EVENTS = "ISTHMUS_CARD_EVENTS"
 KERNEL_FOLDERS = "ISTHMUS_CARD_KERNELS"
 FAIL_ON_WARNING = "ISTHMUS_CARD_FAIL_ON_WARNING"
+NOT_NEEDED = "ISTHMUS_CARD_NOT_NEEDED"
 WARNINGS = "warnings"
 """File in a session's folder with the warning that ended its program."""
 AS_HARDWARE = "ISTHMUS_CARD_AS_HARDWARE"
@@ -101,6 +102,7 @@ def prepare(
     trace: bool = False,
     kernels: Sequence[Path] = (),
     fail_on_warning: bool = False,
+    not_needed: Sequence[str] = (),
 ) -> Session:
     """Prepares a run with one card for each board, as ``isthmus card boards`` takes them.
 
@@ -111,6 +113,7 @@ def prepare(
     - ``trace``: the cards list their events.
     - ``kernels``: folders with plug-ins.
     - ``fail_on_warning``: the first warning ends the program.
+    - ``not_needed``: outputs, as ``INSTANCE.ARGUMENT``, that the program need not read.
 
     Raises UsageError for a board or a folder that cannot be used, NoDeviceError if XRT lacks a
     library or the version of XRT or glibc is unknown, IsthmusError if the files cannot be written.
@@ -134,6 +137,7 @@ def prepare(
         AS_HARDWARE: "yes" if as_hardware else "",
         EVENTS: str(directory / "events") if trace else "",
         FAIL_ON_WARNING: str(directory / WARNINGS) if fail_on_warning else "",
+        NOT_NEEDED: ":".join(not_needed),
         KERNEL_FOLDERS: ":".join(str(folder.resolve()) for folder in kernels),
     }
     if requirements.GLIBC.knows(glibc):  # last: other preloaded libraries may come before it

@@ -133,7 +133,8 @@ TEST_CASE("The card warns of a kernel's output that was never read", "[card][pro
       "neither "
       "the program nor another run read; after the run, add "
       "output0.sync(XCL_BO_SYNC_BO_FROM_DEVICE), in OpenCL clEnqueueMigrateMemObjects with "
-      "CL_MIGRATE_MEM_OBJECT_HOST or clEnqueueReadBuffer";
+      "CL_MIGRATE_MEM_OBJECT_HOST or clEnqueueReadBuffer; if nobody needs it, card exec has "
+      "--not-needed bandwidth_1.output0";
   SECTION("when the buffer is freed") {
     CHECK_THAT(program.warning([&] { program.free(target_at); }), Catch::Equals(said));
   }
@@ -183,6 +184,51 @@ TEST_CASE("The card warns of an output that is read without a wait", "[card][pro
     CHECK_NOTHROW(program.take(target_at));
   }
   SECTION("not of a buffer that the run left alone") { CHECK_NOTHROW(program.take(source_at)); }
+}
+
+TEST_CASE("The card warns of an input that is overwritten while a run reads it",
+          "[card][process]") {
+  static std::set<std::uint64_t> missed;
+  missed = {1, 2};
+  Program program;
+  program.device.ask_for_waits([](std::uint64_t start) { return missed.contains(start); });
+  program.send(source_at);
+  const std::vector<std::byte> fresh(bytes, std::byte{1});
+  const auto start = [&program](std::uint64_t number) {
+    program.device.note_start(bandwidth_at, number);
+    program.run(source_at, target_at);
+  };
+  program.device.note_given(1);
+  SECTION("after its start") {
+    start(1);
+    CHECK_THAT(program.warning([&] { program.device.copy_to_card(source_at, fresh); }),
+               Catch::Contains("reads argument input0 (number 0), buffer of 4096 bytes, and the "
+                               "program writes new data there"));
+  }
+  SECTION("before its unit is free") {
+    program.device.copy_to_card(source_at, fresh);
+    CHECK_THAT(program.warning([&] { start(1); }), Catch::Contains("writes new data there"));
+  }
+  SECTION("not where another run waits that is given later") {
+    start(1);
+    missed.clear();
+    program.device.copy_to_card(source_at, fresh);
+    program.device.note_given(2);
+    CHECK_NOTHROW(start(2));
+  }
+  SECTION("not with the same data") {
+    start(1);
+    CHECK_NOTHROW(program.send(source_at));
+  }
+  SECTION("not once the program knows of the end") {
+    start(1);
+    missed.clear();
+    CHECK_NOTHROW(program.device.copy_to_card(source_at, fresh));
+  }
+  SECTION("not beside what it reads") {
+    start(1);
+    CHECK_NOTHROW(program.device.copy_to_card(target_at, fresh));
+  }
 }
 
 TEST_CASE("The card warns of a kernel that writes to a const argument", "[card][process]") {

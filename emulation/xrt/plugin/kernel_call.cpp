@@ -397,6 +397,10 @@ class Run {
   /// Writes back only the bytes that the run wrote, because other runs may have written the rest
   /// while this run waited at a stream. Reports the moved bytes, unless the phases report them.
   void finish(const Window& window, bool is_estimated) const {
+    if (window.first_read < window.end_read) {
+      check(run_.read_between(run_.card, window.card_address + window.first_read,
+                              window.end_read - window.first_read));
+    }
     if (!is_estimated && window.reads.bytes > 0) {
       check(run_.moved(run_.card, window.card_address, window.reads.bytes, 0));
     }
@@ -427,7 +431,7 @@ extern "C" {
 
 __attribute__((visibility("default"))) int isthmus_kernel(isthmus_kernel_run* run) {
   try {
-    if (run->abi < 10) {
+    if (run->abi < 11) {
       throw std::runtime_error("it was built for a newer Isthmus");
     }
     isthmus::card::plugin::Run(*run).call();

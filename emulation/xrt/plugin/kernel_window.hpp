@@ -72,6 +72,8 @@ struct Window {
   std::uint64_t begin = 0;           ///< address of the copy in this process
   std::byte* before = nullptr;       ///< contents before the run, if the kernel may write
   Accesses reads, writes;
+  std::uint64_t first_read = ~std::uint64_t{0};
+  std::uint64_t end_read = 0;
   Pieces written;
   /// Whether nothing else writes to the buffer before the run ends: then the first and the last
   /// written byte suffice.
@@ -116,6 +118,9 @@ struct Window {
     }
     if (write) {
       note_written(at, at + size);
+    } else {
+      first_read = std::min(first_read, at);
+      end_read = std::max(end_read, at + size);
     }
   }
 

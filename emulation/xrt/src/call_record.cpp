@@ -37,19 +37,25 @@ std::uint32_t HostLooks::count() {
   return found == nullptr ? 0 : found->looks.load();
 }
 
-bool HostLooks::has(std::uint64_t address, std::uint64_t bytes, std::uint32_t since) {
+std::vector<HostLook> HostLooks::after(std::uint32_t since) {
   const CallRecord* found = record();
   if (found == nullptr) {
-    return false;
+    return {};
   }
+  std::vector<HostLook> looks;
   const std::uint32_t end = found->looks;
   const auto most = static_cast<std::uint32_t>(CallRecord::most_looks);
   for (std::uint32_t look = std::max(since, end - std::min(end, most)); look < end; ++look) {
-    if (found->looked_at[look % most] - address < bytes) {
-      return true;
-    }
+    looks.push_back(
+        {.address = found->looked_at[look % most], .bytes = found->looked_bytes[look % most]});
   }
-  return false;
+  return looks;
+}
+
+bool HostLooks::has(std::uint64_t address, std::uint64_t bytes, std::uint32_t since) {
+  return std::ranges::any_of(after(since), [address, bytes](const HostLook& look) {
+    return look.address - address < bytes;
+  });
 }
 
 bool HostLooks::uses_opencl() {

@@ -155,7 +155,9 @@ Description Description::parse(std::istream& text) {
     }
     Words words(line);
     const std::string what = words.word();
-    if (what == "memory") {
+    if (what == "clock") {
+      found.clock_mhz = words.number();
+    } else if (what == "memory") {
       found.memories.push_back(memory(words, line));
     } else if (what == "kernel") {
       found.units.push_back(kernel(words, line));

@@ -1,26 +1,30 @@
 #include "isthmus/card/process/device.hpp"
 
 #include <algorithm>
+#include <sstream>
 #include <utility>
 
 #include "isthmus/card/card.hpp"
+#include "isthmus/card/process/output_checks.hpp"
 
 namespace isthmus::card::process {
 Device::Device(Description description, Timing& timing, ProgramMemory& host, Meter& meter,
                const std::vector<std::string>& kernel_folders, std::string fatal_warnings,
-               bool as_hardware, HostLooks* looks, RunWatch* watch)
+               bool as_hardware, HostLooks* looks, RunWatch* watch,
+               const std::vector<std::string>& not_needed)
     : description_(std::move(description)),
       timing_(&timing),
       transfers_(timing),
       host_(&host),
       meter_(&meter),
       programmed_(description_.units.empty()),  // without a bitstream, no loading takes time
-      warnings_(std::move(fatal_warnings)),
+      warnings_(std::move(fatal_warnings), not_needed),
       watch_(watch),
       as_hardware_(as_hardware),
       looks_(looks),
       flow_(description_, timing.kernel_hertz()) {
   check_memories();
+  check_clock();
   for (const ComputeUnit& place : description_.units) {
     Unit& unit = units_.emplace_back();
     unit.place = place;
@@ -48,6 +52,22 @@ void Device::check_memories() const {
                       ",memory.hbm=true,memory.banks=32");
     }
   }
+}
+
+/// Tells the user if the kernels are built for another clock than the card's.
+void Device::check_clock() {
+  constexpr double hertz_of_a_megahertz = 1e6;
+  const double built = static_cast<double>(description_.clock_mhz) * hertz_of_a_megahertz;
+  const double runs = timing_->kernel_hertz();
+  if (description_.clock_mhz == 0 || built == runs) {
+    return;
+  }
+  const Board& board = timing_->board();
+  std::ostringstream text;
+  text << "kernels that are built for " << description_.clock_mhz << " MHz run at "
+       << runs / hertz_of_a_megahertz << " MHz: give --board " << board.name
+       << ",kernel.clock_MHz=" << description_.clock_mhz;
+  warnings_.note("clock", text.str());
 }
 
 /// Takes the time of a driver's work, if the program's clocks show simulated time.
@@ -81,57 +101,95 @@ std::string Device::allocate(std::uint64_t address, std::uint64_t bytes, bool sh
 }
 
 void Device::free(std::uint64_t address) {
-  if (const BufferUse* use = memory_.use_of(address)) {
+  if (BufferUse* use = memory_.use_of(address)) {
     warn_if_lost(*use);
   }
   memory_.free(address);
 }
 
 void Device::note_sent(std::uint64_t address, std::uint64_t bytes) {
+  memory_.count_send();
   if (BufferUse* use = memory_.use_of(address)) {
     use->send(address, bytes);
   }
 }
 
-void Device::note_taken(std::uint64_t address) {
+void Device::note_taken(std::uint64_t address, std::uint64_t bytes) {
   if (BufferUse* use = memory_.use_of(address)) {
-    use->take();
+    use->take(address, bytes, memory_.sends());
   }
 }
 
-/// Warns of a buffer that a kernel wrote and the program did not sync, if the program looks at the
-/// buffer: benchmarks ignore outputs. Looks of OpenCL programs are unknown: for them it warns of
-/// buffers that the program has not sent.
-void Device::warn_if_lost(const BufferUse& use) {
-  const auto is_wanted = [&] {
-    return looks_ == nullptr || looks_->has(use.begin, use.bytes, use.since) ||
-           (looks_->uses_opencl() && !use.sent);
-  };
-  if (use.writer && use.is_lost() && is_wanted()) {
-    warnings_.warn(HostFault{
-        .kind = HostFaultKind::never_taken, .argument = *use.writer, .buffer_bytes = use.bytes});
+void Device::warn_if_lost(BufferUse& use) {
+  if (const auto fault = fault_of_output(use, looks_, true)) {
+    warnings_.warn(*fault);
   }
 }
 
-void Device::note_start(std::uint64_t address, std::uint64_t number) {
+void Device::note_submitted(std::uint64_t number) {
+  if (number != 0) {
+    submitted_ = std::max(submitted_, number);
+    ++waiting_;
+  }
+}
+
+void Device::note_start(std::uint64_t address, std::uint64_t number, bool is_mistaken) {
+  waiting_ -= number != 0 && waiting_ > 0 ? 1 : 0;
   if (Unit* unit = unit_at(address)) {
     unit->start = number;
     starts_.add(number, number_of(*unit), unit->flows);
+    if (is_mistaken) {
+      warnings_.doubt(unit->place.instance);
+    }
   }
 }
 
-/// Warns if the program reads a run's output without having waited for the end of the run: on a
-/// board the run may still write.
+/// Warns if the program takes what a run wrote, and does not know that the run has
+/// ended: on a board the run may still write.
 void Device::warn_if_missed(const BufferUse& use, std::uint64_t address, std::uint64_t bytes) {
-  const bool meets = address < use.latest_end && use.latest_begin < address + bytes;
-  if (use.writer && meets && starts_.is_missed(use.start)) {
-    warnings_.warn(HostFault{
-        .kind = HostFaultKind::never_waited, .argument = *use.writer, .buffer_bytes = use.bytes});
+  const auto& output = use.output;
+  if (output && address < output->end && output->begin < address + bytes &&
+      starts_.is_missed(output->start)) {
+    warnings_.warn(HostFault{.kind = HostFaultKind::never_waited,
+                             .argument = output->writer,
+                             .buffer_bytes = use.bytes});
+  }
+}
+
+/// Warns if the program is about to change bytes that a run reads of whose end it does
+/// not know. A run that waits for its unit reads them later: `Reach::read_between` tells that.
+void Device::warn_if_overwritten(BufferUse& use, std::uint64_t address,
+                                 std::span<const std::byte> data) {
+  std::erase_if(use.readers,
+                [this](const BufferReader& reader) { return !starts_.is_missed(reader.start); });
+  const bool meets = std::ranges::any_of(
+      use.readers, [&](const BufferReader& reader) { return reader.meets(address, data.size()); });
+  if (!meets && waiting_ == 0) {
+    return;
+  }
+  const std::span<const std::byte> now = memory(address, data.size());
+  const auto [old, fresh] = std::ranges::mismatch(now, data);
+  if (fresh == data.end() && use.written.count(address, address + data.size()) == data.size()) {
+    return;  // the same data
+  }
+  const auto first = address + static_cast<std::uint64_t>(old - now.begin());
+  if (waiting_ > 0) {
+    use.sent_after = submitted_;
+    use.sent_begin = address;
+    use.sent_end = address + data.size();
+  }
+  const std::uint64_t rest = address + data.size() - first;
+  for (const BufferReader& reader : use.readers) {
+    if (reader.meets(first, rest)) {
+      warnings_.warn(HostFault{.kind = HostFaultKind::overwritten,
+                               .argument = reader.argument,
+                               .buffer_bytes = use.bytes});
+    }
   }
 }
 
 void Device::warn_of_lost_outputs() {
-  for (const BufferUse* use : memory_.uses()) {
+  for (BufferUse* use : memory_.uses()) {
     warn_if_lost(*use);
   }
 }
@@ -163,6 +221,9 @@ Cost Device::cost_of(Direction direction, std::uint64_t address, std::uint64_t b
 
 void Device::copy_to_card(std::uint64_t address, std::span<const std::byte> data) {
   stuck_for_ = {};
+  if (BufferUse* use = memory_.use_of(address)) {
+    warn_if_overwritten(*use, address, data);
+  }
   std::ranges::copy(data, memory(address, data.size()).begin());
   note_sent(address, data.size());
   meter_->slot().bytes_to_card += data.size();
@@ -175,7 +236,7 @@ std::span<const std::byte> Device::copy_from_card(std::uint64_t address, std::ui
   if (const BufferUse* use = memory_.use_of(address)) {
     warn_if_missed(*use, address, bytes);
   }
-  note_taken(address);
+  note_taken(address, bytes);
   meter_->slot().bytes_from_card += bytes;
   spend_on_transfer(Direction::d2h, address, bytes);
   return here;

@@ -1,10 +1,18 @@
 // Finds mistakes of the host program by the accesses of its kernels.
 #include <algorithm>
+#include <iterator>
 
 #include "isthmus/card/process/host_fault.hpp"
 #include "isthmus/card/process/kernels.hpp"
+#include "isthmus/card/process/output_checks.hpp"
 
 namespace isthmus::card::process {
+namespace {
+
+/// Runs whose reads of a buffer are remembered.
+constexpr std::size_t most_readers = 64;
+
+}  // namespace
 
 /// Whether `use` is the buffer of the argument: past its end a kernel accesses other buffers.
 bool Reach::points_into(const Buffer& argument, const BufferUse& use) {
@@ -41,7 +49,7 @@ std::optional<NamedArgument> Reach::exchanged_with(const Buffer& read) const {
   }
   for (const Buffer& other : buffers_) {
     const BufferUse* use = other.constant ? nullptr : card_->use_of(other.begin);
-    if (use != nullptr && use->sent && !use->writer) {
+    if (use != nullptr && use->sent && !use->output) {
       return named(&other);
     }
   }
@@ -59,12 +67,51 @@ void Reach::reads_unwritten(std::uint64_t address) {
                             .argument = *argument,
                             .buffer_bytes = use->bytes,
                             .offset = address - use->begin,
-                            .exchanged = exchanged_with(*buffer)});
+                            .exchanged = exchanged_with(*buffer),
+                            .maker = use->given_to});
+}
+
+/// Notes which instance gets buffers to write to them.
+void Reach::note_given() {
+  for (const Buffer& buffer : buffers_) {
+    if (BufferUse* use = buffer.constant ? nullptr : card_->use_of(buffer.begin)) {
+      use->given_to = unit_->instance;
+    }
+  }
 }
 
 void Reach::note_read(std::uint64_t address) {
   if (BufferUse* use = card_->use_of(address)) {
     use->read_by(run_);
+  }
+}
+
+void Reach::read_between(std::uint64_t address, std::uint64_t bytes) {
+  BufferUse* use = start_ == 0 ? nullptr : card_->use_of(address);
+  const Buffer* buffer = use == nullptr ? nullptr : buffer_of(address);
+  if (buffer == nullptr || !points_into(*buffer, *use)) {
+    return;
+  }
+  auto reader = std::ranges::find(use->readers, start_, &BufferReader::start);
+  if (reader == use->readers.end()) {
+    const std::optional<NamedArgument> argument = named(buffer);
+    if (!argument) {
+      return;
+    }
+    if (use->readers.size() >= most_readers) {
+      use->readers.erase(use->readers.begin());
+    }
+    use->readers.push_back(
+        {.argument = *argument, .start = start_, .begin = address, .end = address + bytes});
+    reader = std::prev(use->readers.end());
+  }
+  reader->begin = std::min(reader->begin, address);
+  reader->end = std::max(reader->end, address + bytes);
+  if (use->sent_after >= start_ &&
+      reader->meets(use->sent_begin, use->sent_end - use->sent_begin)) {
+    warnings_->warn(HostFault{.kind = HostFaultKind::overwritten,
+                              .argument = reader->argument,
+                              .buffer_bytes = use->bytes});
   }
 }
 
@@ -74,12 +121,28 @@ void Reach::note_write(std::uint64_t address, std::uint64_t bytes) {
     return;
   }
   use->written.add(address, address + bytes);
+  const std::uint64_t end = std::min(address + bytes, use->begin + use->bytes);
   // A write to a const buffer came from past the end of another buffer.
   const Buffer* buffer = buffer_of(address);
   std::optional<NamedArgument> argument = named(buffer);
-  if (argument && !buffer->constant && points_into(*buffer, *use)) {
-    use->note_writer(*std::move(argument), run_, start_, address, bytes);
+  if (!argument || buffer->constant || !points_into(*buffer, *use)) {
+    return;
   }
+  if (!use->output || use->output->run != run_) {
+    if (const auto fault = fault_of_output(*use, looks_, false)) {
+      warnings_->warn(*fault);
+    }
+    use->end_output();
+    use->output = BufferOutput{.writer = *std::move(argument),
+                               .run = run_,
+                               .start = start_,
+                               .begin = address,
+                               .end = end,
+                               .fresh = card_->sends() > use->sends_at_take,
+                               .since = looks_ == nullptr ? 0 : looks_->count()};
+  }
+  use->output->begin = std::min(use->output->begin, address);
+  use->output->end = std::max(use->output->end, end);
 }
 
 void Reach::check_constant(std::uint64_t address) {

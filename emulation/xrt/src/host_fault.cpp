@@ -1,5 +1,7 @@
 #include "isthmus/card/process/host_fault.hpp"
 
+#include <utility>
+
 namespace isthmus::card::process {
 namespace {
 
@@ -13,36 +15,68 @@ std::string place(const HostFault& fault) {
 }
 
 std::string reads_unwritten(const HostFault& fault) {
-  const std::string text = "reads byte " + std::to_string(fault.offset) + " of " + place(fault) +
-                           ", which nobody wrote on the card; ";
+  return "reads byte " + std::to_string(fault.offset) + " of " + place(fault) +
+         ", which nobody wrote on the card";
+}
+
+std::string write_before(const HostFault& fault) {
   if (fault.exchanged) {
-    return text + "the program sent the buffer of " + named(*fault.exchanged) +
+    return "the program sent the buffer of " + named(*fault.exchanged) +
            ", which the kernel may write: exchange the two in the calls that set arguments";
   }
-  return text + "before the run starts, add " + fault.argument.name +
+  return "before the run starts, add " + fault.argument.name +
          ".sync(XCL_BO_SYNC_BO_TO_DEVICE), in OpenCL clEnqueueMigrateMemObjects or "
          "clEnqueueWriteBuffer";
 }
 
-std::string never_waited(const HostFault& fault) {
-  return "writes to " + place(fault) +
-         ", and the program reads that without a wait for the run's end, so that on a board it may "
-         "get old data; before " +
-         fault.argument.name + ".sync(XCL_BO_SYNC_BO_FROM_DEVICE), add run.wait()";
-}
-
-std::string never_taken(const HostFault& fault) {
-  return "wrote to " + place(fault) +
-         ", which neither the program nor another run read; after the run, add " +
-         fault.argument.name +
+std::string read_all(const HostFault& fault) {
+  return fault.argument.name +
          ".sync(XCL_BO_SYNC_BO_FROM_DEVICE), in OpenCL clEnqueueMigrateMemObjects with "
-         "CL_MIGRATE_MEM_OBJECT_HOST or clEnqueueReadBuffer";
+         "CL_MIGRATE_MEM_OBJECT_HOST or clEnqueueReadBuffer; if nobody needs it, card exec has "
+         "--not-needed " +
+         fault.argument.instance + '.' + fault.argument.name;
 }
 
-std::string writes_constant(const HostFault& fault) {
-  return "writes byte " + std::to_string(fault.offset) + " of " + place(fault) +
-         ", which is declared const; exchange the buffers in the calls that set arguments, or "
-         "remove const from the kernel's prototype";
+/// Returns what is wrong, behind the name of the kernel, and what to change.
+std::pair<std::string, std::string> told(const HostFault& fault) {
+  switch (fault.kind) {
+    case HostFaultKind::reads_unwritten:
+      return {reads_unwritten(fault), write_before(fault)};
+    case HostFaultKind::overwritten:
+      return {"reads " + place(fault) +
+                  ", and the program writes new data there without a wait for the run's end, so "
+                  "that on a board the run may read either",
+              "before " + fault.argument.name +
+                  ".sync(XCL_BO_SYNC_BO_TO_DEVICE), add run.wait(), or send the new data to "
+                  "another buffer"};
+    case HostFaultKind::never_waited:
+      return {
+          "writes to " + place(fault) +
+              ", and the program reads that without a wait for the run's end, so that on a "
+              "board it may get old data",
+          "before " + fault.argument.name + ".sync(XCL_BO_SYNC_BO_FROM_DEVICE), add run.wait()"};
+    case HostFaultKind::never_taken:
+      return {"wrote to " + place(fault) + ", which neither the program nor another run read",
+              "after the run, add " + read_all(fault)};
+    case HostFaultKind::run_not_taken:
+      return {"wrote to " + place(fault) + ", in run " + std::to_string(fault.run) +
+                  " of those that did, and the program read the output of other runs alone",
+              "after that run, too, add " + read_all(fault)};
+    case HostFaultKind::partly_taken:
+      return {"wrote " + std::to_string(fault.output_bytes) + " bytes to " + place(fault) +
+                  ", of which the program read " + std::to_string(fault.taken_bytes) +
+                  " alone from the card",
+              "its size is in bytes; after the run, add " + read_all(fault)};
+    case HostFaultKind::writes_constant:
+      return {"writes byte " + std::to_string(fault.offset) + " of " + place(fault) +
+                  ", which is declared const",
+              "exchange the buffers in the calls that set arguments, or remove const from the "
+              "kernel's prototype"};
+    case HostFaultKind::started_while_busy:
+      return {"is started while it runs, and that start is lost",
+              "before it, wait until bit 1 of the register at 0 is set"};
+  }
+  return {};
 }
 
 }  // namespace
@@ -52,22 +86,9 @@ std::string HostFault::key() const {
 }
 
 std::string HostFault::sentence() const {
-  std::string who = "kernel " + argument.instance + ' ';
-  switch (kind) {
-    case HostFaultKind::reads_unwritten:
-      return who + reads_unwritten(*this);
-    case HostFaultKind::never_waited:
-      return who + never_waited(*this);
-    case HostFaultKind::never_taken:
-      return who + never_taken(*this);
-    case HostFaultKind::writes_constant:
-      return who + writes_constant(*this);
-    case HostFaultKind::started_while_busy:
-      return who +
-             "is started while it runs, and that start is lost; before it, wait until bit 1 of "
-             "the register at 0 is set";
-  }
-  return who;
+  const auto [what, cure] = told(*this);
+  return "kernel " + argument.instance + ' ' + what + "; " +
+         (follows ? "this may follow from the warning before: mend that first" : cure);
 }
 
 }  // namespace isthmus::card::process

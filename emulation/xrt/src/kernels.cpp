@@ -154,14 +154,15 @@ constexpr std::array known_kernels = {
 
 Reach::Reach(const Description& description, CardMemory& card, ProgramMemory& host,
              Warnings& warnings, const ComputeUnit& unit, std::span<const std::byte> registers,
-             std::uint64_t start)
+             std::uint64_t start, HostLooks* looks)
     : description_(&description),
       card_(&card),
       host_(&host),
       warnings_(&warnings),
       unit_(&unit),
       run_(card.begin_run()),
-      start_(start) {
+      start_(start),
+      looks_(looks) {
   for (std::size_t index = 0; index < unit.arguments.size(); ++index) {
     const ArgumentPlace& place = unit.arguments[index];
     if (place.buffer) {
@@ -169,6 +170,7 @@ Reach::Reach(const Description& description, CardMemory& card, ProgramMemory& ho
     }
   }
   std::ranges::stable_sort(buffers_, {}, &Buffer::begin);
+  note_given();
 }
 
 const Reach::Buffer* Reach::buffer_of(std::uint64_t address) const {
@@ -233,6 +235,18 @@ void Warnings::warn(const std::string& key, const std::string& text) {
     throw KernelError("its first warning ends the program; the last line has it");
   }
   note(key, "warning: " + text);
+}
+
+void Warnings::warn(HostFault fault) {
+  const NamedArgument& argument = fault.argument;
+  if (fault.is_of_output() && not_needed_.contains(argument.instance + '.' + argument.name)) {
+    return;
+  }
+  fault.follows = doubted_.contains(argument.instance) || doubted_.contains(fault.maker);
+  if (fault.has_consequences()) {
+    doubt(argument.instance);
+  }
+  warn(fault.key(), fault.sentence());
 }
 
 void Warnings::note(const std::string& key, const std::string& text) {
@@ -335,6 +349,7 @@ void Reach::read(std::uint64_t address, std::span<std::byte> to) {
       !first.inside && first.end == address + to.size()) {
     reads_unwritten(address);
   }
+  read_between(address, to.size());
   get(address, to, true);
 }
 

@@ -149,9 +149,9 @@ BufferUse* CardMemory::use_of(std::uint64_t address) {
   return address - begin < region.bytes && region.use ? &*region.use : nullptr;
 }
 
-std::vector<const BufferUse*> CardMemory::uses() const {
-  std::vector<const BufferUse*> found;
-  for (const auto& [address, region] : regions_) {
+std::vector<BufferUse*> CardMemory::uses() {
+  std::vector<BufferUse*> found;
+  for (auto& [address, region] : regions_) {
     if (region.use) {
       found.push_back(&*region.use);
     }

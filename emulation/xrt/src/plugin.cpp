@@ -218,6 +218,10 @@ int reads_unwritten(void* card, std::uint64_t address) {
   return guarded(card, [&](Reach& reach) { reach.reads_unwritten(address); });
 }
 
+int read_between(void* card, std::uint64_t address, std::uint64_t bytes) {
+  return guarded(card, [&](Reach& reach) { reach.read_between(address, bytes); });
+}
+
 /// Returns "1204 to 1208 cycles" for an estimate.
 std::string cycles_text(const Computing& computing, double hertz) {
   const auto cycles = [&](Time time) {
@@ -282,6 +286,7 @@ class Plugin final : public KernelModel {
     call.warn = &warn;
     call.written = &written;
     call.reads_unwritten = &reads_unwritten;
+    call.read_between = &read_between;
     call.phase = &phase;
     call.phases = &phases;
     const int failed = function_(&call);

@@ -97,7 +97,8 @@ void Device::control(Unit& unit, std::uint32_t value) {
 }
 
 KernelOutcome Device::run(Unit& unit, StreamAccess* streams) {
-  Reach reach(description_, memory_, *host_, warnings_, unit.place, unit.registers, unit.start);
+  Reach reach(description_, memory_, *host_, warnings_, unit.place, unit.registers, unit.start,
+              looks_);
   const bool watched = streams == nullptr && !unit.is_long;  // a kernel with streams may wait
   if (watch_ != nullptr) {
     watch_->begin(unit.place.instance, watched);

@@ -60,6 +60,13 @@ def execute(
         bool,
         typer.Option("--fail-on-warning", help="end a program with 3 at the first warning"),
     ] = False,
+    not_needed: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="INSTANCE.ARGUMENT",
+            help="do not warn that the program leaves this output unread; may be repeated",
+        ),
+    ] = None,
     watch: Annotated[
         bool, typer.Option("--watch", help="say at the end what waited for what, and how long")
     ] = False,
@@ -75,6 +82,9 @@ def execute(
     if max_simulated is not None:
         parse_seconds(max_simulated)
     wanted = _Wanted(watch, trace, junit, max_simulated, fail_on_warning)
+    for output in not_needed or ():
+        if not all(output.partition(".")):
+            raise UsageError(f"'{output}' is no INSTANCE.ARGUMENT, such as scale_1.out")
     options = _needed(boards, device_name, kind, kernels, as_hardware=as_hardware)
     with (
         _reserved(trace),
@@ -82,7 +92,7 @@ def execute(
         prepare(
             boards, names=device_name or (), as_hardware=as_hardware, clock=kind,
             trace=watch or trace is not None, kernels=kernels or (),
-            fail_on_warning=fail_on_warning,
+            fail_on_warning=fail_on_warning, not_needed=not_needed or (),
         ) as session,
     ):  # fmt: skip
         code = _run(session, command, boards, options, wanted)

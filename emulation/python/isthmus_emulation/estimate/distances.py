@@ -54,17 +54,18 @@ class Distances:
                     self._note(pragma)
                 self._shifted |= _shift_registers(loop, code.sizes)
 
+    def said(self, array: str) -> int | None:
+        """Returns what a pragma says of an array's distance; None where none does."""
+        return self._said.get(array.split("@", maxsplit=1)[0])
+
     def of(self, read: Access, write: Access, variables: Sequence[str]) -> int | None:
-        """Returns the distance in iterations of a loop, or of loops that have become one.
+        """Returns the distance by the index, in iterations of a loop or of loops that became one.
 
         ``variables`` count the iterations, the innermost loop's last.
         Returns NEVER where no iteration needs what another has written, None where none of the
         known forms says it.
         """
         name = write.array
-        said = self._said.get(name.split("@")[0])
-        if said is not None:
-            return said
         if write.copies > 1 and name not in self._shifted:
             return None  # of unrolled loops: a pipelined iteration is several of the source
         if name in self._shifted:

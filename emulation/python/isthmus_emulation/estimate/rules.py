@@ -99,6 +99,15 @@ class _Pipeline(NamedTuple):
     """As a ``Cost`` has them."""
 
 
+class _Reason(NamedTuple):
+    """What bounds an interval between iterations."""
+
+    interval: Span
+    why: str
+    sums: int = 0
+    """So many partial sums remove it; 0: they do not."""
+
+
 class _Rules:
     def __init__(self, code: Code, clock_mhz: float, has_card: bool, part: str) -> None:
         self._code = code
@@ -452,21 +461,21 @@ class _Rules:
         has_rams = bool(variables) or self._code.work_items != "none"
         result = self._scheduler.run(body, variables, names, has_rams=has_rams)
         fast = frozenset(variables[-1:])
-        reasons: list[tuple[Span, str]] = [(Span(wanted, wanted), "as its pragma says")]
+        reasons = [_Reason(Span(wanted, wanted), "as its pragma says")]
         for path in result.carried.values():
             needs = max(1, whole(path.cycles))
-            reasons.append((Span(needs, needs), path.slowest))
-        sums = [n for n, path in enumerate(result.carried.values(), 1) if path.adds_up]
-        reasons.append(self._until_left(result))
-        reasons.append(self._ports(result, fast))
+            sums = needs if path.adds_up else 0
+            reasons.append(_Reason(Span(needs, needs), path.slowest, sums))
+        reasons.append(_Reason(*self._until_left(result)))
+        reasons.append(_Reason(*self._ports(result, fast)))
         reasons += self._through_memory(result, variables)
-        reasons += [(Span(turns, turns), why) for turns, why in self._turns(result)]
-        rest = max(span.most for n, (span, _) in enumerate(reasons) if n not in sums)
+        reasons += [_Reason(Span(turns, turns), why) for turns, why in self._turns(result)]
+        rest = max(reason.interval.most for reason in reasons if not reason.sums)
         interval = Span(
-            max(1, *(span.least for span, _ in reasons)),
-            max(1, *(span.most for span, _ in reasons)),
+            max(1, *(reason.interval.least for reason in reasons)),
+            max(1, *(reason.interval.most for reason in reasons)),
         )
-        most, why = max(reasons, key=lambda reason: reason[0].most)
+        most, why, sums = max(reasons, key=lambda reason: reason.interval.most)
         text = f"II {_shown(interval)}" + (f": {why}" if most.most > 1 and why else "")
         depth = max(1, whole(result.end))
         requests = self._requests(result)
@@ -481,7 +490,7 @@ class _Rules:
         ahead = depth + 1 + behind
         if most.most == rest:
             return _Pipeline(interval, deep, text, ahead)
-        return _Pipeline(interval, deep, text, ahead, int(most.most), 1 - rest / most.most)
+        return _Pipeline(interval, deep, text, ahead, sums, 1 - rest / most.most)
 
     # What bounds II
 
@@ -569,7 +578,7 @@ class _Rules:
         reached[key] += copies
         return copies
 
-    def _through_memory(self, result: Result, variables: tuple[str, ...]) -> list[tuple[Span, str]]:
+    def _through_memory(self, result: Result, variables: tuple[str, ...]) -> list[_Reason]:
         """Dependences of an iteration on words that iterations before it have written."""
         found = []
         for write in (a for a in result.accesses if a.writes):
@@ -579,17 +588,8 @@ class _Rules:
                 if read.writes or read.array != write.array:
                     continue
                 path = write.value.paths.get(f"{write.array}[]")
-                if path is None:
-                    continue
-                known = self._distances.of(read, write, variables)
-                if known == distances.NEVER:
-                    continue
-                distance = (
-                    _Distance(known, True, False)
-                    if known
-                    else _distance(read, write, variables[-1:] or ("",))
-                )
-                if distance is None:
+                distance = self._distance(read, write, variables)
+                if path is None or distance is None:
                     continue
                 ram = self._scheduler.storage(write.array).kind != "registers"
                 around = path.cycles + (0 if distance.is_same or not ram else 1)
@@ -601,8 +601,33 @@ class _Rules:
                     f", {path.slowest}" if path.slowest else ""
                 )
                 is_sure = distance.is_sure and not self._scheduler.storage(write.array).is_member
-                found.append((Span(needs if is_sure else 1, needs), why))
+                if distance.is_denied:
+                    why += (
+                        f", of distance {distance.iterations} against DEPENDENCE "
+                        "(on a board wrong values)"
+                    )
+                sums = whole(path.cycles) if path.adds_up and distance.is_in_turn else 0
+                found.append(_Reason(Span(needs if is_sure else 1, needs), why, sums))
         return found
+
+    def _distance(
+        self, read: Access, write: Access, variables: tuple[str, ...]
+    ) -> _Distance | None:  # fmt: skip
+        """The distance, also where a pragma denies it; None where there is no dependence."""
+        known = self._distances.of(read, write, variables)
+        if known is not None:
+            by_index = _Distance(known, True, False, is_in_turn=True) if known else None
+        else:
+            by_index = _distance(read, write, variables[-1:] or ("",))
+        said = self._distances.said(write.array)
+        if said is None:
+            return by_index
+        is_certain = known is not None or (by_index is not None and by_index.is_in_turn)
+        if by_index and is_certain and write.copies == 1 and said not in range(
+            1, by_index.iterations + 1
+        ):  # fmt: skip
+            return by_index._replace(is_denied=True)
+        return _Distance(said, True, False, is_in_turn=True) if said else None
 
     def _until_left(self, result: Result) -> tuple[Span, str]:
         """Cycles until an iteration knows whether another one follows.
@@ -674,6 +699,11 @@ class _Distance(NamedTuple):
     is_sure: bool
     is_same: bool
     """Whether it is the same element always, which HLS may keep in a register."""
+    is_in_turn: bool = False
+    """Whether a few elements are used in turn, or one, as partial sums are."""
+    is_denied: bool = False
+    """Whether a pragma says that there is none, or a longer one: then hardware would compute wrong
+    values."""
 
 
 def _distance(read: Access, write: Access, variables: tuple[str, ...]) -> _Distance | None:
@@ -698,7 +728,9 @@ def _distance(read: Access, write: Access, variables: tuple[str, ...]) -> _Dista
         if apart % step or apart // step <= 0:
             return None
         iterations = apart // step
-    return _Distance(iterations or 1, True, same)
+    places = [_place(index.linear or {}) for index in (*write.indices, *read.indices)]
+    is_one = same and not any(name for place in places for name, _ in place)
+    return _Distance(iterations or 1, True, same, is_in_turn=is_one)
 
 
 def _without_leaving(

@@ -61,6 +61,8 @@ class Path:
     slowest: str = ""
     """The slowest operator, in words."""
     stages: float = 0.0
+    decides: bool = False
+    """Whether a branch depends on the old value."""
     kinds: frozenset[str] = frozenset()
     """Kinds of its operators."""
 
@@ -71,8 +73,12 @@ class Path:
 
     @property
     def adds_up(self) -> bool:
-        """Whether the chain is one floating-point sum or product: partial sums shorten it."""
-        alone = self.cycles <= self.stages + _ROUNDING
+        """Whether the chain is one floating-point sum or product: partial sums shorten it.
+
+        A choice of the old or the new value, as ``if (x > 0) sum += x`` has it, takes less than a
+        cycle.
+        """
+        alone = not self.decides and whole(self.cycles) <= self.stages + 1
         return alone and self.slowest in operators.REDUCTIONS
 
 
@@ -317,6 +323,9 @@ class _Scope:
             whole = len(values) == len(choice.branches) > 1
             olds = [] if whole else [before.get(name) or self._old(name)]
             joined = _joined([*values, *olds, condition])
+            if name in condition.paths:
+                path = replace(joined.paths[name], decides=True)
+                joined = replace(joined, paths={**joined.paths, name: path})
             self.values[name] = self._operated(Operation("select"), [joined])
 
     def _limited(
@@ -485,7 +494,9 @@ class _Scope:
             slowest = (takes, after - path.cycles)
             if path.stages >= slowest[1]:
                 slowest = (path.slowest, path.stages)
-            paths[name] = Path(after, *slowest, path.kinds | {operation.kind})
+            paths[name] = Path(
+                after, *slowest, decides=path.decides, kinds=path.kinds | {operation.kind}
+            )
         ready = self.scheduler.after(joined.ready, operation)
         if operation.kind in {"add", "subtract"} and any(one.is_product for one in operands):
             ready = max(ready, math.floor(joined.ready) + operators.MULTIPLY_ADD_CYCLES)

@@ -3,6 +3,7 @@
 This is the section BITSTREAM, which on a board holds the bitstream. Lines of words:
 
     isthmus.card/1
+    clock MHZ                                       that kernels are built for; left out: 300
     memory card|hbm|chip|host ADDRESS BYTES NAME
     kernel KERNEL INSTANCE ADDRESS RANGE
     free                                            the kernel above has no control register
@@ -24,7 +25,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 
 from isthmus_emulation.xclbin import cycles
-from isthmus_emulation.xclbin.kinds import MemoryType
+from isthmus_emulation.xclbin.kinds import DATA_MHZ, MemoryType
 from isthmus_emulation.xclbin.metadata import Argument, Kernel
 from isthmus_emulation.xclbin.streams import Stream
 from isthmus_emulation.xclbin.tables import Memory
@@ -40,16 +41,25 @@ _ARGUMENTS = {"global": "buffer", "constant": "buffer", "stream": "stream"}
 
 
 def describe(
-    memories: Iterable[Memory], kernels: Iterable[Kernel], streams: Iterable[Stream] = ()
+    memories: Iterable[Memory],
+    kernels: Iterable[Kernel],
+    streams: Iterable[Stream] = (),
+    clock_mhz: int = DATA_MHZ,
 ) -> bytes:
     """Returns the section for kernels that ``Design.build`` has completed."""
-    return "".join(f"{line}\n" for line in _lines(memories, kernels, streams)).encode()
+    lines = _lines(memories, kernels, streams, clock_mhz)
+    return "".join(f"{line}\n" for line in lines).encode()
 
 
 def _lines(
-    memories: Iterable[Memory], kernels: Iterable[Kernel], streams: Iterable[Stream]
+    memories: Iterable[Memory],
+    kernels: Iterable[Kernel],
+    streams: Iterable[Stream],
+    clock_mhz: int,
 ) -> Iterator[str]:
     yield "isthmus.card/1"
+    if clock_mhz != DATA_MHZ:
+        yield f"clock {clock_mhz}"
     for memory in memories:
         where = _MEMORIES.get(memory.type, "card")
         yield f"memory {where} {memory.address} {memory.size} {memory.name}"

@@ -158,7 +158,9 @@ class Design(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=Tr
             Section(SectionKind.CLOCK_FREQ_TOPOLOGY, tables.encode(Clock, clocks), "clocks"),
             Section(
                 SectionKind.BITSTREAM,
-                card.describe(memories, kernels, flows) if bitstream is None else bitstream,
+                card.describe(memories, kernels, flows, self.data_mhz)
+                if bitstream is None
+                else bitstream,
                 "bitstream",
             ),
             Section(SectionKind.GROUP_TOPOLOGY, tables.encode(Memory, groups), "group_topology"),

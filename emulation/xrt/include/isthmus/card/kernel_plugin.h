@@ -13,7 +13,7 @@
 extern "C" {
 #endif
 
-#define ISTHMUS_KERNEL_ABI 10
+#define ISTHMUS_KERNEL_ABI 11
 
 /* A word of a stream: data, which have the same width on both sides, and sideband signals. TLAST is
  * the first byte of these, then come TKEEP, TSTRB, TUSER, TID and TDEST as in ap_axi_sdata.h. The
@@ -128,6 +128,10 @@ struct isthmus_kernel_run {
    * number of cycles; 0: partial sums save none. */
   uint32_t partial_sums;
   double spared_cycles;
+
+  /* Since version 11, for code that works on a copy of a buffer: between which addresses the run
+   * has read it. */
+  int (*read_between)(void* card, uint64_t address, uint64_t bytes);
 };
 
 /* A plug-in returns this if an argument that was never set led to an access out of memory; `error`

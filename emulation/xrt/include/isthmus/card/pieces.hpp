@@ -40,6 +40,16 @@ class Pieces {
     }
     return {next == ends_.end() ? end : std::min(next->first, end), false};
   }
+  /// Returns how many of the bytes from `begin` to `end` are in the set.
+  [[nodiscard]] std::uint64_t count(std::uint64_t begin, std::uint64_t end) const {
+    std::uint64_t found = 0;
+    while (begin < end) {
+      const Stretch here = stretch(begin, end);
+      found += here.inside ? here.end - begin : 0;
+      begin = here.end;
+    }
+    return found;
+  }
 
  private:
   std::map<std::uint64_t, std::uint64_t> ends_;  ///< the end of each range by its begin

@@ -7,6 +7,7 @@
 #include <optional>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "isthmus/card/pieces.hpp"
 
@@ -19,41 +20,85 @@ struct NamedArgument {
   std::size_t index = 0;
 };
 
+/// A run that has read a buffer.
+struct BufferReader {
+  NamedArgument argument;
+  std::uint64_t start = 0;  ///< number of the program's start of the run
+  /// First address that it read, and the one behind the last.
+  std::uint64_t begin = 0;
+  std::uint64_t end = 0;
+
+  [[nodiscard]] bool meets(std::uint64_t address, std::uint64_t bytes) const {
+    return address < end && begin < address + bytes;
+  }
+};
+
+/// What the latest run has written to a buffer.
+struct BufferOutput {
+  NamedArgument writer;
+  std::uint64_t run = 0;    ///< its number
+  std::uint64_t start = 0;  ///< number of the program's start of that run; 0: nobody watches it
+  std::uint64_t begin = 0;  ///< first address that it wrote to
+  std::uint64_t end = 0;    ///< behind the last one
+  bool fresh = false;       ///< the program has sent data since it read the buffer last
+  std::uint32_t since = 0;  ///< number of the program's looks when the run wrote first
+  Pieces taken{};           ///< addresses that the program has read since
+  bool passed_on = false;   ///< another run has read some of it since
+
+  [[nodiscard]] std::uint64_t taken_bytes() const { return taken.count(begin, end); }
+};
+
 struct BufferUse {
   std::uint64_t begin = 0;  ///< its address
   std::uint64_t bytes = 0;
   Pieces written{};         ///< addresses to which the program or a kernel has written
   std::uint32_t since = 0;  ///< number of the program's looks when the buffer was made
-  bool sent = false;        ///< the program has written a part of it
-  bool taken = false;       ///< the program has read a part of it, after a kernel wrote
-  bool passed_on = false;   ///< another run has read a part of it, after a kernel wrote
-  /// Argument through which a kernel last wrote to it, and the number of that run.
-  std::optional<NamedArgument> writer{};
-  std::uint64_t run = 0;
-  std::uint64_t start = 0;  ///< number of the program's start of that run; 0: not watched
-  /// First address that this run wrote to, and the address behind the last.
-  std::uint64_t latest_begin = 0;
-  std::uint64_t latest_end = 0;
+  bool sent = false;        ///< the program has written some of it
+  /// Number of the program's latest start when it wrote new data last, while runs waited for their
+  /// start; then first and last address of these data.
+  std::uint64_t sent_after = 0;
+  std::uint64_t sent_begin = 0;
+  std::uint64_t sent_end = 0;
+  std::vector<BufferReader> readers{};  ///< runs whose end the program may not have seen
+  std::string given_to{};  ///< instance that got the buffer last to write to it; empty: none
+  std::optional<BufferOutput> output{};
+  /// Runs that wrote to it, before that of `output`: how many, of how many the program read
+  /// something, and of how many fresh ones nobody did; and which of these was the last.
+  unsigned runs = 0;
+  unsigned taken_runs = 0;
+  unsigned lost_runs = 0;
+  unsigned lost_run = 0;
+  std::uint64_t sends_at_take = 0;  ///< number of the program's transfers when it read last
 
   void send(std::uint64_t address, std::uint64_t size) {
     written.add(address, address + size);
     sent = true;
   }
-  void note_writer(NamedArgument by, std::uint64_t of_run, std::uint64_t of_start,
-                   std::uint64_t address, std::uint64_t size) {
-    const bool is_same = writer.has_value() && run == of_run;
-    latest_begin = is_same ? std::min(latest_begin, address) : address;
-    latest_end = is_same ? std::max(latest_end, address + size) : address + size;
-    writer = std::move(by);
-    run = of_run;
-    start = of_start;
+  void take(std::uint64_t address, std::uint64_t size, std::uint64_t sends) {
+    sends_at_take = sends;
+    if (output) {
+      output->taken.add(address, address + size);
+    }
   }
-  void take() { taken = taken || writer.has_value(); }
   void read_by(std::uint64_t reader) {
-    passed_on = passed_on || (writer.has_value() && reader != run);
+    if (output && reader != output->run) {
+      output->passed_on = true;
+    }
   }
-  /// Whether a kernel wrote to it, and neither the program nor another run has read the data.
-  [[nodiscard]] bool is_lost() const { return writer.has_value() && !taken && !passed_on; }
+  /// Counts the run of `output`, after which another one writes.
+  void end_output() {
+    if (!output) {
+      return;
+    }
+    ++runs;
+    if (output->taken_bytes() > 0) {
+      ++taken_runs;
+    } else if (output->fresh && !output->passed_on) {
+      ++lost_runs;
+      lost_run = runs;
+    }
+    output.reset();
+  }
 };
 
 }  // namespace isthmus::card::process

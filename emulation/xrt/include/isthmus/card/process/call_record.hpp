@@ -8,6 +8,7 @@
 #include <cstdint>
 #include <string>
 #include <utility>
+#include <vector>
 
 namespace isthmus::card::process {
 
@@ -31,9 +32,17 @@ struct CallRecord {
 
   std::atomic<std::uint32_t> opencl;  ///< 1: the program has called OpenCL
   /// Number of the program's looks: by the native API it maps a buffer, or reads it on the host.
-  /// Then the card addresses of these buffers; the latest look replaces the oldest.
+  /// Then the card addresses of these buffers and the bytes that the program reads (0: it maps the
+  /// buffer). The latest look replaces the oldest.
   std::atomic<std::uint32_t> looks;
   std::array<std::atomic<std::uint64_t>, most_looks> looked_at;
+  std::array<std::atomic<std::uint64_t>, most_looks> looked_bytes;
+};
+
+/// A look of a program into a buffer on the host.
+struct HostLook {
+  std::uint64_t address = 0;  ///< on the card
+  std::uint64_t bytes = 0;    ///< that it read; 0: it mapped the buffer
 };
 
 /// Reads which buffers a program looks at on the host.
@@ -46,6 +55,8 @@ class HostLooks {
   ~HostLooks();
 
   [[nodiscard]] std::uint32_t count();
+  /// Returns the looks after the first `since` ones, as far as they are kept.
+  [[nodiscard]] std::vector<HostLook> after(std::uint32_t since);
   /// Whether a look after the first `since` looks was at these bytes of card memory.
   [[nodiscard]] bool has(std::uint64_t address, std::uint64_t bytes, std::uint32_t since);
   [[nodiscard]] bool uses_opencl();

@@ -67,6 +67,7 @@ struct StreamPlace {
 inline constexpr std::size_t most_depth = std::size_t{1} << 20U;
 
 struct Description {
+  std::uint64_t clock_mhz = 0;  ///< that kernels are built for, where it is not the usual one
   std::vector<MemoryRange> memories;
   std::vector<ComputeUnit> units;
   std::vector<StreamPlace> streams;

@@ -40,7 +40,8 @@ class Device {
   /// looking at each buffer.
   Device(Description description, Timing& timing, ProgramMemory& host, Meter& meter,
          const std::vector<std::string>& kernel_folders, std::string fatal_warnings = "",
-         bool as_hardware = false, HostLooks* looks = nullptr, RunWatch* watch = nullptr);
+         bool as_hardware = false, HostLooks* looks = nullptr, RunWatch* watch = nullptr,
+         const std::vector<std::string>& not_needed = {});
 
   /// Counts a call; to be called before each of the calls below.
   void begin_call();
@@ -67,11 +68,14 @@ class Device {
   void spend_on_copy_between_cards(Direction direction, std::uint64_t address, std::uint64_t bytes);
   /// Notes that the program sent bytes, or read a buffer, without a transfer.
   void note_sent(std::uint64_t address, std::uint64_t bytes);
-  void note_taken(std::uint64_t address);
+  void note_taken(std::uint64_t address, std::uint64_t bytes);
   /// `misses(number)`: whether the program has not seen the end of the run with that start number.
   void ask_for_waits(HostStarts::Misses misses) { starts_.ask(misses); }
-  /// Notes the number of the next start of the unit at an address; 0: not watched.
-  void note_start(std::uint64_t address, std::uint64_t number);
+  /// Notes that the program has started a run, which may wait for its unit; 0: not watched.
+  void note_submitted(std::uint64_t number);
+  /// Notes the number of the next start of the unit at an address; 0: not watched. `is_mistaken`:
+  /// the program made a mistake of which the user was warned.
+  void note_start(std::uint64_t address, std::uint64_t number, bool is_mistaken = false);
   /// Warns of outputs that the program never synced back; to be called when it closes the card.
   void warn_of_lost_outputs();
 
@@ -94,13 +98,15 @@ class Device {
   };
 
   void check_memories() const;
+  void check_clock();
   void spend_on_software(double nanoseconds, const char* kind, std::uint64_t bytes);
   void spend_on_transfer(Direction direction, std::uint64_t address, std::uint64_t bytes);
   /// `facts_of` and `record_kernel` write the events of transfers and runs (bounds.cpp).
   std::string facts_of(Direction direction, std::uint64_t address, std::uint64_t bytes);
   void record_kernel(const Unit& unit, std::uint64_t begin, Time duration,
                      const KernelOutcome& outcome);
-  void warn_if_lost(const BufferUse& use);
+  void warn_if_lost(BufferUse& use);
+  void warn_if_overwritten(BufferUse& use, std::uint64_t address, std::span<const std::byte> data);
   void warn_if_missed(const BufferUse& use, std::uint64_t address, std::uint64_t bytes);
   Cost cost_of(Direction direction, std::uint64_t address, std::uint64_t bytes);
 
@@ -134,6 +140,8 @@ class Device {
   bool as_hardware_;
   HostLooks* looks_;
   HostStarts starts_;
+  std::uint64_t submitted_ = 0;  ///< number of the program's latest start
+  unsigned waiting_ = 0;     ///< starts that wait for their unit
   using Duration = std::chrono::nanoseconds;
   /// Real time since the program last acted, in which all running units wait for streams and the
   /// program waits for these units.

@@ -12,8 +12,11 @@ namespace isthmus::card::process {
 
 enum class HostFaultKind : std::uint8_t {
   reads_unwritten,    ///< a kernel reads bytes that neither the program nor a kernel wrote
+  overwritten,        ///< the program writes what a run reads whose end it does not know
   never_waited,       ///< the program takes a kernel's output and does not know of the run's end
   never_taken,        ///< a kernel wrote a buffer that was never read
+  run_not_taken,      ///< the program read what other runs wrote to the buffer, but not this run's
+  partly_taken,       ///< the program read a part of a kernel's output
   writes_constant,    ///< a kernel writes to an argument that is declared const
   started_while_busy  ///< a program starts a kernel by its register while the kernel runs
 };
@@ -25,7 +28,22 @@ struct HostFault {
   std::uint64_t offset = 0;  ///< of the first byte, in the buffer
   /// The argument that was probably exchanged with this one.
   std::optional<NamedArgument> exchanged{};
+  std::string maker{};             ///< instance that should have written the bytes; empty: none
+  std::uint64_t output_bytes = 0;  ///< that the run wrote
+  std::uint64_t taken_bytes = 0;   ///< of these, how many the program read
+  unsigned run = 0;                ///< number of the run among those that wrote to the buffer
+  bool follows = false;            ///< a mistake that was told before may be the cause
 
+  /// Whether the kernel does not work as meant, so that further mistakes may follow from this one.
+  [[nodiscard]] bool has_consequences() const {
+    return exchanged || kind == HostFaultKind::writes_constant ||
+           kind == HostFaultKind::started_while_busy;
+  }
+  /// Whether it says that a kernel's output is not read.
+  [[nodiscard]] bool is_of_output() const {
+    return kind == HostFaultKind::never_taken || kind == HostFaultKind::run_not_taken ||
+           kind == HostFaultKind::partly_taken;
+  }
   /// Returns a text that is equal for equal mistakes.
   [[nodiscard]] std::string key() const;
   [[nodiscard]] std::string sentence() const;

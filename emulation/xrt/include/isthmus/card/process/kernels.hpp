@@ -11,6 +11,7 @@
 #include <utility>
 #include <vector>
 
+#include "isthmus/card/process/call_record.hpp"
 #include "isthmus/card/process/description.hpp"
 #include "isthmus/card/process/host_fault.hpp"
 #include "isthmus/card/process/memory.hpp"
@@ -35,18 +36,24 @@ class UnsetArgumentError : public KernelError {
 class Warnings {
  public:
   /// With a `fatal_file` the first warning throws KernelError, and the file gets its text, which
-  /// `card exec` prints at the end.
-  explicit Warnings(std::string fatal_file) : fatal_file_(std::move(fatal_file)) {}
+  /// `card exec` prints at the end. `not_needed`: outputs ("INSTANCE.ARGUMENT") that the program
+  /// need not read.
+  explicit Warnings(std::string fatal_file, const std::vector<std::string>& not_needed = {})
+      : fatal_file_(std::move(fatal_file)), not_needed_(not_needed.begin(), not_needed.end()) {}
 
   /// Warns once for each `key`.
   void warn(const std::string& key, const std::string& text);
-  void warn(const HostFault& fault) { warn(fault.key(), fault.sentence()); }
+  void warn(HostFault fault);
+  /// Notes a mistake in the use of the instance, from which other mistakes may follow.
+  void doubt(const std::string& instance) { doubted_.insert(instance); }
   /// Prints a fact that is no mistake of the program, once for each `key`.
   void note(const std::string& key, const std::string& text);
 
  private:
   std::string fatal_file_;
+  std::set<std::string> not_needed_;
   std::set<std::string> printed_;
+  std::set<std::string> doubted_;  ///< instances
 };
 
 /// All memory that a kernel can access, by address. It does accesses past the end of a buffer, as a
@@ -55,7 +62,8 @@ class Reach {
  public:
   /// `start`: number of the program's start of the run; 0: not watched.
   Reach(const Description& description, CardMemory& card, ProgramMemory& host, Warnings& warnings,
-        const ComputeUnit& unit, std::span<const std::byte> registers, std::uint64_t start = 0);
+        const ComputeUnit& unit, std::span<const std::byte> registers, std::uint64_t start = 0,
+        HostLooks* looks = nullptr);
 
   void read(std::uint64_t address, std::span<std::byte> to);
   void write(std::uint64_t address, std::span<const std::byte> from);
@@ -68,6 +76,9 @@ class Reach {
   /// Returns whether the byte at an address was written since its buffer was made, and up to which
   /// byte this is the same. Memory whose use is unknown counts as written.
   [[nodiscard]] Pieces::Stretch written(std::uint64_t address, std::uint64_t bytes) const;
+  /// Notes that the run has read bytes of a buffer within these. Warns if the program has sent
+  /// bytes there since it started the run.
+  void read_between(std::uint64_t address, std::uint64_t bytes);
   /// Warns that the kernel read a byte that was never written.
   void reads_unwritten(std::uint64_t address);
   /// Returns the bytes of a buffer from an address on; 0 without a buffer.
@@ -99,6 +110,7 @@ class Reach {
   [[nodiscard]] static bool points_into(const Buffer& argument, const BufferUse& use);
   [[nodiscard]] std::optional<NamedArgument> named(const Buffer* buffer) const;
   [[nodiscard]] std::optional<NamedArgument> exchanged_with(const Buffer& read) const;
+  void note_given();
   void note_read(std::uint64_t address);
   void note_write(std::uint64_t address, std::uint64_t bytes);
   void check_constant(std::uint64_t address);
@@ -121,6 +133,7 @@ class Reach {
   std::vector<Traffic> traffic_;
   std::uint64_t run_;    ///< number of the run
   std::uint64_t start_;  ///< number of the program's start of the run; 0: not watched
+  HostLooks* looks_;     ///< null: not known
 };
 
 /// A word of a stream: data, equally wide on both sides, and sideband signals, TLAST first. The

@@ -52,8 +52,11 @@ class CardMemory {
   [[nodiscard]] BufferUse* use_of(std::uint64_t address);
   /// Begins a run of a kernel; returns its number.
   std::uint64_t begin_run() { return ++runs_; }
+  /// Counts transfers of the program to the card; returns how many there were.
+  std::uint64_t count_send() { return ++sends_; }
+  [[nodiscard]] std::uint64_t sends() const { return sends_; }
   /// Returns the buffers whose use is known.
-  [[nodiscard]] std::vector<const BufferUse*> uses() const;
+  [[nodiscard]] std::vector<BufferUse*> uses();
   /// Puts a file of another card behind memory that is allocated here. Throws MemoryError.
   void import(std::uint64_t address, std::uint64_t bytes, int descriptor);
 
@@ -87,6 +90,7 @@ class CardMemory {
 
   std::map<std::uint64_t, Region> regions_;
   std::uint64_t runs_ = 0;
+  std::uint64_t sends_ = 0;
 };
 
 }  // namespace isthmus::card::process
