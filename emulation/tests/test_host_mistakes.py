@@ -213,6 +213,7 @@ def test_a_mistake_in_one_round_of_several_is_told(
         pytest.param("serial", ["in_two_parts", "2"], id="reads_in_two_parts"),
         pytest.param("serial", ["by_read", "3"], id="reads_by_a_copy"),
         pytest.param("serial", ["first_only,without_input,unlooked", "5"], id="times_further_runs"),
+        pytest.param("serial", ["first_only,unlooked", "5"], id="checks_once_then_times"),
         pytest.param("serial", ["last_only,unlooked", "5"], id="reads_the_last_run"),
         pytest.param("chained", ["all_set"], id="passes_an_output_on"),
     ],
