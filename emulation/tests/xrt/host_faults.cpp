@@ -198,7 +198,7 @@ TEST_CASE("The card warns of an input that is overwritten while a run reads it",
     program.device.note_start(bandwidth_at, number);
     program.run(source_at, target_at);
   };
-  program.device.note_given(1);
+  program.device.note_submitted(1);
   SECTION("after its start") {
     start(1);
     CHECK_THAT(program.warning([&] { program.device.copy_to_card(source_at, fresh); }),
@@ -213,7 +213,7 @@ TEST_CASE("The card warns of an input that is overwritten while a run reads it",
     start(1);
     missed.clear();
     program.device.copy_to_card(source_at, fresh);
-    program.device.note_given(2);
+    program.device.note_submitted(2);
     CHECK_NOTHROW(start(2));
   }
   SECTION("not with the same data") {
