@@ -8,20 +8,19 @@ and of what the ports of memories allow. What these rules cannot decide makes a 
 from __future__ import annotations
 
 import math
-from collections import Counter
 from collections.abc import Iterable, Mapping
 from typing import Final, NamedTuple
 
 import msgspec
 
-from isthmus_emulation.estimate import distances, operators, tables
+from isthmus_emulation.estimate import operators, tables
 from isthmus_emulation.estimate.arrays import KERNEL_FLOW_LATENCY
 from isthmus_emulation.estimate.beside import Beside
+from isthmus_emulation.estimate.intervals import Intervals, Reason
 from isthmus_emulation.estimate.schedule import (
     RAM_CYCLES,
     READ_CYCLES,
     WRITE_CYCLES,
-    Access,
     Result,
     Scheduler,
     whole,
@@ -60,12 +59,6 @@ AUTO_PIPELINE_TRIPS: Final = 64
 """Loops of fewer iterations are unrolled into the loop around them, which is pipelined (UG1399
 2020.2, config_compile -pipeline_loops). A published rate of loops of 64 shows that they are not:
 blocks of 4 KiB follow each other (Xilinx/Vitis_Accel_Examples, host_memory_bandwidth)."""
-MOST_PARTS: Final = 4
-"""Into which HLS may partition an array without a pragma, by our assumption: 2020.2 does not
-(MuJackey/summerschool_filter2d), 2022.1 does (devanshj1996/FPGA-Final-project)."""
-LUTRAM_ELEMENTS: Final = 1024
-"""Of arrays that HLS may copy for more reads a cycle (RAM_1WNR_AUTO in the report of
-joej970/Using_Vitis_HLS, of 15 elements; UG1399, BIND_STORAGE ram_1wnr)."""
 REQUEST_CYCLES: Final = 10
 """From a loop's beginning to the first word of a burst, without the memory's own latency, which
 the card's model adds; reports of HLS with latency=0 have 9 to 12."""
@@ -99,15 +92,6 @@ class _Pipeline(NamedTuple):
     """As a ``Cost`` has them."""
 
 
-class _Reason(NamedTuple):
-    """What bounds an interval between iterations."""
-
-    interval: Span
-    why: str
-    sums: int = 0
-    """So many partial sums remove it; 0: they do not."""
-
-
 class _Rules:
     def __init__(self, code: Code, clock_mhz: float, has_card: bool, part: str) -> None:
         self._code = code
@@ -120,7 +104,7 @@ class _Rules:
         self._called: list[str] = []
         self._is_automatic = True
         """Whether loops without a pragma are pipelined in the function that is read."""
-        self._distances = distances.Distances(code)
+        self._intervals = Intervals(code, self._scheduler)
         self._beside = Beside(code, self._scheduler)
         self._share = 1.0
         """Least share of their cycles that loops beside each other take."""
@@ -192,9 +176,9 @@ class _Rules:
 
     def _straight(self, body: Iterable[Statement], names: Mapping[str, str]) -> Span:
         result = self._scheduler.run(tuple(body), (), names)
-        ports = self._ports(result, frozenset())[0]
+        ports = self._intervals.ports(result, frozenset())[0]
         turns = max((turns - 1 for turns, _ in self._turns(result)), default=0)
-        cycles = _scheduled(result.end, self._waits(result)) + Span(turns, turns)
+        cycles = _scheduled(result.end, self._intervals.waits(result)) + Span(turns, turns)
         return cycles.both(Span(ports.least - 1, ports.most - 1)) + self._requests(result)
 
     def _requests(self, result: Result) -> Span:
@@ -274,7 +258,7 @@ class _Rules:
             return
         if _is_unrolled(loop) and loop.trips is not None:
             result = self._scheduler.run((loop,), (), names)
-            ports = self._ports(result, frozenset())[0]
+            ports = self._intervals.ports(result, frozenset())[0]
             cycles = _scheduled(result.end) + Span(ports.least - 1, ports.most - 1)
             self._note(loop.number, loop.line, _NONE, cycles, "")
             return
@@ -461,15 +445,15 @@ class _Rules:
         has_rams = bool(variables) or self._code.work_items != "none"
         result = self._scheduler.run(body, variables, names, has_rams=has_rams)
         fast = frozenset(variables[-1:])
-        reasons = [_Reason(Span(wanted, wanted), "as its pragma says")]
+        reasons = [Reason(Span(wanted, wanted), "as its pragma says")]
         for path in result.carried.values():
             needs = max(1, whole(path.cycles))
             sums = needs if path.adds_up else 0
-            reasons.append(_Reason(Span(needs, needs), path.slowest, sums))
-        reasons.append(_Reason(*self._until_left(result)))
-        reasons.append(_Reason(*self._ports(result, fast)))
-        reasons += self._through_memory(result, variables)
-        reasons += [_Reason(Span(turns, turns), why) for turns, why in self._turns(result)]
+            reasons.append(Reason(Span(needs, needs), path.slowest, sums))
+        reasons.append(Reason(*self._intervals.until_left(result)))
+        reasons.append(Reason(*self._intervals.ports(result, fast)))
+        reasons += self._intervals.through_memory(result, variables)
+        reasons += [Reason(Span(turns, turns), why) for turns, why in self._turns(result)]
         rest = max(reason.interval.most for reason in reasons if not reason.sums)
         interval = Span(
             max(1, *(reason.interval.least for reason in reasons)),
@@ -486,160 +470,11 @@ class _Rules:
             self._costs[loop.number] = msgspec.structs.replace(
                 cost, iteration=Span(0, cost.iteration.most), entry=Span(0, cost.entry.most)
             )
-        deep = _scheduled(depth, self._waits(result)) + requests
+        deep = _scheduled(depth, self._intervals.waits(result)) + requests
         ahead = depth + 1 + behind
         if most.most == rest:
             return _Pipeline(interval, deep, text, ahead)
         return _Pipeline(interval, deep, text, ahead, sums, 1 - rest / most.most)
-
-    # What bounds II
-
-    def _ports(self, result: Result, fast: frozenset[str]) -> tuple[Span, str]:
-        """Cycles that the accesses of an iteration take at the busiest port."""
-        counts: dict[tuple[str, str], tuple[int, int, int, int]] = {}
-        known: set[tuple[str, bool, int, tuple[tuple[tuple[str, int], ...], ...]]] = set()
-        reached: Counter[tuple[object, ...]] = Counter()
-        writes_memory = any(  # through a pointer, which may lead to an array of the kernel
-            one.writes and self._scheduler.storage(one.array).kind == "memory"
-            for one in result.accesses
-        )
-        for access in result.accesses:
-            storage = self._scheduler.storage(access.array)
-            if storage.kind == "registers":
-                continue
-            if access.indices and all(index.linear is not None for index in access.indices):
-                places = tuple(_place(index.linear or {}) for index in access.indices)
-                same = (access.array, access.writes, access.copies, places)
-                if same in known:
-                    continue  # the same element twice
-                known.add(same)
-            is_same = storage.kind != "stream" and not _varies(access, fast) and not access.writes
-            if is_same and (access.copies == 1 or not writes_memory):
-                continue  # the same element in each iteration: HLS reads it once
-            way = ("write" if access.writes else "read") if storage.kind != "ram" else ""
-            name = storage.port or access.array
-            all_of, distinct, bits, _ = counts.get((name, way), (0, 0, 0, 0))
-            copies = self._distinct(access, fast, reached)
-            bits += copies * storage.bits
-            counts[name, way] = (all_of + copies, distinct + 1, bits, storage.widest)
-        least, most, why = 1.0, 1.0, ""
-        for (name, way), (all_of, distinct, bits, widest) in counts.items():
-            storage = self._scheduler.storage(name)
-            if storage.kind == "ram":
-                ports = storage.ram_ports * max(1, storage.banks)
-                needs = math.ceil(all_of / ports)
-                elements = math.prod(self._code.sizes.get(name, (LUTRAM_ELEMENTS + 1,)))
-                is_one_each = distinct == all_of and elements > LUTRAM_ELEMENTS
-                is_sure = storage.partitioned or storage.port or is_one_each
-                fewest = needs if is_sure else -(-needs // MOST_PARTS)
-            else:
-                needs = all_of
-                wide = max(distinct, -(-bits // widest)) if widest else all_of
-                fewest = all_of if storage.kind == "stream" else min(all_of, wide)
-            least = max(least, fewest)
-            if needs > most:
-                most, why = needs, f"{way or 'port'}s of {name.split('@')[0]}"
-        return Span(least, max(least, most)), why
-
-    def _waits(self, result: Result) -> int:
-        """Cycles by which reads and then writes of RAM wait for its ports, at most."""
-        late = {False: 0, True: 0}
-        counts: Counter[tuple[str, bool]] = Counter()
-        for access in result.accesses:
-            if self._scheduler.is_ram(access.array):
-                counts[access.array, access.writes] += access.copies
-        for (array, writes), count in counts.items():
-            storage = self._scheduler.storage(array)
-            elements = math.prod(self._code.sizes.get(array, (count,)))
-            ports = storage.ram_ports * max(1, storage.banks)
-            late[writes] = max(late[writes], -(-min(count, elements) // ports) - 1)
-        return sum(late.values())
-
-    def _distinct(
-        self, access: Access, fast: frozenset[str], reached: Counter[tuple[object, ...]]
-    ) -> int:
-        """Elements that copies of an access reach, and that ``reached`` has not counted before.
-
-        Unrolled loops may reach the same element several times; HLS reads or writes it once.
-        """
-        rest, most = [], 1
-        sizes = self._code.sizes.get(access.array, ())
-        if access.copies == 1 or not sizes or len(sizes) != len(access.indices):
-            return access.copies
-        for index, size in zip(access.indices, sizes, strict=True):
-            if index.linear is None:
-                return access.copies
-            if index.of - fast:
-                most *= size
-            else:
-                rest.append(_place(index.linear))
-        key = (access.array, access.writes, *rest)
-        copies = min(access.copies, max(0, most - reached[key]))
-        reached[key] += copies
-        return copies
-
-    def _through_memory(self, result: Result, variables: tuple[str, ...]) -> list[_Reason]:
-        """Dependences of an iteration on words that iterations before it have written."""
-        found = []
-        for write in (a for a in result.accesses if a.writes):
-            if self._scheduler.storage(write.array).kind == "stream":
-                continue
-            for read in result.accesses:
-                if read.writes or read.array != write.array:
-                    continue
-                path = write.value.paths.get(f"{write.array}[]")
-                distance = self._distance(read, write, variables)
-                if path is None or distance is None:
-                    continue
-                ram = self._scheduler.storage(write.array).kind != "registers"
-                around = path.cycles + (0 if distance.is_same or not ram else 1)
-                if self._scheduler.storage(write.array).kind == "memory":
-                    latency = self._scheduler.storage(write.array).latency
-                    around = path.cycles + READ_CYCLES + WRITE_CYCLES - 1 + 2 * latency
-                needs = max(1, whole(around / distance.iterations))
-                why = f"dependence through {write.array.split('@')[0]}" + (
-                    f", {path.slowest}" if path.slowest else ""
-                )
-                is_sure = distance.is_sure and not self._scheduler.storage(write.array).is_member
-                if distance.is_denied:
-                    why += (
-                        f", of distance {distance.iterations} against DEPENDENCE "
-                        "(on a board wrong values)"
-                    )
-                sums = whole(path.cycles) if path.adds_up and distance.is_in_turn else 0
-                found.append(_Reason(Span(needs if is_sure else 1, needs), why, sums))
-        return found
-
-    def _distance(
-        self, read: Access, write: Access, variables: tuple[str, ...]
-    ) -> _Distance | None:  # fmt: skip
-        """The distance, also where a pragma denies it; None where there is no dependence."""
-        known = self._distances.of(read, write, variables)
-        if known is not None:
-            by_index = _Distance(known, True, False, is_in_turn=True) if known else None
-        else:
-            by_index = _distance(read, write, variables[-1:] or ("",))
-        said = self._distances.said(write.array)
-        if said is None:
-            return by_index
-        is_certain = known is not None or (by_index is not None and by_index.is_in_turn)
-        if by_index and is_certain and write.copies == 1 and said not in range(
-            1, by_index.iterations + 1
-        ):  # fmt: skip
-            return by_index._replace(is_denied=True)
-        return _Distance(said, True, False, is_in_turn=True) if said else None
-
-    def _until_left(self, result: Result) -> tuple[Span, str]:
-        """Cycles until an iteration knows whether another one follows.
-
-        HLS does not begin a request of memory on suspicion; a read of RAM may begin before. A word
-        of a stream is known in the cycle of its read.
-        """
-        reads = [one for one in result.accesses if not one.writes]
-        streams = all(self._scheduler.storage(one.array).kind == "stream" for one in reads)
-        needs = max(1, whole(result.leaves) - (1 if reads and streams else 0))
-        is_sure = any(access.is_single for access in result.accesses)
-        return Span(needs if is_sure else 1, needs), "what ends the loop"
 
     def _turns(self, result: Result) -> list[tuple[int, str]]:
         """Cycles in which the instances that ALLOCATION allows serve all their uses, and why."""
@@ -692,47 +527,6 @@ class _Rules:
         return found
 
 
-class _Distance(NamedTuple):
-    """Iterations between a write and the read that needs it."""
-
-    iterations: int
-    is_sure: bool
-    is_same: bool
-    """Whether it is the same element always, which HLS may keep in a register."""
-    is_in_turn: bool = False
-    """Whether a few elements are used in turn, or one, as partial sums are."""
-    is_denied: bool = False
-    """Whether a pragma says that there is none, or a longer one: then hardware would compute wrong
-    values."""
-
-
-def _distance(read: Access, write: Access, variables: tuple[str, ...]) -> _Distance | None:
-    """The distance; None where no iteration reads what another has written."""
-    variable = variables[0]
-    iterations, same = None, True
-    for left, right in zip(write.indices, read.indices, strict=False):
-        if left.linear is None or right.linear is None:
-            data = left.is_data or right.is_data
-            depends = variable in left.of | right.of
-            return _Distance(1, data or not depends, False)
-        names = {*left.linear, *right.linear} - {""}
-        if any(left.linear.get(n, 0) != right.linear.get(n, 0) for n in names):
-            return _Distance(1, False, False)
-        step = left.linear.get(variable, 0)
-        apart = left.linear.get("", 0) - right.linear.get("", 0)
-        if step == 0:
-            if apart:
-                return None
-            continue
-        same = False
-        if apart % step or apart // step <= 0:
-            return None
-        iterations = apart // step
-    places = [_place(index.linear or {}) for index in (*write.indices, *read.indices)]
-    is_one = same and not any(name for place in places for name, _ in place)
-    return _Distance(iterations or 1, True, same, is_in_turn=is_one)
-
-
 def _without_leaving(
     body: tuple[Statement, ...], left: list[tuple[Statement, ...]]
 ) -> tuple[Statement, ...]:  # fmt: skip
@@ -751,16 +545,6 @@ def _without_leaving(
                 branches.append(_without_leaving(branch, left))
         found.append(Choice(statement.condition, tuple(branches)))
     return tuple(found)
-
-
-def _place(linear: Mapping[str, int]) -> tuple[tuple[str, int], ...]:
-    return tuple(sorted((name, times) for name, times in linear.items() if times))
-
-
-def _varies(access: Access, fast: frozenset[str]) -> bool:
-    if not fast or not access.indices:
-        return True
-    return any(index.is_data or index.of & fast or index.linear is None for index in access.indices)
 
 
 def _spread(found: _Pipeline) -> Span:

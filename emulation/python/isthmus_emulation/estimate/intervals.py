@@ -1,0 +1,247 @@
+"""What bounds the interval between iterations of a pipeline: ports, and dependences in memory."""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Mapping
+from typing import Final, NamedTuple
+
+from isthmus_emulation.estimate.distances import Distances
+from isthmus_emulation.estimate.schedule import (
+    READ_CYCLES,
+    WRITE_CYCLES,
+    Access,
+    Result,
+    Scheduler,
+    whole,
+)
+from isthmus_emulation.estimate.structure import Code, Span
+
+MOST_PARTS: Final = 4
+"""Most parts into which HLS partitions an array without a pragma. The number is our assumption:
+HLS 2020.2 does not partition (MuJackey/summerschool_filter2d), HLS 2022.1 does
+(devanshj1996/FPGA-Final-project)."""
+LUTRAM_ELEMENTS: Final = 1024
+"""Most elements of an array that HLS may copy, so that each copy serves further reads a cycle.
+RAM_1WNR_AUTO stands in the report of joej970/Using_Vitis_HLS for 15 elements (UG1399,
+BIND_STORAGE ram_1wnr)."""
+
+
+class Reason(NamedTuple):
+    """A bound of the interval between iterations, and why it exists."""
+
+    interval: Span
+    why: str
+    sums: int = 0
+    """Number of partial sums that remove the bound; 0: partial sums do not help."""
+
+
+class Intervals:
+    """Finds what bounds the intervals of the pipelines of one kernel."""
+
+    def __init__(self, code: Code, scheduler: Scheduler) -> None:
+        self._code = code
+        self._scheduler = scheduler
+        self._distances = Distances(code)
+
+    def ports(self, result: Result, fast: frozenset[str]) -> tuple[Span, str]:
+        """Returns the cycles that an iteration occupies the busiest port, and the name of that port."""
+        counts: dict[tuple[str, str], tuple[int, int, int, int]] = {}
+        known: set[tuple[str, bool, int, tuple[tuple[tuple[str, int], ...], ...]]] = set()
+        reached: Counter[tuple[object, ...]] = Counter()
+        writes_memory = any(  # through a pointer, which may lead to an array of the kernel
+            one.writes and self._scheduler.storage(one.array).kind == "memory"
+            for one in result.accesses
+        )
+        for access in result.accesses:
+            storage = self._scheduler.storage(access.array)
+            if storage.kind == "registers":
+                continue
+            if access.indices and all(index.linear is not None for index in access.indices):
+                places = tuple(_place(index.linear or {}) for index in access.indices)
+                same = (access.array, access.writes, access.copies, places)
+                if same in known:
+                    continue  # the same element twice
+                known.add(same)
+            is_same = storage.kind != "stream" and not _varies(access, fast) and not access.writes
+            if is_same and (access.copies == 1 or not writes_memory):
+                continue  # the same element in each iteration: HLS reads it once
+            way = ("write" if access.writes else "read") if storage.kind != "ram" else ""
+            name = storage.port or access.array
+            all_of, distinct, bits, _ = counts.get((name, way), (0, 0, 0, 0))
+            copies = self._distinct(access, fast, reached)
+            bits += copies * storage.bits
+            counts[name, way] = (all_of + copies, distinct + 1, bits, storage.widest)
+        least, most, why = 1.0, 1.0, ""
+        for (name, way), (all_of, distinct, bits, widest) in counts.items():
+            storage = self._scheduler.storage(name)
+            if storage.kind == "ram":
+                ports = storage.ram_ports * max(1, storage.banks)
+                needs = math.ceil(all_of / ports)
+                elements = math.prod(self._code.sizes.get(name, (LUTRAM_ELEMENTS + 1,)))
+                is_one_each = distinct == all_of and elements > LUTRAM_ELEMENTS
+                is_sure = storage.partitioned or storage.port or is_one_each
+                fewest = needs if is_sure else -(-needs // MOST_PARTS)
+            else:
+                needs = all_of
+                wide = max(distinct, -(-bits // widest)) if widest else all_of
+                fewest = all_of if storage.kind == "stream" else min(all_of, wide)
+            least = max(least, fewest)
+            if needs > most:
+                most, why = needs, f"{way or 'port'}s of {name.split('@')[0]}"
+        return Span(least, max(least, most)), why
+
+    def waits(self, result: Result) -> int:
+        """Returns the most cycles by which reads, and then writes, of RAM wait for a free port."""
+        late = {False: 0, True: 0}
+        counts: Counter[tuple[str, bool]] = Counter()
+        for access in result.accesses:
+            if self._scheduler.is_ram(access.array):
+                counts[access.array, access.writes] += access.copies
+        for (array, writes), count in counts.items():
+            storage = self._scheduler.storage(array)
+            elements = math.prod(self._code.sizes.get(array, (count,)))
+            ports = storage.ram_ports * max(1, storage.banks)
+            late[writes] = max(late[writes], -(-min(count, elements) // ports) - 1)
+        return sum(late.values())
+
+    def _distinct(
+        self, access: Access, fast: frozenset[str], reached: Counter[tuple[object, ...]]
+    ) -> int:
+        """Returns the number of elements that the copies of an access use for the first time.
+
+        Copies in an unrolled loop may use the same element; HLS accesses that element once.
+        ``reached`` counts the elements of earlier accesses.
+        """
+        rest, most = [], 1
+        sizes = self._code.sizes.get(access.array, ())
+        if access.copies == 1 or not sizes or len(sizes) != len(access.indices):
+            return access.copies
+        for index, size in zip(access.indices, sizes, strict=True):
+            if index.linear is None:
+                return access.copies
+            if index.of - fast:
+                most *= size
+            else:
+                rest.append(_place(index.linear))
+        key = (access.array, access.writes, *rest)
+        copies = min(access.copies, max(0, most - reached[key]))
+        reached[key] += copies
+        return copies
+
+    def through_memory(self, result: Result, variables: tuple[str, ...]) -> list[Reason]:
+        """Returns a bound for each word that an iteration reads and an earlier iteration wrote."""
+        found = []
+        for write in (a for a in result.accesses if a.writes):
+            if self._scheduler.storage(write.array).kind == "stream":
+                continue
+            for read in result.accesses:
+                if read.writes or read.array != write.array:
+                    continue
+                path = write.value.paths.get(f"{write.array}[]")
+                distance = self._distance(read, write, variables)
+                if path is None or distance is None:
+                    continue
+                ram = self._scheduler.storage(write.array).kind != "registers"
+                around = path.cycles + (0 if distance.is_same or not ram else 1)
+                if self._scheduler.storage(write.array).kind == "memory":
+                    latency = self._scheduler.storage(write.array).latency
+                    around = path.cycles + READ_CYCLES + WRITE_CYCLES - 1 + 2 * latency
+                needs = max(1, whole(around / distance.iterations))
+                why = f"dependence through {write.array.split('@')[0]}" + (
+                    f", {path.slowest}" if path.slowest else ""
+                )
+                is_sure = distance.is_sure and not self._scheduler.storage(write.array).is_member
+                if distance.is_denied:
+                    why += (
+                        f", of distance {distance.iterations} against DEPENDENCE "
+                        "(on a board wrong values)"
+                    )
+                sums = whole(path.cycles) if path.adds_up and distance.is_in_turn else 0
+                found.append(Reason(Span(needs if is_sure else 1, needs), why, sums))
+        return found
+
+    def _distance(
+        self, read: Access, write: Access, variables: tuple[str, ...]
+    ) -> _Distance | None:  # fmt: skip
+        """Returns the distance between write and read; None without a dependence.
+
+        A DEPENDENCE pragma that contradicts the index is marked by ``is_denied``.
+        """
+        known = self._distances.of(read, write, variables)
+        if known is not None:
+            by_index = _Distance(known, True, False, is_in_turn=True) if known else None
+        else:
+            by_index = _distance(read, write, variables[-1:] or ("",))
+        said = self._distances.said(write.array)
+        if said is None:
+            return by_index
+        is_certain = known is not None or (by_index is not None and by_index.is_in_turn)
+        if by_index and is_certain and write.copies == 1 and said not in range(
+            1, by_index.iterations + 1
+        ):  # fmt: skip
+            return by_index._replace(is_denied=True)
+        return _Distance(said, True, False, is_in_turn=True) if said else None
+
+    def until_left(self, result: Result) -> tuple[Span, str]:
+        """Returns the cycles until an iteration has decided whether the next iteration runs.
+
+        HLS requests no memory before that decision, but may read RAM. A word of a stream is known
+        in the cycle of its read.
+        """
+        reads = [one for one in result.accesses if not one.writes]
+        streams = all(self._scheduler.storage(one.array).kind == "stream" for one in reads)
+        needs = max(1, whole(result.leaves) - (1 if reads and streams else 0))
+        is_sure = any(access.is_single for access in result.accesses)
+        return Span(needs if is_sure else 1, needs), "what ends the loop"
+
+
+class _Distance(NamedTuple):
+    """Distance in iterations between a write and the read that needs the written word."""
+
+    iterations: int
+    is_sure: bool
+    is_same: bool
+    """Whether all iterations use the same element, which HLS may keep in a register."""
+    is_in_turn: bool = False
+    """Whether iterations use one element, or a few in turn, as partial sums do."""
+    is_denied: bool = False
+    """Whether a pragma denies the distance, or states a longer one: hardware computes wrong values."""
+
+
+def _distance(read: Access, write: Access, variables: tuple[str, ...]) -> _Distance | None:
+    """Returns the distance by the indices; None if no iteration reads what another has written."""
+    variable = variables[0]
+    iterations, same = None, True
+    for left, right in zip(write.indices, read.indices, strict=False):
+        if left.linear is None or right.linear is None:
+            data = left.is_data or right.is_data
+            depends = variable in left.of | right.of
+            return _Distance(1, data or not depends, False)
+        names = {*left.linear, *right.linear} - {""}
+        if any(left.linear.get(n, 0) != right.linear.get(n, 0) for n in names):
+            return _Distance(1, False, False)
+        step = left.linear.get(variable, 0)
+        apart = left.linear.get("", 0) - right.linear.get("", 0)
+        if step == 0:
+            if apart:
+                return None
+            continue
+        same = False
+        if apart % step or apart // step <= 0:
+            return None
+        iterations = apart // step
+    places = [_place(index.linear or {}) for index in (*write.indices, *read.indices)]
+    is_one = same and not any(name for place in places for name, _ in place)
+    return _Distance(iterations or 1, True, same, is_in_turn=is_one)
+
+
+def _place(linear: Mapping[str, int]) -> tuple[tuple[str, int], ...]:
+    return tuple(sorted((name, times) for name, times in linear.items() if times))
+
+
+def _varies(access: Access, fast: frozenset[str]) -> bool:
+    if not fast or not access.indices:
+        return True
+    return any(index.is_data or index.of & fast or index.linear is None for index in access.indices)
