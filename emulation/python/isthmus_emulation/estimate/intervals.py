@@ -46,7 +46,7 @@ class Intervals:
         self._distances = Distances(code)
 
     def ports(self, result: Result, fast: frozenset[str]) -> tuple[Span, str]:
-        """Returns the cycles that an iteration occupies the busiest port, and the name of that port."""
+        """Returns the cycles that an iteration occupies the busiest port, and that port's name."""
         counts: dict[tuple[str, str], tuple[int, int, int, int]] = {}
         known: set[tuple[str, bool, int, tuple[tuple[tuple[str, int], ...], ...]]] = set()
         reached: Counter[tuple[object, ...]] = Counter()
@@ -207,7 +207,8 @@ class _Distance(NamedTuple):
     is_in_turn: bool = False
     """Whether iterations use one element, or a few in turn, as partial sums do."""
     is_denied: bool = False
-    """Whether a pragma denies the distance, or states a longer one: hardware computes wrong values."""
+    """Whether a pragma denies the distance, or states a longer one: hardware computes wrong
+    values."""
 
 
 def _distance(read: Access, write: Access, variables: tuple[str, ...]) -> _Distance | None:
