@@ -1,1 +1,1 @@
-"""From points to samples: plan, schedule, workers and their protocol."""
+"""Measures points: plans tasks, schedules visits, starts workers and talks to them."""

@@ -31,11 +31,11 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class _Earlier:
-    """The devices of an earlier run, by address."""
+    """The devices that an earlier run had, by address."""
 
     devices: Mapping[str, Identity] = dataclasses.field(default_factory=dict)
     must_be_here: bool = True
-    """Whether a run refuses another device at the same address."""
+    """Whether a device counts as missing if only another device has its address now."""
 
 
 _earlier: ContextVar[_Earlier] = ContextVar("_earlier", default=_Earlier())  # noqa: B039 - frozen
@@ -45,9 +45,9 @@ _earlier: ContextVar[_Earlier] = ContextVar("_earlier", default=_Earlier())  # n
 def of_earlier(records: Iterable[DeviceRecord], *, must_be_here: bool) -> Iterator[None]:
     """Within this context, an address means the device that an earlier run had at the address.
 
-    A device is identified by its UUID or PCI address, because numbers change when a board is added.
-    If only another device has its address now, then ``must_be_here`` makes the device count as
-    missing. Otherwise the run opens the other device, and the watcher shows a message.
+    UUID or PCI address identify the device, because numbers change when a board is added. If only
+    another device has the address now, ``must_be_here`` makes the earlier device count as missing.
+    Without it the run opens the other device, and the watcher shows a message.
     """
     identities = {
         record.address: Identity.of(record)
@@ -62,7 +62,7 @@ def of_earlier(records: Iterable[DeviceRecord], *, must_be_here: bool) -> Iterat
 
 
 def _resolved(address: str, shared: SharedWorker, watcher: Watcher) -> FoundDevice:
-    """The device of an address; inside ``of_earlier`` the device of the earlier run."""
+    """The device of an address; inside ``of_earlier`` the device that the earlier run had there."""
     earlier = _earlier.get()
     before = earlier.devices.get(address)
     try:
@@ -76,10 +76,10 @@ def _resolved(address: str, shared: SharedWorker, watcher: Watcher) -> FoundDevi
 
 
 def software_of(addresses: Iterable[str]) -> list[str]:
-    """Addresses at which the software of several APIs is timed alone.
+    """Addresses at which a run times the software of each API without a card, for comparison.
 
     Empty unless ``addresses`` are emulated cards that at least two APIs reach. Raises UsageError
-    for an address that no backend has.
+    for an address that belongs to no backend.
     """
     parsed = map(Address.parse, addresses)
     software = dict.fromkeys(
@@ -90,7 +90,7 @@ def software_of(addresses: Iterable[str]) -> list[str]:
 
 
 def record_of(device: FoundDevice) -> DeviceRecord:
-    """The record of a device for the run file, with the present state of its PCIe function."""
+    """Makes a device's record for the run file, and reads its PCIe function for it."""
     described = device.description
     address = described.properties.get("pci_address", "")
     function = pci.read(address) if address and device.real else None
@@ -110,9 +110,9 @@ def record_of(device: FoundDevice) -> DeviceRecord:
 
 
 def read_again(record: DeviceRecord) -> DeviceRecord:
-    """A device's record with the present state of its PCIe function and changing properties.
+    """A copy of a device's record with PCIe function and changing properties as they are now.
 
-    A separate probe reads the properties; they are left out if it fails.
+    A fresh worker reads the properties; the record stays without them if the worker fails.
     """
     after = {}
     changing = backends.of(record.backend).changing
@@ -126,10 +126,10 @@ def read_again(record: DeviceRecord) -> DeviceRecord:
 
 
 def link_attributes(function: pci.Function) -> dict[str, str]:
-    """Attributes of a function's link under sysfs's names, payloads, IOMMU group and memory node.
+    """Attributes of a PCIe function: its link by sysfs's names, MPS, MRRS, IOMMU group, NUMA node.
 
-    ``path_link`` is the narrowest link on the way to the root, by its number of lanes and the speed
-    that both ends support.
+    ``path_link`` is the slowest link on the way to the root, by its lanes and the speed that both
+    ends support.
     """
     device = function.device
     speeds = {"current_link_speed": device.speed, "max_link_speed": device.most_speed}
@@ -190,10 +190,10 @@ def open_in(worker: Responder | SharedWorker, device: FoundDevice) -> FoundDevic
 
 
 def refuse_or_warn(message: str, records: Sequence[DeviceRecord], watcher: Watcher) -> None:
-    """Refuses a request that no device of the run can meet.
+    """Reports that no open device of the run can meet a request.
 
-    Raises UsageError if every device is open. Otherwise a missing device might meet the request, so
-    that the watcher only shows a warning.
+    Raises UsageError with ``message`` if every device is open. If a device is missing, it might
+    meet the request, so that the watcher only shows the message as a warning.
     """
     if not any(record.error for record in records):
         raise UsageError(message)
@@ -261,7 +261,7 @@ def devices_of(
 
 
 def _alike(devices: Sequence[FoundDevice], records: Sequence[DeviceRecord]) -> list[FoundDevice]:
-    """The devices; each accelerator names the first accelerator of the same kind."""
+    """The devices, where each accelerator has the address of the first of its kind in ``like``."""
     first: dict[tuple[str, ...], str] = {}
     result = []
     for device, record in zip(devices, records, strict=True):
@@ -276,9 +276,10 @@ def _alike(devices: Sequence[FoundDevice], records: Sequence[DeviceRecord]) -> l
 def joint_device(
     group: RankGroup, options: Mapping[str, str], watcher: Watcher
 ) -> tuple[list[FoundDevice], list[DeviceRecord]]:
-    """The devices of all ranks as a joint device, with its record and those of different members.
+    """Opens the devices of all ranks as one joint device.
 
-    Raises UsageError for an option that no device accepts, NoDeviceError if a rank has no device.
+    Returns that device, its record, and a record of each different device of a rank. Raises
+    UsageError for an option that no device accepts, NoDeviceError if a rank has no device.
     """
     device = group.open_devices(options)
     members = {member.address: member for member in group.members}
@@ -292,6 +293,6 @@ def joint_device(
 def _check_options(
     untaken: Iterable[str], records: Sequence[DeviceRecord], watcher: Watcher
 ) -> None:
-    """Refuses options of the run that no device accepts."""
+    """Refuses options of the run that no device accepts: see ``refuse_or_warn``."""
     for name in untaken:
         refuse_or_warn(f"{flag(name)}: no device of this run takes it", records, watcher)

@@ -1,6 +1,7 @@
-"""Finds the devices of this machine, and the device of an address.
+"""Finds the devices of this machine, and the device that an address means.
 
-Each candidate that loads a vendor's library is probed in a separate worker.
+A separate worker probes each candidate that loads a vendor's library, because such a library may
+crash its process.
 """
 
 from __future__ import annotations
@@ -28,7 +29,7 @@ _PROBE_SILENCE_S = 30.0
 
 @dataclass(frozen=True)
 class FoundDevice:
-    """A device, and how a worker opens it."""
+    """A device of this machine, with all that a worker needs to open it."""
 
     address: str
     backend: BackendDescription
@@ -39,31 +40,32 @@ class FoundDevice:
     others: tuple[str, ...] = ()
     """Addresses of devices of the same kind: see ``BackendDescription.others_of``."""
     beside: str = ""
-    """Address by which a run measures the same ``subject`` fully; empty: this address."""
+    """Address of another API of the same hardware (``subject``) that the run measures fully; empty
+    if the run measures this device fully."""
     like: str = ""
-    """Address of the first device of the same kind, which gets the full curve; empty: this device
-    is the first."""
+    """Address of the run's first device of the same kind, which alone gets the full curve; empty
+    for this first device."""
     added: bool = False
-    """Whether the run added it, to time the software of its API alone."""
+    """Whether the run added this device unasked, to time the software of an API without a card."""
 
     @property
     def real(self) -> bool:
-        """Whether it is hardware, not an emulated device."""
+        """Whether the device is hardware, neither null nor emulated."""
         return self.candidate.hardware and not self.backend.emulates(self.description)
 
     @property
     def scheme(self) -> str:
-        """First part of its address."""
+        """First part of the device's address, which names the API: ``cuda``, ``xrt``."""
         return Address.parse(self.address).scheme
 
     @property
     def pci_address(self) -> str:
-        """Its PCIe function, in lower case; empty if unknown."""
+        """Address of the device's PCIe function in lower case; empty if unknown."""
         return self.description.properties.get("pci_address", "").lower()
 
     @property
     def accelerates(self) -> bool:
-        """Whether it has a runtime, and is neither emulated nor this machine's processor."""
+        """Whether the device is real, has a runtime, and is not this machine's processor."""
         kind = self.description.properties.get("type", "")
         emulated = self.backend.emulates(self.description)
         return self.backend.has_runtime and kind != "cpu" and not emulated
@@ -83,7 +85,7 @@ class FoundDevice:
     def direct_memory(self) -> str:
         """Kind of host memory that a real PCIe device accesses without a copy by its driver.
 
-        Empty if no such kind is known, or for other devices.
+        Empty if no such kind is known, and for devices that are emulated or not on PCIe.
         """
         is_pcie = self.real and self.description.properties.get("pci_address")
         return self.backend.fastest_memory if is_pcie else ""
@@ -94,13 +96,13 @@ class FoundDevice:
         return {**self.run_options, **self.backend.options(Address.parse(self.address))}
 
     def with_run_options(self, requested: Mapping[str, str]) -> FoundDevice:
-        """The same device with the options of the run that it accepts."""
+        """A copy of the device with those of the ``requested`` options that it accepts."""
         accepted = {option.name for option in self.backend.run_options_of(self.description)}
         taken = {k: v for k, v in requested.items() if k in accepted}
         return replace(self, run_options=taken)
 
     def open_request(self) -> protocol.OpenDevice:
-        """The first request to its worker."""
+        """The first request to the device's worker: to open the device."""
         described = self.description
         place = place_of(described.properties)
         return protocol.OpenDevice(str(self.backend.library), described.id, self.options, place)
@@ -114,7 +116,7 @@ class FoundDevice:
 
 @dataclass(frozen=True)
 class Survey:
-    """The devices and problems of one backend on this machine."""
+    """What discovery found for one backend: devices, and reasons why others cannot be used."""
 
     backend: BackendDescription
     devices: list[FoundDevice]
@@ -122,10 +124,10 @@ class Survey:
 
 
 class SharedWorker(ExitStack):
-    """A worker that backends without a vendor's library share, because starts are slow.
+    """A worker that serves all backends without a vendor's library, since each start takes time.
 
-    It starts with the first request or ``start``, and dies with the thread that started it. After a
-    death the next request starts a new worker.
+    The process starts with the first request or ``start``, and ends with the thread that started
+    it. If the process has died, the next request starts a new one.
     """
 
     def __init__(self) -> None:
@@ -174,7 +176,7 @@ def _probe(
 def _probe_all(
     backend: BackendDescription, candidates: Sequence[Candidate], shared: SharedWorker | None
 ) -> list[list[Probed] | Problem]:
-    """The devices or the problem of each candidate; all candidates are probed at the same time."""
+    """Probes all candidates of a backend at the same time; returns devices or problem of each."""
 
     def probe(candidate: Candidate) -> list[Probed] | Problem:
         offered = _probe(backend, candidate, shared)
@@ -185,7 +187,7 @@ def _probe_all(
     if len(candidates) == 1:
         return [probe(candidates[0])]
     if shared and any(candidate.built_in for candidate in candidates):
-        shared.start()  # a worker dies with the thread that started it
+        shared.start()  # in this thread: the worker would end with a thread of the pool
     with ThreadPoolExecutor() as pool:
         return list(pool.map(probe, candidates))
 
@@ -201,7 +203,7 @@ def survey(backend: BackendDescription, shared: SharedWorker | None = None) -> S
         try:
             problems += backend.problems(scheme)
             candidates += [(scheme, candidate) for candidate in backend.candidates(scheme)]
-        except IsthmusError as error:  # the other schemes may still have devices
+        except IsthmusError as error:  # go on: the backend's other schemes may have devices
             problems.append(
                 Problem(str(error), "repair or remove the library or file that it names")
             )
@@ -224,7 +226,7 @@ def survey(backend: BackendDescription, shared: SharedWorker | None = None) -> S
 
 
 def surveys() -> list[Survey]:
-    """All backends on this machine."""
+    """What discovery found on this machine, for each backend."""
     with SharedWorker() as shared, ThreadPoolExecutor() as pool:
         shared.start()
         return list(pool.map(partial(survey, shared=shared), registry().values()))
@@ -234,8 +236,8 @@ def real_devices() -> list[FoundDevice]:
     """The devices of ``isthmus run`` without ``--device``: each hardware device once for each API.
 
     Two libraries may offer the same device (two PoCLs, or a driver that is named twice). Devices
-    are the same if their PCI addresses agree, or without addresses their platforms. If an
-    accelerator is here, processors with an OpenCL runtime are left out.
+    are the same if their PCI addresses agree, or their platforms if they have no PCI address. If
+    the machine has an accelerator, processors with an OpenCL runtime are left out.
     """
     first: dict[tuple[str, str], Candidate] = {}
     devices: list[FoundDevice] = []
@@ -257,9 +259,9 @@ def real_devices() -> list[FoundDevice]:
 
 
 def grouped(devices: Sequence[FoundDevice]) -> list[FoundDevice]:
-    """The devices, each card's own API before other APIs of the card.
+    """The devices with ``beside`` set: a card's other APIs name its own API there and come last.
 
-    Of several runtimes on this machine's processor, the first also comes before the others.
+    Of several runtimes on this machine's processor, the first counts as its own API.
     """
     primary: dict[str, FoundDevice] = {}
     for device in sorted(devices, key=_by_api):
@@ -279,7 +281,7 @@ def _by_api(device: FoundDevice) -> tuple[bool, int]:
 
 
 def may_be_here(text: str) -> bool:
-    """Whether this machine has the libraries for an address; the device itself is not opened."""
+    """Whether this machine has the libraries for an address; does not look for the device."""
     address = Address.parse(text)
     try:
         return bool(by_scheme(address.scheme).candidates_for(address))
@@ -297,10 +299,11 @@ def resolve(
 
     Args:
         text: The address.
-        turn: Number of a rank. If the address selects several devices of a kind, ranks share them.
+        turn: Number of a rank. If an address selects several devices of one kind, rank n gets the
+            device with number n modulo their number. None: such an address is ambiguous.
         shared: Probes the candidates that load no vendor's library.
-        before: The device that a run had at this address. It is returned even if its number
-        changed.
+        before: Identity of the device that an earlier run had at this address: this device is
+            returned, even if it has another number now.
 
     Raises:
         UsageError: No device can have this address, or several devices have it.
@@ -311,7 +314,7 @@ def resolve(
     address = Address.parse(text)
     backend = by_scheme(address.scheme)
     for option in backend.run_options:
-        # run files store addresses, but no permissions
+        # Refuse it: the run file would store the permission as part of the address.
         if option.permission and option.name in address.options:
             raise UsageError(
                 f"device '{text}': permissions are options of the command: {option.flag}"
@@ -355,11 +358,11 @@ def _probe_for(
     *,
     all_of_them: bool,
 ) -> Iterator[list[Probed] | Problem]:
-    """Devices of the candidates that an address may mean.
+    """Yields devices or problem of each candidate that an address may mean.
 
-    For an id or a name all candidates are probed, so that an ambiguous address is noticed. For an
-    alias or an empty selector, the first candidate with such a device is enough: starting a runtime
-    takes time.
+    With ``all_of_them``, for an id or a name, it probes all candidates, so that ``resolve`` notices
+    an ambiguous address. For an alias or an empty selector it stops at the first candidate with
+    such a device, because starting a runtime takes time.
     """
     keys = {k: v for k, v in address.options.items() if k in backend.candidate_keys}
     candidates = [

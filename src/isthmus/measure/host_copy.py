@@ -1,4 +1,4 @@
-"""Speed of this host's copies within memory, with which ``bo.write`` and ``bo.read`` begin."""
+"""Times copies within this host's memory, by which XRT's ``bo.write`` and ``bo.read`` move data."""
 
 from __future__ import annotations
 
@@ -9,16 +9,16 @@ from isthmus.statistics import Interval
 
 _COPIES = 15
 _BETWEEN_BYTES = 32 << 20
-"""Bytes touched between two copies, so that neither buffer is in the core's own cache: a program
-gets its data from elsewhere. A copy of 4 MiB takes 0.35 ms without this, 0.75 ms with it, and 0.76
-ms in ``bo.write`` under ``card exec`` (Xeon, L2 of 2 MiB, 2026-11-27)."""
+"""Bytes written between two copies, so that neither buffer is in the core's own cache: a program's
+data are not there either. A copy of 4 MiB takes 0.35 ms if they are, and 0.75 ms with this write.
+It takes 0.76 ms in ``bo.write`` under ``card exec`` (Xeon, L2 of 2 MiB, 2026-11-27)."""
 
 
 @cache
 def copy_s(size: int) -> Interval:
     """Processor time of a copy of ``size`` bytes by this thread: median, lowest and highest tenth.
 
-    The time of a copy of one byte, which is the interpreter's, is subtracted.
+    The interpreter's own time, which a copy of one byte shows, is subtracted.
     """
     import numpy as np  # noqa: PLC0415 - slow to load
 

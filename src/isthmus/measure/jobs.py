@@ -1,7 +1,7 @@
-"""Jobs: tasks on a device, with the results of the processes that measured them.
+"""Jobs: tasks on a device with their results, and rules that decide when a job needs no process.
 
-Processes are the sample: a process adds one median to each row of a job (T. Kalibera and R. Jones,
-"Rigorous benchmarking in reasonable time", ISMM 2013).
+The statistical sample is the set of processes: each process adds one median to each row of a job
+(T. Kalibera and R. Jones, "Rigorous benchmarking in reasonable time", ISMM 2013).
 """
 
 from __future__ import annotations
@@ -25,30 +25,30 @@ if TYPE_CHECKING:
     from isthmus.statistics.host_state import Slow
 
 OFFLOAD_LOOKS = (12, 16, 24, 30)
-"""``LOOKS`` for offloads, whose processes give one repetition each."""
+"""Numbers of processes after which an offload may end; each process gives one repetition."""
 QUICK_LOOKS = (3, *LOOKS)
-"""``LOOKS`` for the headlines of a quick run: see ``EARLY_SHARE``."""
+"""Numbers of processes after which a headline of a quick run may end: see ``EARLY_SHARE``."""
 QUICK_OFFLOAD_LOOKS = (3, 6, 8, 12)
-"""``QUICK_LOOKS`` for offloads, whose processes each start the runtime: up to seconds."""
+"""``QUICK_LOOKS`` for offloads: fewer, because each process starts the runtime, up to seconds."""
 EARLY_SHARE = 0.25
-"""Share of the precision that an interval from fewer than six processes must be within.
+"""Share of the requested precision within which an interval from fewer than six processes must be.
 
 Three processes often agree by chance. If three processes with normal scatter may use the whole
 precision, 91 to 95 % of the 95 % intervals hold the true value; with a quarter of it, 93 to 95 %
 (``benchmarks/coverage.py``)."""
 QUICK_HEADLINES = 0.5
-"""Share of a quick run's precision to which its headlines are measured: 5 % of 10 %."""
+"""Precision of headlines over the precision of a quick run: 5 % instead of 10 %."""
 LEAST_TO_GIVE_UP = LOOKS[0]
 """Fewest processes that show whether further processes can make a job precise."""
 GIVE_UP_AFTER = 12
-"""Processes after which a run without ``--budget`` ends a job that 30 processes would not make
-precise. A further process narrows its interval by less than a twentieth."""
+"""Processes after which a run without ``--budget`` ends a job that even the most processes (30)
+would not make precise. A further process narrows an interval by less than a twentieth."""
 _OF_NORMAL = 1.0483
-"""A normal distribution's standard deviation over the median difference of two values."""
+"""Standard deviation of a normal distribution over the median distance of two of its values."""
 
 
 class Cost(NamedTuple):
-    """Seconds of a visit without its samples, and of each sample."""
+    """Seconds that a visit takes: ``overhead_s`` once, and ``sample_s`` for each sample."""
 
     overhead_s: float
     sample_s: float
@@ -56,46 +56,47 @@ class Cost(NamedTuple):
 
 @dataclass(eq=False)
 class Job:
-    """A task that workers measure; each process adds a median to each row."""
+    """A task on a device; each process that measures it adds a median to each row (part, clock)."""
 
     device: FoundDevice
     task: Task
     layer: Layer = field(init=False)
-    """When it is measured: the task's layer, until the run changes it."""
+    """Layer in which the run measures the job: the task's layer, until the run changes it."""
     plateau: bool | None = None
-    """For a headline about the plateau: whether the rate no longer grows; None: unknown, or no such
-    headline."""
+    """Whether the rate no longer grows at larger sizes, for a headline about the plateau; None: not
+    known yet, or another job."""
     open_ended: bool = False
-    """Whether the user set no time limit, so that precision alone decides when it ends."""
+    """Whether the user set no ``--budget``: a job that cannot become precise then ends early."""
     error: str = ""
     skipped: str = ""
     """Why this machine does not allow the task; empty if it does."""
     processes: set[int] = field(default_factory=set)
-    """Numbers of the processes that measured it."""
+    """Numbers of the processes that measured the job."""
     medians: dict[tuple[int, ClockName], list[float]] = field(default_factory=dict)
-    """Seconds by part and clock: one median for each process. These rows are judged."""
+    """By part and clock: each process's median in seconds. Only deciding parts have a row."""
     resolution_s: dict[tuple[int, ClockName], float] = field(default_factory=dict)
-    """Resolution in seconds of the coarsest clock among the processes."""
+    """By part and clock: resolution in seconds of the coarsest clock of the processes."""
     cost: Cost | None = None
-    """Estimate from visits: the mean of the newest visit and the previous estimate. For an offload
-    the whole process is overhead."""
+    """Estimated cost of the next visit: the mean of the newest visit's cost and the previous
+    estimate. For an offload the whole process is overhead. None before the first visit."""
     spread: float = 0.0
-    """Scatter of the processes: the largest standard deviation of logarithms over all rows.
+    """Scatter of the processes: standard deviation of the logarithms of medians, the largest row's.
 
-    The estimate uses the median difference of two processes, which outliers hardly change (Shamos's
+    The estimate uses the median distance of two processes, which outliers hardly change (Shamos's
     estimator; Rousseeuw and Croux, "Alternatives to the median absolute deviation", JASA 88 (1993),
     1273)."""
     moved_bytes: int = 0
     """Bytes that one repetition of ``part`` moves."""
     scatter: float = 0.0
-    """Relative half-width of the newest process's median of ``part``, by its samples.
+    """Relative half-width of the interval of the newest process's median, from its samples alone.
 
     It is 1.57 interquartile ranges over the root of the number of samples (McGill, Tukey and
     Larsen, "Variations of box plots", The American Statistician 32 (1978), 12)."""
     host_state: float = 0.0
-    """Largest half-width that the host's state adds to the logarithm of a row."""
+    """Half-width that the host's varying speed adds to a row's logarithm; the largest of all rows.
+    """
     _slow: Mapping[PointKey, Slow] = field(default_factory=dict)
-    """What the host's state adds to host times, by point: see ``HostRows.slow``."""
+    """By point: what the host's varying speed adds to its interval: see ``HostRows.slow``."""
     _widths: dict[float, tuple[float, float]] = field(default_factory=dict)
     """Cached results of ``_half_widths`` by confidence, until the next process."""
 
@@ -104,41 +105,41 @@ class Job:
 
     @property
     def curve_layer(self) -> Layer:
-        """The layer of its device's curve, which is later for a device like an earlier device."""
+        """Layer of the device's curve: a device like an earlier device has a later layer."""
         return Layer.FURTHER if self.device.like else Layer.CURVE
 
     @property
     def simulated(self) -> bool:
-        """Whether its times are simulated, so that one process is enough."""
+        """Whether an emulated card computes the job's times, so that one process is enough."""
         return self.device.description.simulated
 
     @property
     def given_up(self) -> bool:
-        """Whether it has failed or is skipped, so that no further visit follows."""
+        """Whether the job has failed or is skipped, so that no further visit follows."""
         return bool(self.error or self.skipped)
 
     @property
     def study(self) -> str:
-        """Name of the study that asks for it."""
+        """Name of the study whose points the job measures."""
         return next(iter(self.task.points.values())).study
 
     @property
     def label(self) -> str:
-        """Device, operation and size, as messages name them."""
+        """Name of the job in messages: device, operation, size, and memory of an offload."""
         size = f" {format_size(self.task.bytes)}" if self.task.bytes else ""
         memory = f" {self.task.memory}" if self.task.offload else ""
         return f"{self.device.address} {self.task.operation}{memory}{size}"
 
     @property
     def series(self) -> tuple[object, ...]:
-        """Key that it shares with jobs that differ only in size."""
+        """Key of the job's series: jobs that differ only in size have the same key."""
         task = self.task
         axes = tuple(sorted(task.axes.items()))
         return self.study, self.device.address, task.operation, task.memory, axes
 
     @property
     def part(self) -> int:
-        """The part that answers its headline; without a headline the first part of ``deciding``."""
+        """Number of the part that answers the job's headline; else the first of ``deciding``."""
         headline = self.task.headline
         if headline is None:
             return min(self.deciding)
@@ -146,41 +147,41 @@ class Job:
         return next(n for n, point in points if point.operation == headline.operation)
 
     def seconds(self, confidence: float) -> Interval | None:
-        """The time of ``part`` over all processes so far; None before the first process.
+        """The time of ``part`` in seconds over all processes so far; None before the first process.
 
-        Of several clocks, the first counts: the host's, else the simulated clock. The uncertainty
-        by the host's state is not included; it is common to the rows of a run.
+        With several clocks, the host's clock counts, else the simulated clock. The interval covers
+        the scatter of processes, and not the host's state, which is common to rows of a run.
         """
         rows = [medians for (part, _), medians in self.medians.items() if part == self.part]
         return over_processes(rows[0], confidence) if rows else None
 
     def shown(self, confidence: float) -> Interval | None:
-        """The time of ``part`` as a summary of the results so far shows it."""
+        """The time of ``part`` as a summary shows it: the interval includes the host's state."""
         alone = self.seconds(confidence)
         row = next((row for row in self.medians if row[0] == self.part), None)
         return self._with_state(row, alone) if row and alone else alone
 
     def _with_state(self, row: tuple[int, ClockName], alone: Interval) -> Interval:
-        """The interval of a row as a summary shows it, with the effect of the host's state."""
+        """The interval of a row, widened by what the host's state adds to it."""
         slow = self._slow_of(row)
         return slow.widened(alone) if slow else alone
 
     def _slow_of(self, row: tuple[int, ClockName]) -> Slow | None:
-        """What the host's state adds to a row, which may be unknown; None if it adds nothing.
+        """What the host's state adds to a row; None if it adds nothing.
 
-        It adds nothing without references, and on clocks other than the host's.
+        It adds nothing if the run does not read the host's speed, or on another clock.
         """
         part, clock = row
         return self._slow.get(key_of(self.task.points[part])) if clock == "host" else None
 
     @property
     def state_known(self) -> bool:
-        """Whether its intervals include the effect of the host's state, if the run reads it."""
+        """Whether the host's state is known for all rows of the job, or is not read by the run."""
         slow = map(self._slow_of, self._judged()) if self._slow else ()
         return all(slow_part is not None and slow_part.known for slow_part in slow)
 
     def judge_by(self, slow: Mapping[PointKey, Slow]) -> None:
-        """Sets what the host's state adds to the rows of the run, by point."""
+        """Stores what the host's state adds to each point of the run, and widens the job's rows."""
         self._slow = slow
         self._widths.clear()
         own = (slow.get(key_of(self.task.points[part])) for part, _ in self.medians)
@@ -193,8 +194,8 @@ class Job:
     def deciding(self) -> set[int]:
         """Parts whose intervals decide when the job is precise enough.
 
-        For an offload that is the total; for a joint operation it is the slowest rank's part, which
-        is the first.
+        For an offload the part is the total. For a joint operation it is part 0, the time of the
+        slowest rank.
         """
         parts = set(self.task.points)
         if self.task.offload:
@@ -203,7 +204,7 @@ class Job:
         return {0} if self.task.joint and 0 in parts else parts
 
     def add(self, number: int, results: Mapping[int, Rerun]) -> None:
-        """Adds the results of a process, by part."""
+        """Adds the results that process ``number`` has for the parts of the job."""
         self.processes.add(number)
         self._widths.clear()
         self.scatter = _scatter(results.get(self.part))
@@ -221,19 +222,19 @@ class Job:
 
     @property
     def usual_cost(self) -> Cost:
-        """Estimated cost of a visit; at first with 1 GB/s to fill memory, 5 GB/s to copy."""
+        """Estimated cost of a visit; before the first visit, 1 GB/s to fill and 5 GB/s to copy."""
         size = self.task.bytes
         if self.task.offload:
             return self.cost or Cost(0.7 + 2e-8 * size, 0.0)
         return self.cost or Cost(2e-3 + 1e-9 * size, 1e-5 + 2e-10 * size)
 
     def learn(self, cost: Cost) -> None:
-        """Updates the estimated cost from the cost of a visit."""
+        """Replaces the estimated cost by its mean with the measured cost of a visit."""
         before = self.cost or cost
         self.cost = Cost(*((a + b) / 2 for a, b in zip(before, cost, strict=True)))
 
     def add_before(self, entries: Iterable[Entry]) -> None:
-        """Adds the results of processes of an earlier session."""
+        """Adds the results that processes of an earlier session left in the journal."""
         parts = {key_of(point): part for part, point in self.task.points.items()}
         results: dict[int, dict[int, Rerun]] = {}
         for entry in entries:
@@ -245,18 +246,18 @@ class Job:
                 self.add(number, results[number])
 
     def _judged(self) -> dict[tuple[int, ClockName], list[float]]:
-        """Rows with a relative precision: their medians are all above 0."""
+        """Rows that have a relative precision, because all their medians are above 0."""
         return {row: medians for row, medians in self.medians.items() if min(medians) > 0}
 
     def half_width(self, confidence: float) -> float:
-        """Relative half-width of the widest interval, as a summary shows it.
+        """Relative half-width of the widest row's interval, including the host's state.
 
-        Infinite if the run reads the host's speed and its effect is still unknown.
+        Infinite while the run reads the host's speed but its effect is not known yet.
         """
         return self._half_widths(confidence)[0]
 
     def own_half_width(self, confidence: float) -> float:
-        """Like ``half_width``, from the processes alone."""
+        """Relative half-width of the widest row's interval, without the host's state."""
         rows = self._judged().items()
         each = (
             over_processes(medians, confidence, self.resolution_s[row]) for row, medians in rows
@@ -264,9 +265,9 @@ class Job:
         return max((interval.half_width for interval in each), default=0.0)
 
     def reducible_half_width(self, confidence: float) -> float:
-        """Like ``half_width``, for the intervals that further processes can narrow.
+        """Like ``half_width``, of those intervals alone that further processes can narrow.
 
-        0 if each is as narrow as the resolution of the clock allows.
+        0 if each interval is as narrow as the resolution of the clock allows.
         """
         return self._half_widths(confidence)[1]
 
@@ -298,7 +299,7 @@ def _scatter(rerun: Rerun | None) -> float:
 
 
 def looks(job: Job, settings: Settings) -> Sequence[int]:
-    """Numbers of processes after which a job may end; the last is the maximum."""
+    """Numbers of processes after which a job may end; the last is the most that a job gets."""
     offload = job.task.offload
     if job.simulated:
         return (1,)
@@ -312,15 +313,15 @@ def looks(job: Job, settings: Settings) -> Sequence[int]:
 
 
 def wanted_precision(job: Job, settings: Settings) -> float:
-    """The relative half-width that a job's interval needs with its present number of processes."""
+    """The relative half-width that ends a job at its present number of processes."""
     early = 1 < len(job.processes) < LOOKS[0] <= looks(job, settings)[-1]
     return _final_precision(job, settings) * (EARLY_SHARE if early else 1.0)
 
 
 def _final_precision(job: Job, settings: Settings) -> float:
-    """The relative half-width that a job's interval finally needs.
+    """The relative half-width that ends a job of enough processes: the run's precision.
 
-    A headline of a quick run has a tighter limit, unless its processes scatter too much for it.
+    A headline of a quick run has half of it, unless its processes scatter too much for that.
     """
     if not settings.quick or job.layer > Layer.HEADLINES:
         return settings.precision
@@ -333,7 +334,7 @@ def _final_precision(job: Job, settings: Settings) -> float:
 
 
 def settled(job: Job, settings: Settings) -> bool:
-    """Whether a job gets no further process."""
+    """Whether a job gets no further process: given up, precise, or at its most processes."""
     if job.given_up or enough(
         len(job.processes),
         lambda: job.reducible_half_width(settings.confidence),
@@ -348,9 +349,9 @@ def settled(job: Job, settings: Settings) -> bool:
 def answered(job: Job, settings: Settings) -> bool:
     """Whether the answer to a headline can be shown, with its interval.
 
-    It can from the first look if the interval is within the run's precision, and always after
-    ``LEAST_TO_GIVE_UP`` processes. Further processes may follow, because few processes agree by
-    chance: see ``EARLY_SHARE``.
+    From the first look on, the run shows an answer within its precision; after
+    ``LEAST_TO_GIVE_UP`` processes it shows any answer. Further processes may follow, because few
+    processes agree by chance: see ``EARLY_SHARE``.
     """
     if settled(job, settings) or len(job.processes) >= LEAST_TO_GIVE_UP:
         return True
@@ -359,7 +360,10 @@ def answered(job: Job, settings: Settings) -> bool:
 
 
 def needed(job: Job, settings: Settings) -> int:
-    """Processes after which a job should be precise enough, by its spread, or the maximum."""
+    """Estimated processes after which a job is precise enough, by its spread; at most its maximum.
+
+    The number is one of ``looks``.
+    """
     at, have = looks(job, settings), len(job.processes)
     if have < at[0]:
         return at[0]
@@ -368,7 +372,7 @@ def needed(job: Job, settings: Settings) -> int:
 
 
 def out_of_reach(job: Job, settings: Settings) -> bool:
-    """Whether even the maximum number of processes leaves the shown interval too wide.
+    """Whether a job's interval would be too wide even with its most processes, by its spread.
 
     The cause is the scatter of the processes, or the host's state, which varies from run to run.
     """
@@ -379,14 +383,15 @@ def out_of_reach(job: Job, settings: Settings) -> bool:
 
 
 def may_narrow(job: Job, settings: Settings) -> bool:
-    """Whether further processes follow that can make a job precise enough."""
+    """Whether a job gets further processes that can make it precise enough."""
     return not (settled(job, settings) or out_of_reach(job, settings))
 
 
 def _reaches(precision: float, processes: int, job: Job, settings: Settings) -> bool:
-    """Whether ``processes`` are enough, by Student's interval: t(n-1) spread / sqrt(n).
+    """Whether n ``processes`` narrow a job's interval to ``precision``.
 
-    More processes do not reduce the effect of the host's state (``benchmarks/RESULTS.md``).
+    The half-width has two parts, added as squares. The first is Student's, t(n-1) spread / sqrt(n).
+    The second is the host's state, which more processes do not reduce (``benchmarks/RESULTS.md``).
     """
     quantile = student(processes - 1, 0.5 + settings.confidence / 2)
     half_width = math.hypot(quantile * job.spread / math.sqrt(processes), job.host_state)

@@ -1,4 +1,4 @@
-"""The devices of all ranks as a joint device, with the operations that all of them have."""
+"""Makes one joint device of the devices of all ranks, with the operations that all ranks have."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from isthmus.text import truncated
 
 
 def joint(devices: Sequence[DeviceDescription]) -> DeviceDescription:
-    """One description of all devices, with the joint operations and values common to them."""
+    """Describes the joint device: joint operations, with the values that all devices accept."""
     first, *others = devices
 
     def distinct(texts: Iterable[str]) -> str:
@@ -100,9 +100,9 @@ def _common_axis(first: AxisDescription, second: AxisDescription) -> AxisDescrip
 
 
 def _left_on_hosts(ranks: Sequence[RankState]) -> int:
-    """Bytes of memory for each rank on the fullest host; 0 if a rank does not know.
+    """Bytes of host memory for each rank: available memory over ranks, the least of all hosts.
 
-    The ranks of a host share its available memory.
+    0 if a rank does not know its host's memory.
     """
     on_host = Counter(rank.hello.host for rank in ranks)
     return min(rank.hello.free_bytes // on_host[rank.hello.host] for rank in ranks)
@@ -117,17 +117,17 @@ class _JointDevice(FoundDevice):
         binding: Binding = UNBOUND,  # noqa: ARG002 - the launcher binds ranks
         references: int = -1,  # noqa: ARG002 - each rank has a file of its own
     ) -> AbstractContextManager[Responder]:
-        """All ranks instead of a worker: one process each, for the whole run."""
+        """Returns all ranks in place of a worker: their processes last for the whole run."""
         return nullcontext(self.group)
 
     @cached_property
     def options(self) -> dict[str, str]:
-        """No options: each rank has its own."""
+        """Empty: each rank opens its device with the options that its device accepts."""
         return {}
 
 
 class RankGroup(Responder):
-    """All ranks as one responder to the runner's requests."""
+    """Answers the runner's requests by all ranks: each request goes to every rank."""
 
     def __init__(self, leader: Leader) -> None:
         self._leader = leader
@@ -169,14 +169,17 @@ class RankGroup(Responder):
         return _JointDevice(address, first.backend, first.candidate, joined, group=self)
 
     def ask(self, request: protocol.Request, allowed_s: float = 0.0) -> protocol.Answer:
-        """See ``supervisor.Responder``; returns the answer of rank 0."""
+        """Sends a request to all ranks and returns the answer of rank 0; see ``Responder``.
+
+        The ranks have opened their devices, so that ``OpenDevice`` is answered at once.
+        """
         if isinstance(request, protocol.OpenDevice):
             assert self._opened is not None
             return self._opened
         return self._ask([request] * len(self.members), allowed_s)[0]
 
     def described(self) -> dict[str, object]:
-        """The ranks as data for the run file's environment."""
+        """Host, device and MPI of each rank, as data for the run file's environment."""
         return {
             "mpi": self._leader.ranks[0].hello.mpi,
             "ranks": [
@@ -204,7 +207,7 @@ class RankGroup(Responder):
         raise WorkerRefusedError(merged)
 
     def _merged(self, failures: Mapping[RankState, protocol.Failed]) -> protocol.Failed:
-        """Failures of ranks as one failure: with a single message if all messages are the same."""
+        """Merges failures of ranks into one, with a single message if all ranks have the same."""
         every, messages = failures.values(), {failure.message for failure in failures.values()}
         same = len(failures) == len(self._leader.ranks) and len(messages) == 1
         each = truncated([f"{rank}: {failure.message}" for rank, failure in failures.items()])

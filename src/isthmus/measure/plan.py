@@ -30,19 +30,19 @@ from isthmus.thresholds import LARGE, SMALL
 from isthmus.units import format_size
 
 Questions = Sequence[tuple[Study, Mapping[str, Sequence[Value]]]]
-"""Studies, each with the parsed axes that the user set."""
+"""The studies of a run, each with the values of axes that the user set, by name of the axis."""
 _MEMORY_SHARE = 0.8
-"""Share of the free memory of host or device that a point may use."""
+"""Share of the free memory of host or device that the buffers of a point may use."""
 _PLATEAU_MOST = 1 << 30
 """Largest size in bytes for the search of a plateau."""
 _PLATEAU_SHARE = 8
-"""Divisor of the memory of host or device that limits the sizes for the search of a plateau."""
+"""The search of a plateau uses buffers up to the largest possible buffer over this divisor."""
 _PLATEAU_STEP = 4
-"""Factor between the sizes for the search of a plateau."""
+"""Least factor from each size to the next larger size in the search of a plateau."""
 
 
 class Layer(IntEnum):
-    """When a task is measured: see the module's docstring."""
+    """Order in which a run measures tasks, lowest first: see the module's docstring."""
 
     HEADLINES = 1
     CURVE = 2
@@ -52,7 +52,7 @@ class Layer(IntEnum):
 
 @dataclass(frozen=True)
 class Task:
-    """One operation that workers measure, with a point for each part."""
+    """One operation at one size and with one set of axes, with a point for each timed part."""
 
     operation: str
     bytes: int
@@ -60,27 +60,27 @@ class Task:
     axes: Mapping[str, Value]
     """All axes of the operation, even those that the study does not vary."""
     points: Mapping[int, Point]
-    """Points by part of the operation; without the parts that the study does not need."""
+    """Points by number of the operation's part; parts that the study does not need are missing."""
     offload: bool = False
-    """Whether each repetition runs in a fresh process and its parts are phases."""
+    """Whether the task is an offload: each repetition has a fresh process, parts are its phases."""
     joint: bool = False
-    """Whether all ranks execute it together."""
+    """Whether all ranks execute the task together."""
     layer: Layer = Layer.CURVE
     first_layer: Layer = Layer.HEADLINES
-    """Layer in which headlines of its device are measured; a later one for a comparison device."""
+    """Layer of the headlines of the task's device: later for a device that serves as comparison."""
     headline: Headline | None = None
     """For a task of the first layer: the question that it answers.
 
     For another task: the question that it answers if its size turns out to be on the plateau."""
 
     def has(self, values: Mapping[str, Value]) -> bool:
-        """Whether it has these values, for the axes that it has."""
+        """Whether the task has these values, as far as its operation has the axes."""
         own = {"memory": self.memory, **self.axes}
         return all(own.get(name, value) == value for name, value in values.items())
 
 
 def known_to(study: Study, device: DeviceDescription) -> Sequence[OperationDescription]:
-    """Operations of a device that a study can use."""
+    """Operations or offloads of a device whose parts the study measures."""
     every = device.offloads if study.offload else device.operations
     return [
         operation
@@ -90,29 +90,29 @@ def known_to(study: Study, device: DeviceDescription) -> Sequence[OperationDescr
 
 
 def offered(study: Study, device: DeviceDescription, operation: str) -> list[OperationDescription]:
-    """Operations for a study that have a part of this name."""
+    """Operations of a device for a study that have a part of the name ``operation``."""
     usable = known_to(study, device)
     return [offer for offer in usable if any(part.name == operation for part in offer.parts)]
 
 
 @dataclass(frozen=True)
 class Limits:
-    """Largest buffers of an operation on a device of this machine."""
+    """Limits of memory on host and device, and the largest buffers that they allow."""
 
     device: DeviceDescription
     host_bytes: int
 
     @classmethod
     def of(cls, device: DeviceDescription) -> Limits:
-        """The present limits: free host memory changes."""
+        """Limits for a device by the host memory that is available now."""
         return cls(device, device.host_bytes or available_bytes())
 
     def largest(self, operation: OperationDescription, axes: Mapping[str, Value]) -> int:
-        """Bytes of the largest buffer for these values of the axes."""
+        """Bytes of the largest buffer of an operation with these values of its axes."""
         counts = (int(axes[axis.name]) for axis in operation.axes if axis.buffers)
         buffers = operation.device_buffers * prod(counts)
         device = int(_MEMORY_SHARE * self.device.memory_bytes) // buffers
-        # A device may be the host itself: then both ends use the same memory.
+        # Divide by 2: if the device is the host itself, both ends of a transfer use its memory.
         host = int(_MEMORY_SHARE * self.host_bytes) // (2 * buffers)
         return min(self.device.max_buffer_bytes, operation.most_bytes, device, host)
 
@@ -120,7 +120,8 @@ class Limits:
 def _takes(kinds: Sequence[str], kind: str) -> bool:
     """Whether an operation with these kinds of memory accepts ``kind``.
 
-    An operation that accepts pages accepts them from any NUMA node, and offsets into them.
+    An operation with kind ``aligned`` also accepts ``node<N>`` (pages of a NUMA node) and
+    ``offset<N>`` (an offset into a page).
     """
     numbered = "aligned" in kinds and kind.startswith(("offset", "node"))
     return kind in kinds or (numbered and _core.knows_host_memory(kind))
@@ -129,7 +130,7 @@ def _takes(kinds: Sequence[str], kind: str) -> bool:
 def _memory_kinds(
     operation: OperationDescription, wanted: Sequence[Value] | None, direct: str
 ) -> Sequence[str]:
-    """The requested kinds that an operation accepts; by default its first and its fastest kind."""
+    """The requested kinds that an operation accepts; by default its first kind and ``direct``."""
     if wanted is None:
         kinds = operation.memory_kinds
         return [*kinds[:1], *(kind for kind in kinds[1:] if kind == direct)]
@@ -143,7 +144,7 @@ def has_memory(study: Study, description: DeviceDescription, kind: Value) -> boo
 
 
 def describe_memory_kinds(study: Study, descriptions: Iterable[DeviceDescription]) -> str:
-    """The kinds of memory that these devices accept, for messages."""
+    """Lists the kinds of memory that these devices accept for a study, for a message."""
     kinds_of_devices = (
         kind for d in descriptions for o in known_to(study, d) for kind in o.memory_kinds
     )
@@ -152,7 +153,7 @@ def describe_memory_kinds(study: Study, descriptions: Iterable[DeviceDescription
 
 
 class Plan:
-    """Tasks of one study for one device, with reasons for values left out."""
+    """Collects the tasks of one study for one device, and reasons for values left out."""
 
     def __init__(
         self,
@@ -187,9 +188,9 @@ class Plan:
         sizes: Sequence[int],
         sizes_from: Mapping[str, Value],
     ) -> None:
-        """Adds the tasks of one operation, for the requested parts.
+        """Adds the tasks of one operation, with points for its parts in ``wanted``.
 
-        ``sizes_from`` is the column that names the set of sizes, if the study has such sets.
+        ``sizes_from``: the axis and value that name the set of ``sizes``; empty without sets.
         """
         kinds: Sequence[str] = [""]
         if operation.sized:
@@ -233,24 +234,24 @@ class Plan:
     def _plateau_steps(
         self, sizes: Sequence[int], operation: OperationDescription, own: Mapping[str, Value]
     ) -> Sequence[int]:
-        """The rising sizes for the search of a plateau."""
+        """The sizes that the search of a plateau visits, rising by a factor of 4 or more."""
         most = min(_PLATEAU_MOST, self._limits.largest(operation, own) // _PLATEAU_SHARE)
         steps: list[int] = []
         for size in sorted(set(sizes)):
             far_enough = not steps or size >= _PLATEAU_STEP * steps[-1]
             if LARGE <= size <= most and far_enough:
                 steps.append(size)
-        # The user may name only sizes above the limit of the search.
+        # If the user names only sizes above the limit, the largest of them counts as the plateau.
         return steps or [size for size in sorted(sizes)[-1:] if size >= LARGE]
 
     def _in_layer(
         self, task: Task, axes: Mapping[str, Value], steps: Sequence[int], kinds: Sequence[str]
     ) -> Task:
-        """The task with its layer, and with the headline that it answers.
+        """Returns the task with its layer, and with the headline that it answers, if any.
 
         Args:
             task: A task of the plan.
-            axes: The study's further axes.
+            axes: Values of the study's further axes.
             steps: Sizes for the search of a plateau.
             kinds: Kinds of host memory that the operation is measured with.
 
@@ -264,7 +265,7 @@ class Plan:
             for name, coarse_values in self._coarse.items()
             if name in values
         )
-        if task.bytes == 0:  # an operation without a size has a single point
+        if task.bytes == 0:  # the operation has no size: its only point is among the first
             first = True
         for headline in self._study.headlines:
             if headline.operation not in names or not self._asks_for(headline, task, axes, kinds):
@@ -287,7 +288,7 @@ class Plan:
         axes: Mapping[str, Value],
         kinds: Sequence[str],
     ) -> bool:
-        """Whether a headline is about a task's memory and axes, whatever its size."""
+        """Whether a task's memory and axes are those of a headline; the size may differ."""
         preferred = next((kind for kind in headline.memory if kind in kinds), "")
         if headline.memory and task.memory != preferred and "memory" not in self._given:
             return False
@@ -315,7 +316,7 @@ class Plan:
         )
 
     def miss(self, operations: Sequence[OperationDescription]) -> None:
-        """Records the requested or default values that none of these operations accepts."""
+        """Notes as left out: requested or default values that none of these operations accepts."""
         for axis in self._columns:
             described = [
                 axis_of_operation
@@ -336,7 +337,7 @@ class Plan:
                 self._ignore(axis, operations)
             if not axis.selects or any(
                 not axis_of_operation.values for axis_of_operation in described
-            ):  # any number is valid
+            ):  # an axis without listed values accepts any number up to ``most``
                 continue
             available = list(
                 dict.fromkeys(
@@ -357,7 +358,7 @@ class Plan:
                     )
 
     def _ignore(self, axis: Axis, operations: Sequence[OperationDescription]) -> None:
-        """Records the requested values of an axis that none of these operations has."""
+        """Notes as left out: requested values of an axis, if none of these operations has it."""
         parts = [part for o in operations for part in o.parts if axis.name in part.axes]
         available = list(dict.fromkeys(part.axes[axis.name] for part in parts))
         for value in self._given.get(axis.name, ()):
@@ -366,7 +367,7 @@ class Plan:
                 self.left_out.append(f"{self._device} takes no {axis.name} {value}{others}")
 
     def end(self) -> Plan:
-        """The complete plan, with reasons for sizes that are too large if the user set sizes."""
+        """Completes the plan; sizes of the user that are too large get a reason in ``left_out``."""
         self.left_out = list(dict.fromkeys(self.left_out))
         if self._study.size_axis.name in self._given:
             for (sizes, largest), operations in self._too_large.items():
@@ -383,10 +384,11 @@ class Plan:
 def _values(
     operation: OperationDescription, axis: Axis, requested: Sequence[Value] | None, *, varies: bool
 ) -> Sequence[Value]:
-    """The values of an axis that an operation is measured with.
+    """The values of an axis with which an operation is measured; empty: it is left out.
 
-    ``varies``: whether any operation of the device has the axis. If so, an operation that lacks it
-    is measured without the axis. Otherwise the operation is left out if a value was requested.
+    An operation that lacks the axis is measured once, without it. It is left out if the user
+    requested a value of a selecting axis (``Axis.selects``) that no operation of the device has.
+    ``varies``: whether any operation of the device has the axis.
     """
     described = next(
         (described for described in operation.axes if described.name == axis.name), None
@@ -401,7 +403,7 @@ def _values(
         ]
     takes = [_as_value(value) for value in described.values]
     wanted = requested or axis.default
-    if wanted is None:  # measured only on request if the device lacks its default
+    if wanted is None:  # no values without a request if the operation lacks its usual value
         return [usual] if usual in takes else []
     return [value for value in wanted if value in takes]
 
@@ -413,9 +415,9 @@ def _as_value(text: str) -> Value:
 def plan(study: Study, device: FoundDevice, requested: Mapping[str, Sequence[Value]]) -> Plan:
     """Plans the tasks of one study for one device.
 
-    ``requested`` holds the parsed axes that the user set. Points that the device cannot hold or
-    execute are left out, with a reason if the user named them. If the user names no kind of host
-    memory, the device's first kind and its ``direct_memory`` are measured.
+    ``requested``: values of the axes that the user set, by name. The plan leaves out points that
+    the device cannot hold or execute, with a reason if the user named them. By default it has two
+    kinds of host memory: the operation's first kind and the device's ``direct_memory``.
     """
     usual = {axis.name: axis.default for axis in study.axes if axis.default is not None}
     chosen = {**usual, **requested}
@@ -450,12 +452,12 @@ def plan_run(
     *,
     ranks: bool = False,
 ) -> tuple[list[tuple[FoundDevice, Task]], list[str]]:
-    """Plans the tasks of a run: each with its device, and the reasons for values left out.
+    """Plans a run: returns tasks, each with its device, and the reasons for values left out.
 
     Args:
-        questions: Studies with their axes.
+        questions: Studies, each with the values of axes that the user set.
         devices: Devices of the run.
-        layer_of: The layer of each task, None to leave a task out; by default the plan's layer.
+        layer_of: Gives each task's layer, or None to leave it out; by default the plan decides.
         ranks: Whether several ranks measure together.
 
     Raises UsageError if nothing is left to measure.
@@ -467,12 +469,12 @@ def plan_run(
     for study, requested in questions:
         plans = [plan(study, device, requested) for device in named]
         for device, planned in zip(named, plans, strict=True):
-            # Another API of a card is measured at its headlines only; an alike device lacks the
-            # same values.
+            # Give each reason once: devices of the same kind have the same reasons, and a card's
+            # other APIs measure only headlines.
             if not device.beside and not device.like:
                 left_out += planned.left_out
             first = _first_layer(device, devices)
-            if study.between and not ranks:  # a single rank uses no network
+            if study.between and not ranks:  # without ranks no network: a later layer
                 first = Layer.CURVE
             placed += [
                 (device, _in_turn(task, device, first))
@@ -504,14 +506,17 @@ def plan_run(
 
 
 def _layered(tasks: Sequence[Task], layer_of: Callable[[Task], Layer | None]) -> Iterator[Task]:
-    """Yields tasks in the layers that the caller chose; none of them answers a headline."""
+    """Yields tasks with the layers that ``layer_of`` gives them, and without headlines."""
     for task in tasks:
         if (layer := layer_of(task)) is not None:
             yield replace(task, layer=layer, headline=None)
 
 
 def _in_turn(task: Task, device: FoundDevice, first: Layer) -> Task:
-    """A task with the layers of its device; ``first`` is the layer of the device's headlines."""
+    """Returns a task in a layer not before ``first``, the layer of its device's headlines.
+
+    A device like an earlier device has its curve in a later layer.
+    """
     own = Layer.FURTHER if task.layer is Layer.CURVE and device.like else task.layer
     return replace(task, layer=max(own, first), first_layer=first)
 
@@ -519,8 +524,8 @@ def _in_turn(task: Task, device: FoundDevice, first: Layer) -> Task:
 def _first_layer(device: FoundDevice, devices: Sequence[FoundDevice]) -> Layer:
     """The layer in which a device's headlines are measured.
 
-    The processor's own copies and other APIs of a card serve as comparisons. They come later,
-    unless the run has no other device.
+    Copies by the processor itself and other APIs of a card are comparisons, which come later. If
+    the run has no device with a runtime, they come first.
     """
     alone = not any(device.backend.has_runtime for device in devices)
     compared = device.beside or not device.backend.has_runtime
@@ -528,7 +533,10 @@ def _first_layer(device: FoundDevice, devices: Sequence[FoundDevice]) -> Layer:
 
 
 def _compares_apis(task: Task, device: FoundDevice) -> bool:
-    """Whether a task compares an API with the card's own API: by rates and latency."""
+    """Whether another API of a card measures a task, to compare rates and latency with its own API.
+
+    Such a task answers a headline, is no offload, and copies at least a page of fastest memory.
+    """
     fastest = device.direct_memory
     in_fastest = not fastest or task.memory == fastest
     in_pages = task.bytes >= SMALL
@@ -536,7 +544,7 @@ def _compares_apis(task: Task, device: FoundDevice) -> bool:
 
 
 def _unmet_needs(studies: Sequence[Study], devices: Sequence[FoundDevice]) -> str:
-    """Why no point can be measured: the devices lack what the studies need."""
+    """The message that the devices lack what the studies need, so that nothing can be measured."""
     addresses = ", ".join(device.address for device in devices)
     needs = "; ".join(f"{study.name} needs {study.needs}" for study in studies)
     return f"{needs}: not on {addresses}; isthmus devices says which devices have that"

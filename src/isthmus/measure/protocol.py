@@ -1,7 +1,7 @@
 """Messages between runner and worker: msgpack after a 4-byte length.
 
-The runner sends a request and waits; the worker answers each request once. They use two separate
-pipes, because a vendor's runtime may print to standard output.
+The runner sends a request and waits; the worker answers each request once. Two pipes carry the
+messages, not standard output, to which a vendor's runtime may print.
 """
 
 from __future__ import annotations
@@ -31,21 +31,22 @@ class OpenDevice(msgspec.Struct, frozen=True, tag=True):
     id: str
     options: dict[str, str]
     place: str = ""
-    """Required result of ``place_of`` for the device, because numbers in ids change; empty: any."""
+    """UUID or PCI address that the device must have (``place_of``), since numbers in ids change;
+    empty: any device with the id."""
 
 
 class Criterion(msgspec.Struct, frozen=True):
-    """When a series ends: see ``SeriesOptions`` of the engine."""
+    """When the worker stops sampling a point: see ``SeriesOptions`` of the engine."""
 
     precision: float
     confidence: float
     most_seconds: float
     samples: int = 0
-    """Number of samples of a single visit; 0: sample until the interval is precise enough."""
+    """Number of samples to take; 0: sample until the interval is precise enough."""
 
 
 class Measure(msgspec.Struct, frozen=True, tag=True):
-    """Request to measure a point, until its criterion is met or its time is up."""
+    """Request to measure one operation until its criterion is met or its time is up."""
 
     operation: str
     bytes: int
@@ -54,14 +55,14 @@ class Measure(msgspec.Struct, frozen=True, tag=True):
     criterion: Criterion
     most_seconds: float
     joint: bool = False
-    """Whether all ranks execute it together."""
+    """Whether all ranks execute the operation together."""
 
 
 class Offload(msgspec.Struct, frozen=True, tag=True):
-    """Request for an offload in a fresh process, then ``again`` times; the worker's only request.
+    """Request to run an offload once in a fresh process, then ``again`` times in the same process.
 
-    A placement is a kind of memory and its axes. Repetitions with ``reference`` alternate with
-    those with ``placement``.
+    It is the only request of its worker. ``placement`` and ``reference`` are a kind of memory and
+    its axes. Repetitions with ``reference`` alternate with repetitions with ``placement``.
     """
 
     device: OpenDevice
@@ -70,7 +71,8 @@ class Offload(msgspec.Struct, frozen=True, tag=True):
     placement: tuple[str, dict[str, str]]
     again: int
     phases: list[str]
-    """Names of the phases that become parts of the answer, in this order; "": no phase."""
+    """Names of the phases that become parts of the answer, in this order; "" leaves a part empty.
+    """
     reference: tuple[str, dict[str, str]] | None = None
 
 
@@ -94,7 +96,7 @@ class Opened(msgspec.Struct, frozen=True, tag=True):
 
 
 class Part(msgspec.Struct, frozen=True):
-    """Samples of one part in one block: see ``PartSamples`` and ``PhaseSample`` of the engine."""
+    """Samples of one part of an operation: ``PartSamples`` or ``PhaseSample`` of the engine."""
 
     ticks: list[int]
     device_seconds: list[float]
@@ -103,12 +105,12 @@ class Part(msgspec.Struct, frozen=True):
     simulated_fs: list[int] = []
     empty_ticks: list[int] = []
     again: list[int] = []
-    """Ticks of a phase in further offloads of the same process."""
+    """Ticks of a phase in the repetitions after the first offload, in the same process."""
     reference: list[int] = []
-    """The same for the reference; each repetition is timed right before or after one of ``again``.
-    """
+    """Ticks of the phase with the reference placement, each timed right before or after the
+    repetition of ``again`` with the same index."""
     noise: Noise | None = None
-    """Noise of a phase; None for other parts."""
+    """Disturbances while the phase ran; None for parts that are no phases."""
 
 
 class ClockDescription(msgspec.Struct, frozen=True):
@@ -123,7 +125,7 @@ class ClockDescription(msgspec.Struct, frozen=True):
 
 
 class Measured(msgspec.Struct, frozen=True, tag=True):
-    """Answer to Measure (one block) or Offload. A missing phase is a part without samples."""
+    """Answer to Measure or Offload. A phase that the offload lacks is a part without samples."""
 
     parts: list[Part]
     batch: int
@@ -139,7 +141,7 @@ class Measured(msgspec.Struct, frozen=True, tag=True):
 
 
 class HostSpeed(msgspec.Struct, frozen=True, tag=True):
-    """Answer to ReadHostSpeed: seconds of one operation of each reference."""
+    """Answer to ReadHostSpeed: seconds of one system call, one copy and one arithmetic loop."""
 
     system_call_s: float
     copy_s: float
@@ -147,12 +149,12 @@ class HostSpeed(msgspec.Struct, frozen=True, tag=True):
 
 
 class Failed(msgspec.Struct, frozen=True, tag=True):
-    """Answer to a request that the worker could not execute; the worker still runs."""
+    """Answer to a request that the worker could not execute; the worker process goes on."""
 
     message: str
     usage: bool = False
     unavailable: bool = False
-    """Whether the machine or its limits do not allow it; the message says what would."""
+    """Whether the machine or its limits do not allow the request; the message has the remedy."""
     lost: bool = False
     """Whether the device is unusable in this process from now on."""
 
@@ -165,14 +167,14 @@ _answers: msgspec.msgpack.Decoder[Answer] = msgspec.msgpack.Decoder(Answer)
 
 
 def send(pipe: BinaryIO, message: Request | Answer) -> None:
-    """Writes one message."""
+    """Writes one message to a pipe: its length in 4 bytes, then msgpack."""
     body = _encoder.encode(message)
     pipe.write(_LENGTH.pack(len(body)) + body)
     pipe.flush()
 
 
 def receive_request(pipe: BinaryIO) -> Request | None:
-    """Next request; None after the runner has closed the pipe."""
+    """Waits for the next request; returns None after the runner has closed the pipe."""
     head = pipe.read(_LENGTH.size)
     if len(head) < _LENGTH.size:
         return None
@@ -180,5 +182,5 @@ def receive_request(pipe: BinaryIO) -> Request | None:
 
 
 def receive_answer(read: Callable[[int], bytes]) -> Answer:
-    """Next answer; ``read`` waits for the given number of bytes."""
+    """Waits for the next answer; ``read`` returns the given number of bytes from the worker."""
     return _answers.decode(read(*_LENGTH.unpack(read(_LENGTH.size))))

@@ -48,7 +48,7 @@ if TYPE_CHECKING:
     from mpi4py.MPI import Intracomm
 
 _END_S = 60.0
-"""Seconds in which the leader must end after its last request."""
+"""Seconds that a rank waits at most for MPI's finalisation, and then for the leader's end."""
 _POLL_S = 0.002
 _SIGNALS = (signal.SIGINT, signal.SIGTERM)
 
@@ -60,13 +60,13 @@ def _start_leader(place: Place) -> tuple[subprocess.Popen[bytes], Connection]:
         env={
             **os.environ,
             launcher.LEADER: f"{theirs.fileno()},{place.size},{int(place.one_host)}",
-            # A launcher forwards the output; the leader must not write for a terminal.
+            # The launcher forwards the output to a terminal or a file: write no colours.
             "TERM": "dumb",
             "TTY_COMPATIBLE": "0",
         },
         stdin=subprocess.DEVNULL,
         pass_fds=(theirs.fileno(),),
-        # a signal that ends the ranks must not end the leader, which saves the results
+        # A signal that ends the ranks must not reach the leader, which still saves the results.
         start_new_session=True,
     )
     theirs.close()
@@ -74,7 +74,10 @@ def _start_leader(place: Place) -> tuple[subprocess.Popen[bytes], Connection]:
 
 
 def _some_device(studies: Sequence[Study], turn: int) -> discovery.FoundDevice:
-    """A device of the first backend with joint operations, for runs without ``--device``."""
+    """The device of rank ``turn`` in a run without ``--device``.
+
+    Ranks share the devices of the first backend with joint operations for the studies.
+    """
     for survey in discovery.surveys():
         able = [
             device
@@ -90,7 +93,7 @@ def _some_device(studies: Sequence[Study], turn: int) -> discovery.FoundDevice:
 def _device(
     place: Place, devices: Sequence[str], studies: Sequence[Study], before: Sequence[Identity]
 ) -> RankDevice | protocol.Failed:
-    """The device of this rank; named devices are assigned cyclically."""
+    """The device of this rank, or why it has none; ranks take the named devices in turn."""
     try:
         if devices:
             address = devices[place.rank % len(devices)]
@@ -111,10 +114,11 @@ def become_rank(
 ) -> NoReturn:
     """Replaces this process by a rank.
 
-    ``devices`` are addresses as typed; may be empty. ``before`` holds the device of each rank in
-    the run that is resumed; empty for a new run.
+    ``devices``: addresses that the user typed; may be empty. ``before``: identity of each rank's
+    device in the run that is resumed; empty for a new run.
     """
-    # Keep the reference: subprocess reaps unreferenced children when it starts another.
+    # Keep the reference to the leader's process: subprocess reaps unreferenced children, and then
+    # this rank could not read the leader's exit code.
     leader, pipe = _start_leader(place) if place.rank == 0 else (None, None)
     device = _device(place, devices, studies, before)
     file = os.memfd_create("isthmus", 0)  # the program that replaces this one inherits it
@@ -135,9 +139,9 @@ def become_rank(
 
 
 def _exit_code(leader: int) -> int:
-    """Waits for the leader and returns its exit code; 0 if the leader is not our child.
+    """Waits for the leader and returns its exit code; 0 on a rank that started no leader.
 
-    Prints how to resume if the leader was killed, since the leader cannot.
+    1 if the leader was killed, with a message on how to resume the run, or does not end in time.
     """
     if not leader:
         return 0
@@ -159,7 +163,8 @@ def _rendezvous(world: Intracomm, pipe: Connection | None) -> Rendezvous | None:
     if pipe:
         with contextlib.suppress(EOFError, OSError):
             message = pipe.recv_bytes()
-    # A wait in a broadcast would keep a processor busy while the leader starts.
+    # Sleep until rank 0 is ready: a wait in the broadcast would keep each rank's processor busy
+    # while the leader starts.
     ready = world.Ibarrier()
     while not ready.Test():
         time.sleep(_POLL_S)
@@ -168,7 +173,7 @@ def _rendezvous(world: Intracomm, pipe: Connection | None) -> Rendezvous | None:
 
 
 def _serve(hello: Hello, world: Intracomm, leader: int, pipe: Connection | None) -> None:
-    """Serves the leader until it ends."""
+    """Answers the leader's requests until the leader ends."""
     rendezvous = _rendezvous(world, pipe)
     if rendezvous is None:
         return
@@ -180,7 +185,7 @@ def _serve(hello: Hello, world: Intracomm, leader: int, pipe: Connection | None)
     hello = msgspec.structs.replace(hello, mpi=mpi.in_use())
 
     def leave() -> NoReturn:
-        """Ends the process during work; the launcher then ends ranks that hang."""
+        """Ends this process in the middle of work; the launcher then ends ranks that hang."""
         os._exit(_exit_code(leader) or 1)
 
     try:
@@ -193,7 +198,7 @@ def _serve(hello: Hello, world: Intracomm, leader: int, pipe: Connection | None)
     server = DeviceServer(communicator)
 
     def answer(request: protocol.Request) -> protocol.Answer:
-        """Answers a request. Only rank 0 sends samples: all ranks have the same samples."""
+        """Answers a request. Ranks other than 0 leave the samples out: all ranks have the same."""
         answered = server.answer(request)
         if hello.rank and isinstance(answered, protocol.Measured):
             return msgspec.structs.replace(answered, parts=[])
@@ -218,10 +223,10 @@ def _run(hello: Hello, leader: int, pipe: Connection | None) -> int:
         if pipe:
             send(pipe, protocol.Failed(str(error), usage=True))
             return _exit_code(leader)
-        time.sleep(launcher.REPORT_S)  # all ranks probably fail alike, and rank 0 reports it
+        time.sleep(launcher.REPORT_S)  # so that rank 0 can report before the launcher ends all
         return error.exit_code
     _serve(hello, world, leader, pipe)
-    # Finalising is collective: a rank that hangs elsewhere would block this rank forever.
+    # End this process after _END_S: MPI's finalisation waits for all ranks, and one may hang.
     last = threading.Timer(_END_S, os._exit, (1,))
     last.daemon = True
     last.start()
@@ -233,11 +238,11 @@ def _run(hello: Hello, leader: int, pipe: Connection | None) -> int:
 def main(hello: int, leader: int = 0, pipe: int = -1) -> NoReturn:
     """The program of a rank, which ``become_rank`` starts.
 
-    ``hello`` is the descriptor of a file. Rank 0 also gets the process id of the leader, its child,
-    and the descriptor of the pipe to it.
+    ``hello``: descriptor of a file with the rank's first message. On rank 0, ``leader`` is the
+    process id of the leader, its child, and ``pipe`` the descriptor of the pipe to it.
     """
     signal.pthread_sigmask(signal.SIG_BLOCK, _SIGNALS)  # MPI's threads inherit the mask
-    os.dup2(2, 1)  # only the leader prints results
+    os.dup2(2, 1)  # stdout to stderr: stdout carries only the leader's results
     with os.fdopen(hello, "rb") as file:
         file.seek(0)
         decoded = msgspec.msgpack.decode(file.read(), type=Hello)

@@ -1,8 +1,9 @@
-"""The leader of a run over ranks of MPI, its ranks, and the connections between them.
+"""Connects the leader of a run with the ranks of MPI: messages, handshakes and heartbeats.
 
-The leader is a process beside rank 0. It sends the same requests to all ranks as to a worker; ranks
-send heartbeats. Rank 0 has a pipe to the leader. The others connect over TCP to a rendezvous, which
-rank 0 broadcasts by MPI. There both sides prove that they know its key.
+The leader is a process beside rank 0. It sends each request to all ranks, as the runner does to a
+worker; ranks send heartbeats while they work. Rank 0 has a pipe to the leader. Other ranks connect
+over TCP to an address and key (``Rendezvous``) that rank 0 broadcasts by MPI. In the handshake both
+sides prove that they know the key.
 """
 
 from __future__ import annotations
@@ -36,7 +37,7 @@ from isthmus.measure.supervisor import SILENCE_S, WorkerDiedError
 from isthmus.text import truncated
 
 _ARRIVAL_S = 300.0
-"""Seconds for all ranks to find their devices, initialise MPI and connect."""
+"""Most seconds in which all ranks must find their devices, initialise MPI and connect."""
 _HANDSHAKE_S = 5.0
 """Seconds that the leader waits at most for each step of a handshake; handshakes are sequential."""
 _HANDSHAKES_S = 60.0
@@ -45,34 +46,37 @@ _HANDSHAKES_PER_S = 50.0
 """Lowest rate at which the leader completes handshakes, per second."""
 _HEARTBEAT_S = 1.0, 15.0
 _HEARTBEATS_PER_S = 100.0
-"""Heartbeats per second of all ranks together: ranks on the leader's host share its processors."""
+"""Heartbeats per second of all ranks together, few because they cost the leader's host time."""
 _GRACE_S = 0.5
-"""Seconds to wait for a rank's end: a launcher interrupts all ranks when one dies."""
+"""Seconds that the leader waits after an interrupt for a rank's end. When a rank dies, a launcher
+interrupts all ranks, and the leader should name the dead rank as the cause."""
 _OTHER_FILES = 64
 _ACTIVITIES = {
     "working": "in a call of its own device",
     "exchanging": "in the exchange of messages",
     "waiting": "where ranks wait for each other",
 }
-"""Texts by name of ``_core.Activity``. A rank in an earlier activity blocks ranks in later ones."""
+"""By name of ``_core.Activity``: text for messages. A rank in an activity further up keeps ranks
+in activities further down waiting."""
 _REFUSED = (OSError, EOFError, ValueError, AuthenticationError, AssertionError)
-"""Errors of a failed handshake. Before Python 3.12, AssertionError means that no challenge came,
-and ValueError that this system forbids MD5."""
+"""Errors of a failed handshake. Before Python 3.12, AssertionError means that the other side sent
+no challenge, and ValueError that this system forbids MD5."""
 
 
 class Rendezvous(msgspec.Struct, frozen=True):
-    """Where ranks connect to the leader."""
+    """Address and key by which ranks connect to the leader."""
 
     hosts: list[str]
-    """Names and addresses of the leader's host, tried in order: several hosts may share one."""
+    """Names and addresses of the leader's host. A rank tries them in order, because a name may
+    also belong to another host."""
     port: int
     key: bytes
 
 
 def _allow_files(count: int) -> None:
-    """Lets this process open ``count`` files. Raises IsthmusError above the hard limit."""
+    """Raises this process's limit of open files to ``count``; IsthmusError above the hard limit."""
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
-    if 0 <= hard < count:  # -1: no limit
+    if 0 <= hard < count:  # a hard limit of -1 means no limit
         raise IsthmusError(
             f"this host lets a process open {hard} files, {count} are needed: raise ulimit -Hn"
         )
@@ -81,7 +85,7 @@ def _allow_files(count: int) -> None:
 
 
 class RankDevice(msgspec.Struct, frozen=True, tag=True):
-    """The device that a rank found."""
+    """The device that a rank found, with what the leader needs to name it."""
 
     address: str
     backend: str
@@ -90,43 +94,43 @@ class RankDevice(msgspec.Struct, frozen=True, tag=True):
 
 
 class Hello(msgspec.Struct, frozen=True, tag=True):
-    """The first message of a rank."""
+    """The first message from a rank to the leader: its host and its device."""
 
     rank: int
     host: str
     pid: int
     device: RankDevice | protocol.Failed
     mpi: str = ""
-    """Name, version and thread level of its MPI."""
+    """Name, version and thread level of the rank's MPI."""
     free_bytes: int = 0
-    """Available memory of its host in bytes; 0: unknown."""
+    """Available memory of the rank's host in bytes; 0: unknown."""
 
 
 class Heartbeat(msgspec.Struct, frozen=True, tag=True):
-    """Sign of life of a rank, with the name of its ``_core.Activity``."""
+    """Message by which a working rank shows that it runs, with the name of its activity."""
 
     activity: str
 
 
 class Interrupted(msgspec.Struct, frozen=True, tag=True):
-    """The rank got SIGINT or SIGTERM."""
+    """Message of a rank that got SIGINT or SIGTERM."""
 
 
 _NOBODY = Hello(-1, "", 0, protocol.Failed(""))
 Message = Hello | Heartbeat | Interrupted | protocol.Answer
-encode = msgspec.msgpack.Encoder(enc_hook=dict).encode  # other mappings are sent as dict
+encode = msgspec.msgpack.Encoder(enc_hook=dict).encode  # sends any other mapping as a dict
 _messages: msgspec.msgpack.Decoder[Message] = msgspec.msgpack.Decoder(Message)
 _requests: msgspec.msgpack.Decoder[protocol.Request] = msgspec.msgpack.Decoder(protocol.Request)
 
 
 def send(connection: Connection, message: msgspec.Struct) -> None:
-    """Sends a message; the receiving side notices a connection that is closed."""
+    """Sends a message. Ignores a closed connection, which the next receive reports."""
     with contextlib.suppress(OSError):
         connection.send_bytes(encode(message))
 
 
 def _over_tcp(tcp: socket.socket, most_s: float) -> Connection:
-    """A connection that sends without delay and waits at most ``most_s`` seconds for answers."""
+    """Makes a connection of a socket: it sends at once and waits at most ``most_s`` seconds."""
     tcp.settimeout(None)
     tcp.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
     tcp.setsockopt(socket.IPPROTO_TCP, socket.TCP_USER_TIMEOUT, int(SILENCE_S * 1000))
@@ -136,7 +140,7 @@ def _over_tcp(tcp: socket.socket, most_s: float) -> Connection:
 
 @dataclass(eq=False)
 class RankState:
-    """What the leader knows about a rank."""
+    """What the leader knows about one rank: connection, first message, latest sign of life."""
 
     connection: Connection
     hello: Hello = _NOBODY
@@ -151,15 +155,16 @@ class RankState:
 
 
 class Leader:
-    """Sends requests to all ranks, and names a rank that ends or is silent."""
+    """Sends requests to all ranks; raises an error that names a rank that ends or is silent."""
 
     def __init__(self, pipe: Connection, size: int, *, one_host: bool) -> None:
-        """Waits for all ranks to connect. Raises IsthmusError if a rank does not."""
-        self._silence_s = float(os.environ.get("ISTHMUS_SILENCE") or SILENCE_S)  # tests set it
+        """Waits until all ranks have connected. Raises IsthmusError if a rank does not connect."""
+        # Tests shorten the silence by the variable.
+        self._silence_s = float(os.environ.get("ISTHMUS_SILENCE") or SILENCE_S)
         self._selector = selectors.DefaultSelector()
         self._arrived: dict[int, RankState] = {}
         self._unanswered: set[RankState] = set()
-        self._alarm = False  # whether a rank has ended or was interrupted
+        self._alarm = False  # True after a rank has ended or was interrupted
         self._checked = 0.0
         _allow_files(size + _OTHER_FILES)
         hosts = ["127.0.0.1"] if one_host else _addresses()
@@ -207,7 +212,7 @@ class Leader:
 
     def _accept(self, server: socket.socket, key: bytes) -> None:
         connection = _over_tcp(server.accept()[0], _HANDSHAKE_S)
-        with contextlib.suppress(*_REFUSED):  # dropping the last reference closes the connection
+        with contextlib.suppress(*_REFUSED):  # a stranger's connection closes when it is dropped
             deliver_challenge(connection, key)
             answer_challenge(connection, key)
             self._add(connection)
@@ -222,7 +227,7 @@ class Leader:
             key.data()
 
     def _receive(self, rank: RankState) -> None:
-        """Receives a message, or notes that the rank has ended."""
+        """Receives a message from a rank; a closed connection means that the rank has ended."""
         rank.heard = time.monotonic()
         try:
             message = _messages.decode(rank.connection.recv_bytes())
@@ -253,7 +258,7 @@ class Leader:
             raise KeyboardInterrupt
         silent = [rank for rank in self.ranks if now - rank.heard > self._silence_s]
         for rank in silent:
-            if rank.hello.host == socket.gethostname():  # Open MPI does not kill a stopped process
+            if rank.hello.host == socket.gethostname():  # kill it: Open MPI leaves it stopped
                 atexit.register(_kill, rank.hello.pid)
         if died:
             why = f"{' and '.join(truncated(died))} ended before its time"
@@ -275,7 +280,7 @@ class Leader:
 
 
 def _who_hangs(ranks: Sequence[RankState]) -> str:
-    """Says which ranks keep the others waiting, by their last reported activities."""
+    """Names the ranks that keep other ranks waiting, by the activities that they reported last."""
     for activity, where in _ACTIVITIES.items():
         ranks_in_activity = [rank for rank in ranks if rank.activity == activity]
         if len(ranks_in_activity) == len(ranks):
@@ -294,14 +299,14 @@ def _kill(pid: int) -> None:
 
 
 def _addresses() -> list[str]:
-    """Names and addresses of this host; first those that other hosts most likely can reach."""
+    """Names and addresses of this host; those that other hosts can most likely reach come first."""
     interface_addresses = [address for every in psutil.net_if_addrs().values() for address in every]
     own = [address.address for address in interface_addresses if address.family == socket.AF_INET]
     return [socket.getfqdn(), *(address for address in own if not address.startswith("127."))]
 
 
 def connect(rendezvous: Rendezvous, size: int) -> Connection:
-    """Connects one of ``size`` ranks to the leader. Raises IsthmusError if that fails."""
+    """Connects this rank, one of ``size``, to the leader; raises IsthmusError if that fails."""
     problems: list[str] = []
     for host in rendezvous.hosts:
         try:
@@ -319,10 +324,10 @@ def connect(rendezvous: Rendezvous, size: int) -> Connection:
 
 
 class Rank:
-    """A rank's end of the connection; a thread sends heartbeats while the rank works.
+    """A rank's end of the connection to the leader; a thread sends heartbeats while the rank works.
 
-    ``activity`` returns the name of the rank's present activity, for heartbeats. ``leave`` ends a
-    busy rank when the leader ends: a rank that waits in MPI would not notice.
+    ``activity`` returns the name of the rank's activity for heartbeats. When the leader ends while
+    the rank works, the thread calls ``leave``: a rank that waits in MPI would not notice the end.
     """
 
     def __init__(
@@ -347,11 +352,11 @@ class Rank:
         """Answers requests until the leader ends."""
         while (request := self._requests.get()) is not None:
             answered = answer(request)
-            self._busy = False  # before the leader gets the answer and may end
+            self._busy = False  # before the answer: the leader may end as soon as it arrives
             self.send(answered)
 
     def send(self, message: Message) -> None:
-        """Sends the leader a message."""
+        """Sends a message to the leader."""
         with self._sending:
             send(self._connection, message)
 

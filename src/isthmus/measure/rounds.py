@@ -1,7 +1,7 @@
-"""Rounds: which jobs the next process of each device visits, and for how long.
+"""Chooses the jobs that the next process of each device visits (a round), and how long each takes.
 
-The layers of the plan are measured one after the other. A layer is complete when each of its jobs
-is precise or cannot become precise. Within a round, compared jobs follow one another.
+A run measures the layers of the plan one after the other. A layer is complete when each of its jobs
+is precise or cannot become precise. In a round, jobs that are compared follow one another.
 """
 
 from __future__ import annotations
@@ -27,48 +27,51 @@ START_S = 0.5
 _LEAST_SAMPLES = 5
 _MOST_SAMPLES = 1000
 _LONG_ENOUGH_S = 0.05
-"""Seconds of samples in a visit that average over short disturbances of the machine."""
+"""Seconds of samples in a visit that are enough to average over short disturbances."""
 _FLAT = 0.01
 """Largest relative change of a rate over a factor of four in size that counts as a plateau.
 
 Pinned copies of 64 MiB on H100 (gen5 x16) are still 1 % slower than nvbandwidth's copies of 256
 MiB."""
 _FLAT_AT_MOST = 0.05
-"""Upper limit of that change if samples scatter: their intervals allow a larger change."""
+"""Largest change that counts as a plateau if samples scatter, so that a larger change than
+``_FLAT`` lies within their intervals."""
 _STEP_SHARE = 0.02
-"""Share of the run's time for a visit to a further size during the search of a plateau.
+"""Largest share of the run's time for one visit to a further size in the search of a plateau.
 
-1.2 s of a quick run, for copies from and to a device's fastest memory. On an H100 (gen5 x16) a
-visit to 256 MiB of pinned memory takes 0.33 to 0.45 s, and a visit to 1 GiB 1.1 to 1.4 s; most of
-it allocates the memory."""
+For copies from and to a device's fastest memory; 1.2 s of a quick run. On an H100 (gen5 x16) a
+visit to 256 MiB of pinned memory takes 0.33 to 0.45 s, and a visit to 1 GiB 1.1 to 1.4 s, mostly to
+allocate the memory."""
 _OTHER_STEP_SHARE = 0.005
-"""That share for other memory and for kernels: 0.3 s of a quick run, 64 MiB on that machine."""
+"""``_STEP_SHARE`` for other memory and for kernels: 0.3 s of a quick run, enough for 64 MiB on an
+H100 (gen5 x16)."""
 _HEADLINES_SHARE = 0.6
 """Share of the run's time after which the curve begins, even if headlines are not precise."""
 _CHEAP_S = 0.05
 """Most seconds of a visit to a headline in a round of a later layer. On an H100 a visit to copies
 of 4 KiB takes 0.01 s."""
 _ROUND_S = 2.0
-"""Fewest seconds of visits in a round of a curve: with more points they become precise later."""
+"""Seconds of visits in a round of a curve that has no time for all points. With a longer round,
+its points would be precise later."""
 _STARTS = 4
-"""Fewest starts of workers that such a round lasts: then starts take at most a fifth of the time.
-"""
+"""Least length of such a round over the seconds that its workers take to start. Starts then take at
+most a fifth of the time."""
 _BEND = 0.05
 """Relative error of an interpolated time between two sizes above which a size is added."""
 _SPREAD_SHARE = 0.5
-"""Share of the remaining time within which all points of a curve must fit to be visited in turn.
-The rest is for further processes if the first processes differ."""
+"""Largest share of the remaining time that all points of a curve may need, if each round visits all
+of them. The rest is for further processes if the first processes differ."""
 _STATE_SHARE = 0.02
-"""Largest share of a run's time for computing the model of the host's state, between rounds. 0.03 s
-for 16 rows of 12 processes, 1.1 s for 1000 rows (2 shared cores, 2026-11-27)."""
+"""Largest share of a run's time for the model of the host's state, computed between rounds. It
+takes 0.03 s for 16 rows of 12 processes, 1.1 s for 1000 rows (2 shared cores, 2026-11-27)."""
 ANSWER_SHARE = 0.1
-"""That share before an answer is shown: a later state would change the shown answer."""
+"""``_STATE_SHARE`` before an answer is shown: larger, because a later state would change it."""
 AT_ONCE = math.inf
-"""That share if no round follows: the state is then always computed."""
+"""``_STATE_SHARE`` if no round follows: the model is computed however long it takes."""
 
 
 class Standing(NamedTuple):
-    """Progress of a run."""
+    """Progress of a run, for the display."""
 
     answers: int
     """Headlines that are precise or cannot become precise, of ``all_answers``."""
@@ -77,11 +80,11 @@ class Standing(NamedTuple):
     """Tasks that need no more processes, of ``all_points``."""
     all_points: int
     left_s: float
-    """Estimated seconds until all are measured, within the run's time limit."""
+    """Estimated seconds until all tasks are measured; at most the run's remaining time."""
 
 
 class Rounds:
-    """Chooses the jobs of each round, from the results so far."""
+    """Chooses the jobs of each round by the results so far."""
 
     def __init__(
         self,
@@ -90,13 +93,13 @@ class Rounds:
         last: Layer,
         host_rows: HostRows[PointKey] | None = None,
     ) -> None:
-        """``last``: the last layer that the run measures; ``host_rows``: its results so far."""
+        """``last``: last layer that the run measures; ``host_rows``: all results of the run."""
         self._jobs = jobs
         self._host_rows = host_rows
         self._judged = 0
-        """Number of results at the latest judgement of the jobs."""
+        """Number of results when ``judge`` last computed the host's state."""
         self._judging = 0.0, -math.inf
-        """Seconds of the latest judgement, and when it ended (``time.monotonic``)."""
+        """Seconds that ``judge`` last took, and when it ended (``time.monotonic``)."""
         self._settings = settings
         self._last = last
         self._order = random.Random(settings.seed)
@@ -106,7 +109,7 @@ class Rounds:
         self._first_device = next((job.device.address for job in heads), "")
         self._searches = {job: search for search in _searches(jobs) for job in search.steps}
         for search in dict.fromkeys(self._searches.values()):
-            while search.next and search.next.processes:  # measured in an earlier session
+            while search.next and search.next.processes:  # pass sizes of an earlier session
                 search.advance(0.0, math.inf, settings.confidence)
         self.start_s: dict[str, float] = {}
         """Seconds that workers took to start, by address."""
@@ -114,11 +117,11 @@ class Rounds:
 
     @property
     def wanted(self) -> list[Job]:
-        """Jobs that the run will measure, according to the results so far."""
+        """Jobs that the run will measure, by the layers that they have so far."""
         return [job for job in self._jobs if job.layer <= self._last_of(job)]
 
     def _last_of(self, job: Job) -> Layer:
-        """The last layer that the run measures; simulated points need no budget and go further."""
+        """Last layer that the run measures; later for a simulated job, which needs no budget."""
         return max(self._last, Layer.FURTHER) if job.simulated else self._last
 
     @property
@@ -129,11 +132,11 @@ class Rounds:
 
     @property
     def to_time(self) -> bool:
-        """Whether a job needs more processes whose time is not simulated."""
+        """Whether an unfinished job has times that are not simulated."""
         return not all(job.simulated for job in self.unfinished)
 
     def standing(self, most_s: float) -> Standing:
-        """Progress of the run; ``most_s`` are the seconds that it has left at most."""
+        """Progress of the run, which has ``most_s`` seconds left at most."""
         heads = [job for job in self._jobs if job.layer == Layer.HEADLINES]
         searches = dict.fromkeys(self._searches.values())
         searched = sum(not s.ended and s.layer == Layer.HEADLINES for s in searches)
@@ -160,10 +163,10 @@ class Rounds:
     def next_round(self, left_s: float, *, simulated: bool = False) -> list[Job]:
         """The jobs that the next process of each device visits, in order; empty at the end.
 
-        ``left_s``: seconds that the run has left. ``simulated``: whether to choose jobs whose time
-        is simulated, or the others.
+        ``left_s``: seconds that the run has left. ``simulated``: whether to choose only jobs with
+        simulated times, or only jobs without.
         """
-        # A job that lacks only the host's state gets no process until it is computed.
+        # Compute the host's state first: a job that lacks nothing else then needs no process.
         self.judge(ANSWER_SHARE if any(map(self._awaits_state, self._jobs)) else _STATE_SHARE)
         unfinished = self._unfinished_of(simulated=simulated)
         if not unfinished and self.judge(AT_ONCE):
@@ -181,7 +184,7 @@ class Rounds:
                 return self._ordered([*chosen, *self._cheap_headlines(chosen, unfinished)])
             if layer == Layer.CURVE and self._refine(simulated=simulated):
                 return self.next_round(left_s, simulated=simulated)
-        # No remaining job can become precise. Each further process narrows an interval, so that the
+        # No remaining job can become precise, but each process narrows an interval: the remaining
         # time goes to the jobs with the fewest processes.
         counts = [len(job.processes) for job in unfinished] or [0]
         middle = (min(counts) + max(counts)) / 2
@@ -189,14 +192,14 @@ class Rounds:
         return self._ordered(self._fitting(_by_cost(rest, self.visit_s), left_s, rounds=1))
 
     def _unfinished_of(self, *, simulated: bool) -> list[Job]:
-        """Jobs that need more processes and whose time is simulated, or not."""
+        """Unfinished jobs with simulated times, or with measured times unless ``simulated``."""
         return [job for job in self.unfinished if job.simulated == simulated]
 
     def judge(self, share: float = _STATE_SHARE) -> bool:
-        """Adds the host's state to the intervals of all jobs; returns whether it was computed.
+        """Computes the host's state and widens the intervals of all jobs by it.
 
-        It is not computed without a new result, or if it would take more than ``share`` of the
-        time.
+        Returns False without computing it if no result is new. The same if the computation would
+        take more than ``share`` of the time since the last computation.
         """
         rows, (took_s, ended) = self._host_rows, self._judging
         now = time.monotonic()
@@ -210,12 +213,12 @@ class Rounds:
         return True
 
     def _awaits_state(self, job: Job) -> bool:
-        """Whether a job has reached a look but lacks the host's state."""
+        """Whether a job has as many processes as a look needs, but the host's state is unknown."""
         at = looks(job, self._settings)
         return len(job.processes) in at[:-1] and not job.state_known
 
     def _of_layer(self, layer: Layer, unfinished: Sequence[Job], left_s: float) -> list[Job]:
-        """The jobs of one layer that the next round visits."""
+        """The jobs of one layer that the next round visits; empty if the layer is complete."""
         waiting = [job for job in unfinished if self.turn(job) == layer]
         visited = [job for job in waiting if job.processes]
         begun = [job for job in visited if not out_of_reach(job, self._settings)]
@@ -225,7 +228,7 @@ class Rounds:
         if self._settings.budget_s - left_s > _HEADLINES_SHARE * self._settings.budget_s:
             begun = [job for job in begun if self._lacks_first_looks(job)]
         elif not begun and not fresh:
-            begun = visited  # none will become precise, but each interval narrows
+            begun = visited  # no headline will become precise, but each interval narrows
         if any(map(self._lacks_first_looks, begun)):
             fresh = []
         first = min(map(self._place, fresh), default=())
@@ -234,10 +237,10 @@ class Rounds:
         return [*begun, *self._fitting(_by_cost(fresh, self.visit_s), left_s)]
 
     def _cheap_headlines(self, chosen: Sequence[Job], unfinished: Sequence[Job]) -> list[Job]:
-        """Headlines that become more precise in a round of later layers, at a small cost.
+        """Headlines to visit in a round of a later layer, because a visit costs little.
 
         Args:
-            chosen: Jobs of the round, whose workers start anyway.
+            chosen: Jobs of the round; their workers, which start anyway, visit the headlines.
             unfinished: All jobs that need more processes.
 
         """
@@ -255,15 +258,15 @@ class Rounds:
         ]
 
     def _lacks_first_looks(self, job: Job) -> bool:
-        """Whether a job has fewer processes than the first interval needs."""
+        """Whether a job has fewer processes than its first look needs."""
         return len(job.processes) < looks(job, self._settings)[0]
 
     def _place(self, job: Job) -> int:
-        """Place of a headline in the order in which a run answers headlines.
+        """Place of a headline in the order in which a run answers headlines, the lowest first.
 
         The first device's fastest copies come first, so that a user reads a rate after three short
-        processes. Devices like an earlier device follow it, at the sizes that the search found.
-        Offloads come last: each needs a process that starts the runtime.
+        processes. Devices like an earlier device come after that device, whose search finds their
+        sizes. Offloads come last: each needs a process that starts the runtime.
         """
         if job.task.offload:
             return 3
@@ -273,16 +276,16 @@ class Rounds:
         return 0 if first and self._is_fastest_copy(job) else 1
 
     def _is_fastest_copy(self, job: Job) -> bool:
-        """Whether a job copies from or to its device's fastest memory."""
+        """Whether a job belongs to the first study and uses its device's fastest host memory."""
         ordinary = bool(job.device.direct_memory) and job.task.memory in ORDINARY
         return by_name(job.study).place == 1 and not ordinary
 
     def _batch(self, jobs: Sequence[Job], left_s: float) -> list[Job]:
         """The jobs of a curve that the next round visits.
 
-        If the time suffices, these are all jobs, so that their processes see how the host's speed
-        varies over the run. Otherwise they are the few jobs that are finished soonest, so that a
-        run whose time ends has precise points.
+        All jobs, if the time suffices: their processes then see how the host's speed varies over
+        the run. Otherwise the few jobs that are finished soonest: a run whose time ends then has
+        some precise points.
         """
         starts_s = sum(
             self.start_s.get(address, START_S) for address in {j.device.address for j in jobs}
@@ -309,15 +312,16 @@ class Rounds:
     def turn(self, job: Job) -> Layer:
         """The layer in which a job's next process is due.
 
-        During the search of a plateau, the first visit to a size belongs to the headlines.
+        During the search of a plateau, the first visit to a size belongs to the search's layer.
         """
         search = self._searches.get(job)
         return search.layer if search and search.next is job else job.layer
 
     def _fitting(self, jobs: Sequence[Job], seconds: float, rounds: int | None = None) -> list[Job]:
-        """The first of these jobs whose first processes fit into this time.
+        """As many of these jobs, from the first on, as fit into this time with their processes.
 
-        If no job fits, the cheapest job, provided that one visit fits.
+        Each job needs ``rounds`` processes, by default those of its first look. If no job fits,
+        returns the cheapest job, or none if even one visit to it does not fit.
         """
         if not jobs:
             return []
@@ -329,7 +333,7 @@ class Rounds:
         return kept or [cheapest] * (self.visit_s(cheapest) <= seconds)
 
     def following(self, job: Job) -> list[Job]:
-        """The job that the same process visits after ``job``: a larger size of a search."""
+        """The job that the same process visits after ``job``: the next size of its search."""
         search = self._searches.get(job)
         if search is None or search.next is not job:
             return []
@@ -361,7 +365,7 @@ class Rounds:
         return bool(bends)
 
     def _left_s(self) -> float:
-        """Estimated seconds that the unfinished jobs need."""
+        """Estimated seconds that all unfinished jobs need together."""
         unfinished = [job for job in self.unfinished if not out_of_reach(job, self._settings)]
         processes = {job: needed(job, self._settings) - len(job.processes) for job in unfinished}
         starts: dict[str, float] = {}
@@ -378,10 +382,11 @@ class Rounds:
         return overhead_s + self.samples(job) * sample_s
 
     def samples(self, job: Job) -> int:
-        """Samples of a visit: they take as long as its overhead, including the start of the worker.
+        """Number of samples of a visit, so that they take as long as its other work.
 
-        If processes differ, fewer samples would be enough. That would at most halve the visit, and
-        in short visits a moment of load looks like a difference between processes.
+        That work includes the visit's share of the worker's start. If processes differ, fewer
+        samples would be enough. But that at most halves the visit, and in short visits a moment of
+        load looks like a difference between processes.
         """
         if job.task.offload:
             return 1
@@ -391,7 +396,7 @@ class Rounds:
         return round(min(max(sampling_s / max(sample_s, 1e-7), _LEAST_SAMPLES), _MOST_SAMPLES))
 
     def _shared_start_s(self, jobs: Sequence[Job]) -> dict[str, float]:
-        """By address: seconds of a worker's start, divided by the number of its visits."""
+        """By address: seconds of a worker's start over the number of visits that share it."""
         visits: dict[str, int] = {}
         for job in jobs:
             if not job.task.offload:
@@ -399,7 +404,7 @@ class Rounds:
         return {address: self.start_s.get(address, START_S) / n for address, n in visits.items()}
 
     def _ordered(self, jobs: Sequence[Job]) -> list[Job]:
-        """Jobs in seeded random order; compared jobs stay next to each other."""
+        """The jobs in a random order by the run's seed; compared jobs stay next to each other."""
         groups = _groups(jobs)
         self._order.shuffle(groups)
         for group in groups:
@@ -408,9 +413,9 @@ class Rounds:
 
 
 def usual_budget_s(jobs: Iterable[Job], settings: Settings) -> float:
-    """Seconds in which these jobs become precise on most machines; simulated jobs need none.
+    """Estimated seconds in which these jobs become precise; simulated jobs need none.
 
-    It assumes a tenth of a second for each visit's start, and 1 GB/s to fill and check memory.
+    Assumes 0.1 s for the start of each visit, and 1 GB/s to fill and check memory.
     """
     budget = 0.0
     for job in jobs:
@@ -423,9 +428,9 @@ def usual_budget_s(jobs: Iterable[Job], settings: Settings) -> float:
 
 
 class _Search:
-    """Searches the plateau of one series: visits rising sizes until the rate stays the same.
+    """Searches the plateau of one series: visits rising sizes until the rate no longer grows.
 
-    A device like an earlier device uses the size that was found for the earlier device.
+    For a device like an earlier device it visits only the size that was found for the earlier one.
     """
 
     def __init__(self, steps: Sequence[Job], leader: _Search | None = None) -> None:
@@ -437,17 +442,18 @@ class _Search:
         """Bytes of each visited size, and seconds of the visit."""
         self.ended = False
         self.found: Job | None = None
-        """The job on the plateau, or at the largest size, after the search has ended."""
+        """The job that answers the headline: on the plateau or at the largest visited size. None
+        while the search goes on."""
 
     @property
     def next(self) -> Job | None:
-        """The job to visit next; None if the search has ended or waits for another device."""
+        """The job to visit next; None if the search has ended or waits for an earlier device."""
         if self.ended:
             return None
         return self.steps[self._at] if self._leader is None else self._led()
 
     def _led(self) -> Job | None:
-        """The job at the size that was found for the earlier device."""
+        """The job at the size that the earlier device's search found; None if it goes on."""
         leader_job = self._leader.found if self._leader else None
         if leader_job is None:
             return None
@@ -455,10 +461,10 @@ class _Search:
         return max(sizes, key=lambda step: step.task.bytes, default=self.steps[0])
 
     def advance(self, took_s: float, limit_s: float, confidence: float) -> None:
-        """Goes to the next size after a visit, or ends at a plateau or at the last size.
+        """Goes to the next size after a visit, or ends the search.
 
-        ``took_s`` are the seconds of the last visit, ``limit_s`` the most seconds of the next
-        visit.
+        It ends at a plateau, at the last size, after a failure, or before a visit that would take
+        more than ``limit_s`` seconds. ``took_s``: seconds of the last visit.
         """
         if self._leader and (led := self._led()) and self._leader.found:
             self._end(led, plateau=bool(self._leader.found.plateau))
@@ -478,7 +484,7 @@ class _Search:
     def _expected_s(self, size: int) -> float:
         """Expected seconds of a visit to a larger size, by the line through the last two visits.
 
-        The first visit also loads kernels, so that a single visit predicts no growth.
+        After one visit, the seconds of that visit: it also loads kernels and shows no growth.
         """
         (before, before_s), (last, last_s) = [*self._took[:1], *self._took][-2:]
         if last == before:
@@ -492,7 +498,7 @@ class _Search:
             job = measured[-1]
         job.layer, job.plateau = self.layer, plateau
         self.found = job
-        for step in measured:  # sizes on the way are part of the curve
+        for step in measured:  # smaller sizes become points of the curve
             step.layer = min(step.layer, max(self.layer, step.curve_layer))
 
 
@@ -512,9 +518,9 @@ def _searches(jobs: Iterable[Job]) -> list[_Search]:
 
 
 def _rate(job: Job, confidence: float) -> tuple[float, float] | None:
-    """Logarithm of the bytes per second of a job, and the half-width of its interval.
+    """Logarithm of a job's bytes per second, and the half-width of its interval; None without.
 
-    The half-width of a single process is that of its samples.
+    After a single process the half-width is that of the process's samples.
     """
     seconds = job.seconds(confidence)
     if seconds is None or seconds.value <= 0:
@@ -524,7 +530,7 @@ def _rate(job: Job, confidence: float) -> tuple[float, float] | None:
 
 
 def _is_flat(smaller: Job, larger: Job, confidence: float) -> bool:
-    """Whether the rate hardly changes between two sizes."""
+    """Whether the rate hardly changes from one size to a larger size: see ``_FLAT``."""
     before, after = _rate(smaller, confidence), _rate(larger, confidence)
     if before is None or after is None:
         return False
@@ -533,9 +539,9 @@ def _is_flat(smaller: Job, larger: Job, confidence: float) -> bool:
 
 
 def _start_share(smallest: Job, job: Job, confidence: float) -> float:
-    """Share of start-up time in a job's time, estimated from the smallest size.
+    """Start-up time over the time of ``job``, estimated from the smallest size of its series.
 
-    Time is start-up time plus bytes over the rate of ``job``. The share is negative if a cache
+    The time of a size is start-up time plus bytes over one rate. The share is negative if a cache
     makes the smallest size faster.
     """
     least, most = smallest.seconds(confidence), job.seconds(confidence)
@@ -546,7 +552,7 @@ def _start_share(smallest: Job, job: Job, confidence: float) -> float:
 
 
 def _bends(jobs: Sequence[Job], confidence: float) -> list[Job]:
-    """Jobs of one series at sizes that show where its curve bends.
+    """Jobs of one series to add to its curve: at sizes in the middle of intervals where it bends.
 
     Between sizes a and b with slopes s and t, a cubic differs from the straight line in the middle
     by (s - t) log(b/a) / 8 (Hermite interpolation). The slope at a size is the mean of the slopes
@@ -570,7 +576,7 @@ def _bends(jobs: Sequence[Job], confidence: float) -> list[Job]:
 
 
 def _by_cost(jobs: Iterable[Job], cost_s: Callable[[Job], float]) -> list[Job]:
-    """Jobs with the cheapest first, evenly mixed over studies; compared jobs stay together."""
+    """The jobs in rising order of cost, mixed over studies; compared jobs stay together."""
     by_study: dict[str, list[list[Job]]] = {}
     for group in _groups(jobs):
         by_study.setdefault(group[0].study, []).append(group)

@@ -1,7 +1,7 @@
-"""The runner: rounds of fresh workers, until each point is precise enough or the time is up.
+"""Runs rounds of fresh workers until each point is precise enough or the time is up.
 
-In a round each device has one worker, which visits some of its points. A machine measures one point
-at a time. Each offload has a separate worker, because it times the start of a runtime.
+In a round each device has one worker, which visits some of the device's points. A machine measures
+one point at a time. Each offload has a separate worker, because it times the start of a runtime.
 """
 
 from __future__ import annotations
@@ -30,12 +30,13 @@ from isthmus.system.binding import Binding
 from isthmus.text import counted
 
 _SLACK = 1.2
-"""Factor by which visits may exceed their estimates before expensive visits are skipped."""
+"""Ratio of measured to estimated time of visits above which the runner skips expensive visits near
+the end of its time."""
 _MOST_DEATHS = 3
-"""Deaths of its workers after which a device is not measured further."""
+"""Number of dead workers of a device after which the run measures the device no further."""
 _SLOW_START_S = 2.0
 _STANDING_EVERY_S = 0.5
-"""Seconds between two counts of progress at least: a count of 2000 tasks takes 20 ms, as long as
+"""Least seconds from one count of progress to the next: counting 2000 tasks takes 20 ms, as long as
 several visits."""
 
 
@@ -46,20 +47,20 @@ processes agree, but the host's speed varies. "few": too few processes show how 
 
 
 class Answer(NamedTuple):
-    """A headline that a run has measured, on a device or on devices that are alike."""
+    """The answer to a headline, for one device or for devices of the same kind that agree."""
 
     devices: Sequence[str]
     says: str
-    """The quantity in words: "copy to device"."""
+    """The measured quantity in words: "copy to device"."""
     memory: str
     bytes: int
     moved_bytes: int
     seconds: Sequence[Interval]
-    """The time on each device."""
+    """Seconds on each device, with intervals that include the host's state."""
     certainty: Certainty
     simulated: bool
     plateau: bool
-    """False for a rate that larger copies may exceed."""
+    """False if larger copies may be faster, because the search ended before a plateau."""
 
 
 class Watcher(Protocol):
@@ -69,17 +70,17 @@ class Watcher(Protocol):
         """Shows that a visit to a task begins."""
 
     def answered(self, answer: Answer) -> None:
-        """Shows the answer to a headline: it is precise, or further processes do not make it so."""
+        """Shows the answer to a headline; a later call may replace it by a more precise answer."""
 
     def say(self, message: str) -> None:
         """Shows a message to the user."""
 
 
 class _Workers:
-    """The workers of a round, by address: they start together and open devices when needed."""
+    """The workers of a round by address of their device: they start together, then open devices."""
 
     def __init__(self, binding: Binding, references: int) -> None:
-        """``references`` is the memory file for references of the host's speed."""
+        """``references``: descriptor of the memory file by which workers time the host's speed."""
         self.ending = ExitStack()
         """Ends the workers when it is closed."""
         self._binding = binding
@@ -87,13 +88,13 @@ class _Workers:
         self._started: dict[str, Responder] = {}
         self._opened: dict[str, Responder] = {}
         self.start_s: dict[str, float] = {}
-        """Seconds that the runner waited for each worker."""
+        """By address: seconds that the runner waited for the start of the worker."""
 
     def _fresh(self, job: Job) -> AbstractContextManager[Responder]:
         return job.device.worker(self._binding, self._references)
 
     def _start(self, job: Job) -> Responder:
-        """The worker of a job's device, which starts unless it runs."""
+        """The worker of a job's device; starts a worker if none runs."""
         address = job.device.address
         if address not in self._started:
             self._started[address] = self.ending.enter_context(self._fresh(job))
@@ -102,12 +103,12 @@ class _Workers:
     def start(self, jobs: Sequence[Job], before: ExitStack) -> None:
         """Starts the workers of these jobs, ends those of ``before``, and opens the devices."""
         began = time.monotonic()
-        with before:  # old workers end while the new workers start, before these open devices
+        with before:  # old workers end while new ones start, and have ended before devices open
             for job in jobs:
                 self._start(job)
         waited_s = time.monotonic() - began
-        for job in jobs:  # before any visit is timed
-            with suppress(WorkerDiedError):  # the first visit reports the same error
+        for job in jobs:  # open all devices before any visit is timed
+            with suppress(WorkerDiedError):  # the first visit will report the error
                 self._open(job)
         for address in self.start_s:
             self.start_s[address] += waited_s / len(self.start_s)
@@ -121,7 +122,7 @@ class _Workers:
             try:
                 worker.ask(job.device.open_request())
             except WorkerRefusedError as error:
-                # A worker that cannot open its device is as useless as a dead worker.
+                # A worker that cannot open its device can measure nothing: end it.
                 worker.end()
                 raise WorkerDiedError(f"cannot be opened: {error}") from error
             self._opened[address] = worker
@@ -129,11 +130,14 @@ class _Workers:
         return self._opened[address]
 
     def lent(self, job: Job) -> AbstractContextManager[Responder]:
-        """The worker of a visit; each offload has a fresh worker. Raises WorkerDiedError."""
+        """Lends the worker for a visit: the device's, or a fresh worker for an offload.
+
+        Raises WorkerDiedError.
+        """
         return self._fresh(job) if job.task.offload else nullcontext(self._open(job))
 
     def release(self) -> None:
-        """Tells the workers that no request follows, so that they start to end."""
+        """Tells the workers that no request follows, so that they begin to end."""
         for worker in self._started.values():
             worker.release()
 
@@ -145,7 +149,7 @@ class _Workers:
 
 @dataclass
 class Runner:
-    """Measures jobs and passes each result to ``record`` at once."""
+    """Measures the jobs of a run, and passes each result to ``record`` as soon as it is there."""
 
     jobs: Sequence[Job]
     settings: Settings
@@ -153,7 +157,7 @@ class Runner:
     watcher: Watcher
     record: Callable[[Entry], None]
     goes_on: bool = False
-    """Whether the run measures every layer within its time."""
+    """Whether the run goes on through all layers as long as its time lasts."""
     host_speed: HostSpeed = field(default_factory=lambda: HostSpeed(time.monotonic()))
     host_rows: HostRows[PointKey] | None = None
     """All results of the run, which show the host's state: see ``Rounds.judge``."""
@@ -165,7 +169,7 @@ class Runner:
         self.out_of_time = False
         self._until = math.inf
         self._answered: dict[Job, Certainty] = {}
-        """Certainty of each headline when the watcher got it."""
+        """Certainty of each headline's answer that the watcher has shown last."""
         self._failures: Counter[tuple[str, str]] = Counter()
         """Number of jobs that ended with an error, by operation and message."""
         self._counted = -math.inf, Standing(0, 0, 0, 0, 0.0)
@@ -175,7 +179,7 @@ class Runner:
         """Released workers of the previous round, which may not have ended yet."""
 
     def run_simulated(self) -> None:
-        """Measures each simulated point once, outside the budget: no host time is measured."""
+        """Measures each simulated point once, without any time limit: no host time is measured."""
         self._run(math.inf, simulated=True)
 
     def run(self, until: float) -> None:
@@ -202,7 +206,10 @@ class Runner:
                 self._answer(job, last=True)
 
     def _round(self, number: int, jobs: Sequence[Job]) -> bool:
-        """Visits jobs with one process of each device; returns whether any was visited."""
+        """Measures round ``number``: visits jobs with one process of each device.
+
+        Returns whether it visited any job.
+        """
         workers = _Workers(self.binding, self.host_speed.memory())
         try:
             workers.start([job for job in jobs if not job.task.offload], self._ending_workers)
@@ -230,8 +237,8 @@ class Runner:
             job = queue.popleft()
             began = time.monotonic()
             planned_s = planned.get(job) or rounds.visit_s(job)
-            # A visit that cannot end in time is skipped. An expensive visit with an uncertain
-            # estimate is skipped if earlier visits exceeded their estimates.
+            # Skip a visit that cannot end in time. If earlier visits took longer than estimated,
+            # also skip an expensive visit whose cost no earlier visit has shown.
             estimated = not (job.cost or job.task.offload or job.simulated)
             expensive = rounds.turn(job) > Layer.HEADLINES and planned_s > usual_s < overrun_s
             if job.given_up or (estimated and expensive) or began + planned_s > self._until:
@@ -247,9 +254,9 @@ class Runner:
     def _answer(self, job: Job, *, last: bool = False) -> None:
         """Passes the answer of a headline to the watcher once it can be shown.
 
-        Devices that are alike wait for each other and are answered together. An answer whose
-        certainty changed is passed again: see ``_is_open``. ``last``: whether the run is over, so
-        that no further process makes a headline more precise.
+        Devices of the same kind wait for one another and share an answer, except devices whose time
+        is ``apart`` from the others. An answer whose certainty changed is passed again: see
+        ``_is_open``. ``last``: the run is over, so that no answer becomes more precise.
         """
         if job.task.headline is None or job.layer > Layer.HEADLINES:
             return
@@ -275,10 +282,10 @@ class Runner:
                 self.watcher.answered(answer)
 
     def _is_open(self, job: Job, *, last: bool) -> bool:
-        """Whether to show a headline's answer.
+        """Whether the watcher should get a headline's answer, for the first time or again.
 
-        It is shown the first time, and when it becomes precise. At the end (``last``) it is shown
-        if it is no longer precise or was shown as "so far".
+        It gets an answer again when the answer becomes precise. At the end (``last``) it also gets
+        an answer that is no longer precise, or that was shown as "so far".
         """
         before = self._answered.get(job)
         if before is None or (last and before == "open"):
@@ -287,20 +294,21 @@ class Runner:
         return precise != (before == "precise") and (precise or last)
 
     def _half_width(self, job: Job) -> float:
-        """Relative half-width of an answer as a summary shows it; infinite if unknown."""
+        """Relative half-width of a job's answer with the host's state; infinite if unknown."""
         shown = job.shown(self.settings.confidence)
         return shown.half_width if shown and job.state_known else math.inf
 
     def _is_known(self, job: Job) -> bool:
         """Whether the answer to a headline can be shown.
 
-        The newest processes may change the effect of the host's state on it.
+        Before it is shown, the host's state is computed from the newest processes, too, because it
+        may widen the answer's interval.
         """
         can_show = answered(job, self.settings)
         return can_show and (not self.rounds.judge(ANSWER_SHARE) or answered(job, self.settings))
 
     def _same_question(self, job: Job) -> list[Job]:
-        """The jobs that answer the headline of ``job``, on all devices that are like its device."""
+        """The jobs that answer the same headline as ``job`` on devices of the same kind."""
         return [
             other
             for other in self.jobs
@@ -313,7 +321,7 @@ class Runner:
         ]
 
     def _answer_of(self, jobs: Sequence[Job], *, last: bool) -> Answer:
-        """The answer to the headline of these jobs, which differ in the device."""
+        """Makes the answer to the headline of these jobs, which differ only in the device."""
         first = jobs[0]
         assert first.task.headline
         intervals = [job.shown(self.settings.confidence) for job in jobs]
@@ -340,7 +348,7 @@ class Runner:
         )
 
     def _standing(self) -> Standing:
-        """Progress of the run, counted again every ``_STANDING_EVERY_S``."""
+        """Progress of the run, at most ``_STANDING_EVERY_S`` seconds old."""
         counted_at, standing = self._counted
         if time.monotonic() < counted_at + _STANDING_EVERY_S:
             return standing
@@ -349,7 +357,10 @@ class Runner:
         return standing
 
     def _visit(self, job: Job, number: int, workers: _Workers, share_s: float) -> None:
-        """Visits a job. An error ends the job; too many dead workers end its device."""
+        """Visits a job in process ``number`` and records its results.
+
+        An error ends the job. A worker that died counts against the device: see ``_count_death``.
+        """
         self.watcher.visiting(f"{job.study} {job.label}", self._standing())
         lend = partial(workers.lent, job)
         try:
@@ -365,7 +376,7 @@ class Runner:
                 self.record(entry)
 
     def _fail(self, job: Job, message: str, *, skip: bool = False) -> None:
-        """Ends a job without a result; ``skip``: because this machine does not allow it."""
+        """Ends a job with an error, or as skipped if this machine does not allow it (``skip``)."""
         job.error, job.skipped = ("", message) if skip else (message, "")
         same = job.task.operation, message
         if not self._failures[same]:
@@ -374,7 +385,7 @@ class Runner:
         self._record_end(job)
 
     def _report_further_failures(self) -> None:
-        """Reports how often further points had an error that was already shown."""
+        """Reports how many further points failed with a message that was already shown."""
         for (operation, message), count in self._failures.items():
             if count > 1:
                 further = counted(count - 1, "further point", "further points")
@@ -385,7 +396,10 @@ class Runner:
             self.record(Entry(msgspec.structs.replace(point, error=job.error, skipped=job.skipped)))
 
     def _count_death(self, job: Job, workers: _Workers, error: WorkerDiedError) -> None:
-        """Discards a dead worker; after ``_MOST_DEATHS`` deaths, ends all jobs of the device."""
+        """Discards a dead worker, and ends all jobs of its device after ``_MOST_DEATHS`` deaths.
+
+        It ends the jobs at once if no new worker can replace the dead one.
+        """
         address = job.device.address
         workers.discard(job)
         self._deaths[address] = self._deaths.get(address, 0) + 1
@@ -400,12 +414,12 @@ class Runner:
                 self._record_end(other)
 
     def _report_missed_precision(self) -> None:
-        """Reports the possible precision if processes differ too much for the requested precision.
+        """Reports how many points miss the requested precision, and which precision is possible.
 
-        Also reports how many points miss the requested precision because the host's speed varies.
+        Names two causes apart: processes that differ too much, and a host whose speed varies.
         """
         settings = self.settings
-        if settings.quick:  # in a quick run each answer shows its precision
+        if settings.quick:  # no report: each answer of a quick run shows its precision
             return
         timed = [job for job in self.rounds.wanted if not job.simulated]
         judged = [

@@ -1,4 +1,4 @@
-"""Selects devices by an address."""
+"""Selects devices by an address, and recognises the devices of an earlier run."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from isthmus.errors import UsageError
 
 
 class _Described(Protocol):
-    """A device that is here, or a run file's record of a device."""
+    """A device of this machine, or a run file's record of a device."""
 
     @property
     def name(self) -> str: ...
@@ -26,12 +26,12 @@ class _Described(Protocol):
 
 @dataclass(frozen=True)
 class Identity:
-    """Identity of a device, which does not depend on the numbering of devices."""
+    """What identifies a device, even if devices get other numbers: kind and place."""
 
     name: str
     platform: str
     place: str
-    """See ``place_of``."""
+    """UUID or PCI address of the device; empty if unknown: see ``place_of``."""
 
     @classmethod
     def of(cls, device: _Described) -> Identity:
@@ -40,24 +40,24 @@ class Identity:
 
     @classmethod
     def of_rank(cls, rank: Mapping[str, Any]) -> Identity:
-        """The identity of the device of a rank, as ``as_of_rank`` wrote it into a run file."""
+        """The identity of a rank's device, from a run file's entry (``as_of_rank``)."""
         return cls(*(str(rank.get(key, "")) for key in ("name", "platform", "place")))
 
     def as_of_rank(self) -> dict[str, str]:
-        """The identity for the run file of several ranks."""
+        """The identity as data for the entry of a rank in the run file."""
         return {"name": self.name, "platform": self.platform, "place": self.place}
 
 
 @dataclass(frozen=True)
 class Probed:
-    """A device that a candidate offers."""
+    """A device that a worker found by loading a candidate."""
 
     candidate: Candidate
     description: DeviceDescription
 
     @property
     def identity(self) -> Identity:
-        """See ``Identity``."""
+        """The identity of the device that was found."""
         return Identity.of(self.description)
 
 
@@ -66,7 +66,8 @@ def select(
 ) -> Sequence[Probed]:
     """The devices that an address selects: none, one, or several if it is ambiguous.
 
-    ``probed``: devices of candidates for the mode of the address, preferred candidates first.
+    ``probed``: devices of the candidates that have the address's mode; those of preferred
+    candidates come first.
     """
     keys = {k: v for k, v in address.options.items() if k in backend.candidate_keys}
     candidates = [device for device in probed if keys.items() <= device.candidate.keys.items()]
@@ -77,10 +78,10 @@ def select(
 
 
 def _distinct(devices: Sequence[Probed]) -> Sequence[Probed]:
-    """The devices without duplicates from later candidates.
+    """The devices without those that an earlier candidate offers, too.
 
-    Devices of two candidates are the same if their places agree, or without places their platforms:
-    for example two installations of one OpenCL runtime.
+    Devices of two candidates are the same if their places agree, or their platforms if they have no
+    place. Two installations of an OpenCL runtime are an example.
     """
     first: dict[str, Candidate] = {}
     return [
@@ -96,7 +97,7 @@ def addresses(
 ) -> Iterator[tuple[str, Probed]]:
     """Yields each device with the shortest address that selects it alone.
 
-    A device without such an address is skipped: an earlier candidate offers the same device.
+    Leaves out a device without such an address, because an earlier candidate offers the same one.
     """
     suffix = f"@{mode}" if mode else ""
     for device in probed:
@@ -108,7 +109,7 @@ def addresses(
 
 
 def _written(backend: BackendDescription, scheme: str, device: Probed) -> Iterator[str]:
-    """Yields addresses of a device without its mode, the shortest first."""
+    """Yields addresses of a device without the part after ``@``, the shortest first."""
     yield backend.address_of(scheme, device.description)
     by_id = f"{scheme}:{backend.id_in(scheme, device.description)}"
     yield by_id
@@ -122,16 +123,16 @@ def one_of(
     probed: Sequence[Probed],
     turn: int | None,
 ) -> Probed | None:
-    """The selected device to use; None if none is selected.
+    """The one device to use of those that an address selects; None if it selects none.
 
-    ``turn`` is the number of a rank: ranks share devices of the same kind, cyclically. Raises
-    UsageError for an ambiguous address.
+    ``turn``: number of a rank, or None. Rank n of several gets device n modulo the number of
+    selected devices of one kind. Raises UsageError for an ambiguous address.
     """
     if not selected:
         return None
     kind = _kind(selected[0])
     if turn is not None:
-        if not address.selector:  # the first device, and all of its kind
+        if not address.selector:  # ranks share the first device and all others of its kind
             selected = [device for device in probed if _kind(device) == kind]
         if {_kind(device) for device in selected} == {kind}:
             return selected[turn % len(selected)]
@@ -154,10 +155,10 @@ def _kind(device: Probed) -> tuple[str, str, str]:
 def as_before(
     before: Identity, selected: Sequence[Probed], probed: Sequence[Probed]
 ) -> Sequence[Probed]:
-    """The devices that may be the device of an earlier run, whatever their numbers are now.
+    """The devices that may be the device ``before`` of an earlier run, whatever their numbers now.
 
-    ``selected``: the devices that the address of the run selects now. Empty if the device is not
-    here.
+    ``selected``: the devices that the earlier run's address selects now. Returns an empty sequence
+    if the device is not here.
     """
     if not before.place:
         alike = [device for device in selected if device.identity == before]

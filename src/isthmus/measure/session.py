@@ -1,4 +1,4 @@
-"""A whole run: devices, plan, journal, measurement, and the run file at the end."""
+"""Carries out a whole run: opens devices, plans, measures, keeps a journal, writes the run file."""
 
 from __future__ import annotations
 
@@ -47,16 +47,16 @@ if TYPE_CHECKING:
     from isthmus.measure.joint import RankGroup
 
 QUICK_BUDGET_S = 60.0
-"""Seconds of a quick run over all studies."""
+"""Time limit of a quick run in seconds, for all studies together."""
 PRECISION = 0.02
 LEAST_BUDGET_S = 240.0
-"""Seconds of the least time limit of a run without ``--budget``; it ends earlier when its points
-are precise."""
+"""Least time limit in seconds of a run without ``--budget``, which ends earlier if its points are
+precise."""
 
 
 @dataclass
 class Request:
-    """A run as the user requests it."""
+    """What the user requests: studies, devices, axes, options and limits of a run."""
 
     studies: Sequence[Study]
     devices: Sequence[str]
@@ -69,15 +69,15 @@ class Request:
     reruns: int | None = None
     seed: int = 1
     no_wait: bool = False
-    """Whether to refuse instead of wait if another Isthmus measures."""
+    """Whether to raise BusyError, instead of waiting, while another Isthmus measures."""
     options: Mapping[str, str] = field(default_factory=dict)
-    """Options that backends declare, by name: see ``isthmus.run_options``."""
+    """Values of options that backends declare, by name: see ``isthmus.run_options``."""
     binding: Binding = field(default_factory=Binding)
     group: RankGroup | None = None
-    """The ranks that measure together, if a launcher started them."""
+    """The ranks that measure together; None unless a launcher started several processes."""
     layer_of: Callable[[Task], Layer | None] | None = None
-    """The layer of each planned task, None for a task that is not measured; by default the plan's
-    layer."""
+    """Gives the layer of each planned task, or None to leave the task out. By default the plan
+    decides."""
 
 
 def _now() -> str:
@@ -85,14 +85,14 @@ def _now() -> str:
 
 
 def _seconds_since(started: str) -> float:
-    """Seconds from a run's start to now; 0 if its file does not state its start."""
+    """Seconds from a run's start to now; 0 if ``started`` is no time with a time zone."""
     began = run_file.moment(started)
     now = datetime.now(timezone.utc)
     return (now - began).total_seconds() if began and began.tzinfo else 0.0
 
 
 def _questions(request: Request) -> Questions:
-    """The studies of a request, each with the parsed axes that the user set.
+    """The studies of a request, each with the values of axes that the user set.
 
     Raises UsageError for wrong values.
     """
@@ -106,11 +106,11 @@ def _questions(request: Request) -> Questions:
 def lock_for_hardware(
     addresses: Sequence[str], watcher: Watcher, *, no_wait: bool
 ) -> contextlib.AbstractContextManager[None]:
-    """Holds the machine's lock while hardware is found and measured.
+    """A context that holds the machine's lock while hardware is found and measured.
 
     Starting runtimes would disturb the measurements of another Isthmus. A run of only emulated
-    devices needs no lock. If another Isthmus measures, devices are checked before the wait for the
-    lock: a user learns at once that none of them is here.
+    devices takes no lock. If another Isthmus measures, the context checks the devices before it
+    waits, so that a user learns at once if none of them is here.
     """
     parsed = [Address.parse(address) for address in addresses]
     if not parsed or any(by_scheme(a.scheme).expects_hardware(a) for a in parsed):
@@ -123,7 +123,10 @@ def lock_for_hardware(
 def _open(
     request: Request, questions: Questions, watcher: Watcher
 ) -> tuple[list[FoundDevice], list[DeviceRecord]]:
-    """The devices of a request, and the devices added to time the software of their APIs alone."""
+    """Opens the devices of a request, and devices that time the software of their APIs alone.
+
+    Returns the devices and their records.
+    """
     if request.group:
         return joint_device(request.group, request.options, watcher)
     software = any(study.of_software(requested) for study, requested in questions)
@@ -137,11 +140,11 @@ def _jobs(
     records: Sequence[DeviceRecord],
     watcher: Watcher,
 ) -> list[Job]:
-    """The jobs of a request; the watcher shows reasons for values left out."""
+    """Plans the jobs of a request; the watcher shows the reasons for values left out."""
     for study, requested in questions:
         for kind in requested.get("memory", ()):
             if kind in (study.axis("memory").default or ()):
-                continue  # each device that lacks the kind is left out with a reason
+                continue  # some device has the kind: the plan leaves out those that lack it
             if not any(has_memory(study, device.description, kind) for device in devices):
                 offers = describe_memory_kinds(study, (device.description for device in devices))
                 message = f"no memory kind '{kind}' on these devices; they have {offers}"
@@ -154,7 +157,7 @@ def _jobs(
 
 
 def settings_of(request: Request, jobs: Sequence[Job]) -> Settings:
-    """Settings of a request, with defaults for what the user did not set."""
+    """Settings for the run file: the request's, with defaults where the user set no value."""
     quick = request.quick
     settings = Settings(
         precision=request.precision or (QUICK if quick else PRECISION),
@@ -180,8 +183,9 @@ def measure(
 ) -> Run:
     """Executes a request and writes its run file.
 
-    ``before`` is the run that is resumed, with its results. Raises UsageError or NoDeviceError
-    before any measurement, KeyboardInterrupt after the results so far are in the run file.
+    ``before``: the run that is resumed, with its results; None for a new run. Raises UsageError or
+    NoDeviceError before any measurement. Raises KeyboardInterrupt after an interrupt, when the
+    results so far are in the run file.
     """
     memory.refuse_little()
     saving.refuse_stdout(request.out)
@@ -199,9 +203,9 @@ def measure(
         run, entries = before
         for job in jobs:
             job.add_before(entries)
-        # A series without an end starts again; the better of the two results stays.
+        # Leave out entries without a result: their points are measured again.
         kept = [entry for entry in entries if entry.rerun is not None]
-        # A killed session leaves only the time of its results.
+        # A killed session has not written how long it took: count the time of its results.
         measured_s = sum(entry.rerun.measured_s for entry in kept if entry.rerun)
         run = msgspec.structs.replace(
             run,
@@ -210,7 +214,7 @@ def measure(
             duration_s=run.took_s or max(run.duration_s, measured_s),
             points=[],
         )
-        if journal.path_of(request.out).exists():  # kept until the new journal holds all entries
+        if journal.path_of(request.out).exists():  # keep it until the new journal has its entries
             journal.path_of(request.out).replace(journal.path_of_previous(request.out))
         return _run_jobs(run, jobs, kept, request, watcher, began, replace=request.out.exists())
 
@@ -218,7 +222,7 @@ def measure(
 def _with_missing(
     records: Sequence[DeviceRecord], before: Sequence[DeviceRecord]
 ) -> list[DeviceRecord]:
-    """Records of the devices, and earlier records of devices that are missing now."""
+    """Records of this session's devices, and records of the earlier session for missing devices."""
     earlier = {record.address: record for record in before}
     present = {record.address for record in records}
     return [
@@ -230,11 +234,11 @@ def _with_missing(
 
 
 def _new_run(request: Request, jobs: Sequence[Job], records: Sequence[DeviceRecord]) -> Run:
-    """A run without measurements."""
+    """Makes the run of a request, with its planned points but without measurements."""
     ranks = request.group.described() if request.group else {}
     launcher = ["mpirun", "-n", str(len(request.group.members))] if request.group else []
     used = {job.device.address for job in jobs}
-    every = bool(request.devices or request.group)  # otherwise omit devices that no study can use
+    every = bool(request.devices or request.group)  # unnamed devices only if a job measures them
     return Run(
         software=Software(
             version=__version__,
@@ -252,7 +256,10 @@ def _new_run(request: Request, jobs: Sequence[Job], records: Sequence[DeviceReco
 
 
 def _unfinished_run(out: Path) -> tuple[Run, Sequence[Entry]]:
-    """An earlier run that can be resumed, with its results. Raises UsageError if there is none."""
+    """Reads the run at ``out`` that can be resumed, with its results, from journal or run file.
+
+    Raises UsageError if there is none.
+    """
     for path in (journal.path_of_previous(out), journal.path_of(out)):
         if path.exists():
             return journal.read(path)
@@ -265,7 +272,7 @@ def _unfinished_run(out: Path) -> tuple[Run, Sequence[Entry]]:
 
 
 def devices_of_ranks(out: Path, ranks: int) -> list[tuple[str, Identity]]:
-    """Address and identity of each rank's device in the run that is resumed.
+    """Address and identity of each rank's device in the run at ``out``, which is to be resumed.
 
     Raises UsageError if that run had another number of ranks.
     """
@@ -286,13 +293,13 @@ def resume(
     no_wait: bool = False,
     group: RankGroup | None = None,
 ) -> Run:
-    """Resumes a run that was cut off, or measures again the points that failed or ran out of time.
+    """Continues a run that was cut off, or that has points that failed or ran out of time.
 
-    ``study`` is the name with which the run began; ``all`` for several studies. ``permissions`` are
-    options that allow harmful actions: they are never read from the run file, which may come from
-    another person.
+    ``study``: name with which the run began; ``all`` for several studies. ``permissions``: options
+    of this command that allow harmful actions. The run file, which may come from another person,
+    cannot set them.
     """
-    if journal.path_of_previous(out).exists():  # an earlier resume was cut off at its start
+    if journal.path_of_previous(out).exists():  # left by a resume that was cut off at its start
         journal.path_of_previous(out).replace(journal.path_of(out))
     before, entries = _unfinished_run(out)
     if group is None and before.environment.get("ranks"):
@@ -330,27 +337,27 @@ def resume(
 
 @dataclass
 class _Kept:
-    """Results of a run: written to the journal at once, and to the run file at the end."""
+    """Keeps the results of a run: in the journal at once, in the run file at the end."""
 
     run: Run
     log: Journal
     entries: list[Entry]
     rows: HostRows[PointKey] = field(init=False)
-    """The results as rows for the model of the host's state."""
+    """All results as rows, from which the host's state is computed."""
 
     def __post_init__(self) -> None:
         self.rows = HostRows(self.run.settings.confidence)
         self._simulated = {device.address for device in self.run.devices if device.simulated}
 
     def add(self, entry: Entry) -> None:
-        """Keeps a result."""
+        """Adds a result to the journal, to memory and to ``rows``."""
         self.entries.append(entry)
         self.log.add(entry)
         if entry.rerun and entry.point.device not in self._simulated:
             self.rows.add(key_of(entry.point), entry.point, entry.rerun)
 
     def whole(self, status: str, runner: Runner, took_s: float) -> Run:
-        """The run so far, with devices and machine read again."""
+        """The run with all results so far; reads devices and counters of the machine again."""
         planned = (point for job in runner.rounds.wanted for point in job.task.points.values())
         return msgspec.structs.replace(
             self.run,
@@ -377,7 +384,7 @@ def _run_jobs(
     *,
     replace: bool = False,
 ) -> Run:
-    """Measures jobs and writes the run file; the budget counts from ``began`` (monotonic)."""
+    """Measures jobs and writes the run file; the budget starts at ``began`` (time.monotonic)."""
     out = request.out
     left_s = run.settings.budget_s - (time.monotonic() - began)
     with Journal(journal.path_of(out), run) as log, contextlib.ExitStack() as held:
@@ -403,7 +410,7 @@ def _run_jobs(
                 watcher.say("nothing is left to measure: every point was done before")
             runner.run_simulated()
             if runner.rounds.to_time:
-                # The lock also covers reading the devices again, which starts their runtimes.
+                # Hold the lock until the devices are read again, because that starts runtimes.
                 held.enter_context(lock.exclusive(watcher.say, no_wait=request.no_wait))
                 before = environment.counters("before")
                 kept.run = msgspec.structs.replace(run, environment={**run.environment, **before})
@@ -411,7 +418,7 @@ def _run_jobs(
         except KeyboardInterrupt:
             save("interrupted")
             raise
-        # e.g. the machine is in use, or memory, descriptors or disk space ran out
+        # For example no lock, memory, descriptors or disk space: keep the results so far.
         except Exception:
             if any(entry.rerun for entry in kept.entries):
                 save("interrupted")

@@ -1,4 +1,4 @@
-"""Worker processes as the runner sees them: started, sent requests, and killed when silent."""
+"""Starts worker processes, sends them requests, and kills a worker that is silent for too long."""
 
 from __future__ import annotations
 
@@ -20,8 +20,8 @@ SILENCE_S = 60.0
 """Seconds of silence, beyond the time allowed for the work, after which a worker is killed."""
 
 _TEARDOWN_S = 5.0
-"""Seconds in which a released worker must end by itself. A kill during a runtime's teardown can
-leave its device in a bad state."""
+"""Seconds that a released worker has to end by itself, since a kill during a runtime's teardown can
+leave the device in a bad state."""
 _POLL_S = 0.005
 _STDERR_KEPT = 400
 
@@ -32,11 +32,11 @@ class WorkerDiedError(IsthmusError):
     def __init__(self, message: str, *, final: bool = False) -> None:
         super().__init__(message)
         self.final = final
-        """Whether no new worker can replace it."""
+        """Whether no new worker can take the place of the dead one."""
 
 
 class WorkerRefusedError(IsthmusError):
-    """A worker could not execute a request; it still runs."""
+    """A worker could not execute a request; its process still runs."""
 
     def __init__(self, failed: protocol.Failed) -> None:
         super().__init__(failed.message)
@@ -44,27 +44,27 @@ class WorkerRefusedError(IsthmusError):
 
 
 class Responder:
-    """Answers requests about one device: a worker, or all ranks together."""
+    """Interface of what answers requests about a device: a worker, or all ranks together."""
 
     def ask(self, request: protocol.Request, allowed_s: float = 0.0) -> protocol.Answer:
         """Sends a request and waits for its answer.
 
-        ``allowed_s`` are seconds for the work itself, to which the silence limit is added. Raises
+        ``allowed_s``: seconds for the work itself; the answer may take ``SILENCE_S`` longer. Raises
         WorkerDiedError or WorkerRefusedError.
         """
         raise NotImplementedError
 
     def release(self) -> None:
-        """Tells the responder that no request follows, so that a worker starts to end."""
+        """Tells the responder that no request follows, so that its worker begins to end."""
 
     def end(self) -> object:
         """Releases the responder and waits until its worker has ended."""
 
 
 class WorkerProcess(Responder):
-    """A process that serves one device (``worker.DeviceServer``).
+    """A worker: a process that serves one device by ``worker.DeviceServer``.
 
-    As a context manager it ends the process at exit.
+    Used as a context manager, it ends the process at the end of the context.
     """
 
     def __init__(
@@ -77,8 +77,8 @@ class WorkerProcess(Responder):
     ) -> None:
         """Starts the process.
 
-        ``references`` is the memory file for its references of the host's speed; negative: the
-        process creates a file.
+        ``references``: descriptor of the memory file that the process copies to time the host's
+        speed; negative: the process creates a file.
         """
         self._silence_s = silence_s
         self._stderr = tempfile.TemporaryFile()  # noqa: SIM115 - lives as long as the worker
@@ -112,7 +112,7 @@ class WorkerProcess(Responder):
 
     @property
     def pid(self) -> int:
-        """Process id."""
+        """Id of the worker's process."""
         return self._process.pid
 
     def ask(self, request: protocol.Request, allowed_s: float = 0.0) -> protocol.Answer:
@@ -120,7 +120,7 @@ class WorkerProcess(Responder):
         asked = time.monotonic()
         try:
             protocol.send(self._requests, request)
-        except (OSError, ValueError):  # ValueError: the pipe is closed
+        except (OSError, ValueError):  # ValueError if the pipe is closed already
             self._raise_died("ended")
         most_s = allowed_s + self._silence_s
         answer = protocol.receive_answer(lambda size: self._read(size, asked, most_s))
@@ -173,7 +173,7 @@ class WorkerProcess(Responder):
             deadline = time.monotonic() + patience_s
             while not self._has_ended() and time.monotonic() < deadline:
                 time.sleep(_POLL_S)
-            # The process is not yet reaped, so that no other process has its id.
+            # Kill before reaping, because no other process can have the id before that.
             with contextlib.suppress(ProcessLookupError):
                 os.killpg(self._process.pid, signal.SIGKILL)
         return self._process.wait()

@@ -1,8 +1,8 @@
-"""A visit: one process measures a job. Requests to its worker, and results from its answer.
+"""Measures a job in one process (a visit): sends requests to a worker, makes results of answers.
 
-After some visits the worker also times the references of the host's speed: rarely, to save time. An
+After some visits the worker also times the references of the host's speed; few, to save time. An
 offload is the only request of its worker, because it times the start of a runtime. Sample k of
-every phase comes from repetition k: differences, ratios and sums of phases are formed within a
+every phase comes from repetition k, so that phases are added, subtracted and divided within a
 repetition.
 """
 
@@ -38,53 +38,53 @@ from isthmus.studies import by_name
 SHARE = 0.015
 """Largest share of a run's time for readings of the host's speed.
 
-It does not count the first reading, which allocates memory, and a reading in each of the first
+The share does not count the first reading, which allocates memory, nor the readings of the first
 processes. After a reading of c seconds the next reading waits c / SHARE seconds. Measured shares:
 0.65 to 0.95 % of runs of 20 and 30 s, 2.5 % of a run of 1.7 s (``benchmarks/RESULTS.md``)."""
 _MOST_POINT_S = 20.0
-"""Most seconds of one point in one process."""
+"""Most seconds that one process spends on one point."""
 _LEAST_VISIT_S = 0.1
-"""Seconds that every visit to a point may take at least."""
+"""Least time limit of a visit in seconds, however little time the run has left."""
 _SIMULATED_MOST_S = 600.0
-"""Seconds of silence after which an emulated card counts as hanging."""
+"""Seconds without an answer after which an emulated card counts as hanging."""
 _OFFLOAD_MOST_S = 120.0
 """Most seconds of an offload's process."""
 _LEAST_AGAIN = 3
 _MOST_AGAIN = 63
 _AGAIN_BYTES = 4 << 20
-"""Bytes of each vector, in sum over the warm offloads that follow the first offload of a process.
-Their number stays within the limits above. Small offloads take less time than the start of the
-process."""
+"""Bytes of a vector times the number of warm offloads that follow the first offload of a process.
+Small offloads are repeated more often, within fixed limits of their number. They take less time
+than the start of the process."""
 _DEVICE_TICK_S = 1e-9
-"""Unit, in seconds, of the times of devices' clocks in a run file."""
+"""Seconds of a tick in a run file, for times by a device's clock."""
 _SIMULATED_TICK_S = 1e-15
-"""Unit, in seconds, of simulated times in a run file."""
+"""Seconds of a tick in a run file, for simulated times."""
 
 
 @dataclass
 class HostSpeed:
-    """Reads the host's speed after visits, by the worker that has just measured."""
+    """Decides when a worker that has just measured also reads the host's speed, and asks it."""
 
     run_began: float
     """Start of the run (``Run.started``) in seconds of ``clock``."""
     clock: Callable[[], float] = time.monotonic
     spent_s: float = field(default=0.0, init=False)
-    """Seconds that all readings took."""
+    """Seconds that all readings of the run took so far."""
     _next: float = field(default=-math.inf, init=False)
     _processes: set[int] = field(default_factory=set, init=False)
-    """Numbers of the processes that have read the speed."""
+    """Numbers of the processes that have read the host's speed."""
     _memory: int | None = field(default=None, init=False)
 
     def memory(self) -> int:
-        """The memory file that all workers' references share; negative if there is none."""
+        """Descriptor of the memory file that all workers copy as a reference; negative without."""
         if self._memory is None:
             self._memory = -1
-            with suppress(OSError):  # each worker then creates a file
+            with suppress(OSError):  # without it each worker creates a file for itself
                 self._memory = os.memfd_create("isthmus-references")
         return self._memory
 
     def close(self) -> None:
-        """Frees the memory, after the last worker has started."""
+        """Closes the memory file, which no worker needs after the last one has started."""
         if self._memory is not None and self._memory >= 0:
             os.close(self._memory)
         self._memory = None
@@ -94,17 +94,17 @@ class HostSpeed:
         return round(max(self.clock() - self.run_began, 0.0), 6)
 
     def readings(self, worker: Responder, number: int) -> list[HostReading]:
-        """A reading by a worker; empty if it is not yet due, or if memory is short.
+        """A reading by the worker of process ``number``; empty if none is due or memory is short.
 
-        The first processes of a run, by ``number``, have a reading each without waiting: no answer
-        is certain before the state is known. Raises WorkerDiedError.
+        Each of the first processes has a reading at once: no answer is certain before the host's
+        state is known. Raises WorkerDiedError.
         """
         began = self.clock()
         read_before = number in self._processes or len(self._processes) >= FEWEST
         if read_before and began < self._next:
             return []
         speed = None
-        # no memory for the copy: the point is measured without a reading
+        # The worker has no memory for the copy: go on without a reading.
         with suppress(WorkerRefusedError):
             speed = worker.ask(protocol.ReadHostSpeed())
         took_s = self.clock() - began
@@ -120,7 +120,7 @@ class HostSpeed:
 
 @dataclass(frozen=True)
 class Visitor:
-    """Measures the jobs of a run, with one process for each visit."""
+    """Measures jobs of a run: each visit is one process that measures one job."""
 
     jobs: Sequence[Job]
     settings: Settings
@@ -136,8 +136,8 @@ class Visitor:
     ) -> list[Entry]:
         """Measures a job in process ``number``, and returns entries for the journal.
 
-        ``lend`` gives the worker; ``share_s`` is the job's share of the remaining time in seconds.
-        Raises WorkerDiedError or WorkerRefusedError.
+        ``lend``: lends a worker for the visit. ``share_s``: the job's share of the run's remaining
+        seconds. Raises WorkerDiedError or WorkerRefusedError.
         """
         at_s = None if job.simulated else self.host_speed.since_start()
         began = time.monotonic()
@@ -164,9 +164,10 @@ class Visitor:
 
 
 def _most_seconds(job: Job, settings: Settings, visit_s: float, share_s: float) -> float:
-    """Most seconds of a visit.
+    """Time limit of a visit in seconds.
 
-    ``visit_s`` is its estimate; ``share_s`` is the job's share of the remaining time.
+    ``visit_s``: estimated seconds of the visit. ``share_s``: the job's share of the run's remaining
+    seconds.
     """
     if job.task.offload:
         return _OFFLOAD_MOST_S
@@ -179,11 +180,11 @@ def _most_seconds(job: Job, settings: Settings, visit_s: float, share_s: float) 
 def _requests(
     job: Job, jobs: Iterable[Job], settings: Settings, most_s: float, samples: int
 ) -> Sequence[protocol.Measure | protocol.Offload]:
-    """The requests to a worker, which may take ``most_s`` seconds.
+    """The requests for a visit, to be sent until one succeeds; each may take ``most_s`` seconds.
 
-    An offload has a second request, for a fresh worker, if the first request fails. It leaves out
-    the reference, which may have caused the failure. ``samples`` 0: sample until this process is
-    precise enough.
+    An offload with a reference has a second request, for a fresh worker. It leaves out the
+    reference, which may have caused the first to fail. ``samples``: number of samples; 0: sample
+    until this process is precise enough.
     """
     if job.task.offload:
         reference = reference_of(job, jobs)
@@ -201,7 +202,10 @@ def _requests(
 
 
 def reference_of(job: Job, jobs: Iterable[Job]) -> Job | None:
-    """The reference's job on the same device and size; None if it is ``job`` or has failed."""
+    """The job of the reference offload on the same device at the same size.
+
+    None if that is ``job`` itself, has failed, or does not exist.
+    """
     study = by_name(job.study)
     if not study.reference:
         return None
@@ -220,7 +224,7 @@ def reference_of(job: Job, jobs: Iterable[Job]) -> Job | None:
 
 
 def _offload(job: Job, reference: Job | None) -> protocol.Offload:
-    """A request for an offload; repetitions alternate with the reference, if there is one."""
+    """The request for an offload; its repetitions alternate with ``reference``, unless None."""
     task = job.task
     again = min(max(_AGAIN_BYTES // task.bytes, _LEAST_AGAIN), _MOST_AGAIN)
     return protocol.Offload(
@@ -244,13 +248,13 @@ def _cost(job: Job, answer: protocol.Measured, took_s: float) -> Cost | None:
     """Cost of a visit that took ``took_s`` seconds; None if it gave no sample."""
     if job.task.offload:
         return Cost(took_s, 0.0)
-    # Parts of ranks run at the same time, other parts in sequence.
+    # All ranks run their parts at the same time: count the first. Other parts run in sequence.
     parts = answer.parts[:1] if job.task.joint else answer.parts
     taken = len(parts[0].ticks)
     if not taken:
         return None
     sampled_s = answer.clock.seconds_per_tick * sum(sum(part.ticks) for part in parts)
-    # The final check takes about as long as the set-up; the rest is sampling.
+    # Set-up, and the final check that takes about as long, are no sampling.
     sampled_s = max(sampled_s, answer.block_s - 2 * answer.setup_s)
     return Cost(max(answer.block_s - sampled_s, 0.0), sampled_s / taken)
 
@@ -258,7 +262,7 @@ def _cost(job: Job, answer: protocol.Measured, took_s: float) -> Cost | None:
 def _entries(
     job: Job, answer: protocol.Measured, reruns: dict[int, Rerun], readings: list[HostReading]
 ) -> Iterable[Entry]:
-    """The journal's entries of a visit; only the first holds ``readings`` of the host's speed."""
+    """The journal's entries of a visit; only the first has the ``readings`` of the host's speed."""
     for part in sorted(job.task.points.keys() & reruns.keys()):
         moved = answer.parts[part].moved_bytes
         point = msgspec.structs.replace(job.task.points[part], moved_bytes=moved, error=job.error)
@@ -269,10 +273,10 @@ def _entries(
 def _reruns(
     answer: protocol.Measured, number: int, *, whole: bool, at_s: float | None
 ) -> dict[int, Rerun]:
-    """The results of process ``number`` by part, without the phases that an offload lacks.
+    """The results of process ``number`` by part, without phases that the offload does not have.
 
-    ``whole``: whether this process alone measures the point. ``at_s``: when the visit began, in
-    seconds after the run's start.
+    ``whole``: whether this process alone measures the point. ``at_s``: seconds from the run's start
+    to the visit.
     """
     ended: State = "budget" if answer.state == "open" else answer.state  # type: ignore[assignment]
     state: State = ended if whole or ended == "once" else "visit"
@@ -286,7 +290,7 @@ def _reruns(
 def _rerun(
     answer: protocol.Measured, part: protocol.Part, number: int, state: State, at_s: float | None
 ) -> Rerun:
-    """The results of one part in one process."""
+    """Makes the result for the run file of one part that process ``number`` measured."""
     clocks: dict[ClockName, Samples] = {}
     if part.ticks:
         clocks["host"] = Samples(

@@ -1,8 +1,8 @@
-"""The worker: one process, one device. ``supervisor`` starts it.
+"""Program of a worker: a process that opens one device and measures it by the runner's requests.
 
-It runs in a separate session, with the environment that its backend declares, and dies with its
-parent. Vendor runtimes crash, exit and read their environment when they load: in a separate
-process, that affects the points of only one device.
+``supervisor`` starts it in a separate session, with the environment that the backend declares. The
+kernel kills it when its parent ends. A vendor's runtime may crash or exit, and reads the
+environment when it loads. In a separate process, that affects the points of only one device.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from collections.abc import Sequence
 from typing import TypeVar
 
 if __name__ == "__main__":
-    # Prevents msgspec from importing it without need: a quarter of a worker's start.
+    # Keep msgspec from importing typing_extensions, which takes a quarter of a worker's start.
     sys.modules["typing_extensions"] = None  # type: ignore[assignment]
 
 import msgspec
@@ -28,9 +28,9 @@ _Message = TypeVar("_Message", bound=msgspec.Struct)
 
 
 def _message(kind: type[_Message], source: object, **fixed: object) -> _Message:
-    """A message from the attributes of an object of the core and from ``known`` fields.
+    """Makes a message of type ``kind`` from attributes of an object of the core, and ``fixed``.
 
-    A field that the core lacks keeps its default.
+    A field that the object lacks keeps its default.
     """
     rest = (name for name in kind.__struct_fields__ if name not in fixed and hasattr(source, name))
     fields = {name: getattr(source, name) for name in rest}
@@ -60,10 +60,10 @@ def _described(info: _core.DeviceInfo) -> DeviceDescription:
 
 
 class DeviceServer:
-    """Answers requests for at most one open device, within the worker; backends stay loaded.
+    """Answers requests within the worker; has at most one open device, and keeps backends loaded.
 
-    ``communicator`` connects to the other ranks of joint operations. ``references`` is the memory
-    file for references of the host's speed; negative: the server creates a file.
+    ``communicator`` connects to the other ranks of joint operations. ``references``: descriptor of
+    the memory file whose copy shows the host's speed; negative: the server creates a file.
     """
 
     def __init__(self, communicator: _core.Communicator, references: int = -1) -> None:
@@ -103,7 +103,7 @@ class DeviceServer:
                         f"device {id} is {present or 'another'} now, and was {place}: start again"
                     )
                     return protocol.Failed(message)
-                _core.host_clock()  # calibrate now, in 10 ms, not in the first visit
+                _core.host_clock()  # calibrates, in 10 ms: here rather than in the first visit
                 return protocol.Opened(described)
             case protocol.Measure():
                 return self._measure(request)
@@ -130,7 +130,7 @@ class DeviceServer:
         )
 
         first = {phase.name: phase for phase in record.first}
-        # otherwise only the emulated card's time counts
+        # Without host ticks, only the emulated card's simulated time counts.
         timed = any(phase.ticks for phase in record.first)
 
         def part(name: str) -> protocol.Part:
@@ -155,7 +155,7 @@ class DeviceServer:
         return protocol.Measured(
             parts=list(map(part, request.phases)),
             batch=1,
-            intervals=0,  # the empty interval is not subtracted, so that phases add up to the total
+            intervals=0,  # subtract no empty interval, so that phases add up to the total
             verified=_verdict(record.verified),
             fault=record.fault,
             noise=Noise(),
@@ -208,8 +208,7 @@ def serve(request_fd: int, answer_fd: int, references_fd: int) -> None:
         while (request := protocol.receive_request(requests)) is not None:
             answer = server.answer(request)
             if isinstance(answer, protocol.Failed) and answer.lost:
-                # No further call can succeed. The runner reads this message and starts a fresh
-                # worker.
+                # The device is lost: end, so that the runner starts a fresh worker.
                 from isthmus.output import inform  # noqa: PLC0415 - most workers do not need it
 
                 inform(answer.message)
@@ -218,7 +217,7 @@ def serve(request_fd: int, answer_fd: int, references_fd: int) -> None:
 
 
 def main(arguments: list[str]) -> None:
-    """Arguments of ``WorkerProcess``: PARENT REQUEST_FD ANSWER_FD REFERENCES_FD [NUMA_NODE]."""
+    """Runs a worker; arguments: PARENT REQUEST_FD ANSWER_FD REFERENCES_FD [NUMA_NODE]."""
     parent, request_fd, answer_fd, references_fd, *node = map(int, arguments)
     die_with_parent(parent)
     if node:
