@@ -1,7 +1,8 @@
-"""Importers read outputs of other programs as logs; ``as_run`` makes run files of logs.
+"""Finds the importers for outputs of other programs, which read them as logs.
 
-An importer is a module here that defines ``IMPORTER``. Other packages add importers through the
-entry point group ``isthmus.importers``. A pasted text can have parts of several formats.
+``as_run`` makes run files of logs. An importer is a module here that defines ``IMPORTER``. Other
+packages add importers through the entry point group ``isthmus.importers``. Several importers may
+match a pasted text, since it can have parts of several formats.
 """
 
 from __future__ import annotations
@@ -23,7 +24,7 @@ def registry() -> Registry:
 
 
 def by_name(name: str) -> Importer:
-    """The importer of this name; raises UsageError for an unknown one."""
+    """The importer of this name; raises UsageError for an unknown name."""
     importers = registry()
     importer: Importer = importers[require_known("format", name, importers)]
     return importer

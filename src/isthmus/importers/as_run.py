@@ -1,9 +1,10 @@
 """Makes run files of outputs of other programs.
 
-A row that measures the same as an operation of Isthmus becomes a process with one sample: the time
-of a repetition, times the number of repetitions that the value is the mean of. It has no interval,
-its data are not verified (``na``), and flags name ``imported`` and the statistic. The user gives
-the size of a point if the output has none. A further row of the same point becomes another process.
+A row that measures the same as an operation of Isthmus becomes a process of the run file. Its
+sample is the time of a repetition times the number of repetitions whose mean was printed. The
+statistic ``each`` gives several samples. The row has no interval, its data are not verified
+(``na``), and its flags name ``imported`` and the statistic. A further row of the same point becomes
+another process. The user gives the size of a transfer if the output lacks it.
 """
 
 from __future__ import annotations
@@ -37,10 +38,11 @@ from isthmus.text import shortened
 from isthmus.thresholds import NOTHING_BPS
 
 MOST_BYTES = 16 << 20
-"""Most bytes of a file: outputs of benchmarks have some kilobytes."""
+"""Bytes of the largest file that is read: outputs of benchmarks have some kilobytes."""
 MOST_FIGURES = 20_000
 _TICKS_S = (1e-15, 1e-9)
-"""Seconds of a tick: the first, unless a sample would have more than ``_MOST_TICKS``."""
+"""Seconds of a tick in the run file: the first value, or the second if a sample would otherwise
+reach ``_MOST_TICKS``."""
 _MOST_TICKS = 1 << 62
 _PRECISION, _CONFIDENCE = 0.02, 0.95
 _NOT_MEASURED = {
@@ -54,8 +56,14 @@ _NOT_MEASURED = {
 def imported(path: Path, form: str | None, bytes_each: int | None, command: Sequence[str]) -> Run:
     """Reads an output of another program as a run.
 
-    ``form``: name of its importer; None: the content decides. ``bytes_each``: size of transfers, if
-    the file lacks it. Raises UsageError with one line on what is wrong.
+    Args:
+        path: The file with the output.
+        form: Name of the importer; None: the content decides.
+        bytes_each: Bytes of each transfer, if the file lacks sizes; else None.
+        command: The command line, for the run file.
+
+    Raises UsageError with one line that says why the file cannot be imported.
+
     """
     chosen = importers.by_name(form) if form else None
     data = _read(path)
@@ -112,7 +120,10 @@ def _text(data: bytes) -> str:
 
 
 def _log(chosen: Importer | None, text: str) -> tuple[Importer, Log]:
-    """The importer and its log; of several that match, the first with usable rows."""
+    """The chosen importer and its log; without a choice, the first that finds an operation.
+
+    If no matching importer finds an operation of Isthmus, the first matching importer counts.
+    """
     if chosen:
         return chosen, chosen.log(text)
     matching = [importers.recognised(text), *importers.all_recognised(text)[1:]]
@@ -121,7 +132,10 @@ def _log(chosen: Importer | None, text: str) -> tuple[Importer, Log]:
 
 
 def _usable(log: Log, bytes_each: int | None) -> tuple[list[Row], list[str]]:
-    """Rows that become points, and reasons for rows left out; raises UsageError without rows."""
+    """Returns the rows that become points, and reasons for rows left out.
+
+    Raises UsageError if no row remains, or if ``bytes_each`` is given but the file has all sizes.
+    """
     rows, left_out = [], dict[str, None]()
     for row in log.rows:
         if not row.operation:
@@ -151,7 +165,7 @@ def _nothing_left(log: Log, left_out: Sequence[str]) -> str:
 
 
 def _points(figures: Sequence[Row]) -> tuple[list[Point], list[int]]:
-    """Points, and for each the line of its first figure."""
+    """Returns the points, and the line of the output with the first figure of each point."""
     points: dict[tuple[object, ...], tuple[Point, int]] = {}
     for figure in figures:
         point = _point(figure)

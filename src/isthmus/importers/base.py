@@ -1,7 +1,7 @@
-"""Types of importers, and of the logs that they read from outputs of other programs.
+"""Types of importers and their logs, and functions that read numbers, units and sizes.
 
-A log has rows. A row keeps a printed value: its unit, statistic, size, object (bank, GPU, pair) and
-line. Facts that the output lacks are None.
+A log holds what another program printed, as rows. A row keeps a printed value with unit, statistic,
+size, object (bank, GPU, pair) and line number. Facts that the output lacks are None.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from isthmus.results.run_file import ClockName, DeviceRecord
 from isthmus.text import shortened
 
 Statistic = Literal["mean", "median", "best", "each"]
-"""Statistic of a value over the program's repetitions; ``each``: a value for each repetition."""
+"""What a printed value is over the program's repetitions; ``each``: one value per repetition."""
 Kind = Literal[
     "copy", "peer", "on_card", "memory", "host_memory", "network", "collective", "call", "other"
 ]
@@ -34,23 +34,25 @@ _PREFIXES = {"": 1.0, "K": 1e3, "M": 1e6, "G": 1e9, "T": 1e12,
 UNITS = {**_PUBLISHED_UNITS,
          **{f"{name}B/s": factor for name, factor in _PREFIXES.items()},
          **{f"{name}b/s": factor / 8 for name, factor in _PREFIXES.items()}}  # fmt: skip
-"""Units of values in seconds and bytes a second; ``b`` is a bit."""
+"""Factors from each unit to seconds or to bytes per second; ``b`` is a bit."""
 TIMES = ("s", "ms", "us", "ns")
 _SPELLINGS = {
     "GBPS": "GB/s", "gbps": "GB/s",
     "us": "us", "usec": "us", "\u00b5s": "us", "\u03bcs": "us", "ms": "ms", "msec": "ms",
     "ns": "ns", "nsec": "ns", "s": "s", "sec": "s",
 }  # fmt: skip
-"""Units of time and unusual units of rates, as printed: ``gbps`` of clpeak are gigabytes."""
+"""Printed units of time and of unusual rates, each with its name in ``UNITS``: clpeak's ``gbps``
+are gigabytes per second."""
 _RATE = re.compile(
     r"(?P<prefix>[kKMGT]i?)?(?:(?P<bytes>B|[Bb]ytes?)|b|[Bb]its?)(?:/s|/S|/sec|/second|ps)"
 )
-"""A rate as programs print it: ``MB/s``, ``GiB/sec``, ``Gbit/s``, ``Mbps``."""
+"""Matches units of rates as programs print them: ``MB/s``, ``GiB/sec``, ``Gbit/s``, ``Mbps``."""
 _LEAST, _MOST = 1e-9, 1e15
 """Least and largest number that can be a time or rate, in any unit of ``UNITS``."""
 _SIZES = ("B", "KB", "MB", "GB")
 SIZE = r"[-+]?\d+(?:\.\d*)?\w*"
-"""Pattern of the first column of a table of sizes, wide enough that ``size`` names ``-4``."""
+"""Pattern of the first column in a table of sizes. It also matches wrong sizes such as ``-4``, so
+that ``size`` reports them."""
 _Decoded = TypeVar("_Decoded")
 
 
@@ -63,33 +65,36 @@ class Row:
     device: str
     """Address: one of ``Log.devices``."""
     values: Sequence[float]
-    """Values above 0: one, or with the statistic ``each`` one for each repetition."""
+    """Printed values above 0 in ``unit``: one value, or with statistic ``each`` one per repetition.
+    """
     unit: str
-    """The unit that the program means: one of ``UNITS``."""
+    """The unit that the program means, a name in ``UNITS``; the printed unit may differ."""
     statistic: Statistic
     kind: Kind = "copy"
     name: str = ""
     """Name of the test or column, as the program prints it."""
     printed_unit: str = ""
-    """The unit as printed, if the program means another: ``MB/s`` of XRT is MiB/s."""
+    """The printed unit, if the program means another unit: XRT prints ``MB/s`` for MiB/s."""
     part: str = ""
-    """Bank, GPU or pair: rows of different parts are never repetitions of each other."""
+    """Bank, GPU or pair that was measured. Rows of different parts are never repetitions of one
+    measurement."""
     ends: tuple[str, ...] = ()
-    """The two devices, banks or kinds of buffers of a pair; empty for another part."""
+    """Both devices, banks or kinds of buffers, if ``part`` is a pair; else empty."""
     engine: Literal["ce", "sm", ""] = ""
     """Copy engine or SMs of a GPU, if the test uses one of them; else empty."""
     called: str = ""
-    """Words for a sentence that distinguish the test from others of its kind and direction."""
+    """Words in messages that distinguish the test from other tests of its kind and direction."""
     size: int | None = None
     """Bytes of one transfer; None if the output lacks it."""
     times: int = 1
     """Transfers of this size that one repetition moves."""
     batch: int = 1
-    """Repetitions that a value is the mean of."""
+    """Number of repetitions whose mean a value is; 1 for single repetitions."""
     beside: Literal["", "opposite", "all"] = ""
-    """Copies that run at the same time: of the opposite direction, or of all devices."""
+    """Copies that ran at the same time: in the opposite direction, or on all devices; else empty.
+    """
     cold: bool | None = None
-    """Whether the transfer is a first use; None if the output lacks it."""
+    """Whether the program used the buffer for the first time; None if the output lacks it."""
     study: str = ""
     operation: str = ""
     """Operation of Isthmus that measures the same; empty if there is none."""
@@ -99,19 +104,20 @@ class Row:
     direction: Literal["h2d", "d2h", "both", ""] = ""
     initiator: Literal["cpu", "dma", "kernel"] = "cpu"
     axes: Mapping[str, int | str] = field(default_factory=dict)
-    """Values of the operation's axes."""
+    """Values of the axes of ``operation``, by name of the axis."""
     remarks: Sequence[str] = ()
-    """Flags of the imported row."""
+    """Flags that the row gets in the run file."""
     fault: str = ""
     """The program's message on wrong data; empty if it has none."""
     nothing: bool = False
     """Whether the value shows that no data moved, as for mapping a buffer in host memory."""
     run: int = 1
-    """Number of the command that printed the row, among different commands with this figure."""
+    """Number of the command that printed the row, from 1, if different commands printed the same
+    measurement."""
 
     @property
     def moved(self) -> int:
-        """Bytes that one repetition moves; 0 where the size is unknown."""
+        """Bytes that one repetition moves; 0 if the size is unknown."""
         return (self.size or 0) * self.times
 
     @property
@@ -120,18 +126,18 @@ class Row:
         return self.unit in TIMES
 
     def of_size(self, size: int) -> Row:
-        """The row with this size, if the output has none; else the row itself."""
+        """A copy of the row with this size if the row has none; else the row itself."""
         return self if self.size is not None else replace(self, size=size)
 
     def seconds(self) -> list[float]:
-        """Seconds of one repetition, for each value; empty for a rate without a size."""
+        """Seconds of one repetition, for each of ``values``; empty for rates without a size."""
         scale = UNITS[self.unit]
         if self.timed:
             return [value * scale for value in self.values]
         return [self.moved / (value * scale) for value in self.values] if self.moved else []
 
     def rates(self) -> list[float]:
-        """Bytes a second, for each value; empty for a time of a transfer without a size."""
+        """Bytes per second, for each of ``values``; empty for times without a size."""
         scale = UNITS[self.unit]
         if not self.timed:
             return [value * scale for value in self.values]
@@ -140,7 +146,7 @@ class Row:
 
 @dataclass(frozen=True)
 class Problem:
-    """A line that could not be read, or a test that has no figure."""
+    """A line that the importer could not read, or a test without a figure, with the reason."""
 
     line: int
     what: str
@@ -151,7 +157,7 @@ class Problem:
 
 @dataclass(frozen=True)
 class Outcome:
-    """A test that did not pass."""
+    """A test that did not pass, with its status."""
 
     line: int
     test: str
@@ -161,35 +167,35 @@ class Outcome:
 
 @dataclass(frozen=True)
 class LinkFact:
-    """A link as the output describes it."""
+    """A device's PCIe link as the output of another program describes it."""
 
     line: int
     generation: int
     lanes: int
     said_by: str
-    """``platform name``, ``LnkSta``, ``nvidia-smi``."""
+    """What stated the link: ``platform name``, ``LnkSta``, ``nvidia-smi``."""
     device: str = ""
-    """PCI address or name of the device; empty for the only device."""
+    """PCI address or name of the device; empty if the output has one device."""
     capable: tuple[int, int] | None = None
     """Generation and lanes that the device supports; None if the output lacks them."""
     max_payload: int = 0
-    """Bytes of data in a packet; 0 if the output lacks it."""
+    """Most bytes of data in a packet (MPS); 0 if the output lacks it."""
     idle: bool = False
     """Whether the generation may be lower only because the device is idle."""
     file: str = ""
-    """Name of the text with the link; empty for the only text."""
+    """Name of the file that describes the link; empty if only one text was read."""
     accelerator: bool = True
     """Whether the device may be an accelerator; false for network cards and disks, for example."""
 
     @property
     def place(self) -> str:
-        """Line in words: ``line 3``, or ``line 3 of lspci.txt``."""
+        """Where the output describes the link: ``line 3``, or ``line 3 of lspci.txt``."""
         return f"line {self.line}{f' of {self.file}' if self.file else ''}"
 
 
 @dataclass(frozen=True, kw_only=True)
 class Log:
-    """The contents of another program's output."""
+    """What an importer read from another program's output."""
 
     tool: str
     rows: Sequence[Row] = ()
@@ -202,28 +208,28 @@ class Log:
     outcomes: Sequence[Outcome] = ()
     problems: Sequence[Problem] = ()
     facts: Mapping[str, str] = field(default_factory=dict)
-    """Further conditions: ``command``, ``driver``, ``threads``."""
+    """Further facts of the output by name: ``command``, ``driver``, ``threads``."""
     engines: Sequence[str] = ()
     """Engines that move the data: names of ``isthmus.references``."""
     emulated: bool = False
     """Whether a vendor's emulation of hardware was timed."""
     left_out: Sequence[str] = ()
-    """Figures that are not transfers, with the reason."""
+    """Figures that the importer left out because they measure no transfer, with the reason."""
     assumed: Sequence[str] = ()
-    """Assumptions about facts that the file lacks."""
+    """Assumptions that the importer made about facts that the output lacks."""
     details: Sequence[Row] = ()
-    """Single values whose mean is a row."""
+    """Single values that the output lists beside a row, which is their mean."""
     file: str = ""
-    """Name of the text that was read; empty for the only text."""
+    """Name of the file that was read; empty if only one text was read."""
 
 
 @dataclass(frozen=True)
 class Importer:
-    """One format of another program's output."""
+    """Reads one format of another program's output."""
 
     name: str
     reads: str
-    """The output in words: ``nvbandwidth -j``."""
+    """The format in words for messages: ``nvbandwidth -j``."""
     matches: Callable[[str], bool]
     """Whether a cleaned text has a part of this format."""
     read: Callable[[str], Log]
@@ -232,7 +238,10 @@ class Importer:
     """Whether the format has rates or times; false if it only describes links."""
 
     def log(self, text: str) -> Log:
-        """The log of a text; raises UsageError also for integers of more than 4300 digits."""
+        """Reads the log of a text.
+
+        Raises UsageError if no row is readable, or for an integer of more than 4300 digits.
+        """
         try:
             return self.read(text)
         except ValueError as error:
@@ -240,15 +249,15 @@ class Importer:
 
 
 class Problems(list[Problem]):
-    """Collects lines that could not be read."""
+    """List of the lines that an importer could not read, each with the reason."""
 
     def add(self, line: int, what: str) -> None:
-        """Adds a line with the reason."""
+        """Adds the number of a line, with the reason why it could not be read."""
         self.append(Problem(line, what))
 
     @contextlib.contextmanager
     def of(self, line: int) -> Iterator[None]:
-        """Context manager: a UsageError becomes a problem of this line."""
+        """Context manager that catches a UsageError and adds it as the problem of a line."""
         try:
             yield
         except UsageError as error:
@@ -256,9 +265,9 @@ class Problems(list[Problem]):
 
 
 def number(text: str | float, line: int) -> float:
-    """A value of the output; raises UsageError unless it is finite and above 0."""
+    """The number of a printed value; raises UsageError outside of ``_LEAST`` to ``_MOST``."""
     value = _value(text)
-    if not _LEAST <= value <= _MOST:  # NaN is outside, too
+    if not _LEAST <= value <= _MOST:  # refuses NaN, too
         raise UsageError(f"line {line}: '{str(text)[:40]}' is no time or rate")
     return value
 
@@ -283,7 +292,10 @@ def unit(text: str, line: int) -> str:
 
 
 def unit_of(text: str, line: int, *, time: bool) -> str:
-    """As ``unit``; raises UsageError unless the unit is of a time, or of a rate, as wanted."""
+    """Returns the name in ``UNITS`` of a printed unit of time, or of a rate if ``time`` is false.
+
+    Raises UsageError for other units.
+    """
     unit_ = unit(text, line)
     if (unit_ in TIMES) != time:
         wanted, other = ("time", "rate") if time else ("bandwidth", "time")
@@ -292,19 +304,22 @@ def unit_of(text: str, line: int, *, time: bool) -> str:
 
 
 def size(text: str | float, line: int, suffix: str = "B") -> int:
-    """Size in bytes, at least 1; B, KB, MB and GB (also KiB, K, ...) are powers of 1024."""
+    """Bytes of a printed size with the unit ``suffix``: B, KB, MB, GB, also written KiB or K.
+
+    Units are powers of 1024. Raises UsageError for other units and sizes below 1 byte.
+    """
     word = suffix.strip().upper().replace("IB", "B").replace("BYTES", "B").replace("BYTE", "B")
     word = word if word.endswith("B") else f"{word}B"
     if word not in _SIZES:
         raise UsageError(f"line {line}: unknown unit of a size '{suffix[:20]}'")
     value = _value(text) * float(1 << 10 * _SIZES.index(word))
-    if not 1 <= value <= 1 << 50:  # NaN is outside, too
+    if not 1 <= value <= 1 << 50:  # refuses NaN, too
         raise UsageError(f"line {line}: '{str(text)[:40]}' is no size")
     return round(value)
 
 
 def count(text: str | float, line: int) -> int:
-    """A number of repetitions, ranks or messages, at least 1."""
+    """Reads a number of repetitions, ranks or messages; raises UsageError below 1."""
     value = number(text, line)
     if not 1 <= value <= 1 << 40:
         raise UsageError(f"line {line}: '{str(text)[:40]}' is no number of repetitions")
@@ -312,7 +327,7 @@ def count(text: str | float, line: int) -> int:
 
 
 def decoded(text: str, kind: type[_Decoded]) -> _Decoded:
-    """Decodes JSON as a type; raises UsageError for other content, or incomplete JSON."""
+    """Decodes JSON as type ``kind``; raises UsageError for other content or incomplete JSON."""
     try:
         return msgspec.json.decode(text, type=kind)
     except (msgspec.DecodeError, RecursionError) as error:
@@ -325,8 +340,8 @@ def device(
 ) -> DeviceRecord:  # fmt: skip
     """The record of a device that another program measured; ``kind``: cpu, gpu or accelerator.
 
-    ``pci``: its bus address, if the output has it. ``real``: false for an emulated device, whose
-    figures are never shown as hardware's.
+    ``pci``: the device's PCI address, if the output has it. ``real``: false for an emulated device,
+    whose figures are never shown as hardware's.
     """
     return DeviceRecord(
         address=address,
@@ -339,18 +354,18 @@ def device(
 
 
 def slug(name: str) -> str:
-    """A device's name as part of an address: ``NVIDIA-H100``."""
+    """Makes a part of an address from a device's name: ``NVIDIA H100`` becomes ``NVIDIA-H100``."""
     return re.sub(r"[^\w.:-]+", "-", name).strip("-") or "unknown"
 
 
 class Lines:
-    """Finds the lines of words in a text, in the order of the words."""
+    """Finds line numbers of words in a text; each search begins where the last word was found."""
 
     def __init__(self, text: str) -> None:
         self._text, self._at, self._line = text, 0, 1
 
     def of(self, word: str) -> int:
-        """Line of the word's next occurrence; if there is none, line of the previous word."""
+        """Line number of the word's next occurrence; without one, line number of the last word."""
         found = self._text.find(word, self._at)
         if found >= 0:
             self._line += self._text.count("\n", self._at, found)

@@ -1,8 +1,8 @@
-"""Cleans text that was pasted from a terminal, an issue or a mail; line numbers stay.
+"""Cleans text that was pasted from a terminal, an issue or a mail; keeps the number of lines.
 
-Removed from each line are escape sequences, text before a carriage return, quoting (``>``), fences
-of Markdown, tags of HTML, the common indent, and the name before a prompt, which becomes ``$ ``. So
-are times, ranks, tasks, marks and numbers at the beginning of a line.
+``cleaned`` removes escape sequences, text before a carriage return, quoting (``>``), fences of
+Markdown, tags of HTML and the common indent. At the beginning of a line it removes times, ranks,
+tasks, marks of lists and line numbers. User and host before a prompt become ``$ ``.
 """
 
 from __future__ import annotations
@@ -27,16 +27,16 @@ _TAGS_IN_FRONT = re.compile(rf"(?:\s{{0,8}}{_TAG}){{1,8}}", re.IGNORECASE)
 _TAGS_AT_END = re.compile(rf"(?:{_TAG}\s{{0,8}}){{1,8}}$", re.IGNORECASE)
 _QUOTE = re.compile(r"(?:[ \t]{0,3}>)+(?: |$)?")
 _LABEL = re.compile(r"[ \t]{0,6}[0-9]{1,7}:(?: |$)")
-"""The task at the beginning of a line, as ``srun --label`` writes it."""
+"""Matches the number of a task at the beginning of a line, as ``srun --label`` writes it."""
 _MARK = re.compile(
     r"[ \t]{0,6}(?:[-*|\u2502\u2022](?=[ \t]) ?|\[[A-Za-z][\w./:-]{0,80}\] |[\w.-]{1,40} {1,20}\| )"
 )
-"""Mark of a list or a table, or name of a container, at the beginning of a line."""
+"""Matches the mark of a list or table, or the name of a container, at the beginning of a line."""
 _NUMBER = re.compile(r"[ \t]{0,6}(\d{1,6})(?:\t|:? {1,2}|:|$)")
-"""The number of a line, as ``cat -n`` and editors write it."""
+"""Matches the number at the beginning of a line, as ``cat -n`` and editors write it."""
 _FEWEST_NUMBERED = 3
 _NESTED = 2
-"""Number of prefixes that are removed from a line, one after the other."""
+"""Times that ``cleaned`` removes prefixes from all lines: a rank may stand before a time."""
 _PREFIX = re.compile(
     r"""
     \s*\[\d+,\d+\]<std(?:out|err)>:\ ?                                # mpirun --tag-output
@@ -58,7 +58,7 @@ _HASH = re.compile(r"\s*#")
 
 
 def cleaned(text: str) -> str:
-    """The text without additions of a terminal or a forum; the number of lines stays."""
+    """The text without what a terminal, launcher or forum added; the number of lines stays."""
     rows = [_plain(row) for row in text.replace("\r\n", "\n").split("\n")]
     rows = [_without_tags(row) for row in _without_quotes(rows)]
     for _ in range(_NESTED):
@@ -82,7 +82,7 @@ def _plain(row: str) -> str:
 def _without_quotes(rows: list[str]) -> list[str]:
     if _most(_QUOTE, rows):
         return [_without(_QUOTE, row) for row in rows]
-    # a ``>`` in few lines is a prompt
+    # Where few lines begin with ``>``, it is a prompt: it becomes ``$ `` for ``commands``.
     return [f"$ {row[1:].lstrip()}" if row.startswith(">") else row for row in rows]
 
 
@@ -98,13 +98,13 @@ def _without(mark: re.Pattern[str], row: str) -> str:
 
 
 def _without_user(row: str) -> str:
-    """A line whose prompt is replaced by ``$``."""
+    """The line with ``$`` in place of a prompt with user and host; other lines unchanged."""
     match = None if _HASH.match(row) else _PROMPT.match(row)
     return f"$ {row[match.end() :]}" if match else row
 
 
 def _without_numbers(rows: list[str]) -> list[str]:
-    """Lines without their numbers, if every line has the next number."""
+    """The lines without line numbers, if each nonempty line has the next number; else unchanged."""
     matches = [(row, _NUMBER.match(row)) for row in rows if row.strip()]
     numbers = [int(number[1]) for _, number in matches if number]
     if len(numbers) < max(len(matches), _FEWEST_NUMBERED):
@@ -115,7 +115,7 @@ def _without_numbers(rows: list[str]) -> list[str]:
 
 
 def _dedented(rows: list[str]) -> list[str]:
-    """Lines without the indent that all of them have, such as that of code in an issue."""
+    """The lines without the indent that all lines have, as code in an issue has it."""
     indents = [len(row) - len(row.lstrip(" \t")) for row in rows if row.strip()]
     least = min(indents, default=0) if len(indents) > 1 else 0
     return [row[least:] for row in rows]
@@ -124,7 +124,7 @@ def _dedented(rows: list[str]) -> list[str]:
 def _most(mark: re.Pattern[str], rows: list[str]) -> bool:
     """Whether at least two lines, and more than a third of the lines, begin with a mark.
 
-    Empty lines do not count. A single line needs only itself.
+    Empty lines do not count. A single line is enough if the text has no other line.
     """
     filled = [row for row in rows if row.strip()]
     marked = sum(bool(mark.match(row)) for row in filled)
@@ -141,7 +141,7 @@ def json_objects(text: str) -> Iterator[tuple[int, str]]:
 
 
 def without_objects(text: str, objects: Sequence[tuple[int, str]]) -> str:
-    """The text without objects; the number of lines stays."""
+    """The text without the objects of ``json_objects``; the number of lines stays."""
     parts, at = [], 0
     for _, body in objects:
         begin = text.find(body, at)

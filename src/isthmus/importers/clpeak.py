@@ -22,7 +22,7 @@ _TRANSFER, _MEMORY_TEST, _LAUNCH = (
 
 
 class _Entry(msgspec.Struct):
-    """A result, with the names of the JSON file."""
+    """One result of clpeak; fields have the names of clpeak's JSON file."""
 
     test: str
     metric: str
@@ -61,7 +61,8 @@ _METRICS = {
     (_LAUNCH, "roundtrip"): _Metric("call", "launch", "", "", "kernel"),
     (_LAUNCH, _LAUNCH): _Metric("call", "", "", "", "kernel"),
 }
-"""Metrics by test and name; with the operation of study ``transfer`` that measures the same."""
+"""What each metric of clpeak measures, by test and name of the metric. ``operation`` is the
+operation of study ``transfer`` that measures the same."""
 _APIS = {"OpenCL": "opencl", "CUDA": "cuda"}
 _TITLES = {
     "global memory bandwidth": _MEMORY_TEST, "transfer bandwidth": _TRANSFER,
@@ -114,7 +115,7 @@ def _of_xml(text: str, at: int, log: _Parts) -> None:
 
 
 def _entries_1(root: ElementTree.Element) -> Iterator[_Entry]:
-    """Results of versions before 2: platform, device, test, and metrics by the tag's name."""
+    """Yields the results in XML of versions before 2, whose tags are the names of the metrics."""
     for platform in root.iter("platform"):
         for device in platform.iter("device"):
             for test in device:
@@ -126,7 +127,7 @@ def _entries_1(root: ElementTree.Element) -> Iterator[_Entry]:
 
 
 def _entries_2(root: ElementTree.Element) -> Iterator[_Entry]:
-    """Results of version 2: run, category, test, metric."""
+    """Yields the results in XML of version 2, where runs hold tests and tests hold metrics."""
     for run in root.iter("run"):
         for test in run.iter("test"):
             for metric in test.iter("metric"):
@@ -157,12 +158,12 @@ def _of_text(text: str, log: _Parts) -> None:
             if match[3] and len(words := match[3].split()) == 2:
                 log.take_one(_Entry(test, test, words[1], words[0], name, platform), line)
         elif (match := _SECTION.match(row)) and match[2] and not match[3]:
-            test = ""  # a section of results without transfers
+            test = ""  # this section's test moves no data: skip its results
             log.left_out[f"{match[1].strip()} (nothing is moved)"] = None
         elif test and (match := _VALUE.match(row)):
             metric = _of_words(match[1])
             if _indent(row) <= indent and not _is_known(test, metric):
-                test = ""  # this line is of another program
+                test = ""  # another program printed this line: the section has ended
                 continue
             backend = "OpenCL" if platform else "Vulkan"
             log.take_one(
@@ -179,21 +180,21 @@ def _is_known(test: str, metric: str) -> bool:
 
 
 def _of_words(words: str) -> str:
-    """Name of a metric as in files, from the printed name: ``enqueueMapBuffer(for read)``."""
+    """A metric's name in clpeak's files, from the printed name: ``enqueueMapBuffer(for read)``."""
     plain = re.sub(r"\([^)]*\)", "", words.strip().lower())
     return re.sub(r"[\s_]+", "_", plain.replace("non-blocking", "nonblocking")).strip("_")
 
 
 def _usable(value: float | str | None) -> bool:
-    """Whether a printed value is finite and above 0, or is not a number."""
+    """Whether to keep a printed value: a number above 0, or a text that ``_row`` then reports."""
     try:
         return 0 < float(value or 0) < math.inf
     except ValueError:
-        return True  # ``_row`` reports the text
+        return True  # kept, so that ``_row`` reports the text as a problem
 
 
 class _Parts:
-    """The results read so far."""
+    """Collects devices, rows and problems while a text of clpeak is read."""
 
     def __init__(self) -> None:
         self.rows: list[base.Row] = []
@@ -206,13 +207,13 @@ class _Parts:
         self.version = ""
 
     def take(self, text: str, entries: Sequence[_Entry], word: str, at: int) -> None:
-        """Reads the entries of a file, which begins in line ``at``."""
+        """Adds the entries of a file that begins in line ``at``; ``word`` leads to each line."""
         lines = base.Lines(text)
         for entry in entries:
             self.take_one(entry, at - 1 + lines.of(word.format(entry.metric)))
 
     def take_one(self, entry: _Entry, line: int) -> None:
-        """Reads one entry."""
+        """Adds one entry of clpeak, found in this line, as a row or as a problem."""
         metric = _metric(entry)
         if entry.device:
             self.names[entry.device] = None
@@ -262,7 +263,7 @@ class _Parts:
         )
 
     def log(self) -> base.Log:
-        """The log of all results."""
+        """Returns the log of all entries that were added."""
         return base.Log(
             tool="clpeak",
             version=self.version,

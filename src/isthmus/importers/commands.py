@@ -1,4 +1,7 @@
-"""Reads command lines in a pasted text, which stand before their outputs."""
+"""Reads the command lines in a pasted text: options of the program, ranks and hosts of a launcher.
+
+A command line stands before the output that it printed.
+"""
 
 from __future__ import annotations
 
@@ -12,18 +15,18 @@ _NUMBER = re.compile(r"[0-9]{1,6}")
 _PER_NODE = re.compile(r"\bppr:([0-9]{1,6}):node\b")
 _HOST_FILES = ("--hostfile", "-hostfile", "--machinefile", "-machinefile", "--default-hostfile",
                "-default-hostfile", "-f")  # fmt: skip
-"""Options of mpirun and mpiexec that name a file of hosts."""
+"""Options of mpirun and mpiexec that name a file with a list of hosts."""
 
 
 @dataclass
 class Commands:
-    """The command lines of a text that call one program, in the order of the text."""
+    """Finds the command lines that call one program, while a text is read line by line."""
 
     program: re.Pattern[str]
-    """Matches the program's name, without its folder."""
+    """Matches the whole name of the program without its folder."""
     current: str = ""
     number_of: dict[str, int] = field(default_factory=dict)
-    """Number of each distinct command line, from 1."""
+    """Number of each different command line, counted from 1 in the order of the text."""
 
     def met(self, line: str) -> bool:
         """Whether a line calls the program; if so, it becomes the current command line."""
@@ -37,16 +40,22 @@ class Commands:
 
     @property
     def number(self) -> int:
-        """Number of the current command line among the distinct ones; 0 before the first."""
+        """Number of the current command line in ``number_of``; 0 before the first command line."""
         return self.number_of.get(self.current, 0)
 
     def value(self, *options: str) -> str:
-        """Value of an option of the current command (``-b``); empty without the option."""
+        """Value of an option (``-b``) in the current command line; empty without the option.
+
+        ``options`` are spellings of one option.
+        """
         return option(self.current, options)
 
 
 def _is_call(words: list[str], called: str) -> bool:
-    """Whether a line without a prompt is a call: it begins with the program or a launcher."""
+    """Whether a line without a prompt is a command line: it begins with a launcher or a path.
+
+    A line that begins with the program's bare name may be a line of its output.
+    """
     first = next((w for w in words if not _VARIABLE.match(w)), "")
     starts = {"mpirun", "mpiexec", "srun", "sudo", "numactl", "taskset", "time", "prun", "jsrun"}
     return (first == called and "/" in called) or first.rpartition("/")[2] in starts
@@ -75,16 +84,19 @@ def _value(words: Sequence[str], options: Sequence[str]) -> str:
 
 @dataclass(frozen=True)
 class Started:
-    """The ranks that a launcher starts, according to its options."""
+    """How many ranks a launcher starts, and on how many hosts, by its options."""
 
     ranks: int
-    """Number of processes; 0 if the command lacks it."""
+    """Number of processes; 0 if the command line does not state it."""
     several_hosts: bool
     """Whether the options name several hosts, or a file of hosts."""
 
 
 def started(command: str, program: re.Pattern[str]) -> Started:
-    """Processes and hosts of a call of mpirun, mpiexec or srun; ignores the program's options."""
+    """Reads ranks and hosts from the options of mpirun, mpiexec or srun in a command line.
+
+    Ignores the options after the program's name.
+    """
     words: list[str] = []
     for word in command.split():
         if program.fullmatch(word.rpartition("/")[2]):
@@ -106,13 +118,13 @@ def started(command: str, program: re.Pattern[str]) -> Started:
 
 
 def _whole(text: str) -> int:
-    """The number at the beginning of a text; 0 without one. ``-N 2-4`` of srun is 2."""
+    """The number at the beginning of a text, 0 without a number: srun's range ``2-4`` gives 2."""
     match = _NUMBER.match(text)
     return int(match[0]) if match else 0
 
 
 def environment(command: str) -> Mapping[str, str]:
-    """Variables that a command line sets before the program."""
+    """Environment variables that a command line sets before its first word: ``NAME=value ...``."""
     variables = {}
     for word in command.split():
         if not _VARIABLE.match(word):

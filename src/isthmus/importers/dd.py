@@ -1,6 +1,7 @@
-"""``dd``: copied bytes and their time; the files are known only if the command was pasted, too.
+"""Reads the output of ``dd``: copied bytes and seconds.
 
-The rate is computed from bytes and seconds, because the printed rate has only two or three digits.
+The log names the copied files only if the text has the command line, too. The rate is bytes over
+seconds, because ``dd`` prints the rate with only two or three digits.
 """
 
 from __future__ import annotations
@@ -36,7 +37,7 @@ def _bytes(text: str) -> int | None:
 
 
 def read(text: str) -> Log:
-    """A row for each copy."""
+    """Reads a row for each copy that ``dd`` reported."""
     rows, problems, outcomes = list[Row](), Problems(), list[Outcome]()
     operands: dict[str, str] = {}
     blocks = 0

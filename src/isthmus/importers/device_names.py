@@ -1,4 +1,4 @@
-"""Finds the kind of a device by its printed name."""
+"""Finds out by a device's printed name whether it is a processor or a GPU within a processor."""
 
 from __future__ import annotations
 
@@ -11,17 +11,17 @@ _PROCESSOR = re.compile(
     r"\bpthread-|^cpu\b",
     re.IGNORECASE,
 )
-"""Names of processors, also those of PoCL: ``pthread-AMD EPYC``, ``cpu-haswell-...``."""
+"""Matches names of processors, including PoCL's: ``pthread-AMD EPYC``, ``cpu-haswell-...``."""
 _INTEGRATED = re.compile(
     r"Intel(?:\(R\)|®)? (?:\w+ )?(?:U?HD|Iris)\b|\bIris(?:\(R\)|®)? |\bMali-|\bAdreno\b|"
     r"\bApple M\d|Radeon\(?T?M?\)? (?:Vega \d+ )?Graphics\b|Radeon \d{3}M\b",
     re.IGNORECASE,
 )
-"""Names of GPUs within a processor, which share its memory."""
+"""Matches names of GPUs that are part of a processor and share its memory."""
 
 
 def kind(name: str) -> Kind:
-    """``cpu``, or ``integrated`` for a GPU within one; ``unknown`` for any other device."""
+    """``cpu`` for a processor, ``integrated`` for a GPU within a processor, else ``unknown``."""
     if _INTEGRATED.search(name):
         return "integrated"
     return "cpu" if _PROCESSOR.search(name) else "unknown"

@@ -1,7 +1,8 @@
-"""Log of AMD's example host_memory_bandwidth (github.com/Xilinx/Vitis_Accel_Examples).
+"""Reads the log of AMD's example host_memory_bandwidth (github.com/Xilinx/Vitis_Accel_Examples).
 
-The printed "GB/sec" are GiB/s, "KB" are KiB: the source divides by 1024. A figure is one
-launch of 1024 sweeps over the buffer, or of 2 in emulation, where it stops at 8 KiB.
+The printed "GB/sec" are GiB/s, and "KB" are KiB: the example divides by powers of 1024. A figure is
+one launch of 1024 sweeps over the buffer. In emulation a launch makes 2 sweeps, and the largest
+buffer has 8 KiB.
 """
 
 from __future__ import annotations
@@ -22,9 +23,9 @@ _OPERATIONS: dict[str, tuple[str, Literal["both", "h2d", "d2h"], int]] = {
     "Read": ("read_bandwidth", "h2d", 1),
     "Write": ("write_bandwidth", "d2h", 1),
 }
-"""Operation, direction, and how often one sweep moves the buffer's size."""
+"""By printed name: operation of Isthmus, direction, and buffer sizes that one sweep moves."""
 _PRINTED = "GB/sec"
-"""Unit that the example prints for GiB/s."""
+"""Unit of rates as the example prints it; it means GiB/s."""
 _SWEEPS, _SWEEPS_EMULATED, _MOST_EMULATED = 1024, 2, 8 << 10
 
 

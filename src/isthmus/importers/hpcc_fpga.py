@@ -1,7 +1,8 @@
-"""Log and JSON of b_eff of HPCC FPGA (github.com/pc2/HPCC_FPGA).
+"""Reads log and JSON of benchmark b_eff of HPCC FPGA (github.com/pc2/HPCC_FPGA).
 
-The JSON file has every repetition of every rank; the slowest rank gives the time of a repetition.
-The log has one time: each rank's fastest repetition, and of these the slowest.
+The JSON file has the times of every repetition on every rank: the slowest rank gives the time of a
+repetition. The log has one time for each size: the longest over ranks of a rank's shortest
+repetition.
 """
 
 from __future__ import annotations
@@ -23,9 +24,10 @@ _ROW = re.compile(rf"\s*({base.SIZE})\s+(\d+)\s+(\S+)\s+(\S+)\s*")
 _FACT = re.compile(r"(MPI Ranks|Communication Type|Device)\s{2,}(\S.*?)\s*$")
 _CHANNELS = {"IEC": "card", "PCIE": "staged"}
 _REPLICATIONS = 2
-"""Kernels on each device: one for each direction."""
+"""Number of kernels on each device: one kernel for each direction."""
 _ROUNDED = 1e-3
-"""Largest relative error of a number of ranks from time and rate, which have six digits."""
+"""Largest relative error of the number of ranks that is computed from printed time and rate, which
+have six digits."""
 
 
 class _Value(msgspec.Struct):
@@ -53,7 +55,7 @@ class _File(msgspec.Struct):
 
 
 def read(text: str) -> base.Log:
-    """Reads the exchanges of each size."""
+    """Reads a row for each message size from the log or the JSON of b_eff."""
     objects = [pair for pair in json_objects(text) if '"maxCalcBW"' in pair[1]]
     return _of_json(*objects[0]) if objects else _of_log(text)
 
@@ -112,7 +114,10 @@ def _of_log(text: str) -> base.Log:
 
 
 def _units(header: re.Match[str], line: int) -> tuple[float, float]:
-    """Seconds and bytes a second of the units of time and rate; UsageError for unknown ones."""
+    """Factors from the header's units to seconds and bytes per second.
+
+    Raises UsageError for unknown units.
+    """
     time = _TIME_UNIT.search(header[1])
     if not time:
         raise UsageError(f"line {line}: no unit of the time in '{header[1][:40]}'")
@@ -122,13 +127,14 @@ def _units(header: re.Match[str], line: int) -> tuple[float, float]:
 
 
 _Result = tuple[int, int, int, list[float], float, str]
-"""Line, bytes, loop length, seconds of loops, bytes that all ranks move in a loop, fault."""
+"""One message size: line, bytes of a message, steps of a loop, seconds of each loop. Then bytes
+that all ranks together move in a loop, and the fault (empty if none)."""
 
 
 def _output(
     rows: Sequence[_Result], name: str, kind: str, version: str, ranks: int, problems: base.Problems
 ) -> base.Log:
-    """Makes the log; ``ranks``: number in the output, or 0 without one."""
+    """Makes the log of all message sizes; ``ranks``: number of ranks, 0 if the output lacks it."""
     sizes = {row[1] for row in rows}
     named = next((name for name, one in SIZES.items() if set(one) == sizes), "own")
     channel = _CHANNELS.get(kind, kind.lower() or "unknown")

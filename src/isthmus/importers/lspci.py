@@ -1,4 +1,7 @@
-"""``lspci -vv``: capability and state of PCIe links, for the limits of rates in other logs."""
+"""Reads PCIe links from ``lspci -vv``: supported and current speed and lanes.
+
+A link limits the rates in logs of other programs on the same machine.
+"""
 
 from __future__ import annotations
 
@@ -23,9 +26,10 @@ _OTHER = re.compile(
     r"Encryption|Non-Essential)[^:]*:|VGA[^:]*: (?:ASPEED|Matrox)",
     re.IGNORECASE,
 )
-"""Classes of devices that are not accelerators, and displays of service processors."""
+"""Matches classes of devices that are no accelerators, and display controllers of service
+processors."""
 _FPGA = re.compile(r"Xilinx|Altera|Achronix|FPGA", re.IGNORECASE)
-"""Vendors whose devices may have any class."""
+"""Matches vendors of FPGAs, which may be accelerators whatever their class."""
 _IDLES = re.compile(r"NVIDIA|VGA|3D controller|AMD/ATI", re.IGNORECASE)
 
 

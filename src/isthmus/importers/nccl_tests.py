@@ -1,7 +1,8 @@
-"""Text of nccl-tests and rccl-tests: collectives of several GPUs, in place and out of place.
+"""Reads the text of nccl-tests and rccl-tests: collectives of several GPUs.
 
-``busbw`` is the rate that each GPU's links carry; ``algbw`` is size over time. Each kind of buffer
-has a row with the bus rate, which is compared with a link's limit.
+The programs print ``busbw``, the rate on each GPU's links, and ``algbw``, size over time. For each
+size, ``read`` makes a row of ``busbw`` for buffers in place and a row for buffers out of place. A
+verdict compares ``busbw`` with the link's limit.
 """
 
 from __future__ import annotations
@@ -25,18 +26,18 @@ _PROGRAM = re.compile(r"(?:all|reduce|broadcast|sendrecv|gather|scatter|hypercub
 _NAME = re.compile(rf"\b({_PROGRAM.pattern})")
 _FAILED = re.compile(r".*(?:Test NCCL failure|Test CUDA failure|Test failure|NCCL failure) (.+)")
 _RANKED = re.compile(r"\[\d+\](?=[ \t])")
-"""A rank before each part of a line, as some launchers write it."""
+"""Matches the rank in brackets that some launchers write before each part of a line."""
 _COUNT = re.compile(r"[1-9][0-9]{0,3}")
 _SEVERAL = 2
 _LONGEST_COMMAND = 10_000
-"""Most characters of a command over several lines; further lines are not joined."""
+"""Most characters of a command line that continues over several lines; later lines are ignored."""
 _VALUES = 3
-"""Number of values of each kind of buffer: time, algorithm's rate, bus rate."""
+"""Number of columns for each kind of buffer: time, ``algbw``, ``busbw``."""
 _IS_VALUE = re.compile(r"-?\d+(?:\.\d+)?(?:e[+-]?\d+)?$")
 
 
 def read(text: str) -> base.Log:
-    """Reads a row for each size and kind of buffer."""
+    """Reads a row for each size, in place and out of place."""
     rows, problems, outcomes = list[base.Row](), base.Problems(), list[base.Outcome]()
     names, ranks, hosts = dict[str, None](), set[str](), set[str]()
     name, units, table = "", ("us", "GB/s", "GB/s"), False
@@ -87,7 +88,7 @@ def read(text: str) -> base.Log:
 
 
 def _hosts(commands: Commands, ranks: int, hosts: int) -> str:
-    """Number of hosts; ``several`` if a command starts ranks that the text does not list."""
+    """Number of hosts as text: ``several`` if the text does not list all ranks of a command."""
     for command in commands.number_of:
         ranks_started = started(command, _PROGRAM)
         each = 1
@@ -102,7 +103,7 @@ def _hosts(commands: Commands, ranks: int, hosts: int) -> str:
 
 
 def _units(text: str, line: int) -> tuple[str, str, str]:
-    """Units of time and rates, of the first kind of buffer."""
+    """Units of time, ``algbw`` and ``busbw``; raises UsageError if the header lacks units."""
     units = re.findall(r"\(([^)]+)\)", text)
     if len(units) < _VALUES:
         raise UsageError(f"line {line}: units of the columns are missing")
@@ -116,7 +117,8 @@ def _rows(
     if not bytes_each:
         return []
     cells = match[4].split()
-    # Operation and root stand before the numbers; each kind of buffer ends with its wrong values.
+    # Skip operation and root, which stand before the times. After ``busbw`` of each kind of buffer
+    # there may be a column with the number of wrong values.
     begin = next((i for i, cell in enumerate(cells) if "." in cell or _is_time(cells, i)), None)
     if begin is None or len(cells) < begin + _VALUES:
         raise UsageError(f"line {line}: time, algbw and busbw are not all there")
@@ -141,7 +143,7 @@ def _rows(
 
 
 def _is_time(cells: list[str], at: int) -> bool:
-    """Whether a whole number is a time: the next two are rates, with a point."""
+    """Whether a cell is a time without a decimal point: then two rates with a point follow."""
     rest = cells[at + 1 : at + 3]
     return cells[at].isdecimal() and len(rest) == 2 and all("." in cell for cell in rest)
 

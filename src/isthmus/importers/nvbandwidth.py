@@ -1,7 +1,8 @@
-"""Text and JSON of nvbandwidth (github.com/NVIDIA/nvbandwidth): copies of GPUs, timed by events.
+"""Reads text and JSON of nvbandwidth (github.com/NVIDIA/nvbandwidth): copies, timed by GPU events.
 
-A matrix has a row for each source and a column for each GPU. In tests between GPUs the column is
-the peer of the row's GPU. In bidirectional tests one direction is reported while both run.
+nvbandwidth prints a matrix for each test, with a row for each source and a column for each GPU. In
+tests between GPUs, the column is the peer of the row's GPU. In bidirectional tests, copies run in
+both directions and the matrix has the rate of one direction.
 """
 
 from __future__ import annotations
@@ -48,7 +49,7 @@ def _engine(name: str) -> Literal["ce", "sm", ""]:
 
 
 def _test(name: str) -> _Test:
-    """The kind of copies that a test measures, by its name."""
+    """Kind, direction and engine of the copies that a test measures, by the test's name."""
     opposite = "bidirectional" in name
     if "latency" in name:
         return _Test("other")
@@ -96,7 +97,7 @@ def _rows(
     name: str, cells: Sequence[str], row: int, columns: Sequence[int], unit: str, line: int,
     bytes_each: int | None, problems: base.Problems, run: int,
 ) -> Iterator[base.Row]:  # fmt: skip
-    """Yields the values of a line of a matrix."""
+    """Yields a row for each value in a line of a matrix; adds unreadable values to ``problems``."""
     test = _test(name)
     peers = test.kind == "peer"
     if len(cells) > len(columns):
@@ -168,7 +169,7 @@ def _of_json(text: str, at: int, log: _Parts) -> None:
 
 
 class _Parts:
-    """The results read so far."""
+    """Collects devices, rows and facts while an output of nvbandwidth is read."""
 
     def __init__(self) -> None:
         self.rows: list[base.Row] = []
@@ -179,13 +180,13 @@ class _Parts:
         self.version = self.driver = self.command = ""
 
     def device(self, address: str) -> DeviceRecord:
-        """The record of a GPU: ``cuda:0``."""
+        """The record of the GPU with an address such as ``cuda:0``."""
         number_ = address.partition(":")[2]
         name, pci = self.names.get(number_, "NVIDIA GPU"), self.addresses.get(number_, "")
         return base.device(address, name, api="cuda", kind="gpu", pci=pci)
 
     def noted(self, row: str) -> bool:
-        """Notes a line on program, driver or a GPU; returns whether it is such a line."""
+        """Stores what a line says about program, driver or a GPU; returns whether it says so."""
         if match := _VERSION.match(row.strip()):
             self.version = match[1].lstrip("v")
         elif match := _DRIVER.match(row.strip()):
@@ -202,7 +203,7 @@ def _of_text(text: str, log: _Parts) -> None:
     commands = Commands(_PROGRAM)
     name, unit, columns, seen = "", "", list[int](), {"": 0}
     bytes_each: int | None = None
-    numbers, run = dict[int | None, list[int]](), 1  # command numbers by buffer size
+    numbers, run = dict[int | None, list[int]](), 1  # by buffer size: numbers of its commands
     begun: tuple[int, str] | None = None
     lines = text.splitlines()
     for line, row in enumerate(lines, 1):
@@ -223,7 +224,7 @@ def _of_text(text: str, log: _Parts) -> None:
             log.outcomes.append(base.Outcome(line, name, kind, " ".join(row.split())[:120]))
             name, begun = "", None
         elif (match := _HEADER.match(row)) and (name or _TITLE.match(row)):
-            if not name or (columns and _TITLE.match(row)):  # the line "Running ..." was not pasted
+            if not name or (columns and _TITLE.match(row)):  # text lacks the line "Running ..."
                 name, columns = _named(row, lines[line:]), []
             unit = ""
             with log.problems.of(line):
@@ -242,14 +243,17 @@ def _of_text(text: str, log: _Parts) -> None:
 
 
 def _run_of(command: int, of_size: list[int]) -> int:
-    """Number of a command among those with the same size, from 1; adds a new command."""
+    """Number of a command among the commands with the same buffer size, from 1.
+
+    Adds a new command to ``of_size``.
+    """
     if command not in of_size:
         of_size.append(command)
     return of_size.index(command) + 1
 
 
 def _named(title: str, after: Sequence[str]) -> str:
-    """Name of the test of a matrix: from the sum below it, else from its title."""
+    """Name of the test of a matrix: from the line ``SUM`` below the matrix, else from its title."""
     below = itertools.takewhile(lambda row: not _TITLE.match(row), after)
     if match := next(filter(None, map(_SUM.match, below)), None):
         return match[1]
@@ -269,7 +273,7 @@ def _unfinished(begun: tuple[int, str] | None, log: _Parts) -> None:
 
 
 def read(text: str) -> base.Log:
-    """Reads all tests; tests without an operation of Isthmus are only shown."""
+    """Reads all tests; ``operation`` stays empty for tests that Isthmus does not measure."""
     log = _Parts()
     objects = [pair for pair in json_objects(text) if '"nvbandwidth"' in pair[1][:200]]
     for at, body in objects:

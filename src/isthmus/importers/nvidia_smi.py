@@ -1,4 +1,7 @@
-"""``nvidia-smi -q`` and its CSV of ``--query-gpu``: PCIe links of GPUs, for the limit of a log."""
+"""Reads PCIe links of GPUs from ``nvidia-smi -q`` and from the CSV of ``--query-gpu``.
+
+A link limits the rates in logs of other programs on the same machine.
+"""
 
 from __future__ import annotations
 
@@ -16,7 +19,7 @@ _HEADER = re.compile(r"^.*pcie\.link\.(?:gen|width).*$", re.MULTILINE)
 
 
 def read(text: str) -> Log:
-    """Reads the links of all GPUs."""
+    """Reads the links of all GPUs in an output of nvidia-smi."""
     if _GENERATION.search(text) is None and not re.search(r"PCIe Generation", text):
         return _of_query(text)
     links: list[LinkFact] = []
@@ -45,7 +48,7 @@ def read(text: str) -> Log:
 
 
 def _fact(values: dict[str, tuple[int, int]], address: str) -> LinkFact:
-    """The link of a GPU, which lowers its generation, but not its width, while idle."""
+    """Makes the fact of a GPU's link; an idle GPU lowers the generation but keeps all lanes."""
     line, now = values["generation"]
     most = values.get("max generation", (0, now))[1]
     width = values["width"][1]

@@ -1,6 +1,6 @@
-"""Text of the OSU micro-benchmarks, also with device buffers.
+"""Reads the text of the OSU micro-benchmarks (MPI), with buffers of hosts or devices.
 
-Outputs with the same buffers are repetitions only if the same command printed them.
+Outputs with the same buffers count as repetitions only if the same command printed them.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from isthmus.importers import base
 from isthmus.importers.commands import Commands
 
 _WINDOW = 64
-"""Default of ``-W``, which the output does not have."""
+"""Messages in a window by default (option ``-W``); the output does not state the number."""
 _TITLE = re.compile(r"# OSU (.+) Test(?: v?(\S+))?")
 _BUFFERS = re.compile(r"# Send Buffer on \w+ \((\w+)\) and Receive Buffer on \w+ \((\w+)\)")
 _PAIRS = re.compile(r"# \[ pairs: (\d+) \](?: \[ window size: (\d+) \])?")
@@ -22,36 +22,38 @@ _UNIT = re.compile(r"\(([^()\s]+)\)|(?<!\S)(\w+/s)\b")
 _ROW = re.compile(rf"({base.SIZE})\s+(\S+)(?:\s+.*)?$")
 _PROGRAM = re.compile(r"osu_\w+")
 _MEMORY = {"H": "aligned", "D": "device", "M": "managed", "MD": "managed", "MH": "managed"}
-"""Kind of memory by letter of the buffer. Version 7.5 for CUDA or ROCm prints no letters."""
+"""Kind of memory by the letter that the output has for a buffer. Version 7.5 for CUDA or ROCm
+prints no letters."""
 _OPERATIONS = {
     "Bandwidth": ("osu_bw", "window", _WINDOW),
     "Bi-Directional Bandwidth": ("osu_bibw", "window_both", 2 * _WINDOW),
     "Latency": ("osu_latency", "pingpong", 2),
     "Multiple Bandwidth / Message Rate": ("osu_mbw_mr", "", 1),
 }
-"""Program, operation, and messages in one repetition; other titles are collectives."""
+"""By title of the output: program, operation of Isthmus, and messages in one repetition. Programs
+with other titles measure collectives."""
 
 _HOST_ASSUMED = "buffers in host memory, as neither the output nor a command names GPUs"
 
 
 @dataclass
 class _Part:
-    """The output of one program."""
+    """The output of one call of a program of the OSU micro-benchmarks."""
 
     title: str = ""
     version: str = ""
     buffers: tuple[str, str] = ("H", "H")
     names_buffers: bool = False
-    """Whether the output or its command names the buffers."""
+    """Whether the output or its command line states the kinds of the buffers."""
     pairs: int = 1
     window: int = _WINDOW
     unit: str = ""
     printed: str = ""
     headed: bool = False
-    """Whether the header of the columns was read."""
+    """Whether the reader has passed the header of the table's columns."""
     run: int = 1
     cells: int = 0
-    """Number of cells of the first row; 0 before it."""
+    """Number of cells in the table's first row; 0 before the first row."""
 
     def goes_on(self, cells: int) -> bool:
         """Whether a row continues the table: it has as many cells as the first row."""
@@ -68,12 +70,15 @@ class _Part:
 
 
 def read(text: str) -> base.Log:
-    """Reads bandwidths as windows of 64 messages, latencies as round trips: twice the output."""
+    """Reads bandwidths as windows of 64 messages, and latencies as round trips.
+
+    A round trip is twice the printed latency.
+    """
     tools: dict[str, str] = {}
     rows: list[base.Row] = []
     problems, commands, part = base.Problems(), Commands(_PROGRAM), _Part()
     assumed: dict[str, None] = {}
-    all_name_buffers = True  # whether all tables name their buffers
+    all_name_buffers = True  # whether each table or its command states the kinds of buffers
     for line, row in enumerate(text.splitlines(), 1):
         if commands.met(row):
             continue
@@ -90,9 +95,9 @@ def read(text: str) -> base.Log:
                 part.printed, part.unit = _unit_of(columns[1], part.title, line)
         elif part.title and (match := _ROW.match(row.strip())) and match[1] != "0":
             if not part.unit:
-                continue  # the unknown unit is a problem of the header
+                continue  # no unit: the header's line is already reported as a problem
             if not part.goes_on(len(row.split())):
-                continue  # the row is of another program's table
+                continue  # another program's table has begun: ignore its row
             if not part.headed:
                 assumed[f"{part.unit}, as osu prints: a header of columns is missing"] = None
             with problems.of(line):
@@ -115,7 +120,7 @@ def read(text: str) -> base.Log:
 
 
 def _of_command(command: str) -> tuple[str, str] | None:
-    """Buffers that a command names, ``osu_bw -d cuda D H``; None if it names none."""
+    """Letters of both buffers in a command line: D, H of ``osu_bw -d cuda D H``; None without."""
     words = command.split()
     at = next((i for i, word in enumerate(words) if _PROGRAM.fullmatch(word.rpartition("/")[2])), 0)
     letters = [word for word in words[at + 1 :] if word in _MEMORY]
@@ -138,7 +143,7 @@ def _part(title: re.Match[str], run: int, buffers: tuple[str, str] | None) -> _P
 
 
 def _unit_of(columns: str, title: str, line: int) -> tuple[str, str]:
-    """Unit of the first column after the size: as printed, and as one of ``UNITS``.
+    """Unit of the first column after the size: as printed, and its name in ``UNITS``.
 
     Raises UsageError for an unknown unit, for a time in a table of bandwidths, and for a rate in a
     table of latencies.

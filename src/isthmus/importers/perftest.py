@@ -1,8 +1,8 @@
-"""Text and JSON of perftest (github.com/linux-rdma/perftest): ib_write_bw, ib_send_lat and others.
+"""Reads text and JSON of perftest (github.com/linux-rdma/perftest): ib_write_bw, ib_send_lat, ...
 
-A bandwidth becomes a ``window`` of study ``beff``, with as many messages as the transmit queue
-holds. A latency of sends and writes is half a round trip, and becomes a ``pingpong``. Client and
-server print the same measurement: it is read once. JSON of older versions has no quotes.
+A bandwidth becomes a ``window`` of study ``beff`` with as many messages as the transmit queue
+holds. A latency of sends and writes is half a round trip and becomes a ``pingpong``. Client and
+server print the same measurement, which ``read`` counts once. JSON of older versions has no quotes.
 """
 
 from __future__ import annotations
@@ -32,48 +32,50 @@ _ADDRESS = re.compile(r"\s*(local|remote) address: LID (\S+) QPN (\S+) PSN (\S+)
 _COLUMNS = re.compile(r"\s*#bytes\s+(?:#iterations\s|BW (?:peak|average)\[|t_\w+\[)")
 _SIZE = re.compile(base.SIZE)
 _COLUMN = re.compile(r"(?:BW|tps|[\d.]+%) [a-z]+(?:\[[^\]]*\])?|\S+")
-"""A name in the header: ``#bytes``, ``BW peak[MB/sec]``, ``99% percentile[usec]``."""
+"""Matches a column's name in the header: ``#bytes``, ``BW peak[MB/sec]``, ``99%
+percentile[usec]``."""
 _UNIT = re.compile(r"BW average\[([^\]]+)\]")
 _TIME_UNIT = re.compile(r"t_(?:avg|min|typical)\[([^\]]+)\]")
 _MEANT = {"MB/sec": "MiB/sec"}
-"""Older versions print MB/sec and mean MiB."""
+"""Printed units that mean another unit: older versions print MB/sec for MiB/s."""
 _SAME = 0.02
-"""Largest relative difference of a rate from message rate times size, which are both rounded."""
+"""Largest relative difference between a printed rate and message rate times size. Both printed
+numbers are rounded."""
 _QUEUE = 128
-"""Default of ``--tx-depth``."""
+"""Messages that the transmit queue holds by default (option ``--tx-depth``)."""
 _FEWEST_CELLS = 4
-"""Least cells of a row with ``#iterations``."""
+"""Fewest cells of a row in a table with the column ``#iterations``."""
 _MOST_SHORT = 2
-"""Number of consecutive rows with too few cells that end a table: they are of another program."""
+"""Consecutive rows with too few cells that end a table, because another program printed them."""
 _END = re.compile(r"\s*-{20,}\s*")
-"""The line above and below a table."""
+"""Matches the line of hyphens above and below a table."""
 _PAIR = re.compile(r"\"?([\w.% ]+?)\"?\s*:\s*\"?([^\",{}\[\]]*?)\"?\s*,?\s*$")
 
 
 @dataclass
 class _Test:
-    """A run of a program, as client or server printed it."""
+    """One call of a perftest program, as client or server printed it."""
 
     test: str = ""
     device: str = ""
     tx_depth: int = 0
-    """Messages in the transmit queue; 0 if unknown."""
+    """Messages that the transmit queue holds; 0 if the output does not state it."""
     link: str = ""
     local: set[str] = field(default_factory=set)
     remote: set[str] = field(default_factory=set)
     rows: list[tuple[int, list[str]]] = field(default_factory=list)
     unit: str = ""
-    """Unit of the column that is read; empty if unknown."""
+    """Name in ``UNITS`` of the unit of the rate or time that is read; empty if unknown."""
     printed: str = ""
     columns: list[str] = field(default_factory=list)
-    """Names in the header of the table."""
+    """Names of the columns in the table's header."""
 
     @property
     def cells(self) -> list[list[str]]:
         return [cells for _, cells in self.rows]
 
     def noted(self, row: str) -> bool:
-        """Notes a line about the test; returns whether it is such a line."""
+        """Stores what a line says about device, queue, link or addresses; false if nothing."""
         if named := _DEVICE.search(row):
             self.device = named[1]
         elif depth := _DEPTH.match(row):
@@ -92,7 +94,10 @@ class _Test:
         return not self.rows or len(words) == len(self.rows[0][1])
 
     def is_other_end_of(self, other: _Test) -> bool:
-        """Whether both are ends of one run: their addresses match, or all figures are equal."""
+        """Whether one printed the client's and the other the server's side of one measurement.
+
+        Then their addresses match; without addresses, test and all figures are equal.
+        """
         if self.local and other.local:
             return self.local == other.remote or self.remote == other.local
         return self.test == other.test and bool(self.cells) and self.cells == other.cells
@@ -100,12 +105,12 @@ class _Test:
 
 @dataclass
 class _Result:
-    """A line of results; rates and times are in the unit of the table, 0 if absent."""
+    """Numbers of one line of a table; rates and times are in the table's unit, 0 if absent."""
 
     line: int
     size: int
     iterations: int
-    """Number of iterations; 0 if unknown."""
+    """Number of iterations whose mean the line has; 0 if unknown."""
     rate: float = 0.0
     messages: float = 0.0
     typical: float = 0.0
@@ -113,7 +118,7 @@ class _Result:
 
 
 def read(text: str) -> base.Log:
-    """Reads the figures of all tests in text and JSON."""
+    """Reads the figures of all perftest programs in a text, including its JSON objects."""
     problems, rows, tests, uncounted = base.Problems(), list[base.Row](), list[_Test](), False
     objects = [o for o in json_objects(text) if "test_info" in o[1] and "MsgSize" in o[1]]
     for at, body in objects:
@@ -162,7 +167,7 @@ def _ends(addresses: Iterable[set[str]]) -> str:
 
 
 def _of_json(text: str, at: int, problems: base.Problems) -> tuple[_Test, list[_Result]]:
-    """Test and results of a JSON file, with or without quotes around names and values."""
+    """Reads a JSON object that begins in line ``at``, with or without quotes around its words."""
     about: dict[str, str] = {}
     values_by_line: list[tuple[int, dict[str, str]]] = []
     for line, row in enumerate(_one_a_line(text), at):
@@ -191,13 +196,16 @@ def _of_json(text: str, at: int, problems: base.Problems) -> tuple[_Test, list[_
 
 
 def _one_a_line(text: str) -> Iterator[str]:
-    """Yields lines of JSON, in which a NUL separates pairs of name and value."""
+    """Yields lines of JSON in which a NUL stands for each brace and each comma between pairs."""
     for row in text.splitlines():
         yield re.sub(r",\s*(?=\"?\w+\"?\s*:)|[{}]", "\x00", row)
 
 
 def _unit_of_json(result: _Result) -> str:
-    """Unit of a rate in JSON, which lacks it: the unit that fits the rate of messages."""
+    """Unit of the rate in JSON, which states no unit: the rate is message rate times size.
+
+    Raises UsageError if this fits neither MiB/s nor Gb/s.
+    """
     bytes_a_second = result.messages * 1e6 * result.size
     for unit in ("MiB/s", "Gb/s"):
         if abs(result.rate * base.UNITS[unit] - bytes_a_second) <= _SAME * bytes_a_second:
@@ -218,7 +226,7 @@ def _of_text(text: str, problems: base.Problems) -> list[_Test]:
         elif test.noted(row):
             continue
         elif _COLUMNS.match(row):
-            if test.rows or test not in tests:  # a table without a title, or a second table
+            if test.rows or test not in tests:  # this table has no title before it
                 test = _Test(test.test, test.device, test.tx_depth, test.link)
                 tests.append(test)
             with problems.of(line):
@@ -226,33 +234,33 @@ def _of_text(text: str, problems: base.Problems) -> list[_Test]:
                 test.unit = _unit_of(row, line)
                 test.columns = _COLUMN.findall(row)
                 counted = "#iterations" in test.columns
-                fewest = 1 + row.count("[")  # #bytes and each column with a unit
+                fewest = 1 + row.count("[")  # a cell for #bytes and for each column with a unit
                 fewest = max(_FEWEST_CELLS, 1 + fewest) if counted else fewest
                 test.printed = found[1] if (found := _UNIT.search(row)) else ""
                 columns, short = True, 0
         elif _END.fullmatch(row):
             columns = columns and not test.rows
         elif columns and words and _SIZE.fullmatch(words[0]) and words not in test.cells[-1:]:
-            if len(words) < fewest:  # a missing figure shifts all figures after it
+            if len(words) < fewest:  # refuse the row: a missing figure shifts the later figures
                 columns_here = numbered(len(words), "column", "columns")
                 problems.add(line, f"{columns_here}, but the header has {fewest}: cut")
                 short += 1
                 columns = short < _MOST_SHORT
             elif test.goes_on(words):
                 short = 0
-                test.rows.append((line, words))  # client and server may print a row twice
+                test.rows.append((line, words))
     return [test for test in tests if test.rows]
 
 
 def _of_call(call: re.Match[str]) -> _Test:
-    """The test that a command starts, for a table without a title."""
+    """The test that a command line starts; it names the test of a table without a title."""
     both = "_Bidirectional" if call[2] == "bw" and _BOTH_WAYS.search(call[3]) else ""
     what = "BW" if call[2] == "bw" else "Latency"
     return _Test(f"{_VERBS[call[1]]}{both}_{what}", option(call[3], ("-d", "--ib-dev")))
 
 
 def _unit_of(row: str, line: int) -> str:
-    """Unit of the column that is read; raises UsageError for a unit of neither rate nor time."""
+    """Name in ``UNITS`` of the rate or time in a header; raises UsageError for other units."""
     if match := _UNIT.search(row):
         return base.unit_of(_MEANT.get(match[1], match[1]), line, time=False)
     if match := _TIME_UNIT.search(row):
@@ -261,8 +269,9 @@ def _unit_of(row: str, line: int) -> str:
 
 
 def _of_cells(test: _Test, words: list[str], line: int) -> _Result:
-    """A line of numbers as a result, by the names in the header."""
-    # Times are min, max, typical, average and more; a test by duration has only the average.
+    """Makes a result from a line of numbers, by the names in the table's header."""
+    # A test over a fixed number of iterations prints least, greatest, typical and average time; a
+    # test over a fixed duration prints only the average.
     named = dict(zip((name.partition("[")[0] for name in test.columns), words, strict=False))
     iterations = named.get("#iterations")
     result = _Result(

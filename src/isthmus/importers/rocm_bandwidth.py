@@ -1,6 +1,7 @@
-"""Text of rocm_bandwidth_test: matrices of copies between processors and GPUs, in GB/s of 10^9.
+"""Reads the text of rocm_bandwidth_test: copies between processors and GPUs, in GB/s of 10^9.
 
-``-v`` prints a matrix of PASS and FAIL instead: pairs with FAIL become a failed outcome.
+The program prints matrices of rates. With ``-v`` it prints a matrix of PASS and FAIL instead; the
+log then has an outcome that names the pairs with FAIL.
 """
 
 from __future__ import annotations
@@ -24,7 +25,7 @@ _OTHER = re.compile(r"\s*(?:Inter-)?Device (?:Access|Numa Distance)", re.IGNOREC
 _VALIDATION = re.compile(r"\s*Data Path Validation\s*$", re.IGNORECASE)
 _VALIDATED = re.compile(r"\s*(\d+)((?:\s+[A-Za-z/]+)+)\s*$")
 _MOST_PAIRS = 8
-"""Most pairs that a message lists."""
+"""Most pairs with wrong data that a message lists."""
 _COLUMNS = re.compile(r"\s*D/D((?:\s+\d+)+)\s*$")
 _ROW = re.compile(r"\s*(\d+)((?:\s+(?:N/A|-?[\d.]+(?:e[+-]?\d+)?|-?nan|-?inf))+)\s*$")
 _ENDS = re.compile(r"=* ?(Src|Dst) Device Id: (\d+) (?:Src|Dst) Device Type: (Cpu|Gpu)")
@@ -36,13 +37,13 @@ _OF_SIZE = re.compile(r"\s*(\d+) (KB|MB|GB)((?:\s+(?:-?[\d.]+(?:e[+-]?\d+)?|-?na
 
 @dataclass
 class _Parts:
-    """The results read so far, and the table of the next line."""
+    """Collects results while the text is read, and remembers the table that is being read."""
 
     names: dict[str, str] = field(default_factory=dict)
     processors: set[str] = field(default_factory=set)
     rows: list[base.Row] = field(default_factory=list)
     failed: dict[int, list[str]] = field(default_factory=dict)
-    """Pairs with wrong data, by the line of their matrix's title."""
+    """Pairs with wrong data, by line number of the title of their matrix."""
     problems: base.Problems = field(default_factory=base.Problems)
     version: str = ""
     title: str = ""
@@ -51,14 +52,14 @@ class _Parts:
     """Unit of the current table, as printed."""
     columns: list[str] = field(default_factory=list)
     rest: list[str] = field(default_factory=list)
-    """Devices whose row of the matrix follows."""
+    """Devices whose rows of the current matrix are still to come."""
     validated: int = 0
-    """Line of the title of the current matrix of PASS and FAIL; 0 outside of one."""
+    """Line number of the title of the current matrix of PASS and FAIL; 0 outside of one."""
     ends: dict[str, tuple[str, str]] = field(default_factory=dict)
-    """Number and type of source and target of a table of sizes."""
+    """Number and type (Cpu, Gpu) of ``Src`` and ``Dst`` of the current table of sizes."""
 
     def take(self, line: int, row: str) -> None:
-        """Reads a line."""
+        """Reads one line; keeps a line that is not readable as a problem."""
         with self.problems.of(line):
             if not (self._of_head(row) or self._of_title(line, row)):
                 self._of_figures(line, row)
@@ -116,7 +117,7 @@ class _Parts:
 
 
 def read(text: str) -> base.Log:
-    """Reads each cell of the matrices that is a copy between two devices."""
+    """Reads each copy between two devices from the matrices and the tables of sizes."""
     parts = _Parts()
     for line, row in enumerate(text.splitlines(), 1):
         parts.take(line, row)
@@ -137,7 +138,7 @@ def read(text: str) -> base.Log:
 
 
 def _failed_pairs(line: int, match: re.Match[str], columns: list[str]) -> list[str]:
-    """Pairs in a row of the matrix whose data were wrong: ``0 to 1``."""
+    """Pairs with FAIL in a row of a matrix, as ``0 to 1``."""
     cells = match[2].upper().split()
     if len(cells) > len(columns) or {*cells} - {"PASS", "FAIL", "N/A"}:
         raise UsageError(f"line {line}: the row of the validation is not understood")
@@ -182,7 +183,7 @@ def _row(line: int, source: str, target: str, cell: str, parts: _Parts) -> base.
 def _of_size(
     line: int, match: re.Match[str], ends: dict[str, tuple[str, str]], printed: str
 ) -> base.Row:
-    """A row of the result for two devices: size, mean time and rate, least time and best rate."""
+    """Makes a log's row from a line for two devices: size, mean time, mean rate, best figures."""
     (source, from_), (target, to) = ends["Src"], ends["Dst"]
     kind: base.Kind = "copy" if from_ != to else "peer" if source != target else "on_card"
     way: Literal["h2d", "d2h", ""] = ""

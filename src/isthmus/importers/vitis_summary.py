@@ -1,9 +1,9 @@
-"""``summary.csv`` of a program profiled by Vitis and XRT: its transfers between host and card.
+"""Reads ``summary.csv``, the profile of a program by Vitis and XRT: transfers of host and card.
 
-Units are decimal. Files of OpenCL have a table of means for each direction, which XRT 2.13 leaves
-out if it does not count on the card. Tables list the ten longest transfers, or all if there are
-fewer. Files of native XRT have sections (``TITLE:``, ``SECTION:``, ``COLUMN:``, ``ENTRY:``) with
-sizes; only hardware gives rates.
+Units are decimal. The file of an OpenCL program has a table of means for each direction. XRT 2.13
+leaves the table out unless the card has counters. Further tables list the ten longest transfers, or
+all if there are fewer. The file of a program with native XRT has sections (``TITLE:``,
+``SECTION:``, ``COLUMN:``, ``ENTRY:``) with sizes, and rates only if it ran on hardware.
 """
 
 from __future__ import annotations
@@ -39,7 +39,10 @@ _EMULATED = re.compile(r"^Flow mode: ?[,\t]?.*Emulation", re.MULTILINE)
 
 
 def _rows(text: str, title: str, columns: tuple[str, ...]) -> list[tuple[int, list[str]]]:
-    """Number and cells of each line of a table, only these columns; empty without the table."""
+    """Line number and cells of each line of a table; empty if the file lacks the table.
+
+    ``columns``: names of the columns to return, in this order.
+    """
     lines = text.splitlines()
     begin = next((i for i, line in enumerate(lines) if line.strip(", \t") == title), None)
     if begin is None:
@@ -63,7 +66,7 @@ def _rows(text: str, title: str, columns: tuple[str, ...]) -> list[tuple[int, li
 
 
 def read(text: str) -> Log:
-    """Reads the transfers of buffers."""
+    """Reads the transfers of buffers from tables and sections."""
     problems = Problems()
     card, version = _CARDS.search(text), _VERSION.search(text)
     kernels = [] if card else _rows(text, "Top Kernel Execution", ("Device",))
@@ -104,7 +107,7 @@ def read(text: str) -> Log:
 
 
 def _singles(text: str, address: str, problems: Problems) -> list[Row]:
-    """Transfers that are listed beside the means; they are shown, but do not become points."""
+    """Single transfers that the file lists beside the means, for display: no points of a run."""
     singles = []
     for kind, title in _LONGEST.items():
         for row in _each(kind, _rows(text, title, _LONGEST_COLUMNS), address, problems):
@@ -113,7 +116,7 @@ def _singles(text: str, address: str, problems: Problems) -> list[Row]:
 
 
 def _of_sections(text: str, address: str, problems: Problems) -> tuple[list[Row], list[str]]:
-    """Transfers in sections of native XRT, and sections left out because they have no time."""
+    """Rows of transfers in sections of native XRT, and names of sections without any time."""
     rows, left_out, title, columns = list[Row](), list[str](), "", list[str]()
     for line, row in enumerate(text.splitlines(), 1):
         word, _, rest = row.partition(":")
@@ -133,7 +136,7 @@ def _of_sections(text: str, address: str, problems: Problems) -> tuple[list[Row]
 
 
 def _value(cells: Mapping[str, str], *words: str) -> str:
-    """The cell of the column whose name has all these words; empty without one."""
+    """The cell of the column whose name has all these words; empty without such a column."""
     return next((cell for name, cell in cells.items() if all(w in name for w in words)), "")
 
 
@@ -146,7 +149,7 @@ def _sizes(cells: Mapping[str, str]) -> str:
 
 
 def _of_entry(cells: Mapping[str, str], kind: str, address: str, line: int) -> Row | None:
-    """The mean in an ENTRY; None if it has neither a rate nor a time."""
+    """Makes a row from the mean of an ENTRY line; None if it has neither a rate nor a time."""
     transfers = count(_count(cells), line)
     bytes_each = _size(_value(cells, "Average", "Size"), line)
     milliseconds = _value(cells, "Average", "Time")
@@ -166,7 +169,10 @@ def _mean(line: int, cells: list[str], address: str) -> Row:
 
 
 def _size(kilobytes: str, line: int) -> int:
-    """Bytes of a size with six digits; a power of two if its digits are equal."""
+    """Bytes of a size that the file prints in kilobytes with six digits.
+
+    Returns the nearest power of two if its first six digits are those of the printed size.
+    """
     value = number(kilobytes, line)
     power = 1 << max(round(math.log2(1000 * value)), 0)
     return power if f"{power / 1000:.6g}" == f"{value:.6g}" else count(1000 * value, line)
@@ -175,7 +181,7 @@ def _size(kilobytes: str, line: int) -> int:
 def _each(
     kind: str, rows: Sequence[tuple[int, list[str]]], address: str, problems: Problems
 ) -> list[Row]:
-    """A row for each size with the times of its transfers; an emulation has no times."""
+    """Makes a row for each size, with the times of its transfers; an emulation prints no times."""
     by_size: dict[int, tuple[int, list[float]]] = {}
     for line, (kilobytes, milliseconds) in rows:
         if milliseconds != "N/A":
@@ -193,7 +199,7 @@ def _figure(
     line: int, kind: str, size: int, times: list[float], address: str,
     transfers: int = 0,
 ) -> Row:  # fmt: skip
-    """Makes a row; ``transfers``: number that a time is the mean of; 0 for single transfers."""
+    """Makes a row; ``transfers``: number of transfers whose mean ``times`` has, 0 for each time."""
     if kind not in _WAYS:
         raise UsageError(f"line {line}: transfer type '{kind[:20]}'")
     operation, direction = _WAYS[kind]

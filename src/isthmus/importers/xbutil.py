@@ -1,7 +1,7 @@
-"""XRT's ``xbutil`` and ``xrt-smi``: ``validate`` of all versions, ``examine``, ``dmatest``.
+"""Reads outputs of XRT's ``xbutil`` and ``xrt-smi``: ``validate``, ``examine`` and ``dmatest``.
 
-``validate`` is read as text of versions since 2018, and as its JSON file (``--format JSON``). Its
-"MB/s" are MiB/s. It prints no sizes for memory tests and older DMA tests.
+``validate`` prints text, since 2018 in several forms, or writes a JSON file (``--format JSON``).
+Its "MB/s" are MiB/s. It prints no sizes for memory tests and older DMA tests.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ _OLD_STATUS = re.compile(
     r"(?:INFO|WARN|ERROR): (?:== )?(?:.+ |Checking .+: )(PASSED|SKIPPED|FAILED)"
 )
 _OLD_WARNING = re.compile(r"(?:WARNING|WARN|ERROR): (.+)|LINK ACTIVE, (.+)", re.IGNORECASE)
-"""Lines of versions before 2021."""
+"""Matches warnings and errors as versions before 2021 print them."""
 _PCIE = re.compile(r"PCIe\s*:\s*Gen\s*(\d)\s*x\s*(\d+)", re.IGNORECASE)
 _THREADS = re.compile(r"DMA Thread Count\s*: (\d+)")
 _NEEDED = re.compile(
@@ -73,7 +73,7 @@ class _Test:
     line: int = 0
     status: str = ""
     details: list[tuple[int, str]] = field(default_factory=list)
-    """Number and text of the lines that the test printed."""
+    """Line number and text of each line that the test printed."""
     messages: list[str] = field(default_factory=list)
 
 
@@ -86,7 +86,7 @@ class _Device:
 
 
 def _in_file(text: str, at: int) -> Iterator[_Device]:
-    """Yields devices of a JSON file; an entry of a log can have several lines."""
+    """Yields the devices, with their tests, of a JSON file that begins in line ``at``."""
     lines = base.Lines(text)
     for file_device in base.decoded(text, _File).logical_devices:
         device = _Device(file_device.device_id, file_device.platform, at)
@@ -104,14 +104,14 @@ def _in_file(text: str, at: int) -> Iterator[_Device]:
 
 
 class _Screen:
-    """Reads printed text line by line; a text without its beginning has an unnamed device."""
+    """Reads printed text line by line; tests before any device's line get an unnamed device."""
 
     def __init__(self) -> None:
         self.devices: list[_Device] = []
         self._test: _Test | None = None
 
     def take(self, line: int, raw: str) -> None:
-        """Reads a line."""
+        """Reads one line of printed text."""
         row = raw.strip().removeprefix("Details").lstrip(" :")
         if not (self._of_device(line, row) or self._of_test(line, row)):
             self._of_figures(line, row, raw)
@@ -126,7 +126,7 @@ class _Screen:
         elif match := _PLATFORM.match(row):
             if (
                 self.devices and self.devices[-1].platform
-            ):  # a second platform line is of another card
+            ):  # a second line with a platform begins another card
                 self.devices.append(_Device("", line=line))
                 self._test = None
             self._last(line).platform = match[1]
@@ -170,7 +170,7 @@ class _Screen:
 
 
 def _printed(text: str) -> list[_Device]:
-    """Devices of the text on the terminal."""
+    """The devices, with their tests, in text that was printed to a terminal."""
     screen = _Screen()
     for line, raw in enumerate(text.splitlines(), 1):
         screen.take(line, raw)
@@ -211,7 +211,7 @@ def _rows(test: _Test, address: str, problems: base.Problems) -> Iterator[base.R
 
 
 def _meant(printed: str) -> str:
-    """The unit that XRT means: it divides by 1024 x 1024 and prints MB/s."""
+    """The unit that XRT means by a printed unit: XRT divides by 1024 x 1024 and prints MB/s."""
     return {"MB/s": "MiB/s", "GB/s": "GiB/s", "KB/s": "KiB/s"}.get(printed, printed)
 
 

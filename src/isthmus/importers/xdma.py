@@ -1,7 +1,7 @@
-"""Tools of dma_ip_drivers (github.com/Xilinx/dma_ip_drivers): dma_to_device, dma_from_device.
+"""Reads outputs of dma_to_device and dma_from_device (github.com/Xilinx/dma_ip_drivers).
 
-The tools of XDMA print ``DEVICE ** Average BW = SIZE, RATE`` without a unit; the rate is in MB/s of
-10^6 bytes. The tools of QDMA print size and unit.
+XDMA's tools print ``DEVICE ** Average BW = SIZE, RATE`` without a unit; the rate is in MB/s of 10^6
+bytes. QDMA's tools print size and unit.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ _FAILED = re.compile(
 
 
 def read(text: str) -> base.Log:
-    """Reads the rate of each call."""
+    """Reads a row for each call of a tool, with its mean rate."""
     rows, problems, outcomes = list[base.Row](), base.Problems(), list[base.Outcome]()
     way = ""
     for line, row in enumerate(text.splitlines(), 1):
