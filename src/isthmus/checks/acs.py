@@ -1,4 +1,4 @@
-"""Redirection of transfers between devices (Access Control Services)."""
+"""Check whether switches redirect transfers between devices (PCIe Access Control Services)."""
 
 from __future__ import annotations
 
@@ -8,9 +8,9 @@ _REDIRECTS = {"request redirect", "completion redirect"}
 
 
 def judge(facts: Facts) -> Result | None:
-    """Bad if a switch sends transfers between its devices through the root.
+    """Bad if a switch sends transfers between devices below it through the root complex.
 
-    Root ports are ignored: transfers between them pass the root in any case.
+    The check ignores root ports, because transfers between root ports always pass the root complex.
     """
     ports = facts.function.path[1:]
     if not ports:

@@ -1,4 +1,4 @@
-"""Share of a device's memory that the processor and other devices can address."""
+"""Check whether the windows (BARs) onto a device's memory cover that memory."""
 
 from __future__ import annotations
 
@@ -6,12 +6,12 @@ from isthmus.checks.base import Check, Facts, Result, registers
 from isthmus.units import format_size
 
 _NO_LIMIT = 1 << 50
-"""Memory in bytes that ``pci:`` devices report, because only their windows are known. See
-``no_limit`` in ``cpp/backends/mmio/mmio.cpp``."""
+"""Placeholder that ``pci:`` devices report as bytes of memory, because only windows are known. The
+check ignores it. See ``no_limit`` in ``cpp/backends/mmio/mmio.cpp``."""
 
 
 def judge(facts: Facts) -> Result | None:
-    """Bad if a window is smaller than the memory behind it and could be larger."""
+    """Bad if a window is smaller than the device's memory, and the device offers a larger one."""
     function = facts.function
     memory = facts.device.memory_bytes if facts.device else 0
     if memory >= _NO_LIMIT:

@@ -1,4 +1,4 @@
-"""Types of a check, its facts and its result."""
+"""Types of checks: ``Check``, the ``Facts`` that it judges, and its ``Result``."""
 
 from __future__ import annotations
 
@@ -14,7 +14,8 @@ from isthmus.system import pci
 from isthmus.system.pci import Function, Link, Port
 
 State = Literal["good", "warning", "bad", "unknown"]
-"""``bad``: a fault of machine, device or setting. ``warning``: a fault of one run alone."""
+"""Result of a check. ``bad``: a fault of machine, device or setting. ``warning``: a fault that only
+one run had. ``unknown``: the facts do not decide."""
 _DISPLAY = "03"
 NEEDS_ROOT = "only root can read it"
 HIDDEN = "the virtual machine hides it"
@@ -25,51 +26,52 @@ ASLEEP = "the device is suspended; it wakes when it is used"
 
 
 FEW_REPLAYS = 10
-"""Most packets sent again in a run that do not lower a rate: each takes microseconds."""
+"""Packets that a link may send again in a run without a lower rate: each costs microseconds."""
 
 
 class Result(msgspec.Struct, frozen=True, kw_only=True):
-    """Result of a check."""
+    """What a check found, with cause and remedy if it found a fault."""
 
     check: str = ""
     state: State
     found: str
     cause: str = ""
-    """Likeliest cause."""
+    """Likeliest cause of the fault; empty without a fault."""
     cure: str = ""
     command: str = ""
-    """Shell command that shows the value."""
+    """Shell command by which the user sees the judged value."""
     lesser: str = ""
-    """The trained link if the card supports more: ``x8 of x16``; also for unknown results."""
+    """Lanes or speed of the link, if slot and card support more: ``x8 of x16``. Unknown results
+    have it, too; empty for a full link."""
     changed: bool = False
-    """Whether the fault appeared or vanished during the run, so that times of the run differ."""
+    """Whether the fault appeared or vanished during the run, so that it changed only some times of
+    the run."""
 
 
 @dataclass(frozen=True)
 class Facts:
-    """Facts about a machine and a device of it, read now or from a stored run."""
+    """Facts about a machine and one of its devices, read now or from a run file."""
 
     host: Mapping[str, Any]
-    """Data of ``system.environment.host`` and of the run file."""
+    """Facts about the machine from ``system.environment.host``, now or as the run file has them."""
     device: DeviceRecord | None = None
     cpus: Sequence[int] = ()
     """Processors that the measuring processes may use."""
     memory_node: int | None = None
-    """The only node of their memory; None: any."""
+    """NUMA node to which the memory of the measuring processes is bound; None: any node."""
     measured_s: float = 0.0
     """Wall time of the run; 0: nothing was measured."""
     recorded: bool = False
-    """Whether the facts come from a run file: properties of a device are then from before its run.
-    """
+    """Whether the facts come from a run file, whose properties of a device precede the run."""
 
     @property
     def virtual(self) -> bool:
-        """Whether a hypervisor runs the machine."""
+        """Whether the machine is a virtual machine under a hypervisor."""
         return bool(self.host.get("virtualised"))
 
     @property
     def crosses(self) -> bool:
-        """Whether the device is behind a known PCIe function."""
+        """Whether the device has a PCIe function that Isthmus found."""
         return self._function is not None
 
     @property
@@ -90,23 +92,24 @@ class Facts:
 
     @property
     def port(self) -> Port:
-        """The device's end of its link."""
+        """The device's port: the lower end of the link between slot and device."""
         return self.function.device
 
     @property
     def is_gpu(self) -> bool:
-        """Whether it is a display controller, which slows its link while idle."""
+        """Whether the device is a display controller (GPU), which slows its link while idle."""
         return self.port.class_code.startswith(_DISPLAY)
 
     @property
     def after(self) -> Function | None:
-        """The function after the run; None without a measurement."""
+        """The device's PCIe function as read after the run; None if nothing was measured."""
         return self.device.pci_after if self.device else None
 
     def least(self, of: Callable[[Link], float | None]) -> tuple[float | None, str]:
-        """The lower reading of the device's link before and after the run, with the other reading.
+        """Compares two readings of the device's link: before and after the run.
 
-        The other reading is text, "16 before the run"; empty if both agree or one is unknown.
+        Returns the lower value of ``of``, and the other value as text: "16 before the run". If both
+        agree or one is unknown, returns the value before the run and an empty text.
         """
         readings = (
             next(reading.links(), None) if reading else None
@@ -120,9 +123,9 @@ class Facts:
         return before, f"{after:g} after the run"
 
     def unread(self, port: Port | None = None) -> Result:
-        """An unknown result, because a port's configuration space is hidden; with the reason.
+        """Makes an unknown result that says why a port's configuration space cannot be read.
 
-        ``port`` is by default the device's.
+        ``port``: by default the device's port.
         """
         port = port or self.port
         if port.asleep and port is not self.port:
@@ -132,7 +135,7 @@ class Facts:
         return self.unseen()
 
     def unseen(self) -> Result:
-        """An unknown result, because sysfs hides the value from all users; with the reason."""
+        """Makes an unknown result that says why neither a user nor root sees the value in sysfs."""
         if self.device is not None and self.device.pci is None:
             return Result(state="unknown", found=NOT_RECORDED)
         if self.crosses and self.function.asleep:
@@ -141,7 +144,7 @@ class Facts:
 
     @staticmethod
     def of_run(run: Run, device: DeviceRecord | None = None) -> Facts:
-        """Facts of a run file."""
+        """Facts that a run file has about its machine and a device."""
         return Facts(
             host=run.environment,
             device=device,
@@ -153,9 +156,9 @@ class Facts:
 
 
 def _lesser(function: Function, attributes: Function | None) -> Function:
-    """The function, with as few lanes as the attributes of its link have.
+    """The function, with the lanes of ``attributes`` at the device's end if those are fewer.
 
-    A run file has the device's end of the link in both.
+    A run file has the lanes of the device's port twice: in its function and in the attributes.
     """
     ends = function.path[:1], attributes.path[:1] if attributes else []
     known = [port.lanes for of in ends for port in of if port.lanes]
@@ -167,36 +170,39 @@ def _lesser(function: Function, attributes: Function | None) -> Function:
 
 @dataclass(frozen=True)
 class Check:
-    """A question about a machine or a device. Pure."""
+    """A question about a machine or a device. Its answer depends on the facts alone."""
 
     name: str
     question: str
     judge: Callable[[Facts], Result | None]
-    """Judges the facts; returns None if the question does not apply."""
+    """Answers the question from facts; returns None if the question does not apply."""
     of: Literal["machine", "device", "pci"] = "pci"
-    """Subject; ``pci``: devices behind a known PCIe function."""
+    """What the question is about; ``pci``: devices with a known PCIe function."""
     place: int = 99
-    """Place among likely causes of a low rate, the likeliest first."""
+    """Rank among likely causes of a low rate; the likeliest cause has the smallest number."""
     fault: str = ""
-    """Short name of a bad result that can slow large copies."""
+    """Short name of the fault, if a bad result can slow large copies; else empty."""
     lowers_limit: bool = False
     """Whether a bad result lowers the link's limit below that of card and slot."""
 
 
 def as_root(address: str) -> str:
-    """A command that judges a device as root. ``sudo`` does not search the user's PATH."""
+    """The command by which root judges a device.
+
+    It has the program's path, because ``sudo`` does not search the user's PATH.
+    """
     called = program()
     path = f"$(which {called})" if called == "isthmus" else called
     return f"sudo {path} doctor {quoted(address)}"
 
 
 def sysfs(port: Port, name: str) -> str:
-    """A command that shows files of a function in sysfs."""
+    """The command that shows sysfs files of a port; ``name``: pattern of the files' names."""
     show = "grep ." if "*" in name else "cat"
     return f"{show} /sys/bus/pci/devices/{port.address}/{name}"
 
 
 def registers(port: Port, name: str, *, root: bool = True) -> str:
-    """A command that shows a register of a function; ``root``: whether only root can read it."""
+    """The lspci command that shows a port's register; ``root``: only root can read the register."""
     show = "sudo lspci -vvs" if root else "lspci -vs"
     return f"{show} {port.address} | grep {name}"

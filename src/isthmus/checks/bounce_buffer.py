@@ -1,4 +1,4 @@
-"""Copies that the kernel makes because a device cannot reach a buffer."""
+"""Check whether the kernel copies data to a bounce buffer because a device cannot reach it."""
 
 from __future__ import annotations
 
@@ -7,11 +7,15 @@ import re
 from isthmus.checks.base import Check, Facts, Result, sysfs
 
 _SETS_NO_MASK = {"", "vfio-pci", "pci-stub", "uio_pci_generic"}
-"""Drivers that do not set the address width, so that it has no meaning."""
+"""Drivers that never set the width of a device's addresses: the check ignores the default width."""
 
 
 def judge(facts: Facts) -> Result | None:
-    """Bad if DMA passes a bounce buffer: always, or for memory beyond the device's reach."""
+    """Bad if the kernel copies data of DMA to a bounce buffer.
+
+    It copies all data with ``swiotlb=force``. Without an IOMMU that translates, it copies data in
+    memory beyond the device's addresses.
+    """
     function = facts.function
     if re.search(r"\bswiotlb=(\d+,)*force\b", str(facts.host.get("kernel_command_line", ""))):
         return Result(

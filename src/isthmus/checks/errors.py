@@ -1,4 +1,4 @@
-"""Errors on the link, corrected by sending packets again."""
+"""Check for PCIe errors: packets that the link sent again, and requests that failed."""
 
 from __future__ import annotations
 
@@ -9,16 +9,17 @@ from isthmus.program import invocation
 from isthmus.system.pci import Function, Port
 
 _SENT_AGAIN = {"RxErr", "BadTLP", "BadDLLP", "Rollover", "Timeout"}
-"""Errors of the link itself, after which the packet is sent again."""
+"""Correctable errors of the link, after which it sends the packet again."""
 _REPORTED = {"NonFatalErr", "CorrIntErr", "HeaderOF"}
 """Correctable errors that the device reports without any packet sent again."""
 _COUNTERS = "aer_dev_*"
 
 
 def judge(facts: Facts) -> Result | None:
-    """Bad if errors were counted during a run; unknown if only their total is known.
+    """Bad if a request failed during a run, or if the link sent many packets again.
 
-    Also unknown if too few packets were sent again to lower a rate.
+    Unknown if only the errors since the start are known, or if a device only reported errors.
+    Unknown also if the link sent too few packets again to lower a rate.
     """
     before, after = facts.function, facts.after
     if after is not None:
@@ -51,7 +52,7 @@ def judge(facts: Facts) -> Result | None:
 
 
 def _judged(grown: list[tuple[Port, str, int]]) -> Result:
-    """Errors of a run by the likeliest cause; errors of the link come first."""
+    """Judges the errors of a run; packets that the link sent again come before failed requests."""
     again = [error for error in grown if error[1] in _SENT_AGAIN]
     failed = [error for error in grown if error[1] not in _SENT_AGAIN | _REPORTED]
     port, _, counted = (again or failed or grown)[0]
@@ -100,7 +101,10 @@ def _totals(ports: list[Port]) -> dict[str, int]:
 
 
 def _grown(before: Function, after: Function) -> Iterator[tuple[Port, str, int]]:
-    """Yields new errors of each port between two readings; a count of 0: occurred, not counted."""
+    """Yields port, name and number of each error that occurred between two readings.
+
+    The number is 0 if the error occurred but the kernel does not count it.
+    """
     earlier = {port.address: port for port in before.path}
     for port in after.path:
         first = earlier.get(port.address)

@@ -1,4 +1,4 @@
-"""Tags of a device's read requests."""
+"""Check whether a device may use 8-bit tags: 256 read requests in flight instead of 32."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from isthmus.checks.base import Check, Facts, Result, registers
 
 
 def judge(facts: Facts) -> Result | None:
-    """Bad if the device supports 256 reads in flight but may only have 32."""
+    """Bad if the device supports 256 read requests in flight, but its setting allows only 32."""
     port = facts.port
     if port.extended_tags is None or port.can_extended_tags is None:
         return facts.unread()

@@ -1,4 +1,4 @@
-"""The processor's frequency governor."""
+"""Check whether the frequency governor keeps the processor's clock low."""
 
 from __future__ import annotations
 
@@ -7,11 +7,11 @@ from isthmus.checks.base import Check, Facts, Result
 _SHOW = "cat /sys/devices/system/cpu/*/cpufreq/*_governor"
 _PREFERENCE = "cat /sys/devices/system/cpu/*/cpufreq/*_preference"
 _DYNAMIC = {"intel_pstate", "amd-pstate-epp", "amd_pstate_epp"}
-"""Drivers whose powersave governor follows the load by the energy preference."""
+"""Frequency drivers whose governor ``powersave`` raises the clock under load."""
 
 
 def judge(facts: Facts) -> Result | None:
-    """Bad if the clock is kept low; unknown if it follows the load."""
+    """Bad if the governor keeps the clock low; unknown if the clock follows the load."""
     chosen = set(facts.host.get("governors") or [facts.host.get("governor", "unknown")])
     chosen -= {"", "unknown"}
     if not chosen:

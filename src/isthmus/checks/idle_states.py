@@ -1,17 +1,18 @@
-"""Idle states of the processor (C-states)."""
+"""Check for idle states (C-states) of the processor that delay the end of a wait."""
 
 from __future__ import annotations
 
 from isthmus.checks.base import NOT_RECORDED, Check, Facts, Result
 
 LONG_US = 100
-"""Microseconds above which leaving a state takes longer than most transfers up to 1 MiB."""
+"""Exit latency in microseconds above which a state is long: most transfers up to 1 MiB are
+shorter."""
 
 
 def judge(facts: Facts) -> Result | None:
     """Unknown if a wait may put the processor into a state with a long exit latency.
 
-    Kernels allow these states by default; only waits that sleep end late.
+    Never bad: Linux allows these states by default, and a wait that polls does not enter them.
     """
     states = facts.host.get("idle_exit_us")
     if states is None:

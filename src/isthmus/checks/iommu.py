@@ -1,4 +1,4 @@
-"""Translation of a device's addresses."""
+"""Check whether an IOMMU translates a device's addresses."""
 
 from __future__ import annotations
 

@@ -1,17 +1,19 @@
-"""Speed of a device's link."""
+"""Check whether a device's link has the highest speed that slot and card support."""
 
 from __future__ import annotations
 
 from isthmus.checks.base import Check, Facts, Result, sysfs
 
 _FIRST = 2.5
-"""GT/s of the first generation, below which no modern slot is limited."""
+"""GT/s of PCIe's first generation. A link at this speed is slow even if its slot is hidden: no
+modern slot is limited to it."""
 
 
 def judge(facts: Facts) -> Result | None:
     """Bad if the link is slower than both ends support, before or after the run.
 
-    A GPU slows its link when idle: the faster of the two readings counts.
+    For a GPU, which slows its link when idle, the faster of both readings counts, and a slow link
+    is unknown. Unknown also if the device sleeps, or if its slot is hidden.
     """
     link = next(facts.function.links(), None)
     if link is None or link.speed is None or link.most_speed is None:

@@ -1,4 +1,4 @@
-"""Lanes of a device's link."""
+"""Check whether a device's link uses all lanes that the card has."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from isthmus.checks.base import Check, Facts, Result, sysfs
 def judge(facts: Facts) -> Result | None:
     """Bad if the link uses fewer lanes than the card has, before or after the run.
 
-    Unknown if the slot is hidden.
+    Unknown if a link with fewer lanes has a hidden slot, which may have no more lanes.
     """
     link = next(facts.function.links(), None)
     if link is None or link.lanes is None or link.most_lanes is None:

@@ -1,4 +1,4 @@
-"""Other programs that use the processors."""
+"""Check whether other programs load the processors."""
 
 from __future__ import annotations
 
@@ -7,7 +7,10 @@ from isthmus.thresholds import BUSY
 
 
 def judge(facts: Facts) -> Result | None:
-    """Unknown if other programs load half of the processors: they may end before a run."""
+    """Unknown if other programs load at least half of the processors; else good.
+
+    Never bad, because the programs may end before a run.
+    """
     loads = facts.host.get("load_average")
     if not loads:
         return None

@@ -1,4 +1,4 @@
-"""How much memory a program may lock."""
+"""Check how much memory a program may lock (RLIMIT_MEMLOCK), as pinned buffers need it."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ _ENOUGH = 1 << 30
 
 
 def judge(facts: Facts) -> Result | None:
-    """Bad if hardly any memory can be locked; unknown if large buffers may be refused."""
+    """Bad if the limit is below 1 MiB; unknown below 1 GiB: larger pinned buffers may fail."""
     limit = str(facts.host.get("locked_memory_limit", ""))
     command = "ulimit -l  # KiB"
     if facts.host.get("locks_without_limit"):

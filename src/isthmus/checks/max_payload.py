@@ -1,4 +1,4 @@
-"""Largest payload of a packet (MPS)."""
+"""Check whether the largest payload of a packet (MPS) is as large as all ports support."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from isthmus.checks.base import Check, Facts, Result, registers
 
 
 def judge(facts: Facts) -> Result | None:
-    """Bad if it is set below the largest payload that all ports on the way support."""
+    """Bad if the MPS setting is below the largest payload that all ports up to the root support."""
     path = facts.function.path
     payloads = [port.payload for port in path if port.payload is not None]
     most = [port.most_payload for port in path if port.most_payload is not None]

@@ -1,15 +1,15 @@
-"""Largest read request of a device (MRRS)."""
+"""Check whether a device's largest read request (MRRS) is large enough to fill its link."""
 
 from __future__ import annotations
 
 from isthmus.checks.base import Check, Facts, Result, registers
 
 _SMALL = 128
-"""Bytes of the smallest setting; the setting after a reset is 512."""
+"""Bytes of the smallest MRRS setting; after a reset a device has 512."""
 
 
 def judge(facts: Facts) -> Result | None:
-    """Bad at 128 B: the requests in flight then ask for too few bytes to fill the link."""
+    """Bad at 128 B: all read requests in flight then ask for too few bytes to fill the link."""
     size = facts.port.read_request
     if size is None:
         return facts.unread()

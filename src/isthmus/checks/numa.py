@@ -1,4 +1,4 @@
-"""Memory nodes of a device and of the processes that use it."""
+"""Check whether processes run on, and allocate from, the NUMA node of a device."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ def _on_node(node: int) -> Invocation:
 
 
 def judge(facts: Facts) -> Result | None:
-    """Bad if processes or their memory are bound to another node than the device's."""
+    """Bad if the measuring processes or their memory are bound to nodes other than the device's."""
     cpu_lists = facts.host.get("numa_nodes", {})
     nodes = {name: listed_cpus(cpus) for name, cpus in cpu_lists.items() if cpus}
     if len(nodes) <= 1:

@@ -1,4 +1,4 @@
-"""Power state of a device."""
+"""Check whether a device is in a low-power state."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ _LOW = {"D1", "D2", "D3hot", "D3cold"}
 
 
 def judge(facts: Facts) -> Result | None:
-    """Bad if the device is in a low-power state without being suspended."""
+    """Bad if the device is in a low-power state although the kernel has not suspended it."""
     function = facts.function
     command = sysfs(function.device, "power_state")
     if facts.device and facts.device.pci is None:

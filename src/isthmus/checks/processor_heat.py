@@ -1,4 +1,4 @@
-"""Heat that lowers the processor's clock."""
+"""Check whether heat lowered a processor's clock during a run."""
 
 from __future__ import annotations
 
@@ -6,7 +6,10 @@ from isthmus.checks.base import Check, Facts, Result
 
 
 def judge(facts: Facts) -> Result | None:
-    """Bad if heat lowered a processor's clock during a run; only Intel's processors count it."""
+    """Bad if the kernel's throttling counters rose during a run.
+
+    None without both readings: only Intel's processors have the counters.
+    """
     before, after = (facts.host.get(f"throttled_{when}") for when in ("before", "after"))
     if before is None or after is None:
         return None

@@ -1,4 +1,4 @@
-"""Relaxed ordering of a device's requests."""
+"""Check whether a device may use relaxed ordering of its PCIe requests."""
 
 from __future__ import annotations
 
@@ -6,7 +6,10 @@ from isthmus.checks.base import Check, Facts, Result, registers
 
 
 def judge(facts: Facts) -> Result | None:
-    """Bad if a GPU's requests must keep their order; other devices may not support the change."""
+    """Bad if the setting forces a GPU's requests to keep their order.
+
+    Unknown for other devices with this setting: they may not support relaxed ordering.
+    """
     if facts.port.relaxed_ordering is None:
         return facts.unread()
     if facts.port.relaxed_ordering:

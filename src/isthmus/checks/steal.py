@@ -1,4 +1,4 @@
-"""Processor time that a hypervisor gave to other virtual machines."""
+"""Check whether the hypervisor gave this machine's processors to other virtual machines (steal)."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ _SINCE_START = "head -1 /proc/stat  # 8th number: ticks of steal"
 
 
 def judge(facts: Facts) -> Result | None:
-    """A warning if other virtual machines took 5 % of a run's busy time: the run has the fault.
+    """A warning if other virtual machines took at least ``STEAL_SLOWS`` of a run's busy time.
 
-    Their share since the start of the system says nothing about the present. Idle time does not
-    count: they can take nothing from an idle processor.
+    Without a run, a large share since the start of the system gives an unknown result, because the
+    present share may differ. Busy time is the base, since nothing is taken from idle processors.
     """
     if not facts.virtual:
         return None
@@ -32,7 +32,7 @@ def judge(facts: Facts) -> Result | None:
             changed=True,
         )
     share, of_time = facts.host.get("steal_share_of_busy"), "busy time"
-    if share is None:  # a run file of an older version
+    if share is None:  # run files of older versions have the share of all processor time instead
         share, of_time = facts.host.get("steal_share_since_boot"), "processor time"
     if share is None:
         return Result(state="unknown", found=NOT_RECORDED)
@@ -49,7 +49,11 @@ def judge(facts: Facts) -> Result | None:
 
 
 def during(facts: Facts) -> tuple[float, str] | None:
-    """Share of time that other machines took in a run, and name of that time; None if unknown."""
+    """Share of time that other virtual machines took during a run; None if unknown.
+
+    The second value names the time that the share is of: "busy time", or "processor time" for run
+    files of older versions.
+    """
     before, after = (facts.host.get(f"steal_{when}_s") for when in ("before", "after"))
     if not facts.measured_s or before is None or after is None:
         return None

@@ -1,4 +1,4 @@
-"""Links between the device's slot and the root."""
+"""Check whether each PCIe link between a device's slot and the root is as fast as the device's."""
 
 from __future__ import annotations
 
@@ -10,9 +10,10 @@ from isthmus.system.pci import Function
 
 
 def judge(facts: Facts) -> Result | None:
-    """Bad if a link further up carries less than the device's link, before or after the run.
+    """Bad if a link between slot and root carries less than the device's own link.
 
-    Compares trained speeds; if an idle GPU slowed its links, the speeds that the links support.
+    Judges the links before and after the run by their current speed and lanes. If an idle GPU has
+    slowed links, judges them by the speed that they support.
     """
     before = _judged(facts, facts.function)
     if facts.after is None or before.state == "bad":

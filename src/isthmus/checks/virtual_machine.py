@@ -1,4 +1,4 @@
-"""Whether a hypervisor runs the machine, and what it hides."""
+"""Check whether the machine is virtual, and which facts its hypervisor hides."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from isthmus.checks.base import Check, Facts, Result
 
 
 def judge(facts: Facts) -> Result | None:
-    """Never bad: names what a hypervisor hides."""
+    """Names the facts that a hypervisor hides; never bad, because a virtual machine is no fault."""
     if not facts.virtual:
         return Result(state="good", found="no")
     return Result(
