@@ -32,19 +32,21 @@ if TYPE_CHECKING:
 
 LIBRARIES = built.FOLDER / "backends"
 _SHORT_PCI_ADDRESS = re.compile(r"[0-9a-f]{2}:[0-9a-f]{2}\.[0-7]")
-"""A PCI address in lspci's form for a machine with a single domain."""
+"""A PCI address without its domain, ``65:00.0``, as lspci prints it if all domains are 0."""
 _POSITION = re.compile(r"[0-9.:]+|(?:[0-9a-f]{4,8}:)?[0-9a-f]{2}:[0-9a-f]{2}\.[0-7]")
-"""A number, an id such as ``0:1`` or a PCI address: not searched in names, which contain versions.
-"""
+"""A selector that is a number, an id such as ``0:1`` or a PCI address.
+
+``matches`` never searches it in names of devices, whose version numbers could match."""
 
 
 @dataclass(frozen=True)
 class CardSoftware:
-    """Processor time of an API for a program on an emulated card, in seconds: usual, least, most.
+    """Processor time that an API adds to each call of a program on an emulated card.
 
-    Measured by programs of ``isthmus advise --job --code`` with 64 B, 64 KiB and 4 MiB an item
-    under ``isthmus card exec``: time including the program's computing, less the time with
-    ``--clock card``. The times depend on the machine and its load (benchmarks/RESULTS.md).
+    Each time is in seconds: usual, least, most. Source: programs of ``isthmus advise --job --code``
+    with 64 B, 64 KiB and 4 MiB an item under ``isthmus card exec``. A time is the difference of two
+    runs: with the program's computing, and with ``--clock card``, which leaves the computing out.
+    The times depend on the machine and its load (benchmarks/RESULTS.md).
     """
 
     scheme: str
@@ -52,17 +54,17 @@ class CardSoftware:
     name: str
     """Usual spelling of the API."""
     transfer_s: tuple[float, float, float]
-    """Time of a transfer from mapped memory."""
+    """Seconds of a transfer between card and a mapped buffer: usual, least, most."""
     kernel_s: tuple[float, float, float]
-    """Time of a kernel's start and of the wait for its end."""
+    """Seconds of a kernel's start and of the wait for its end together: usual, least, most."""
     copied: str = "pageable"
-    """Kind of the program's memory from which the API copies first."""
+    """Kind of the program's memory whose data the API first copies to a buffer for DMA."""
     mapped: str = "alloc_host"
-    """Kind of the API's buffers from which it does not copy."""
+    """Kind of the API's own buffers, from which DMA reads without a copy by the API."""
     mapped_call: str = "copy"
-    """``call`` of ways with mapped memory, for the API's template."""
+    """Value of ``call`` that the API's template gets for transfers of mapped memory."""
     has_host_only: bool = False
-    """Whether the template has buffers in host memory that kernels access."""
+    """Whether the API's template can allocate host memory that kernels access directly."""
 
 
 class Described(Protocol):
@@ -70,7 +72,7 @@ class Described(Protocol):
 
     @property
     def properties(self) -> Mapping[str, str]:
-        """Properties from its backend."""
+        """The device's properties by name, as its backend reported them."""
 
 
 class BackendDescription(ABC):
@@ -83,36 +85,39 @@ class BackendDescription(ABC):
     run_options: tuple[RunOption, ...] = ()
     """Options of ``isthmus run`` for devices of this backend."""
     flags: Mapping[str, str] = MappingProxyType({})
-    """Flags of its operations on rows (``Operation::remarks``), with their meanings."""
+    """Flags that the backend's operations set on rows (``Operation::remarks``), each with its
+    meaning."""
     memory_calls: Mapping[str, str] = MappingProxyType({})
     """Calls by which a program allocates each kind of memory, simplest first, for advice in
     findings."""
     naive_memory = "pageable"
-    """Kind of a program's ordinary memory, with which ``isthmus advise`` compares."""
+    """Kind of memory that a program uses without advice: ``isthmus advise`` compares with it."""
     code_template = ""
-    """File beside the description, a Jinja2 template: a program that moves data as ``isthmus
-    advise`` says (``cli.advise.program``)."""
+    """Name of a Jinja2 template beside the description. From it, ``cli.advise.program`` makes the
+    program that moves data as ``isthmus advise`` recommends; empty without a template."""
     job_template = ""
-    """Template of a program that runs a job (``isthmus advise --job --code``)."""
+    """Name of the Jinja2 template of a program that runs a whole job (``isthmus advise --job
+    --code``); empty without a template."""
     card_software: CardSoftware | None = None
-    """Time that its API adds on an emulated card; None if it drives none."""
+    """Time that the backend's API adds on an emulated card; None if it drives no emulated card."""
     copied_memory: frozenset[str] = frozenset()
-    """Kinds of memory from which the API copies first on a simulated clock: the simulated time
-    lacks this copy, which the program makes."""
+    """Kinds of memory that the API copies on the processor before a simulated transfer. Simulated
+    time lacks this copy, although a program waits for it."""
     fastest_memory = ""
-    """Kind of memory that its devices' copy engines access without a bounce copy."""
+    """Kind of host memory that the devices' copy engines access directly, without a copy to a
+    bounce buffer; empty if no kind is known."""
     map_advice = "map in place of a copy"
     """Advice if mapping a buffer is faster than copying it."""
     checks: tuple[Check, ...] = ()
-    """Checks of ``isthmus doctor`` for its devices only."""
+    """Checks that ``isthmus doctor`` makes only for devices of this backend."""
     own_api = True
-    """Whether its API is made for its devices alone, rather than a standard of several vendors. If
-    both reach a device, a run measures the device by its own API, and the standard's cost beside
-    it."""
+    """True for an API of one vendor's devices, false for a standard of several vendors. If both
+    reach a device, a run measures the device by the vendor's API, and the standard's extra cost."""
     by_default = True
     """Whether ``isthmus run`` without ``--device`` measures this backend's hardware."""
     only_first_device = False
-    """Whether that run measures only its first device; the user must name the others."""
+    """Whether ``isthmus run`` without ``--device`` measures only the backend's first device; the
+    user must name further devices."""
     named_exactly = False
     """Whether an address must contain a device's id or PCI address, so that no other device is
     accessed."""
@@ -122,9 +127,10 @@ class BackendDescription(ABC):
     """Whether a runtime stands between a program and its devices. Otherwise the processor itself
     copies, loads and stores."""
     changing: tuple[str, ...] = ()
-    """Properties of a device that a run may change: they are read again after it."""
+    """Names of device properties that a run may change: Isthmus reads them again after the run."""
     links_property = ""
-    """Property of a device: total bytes per second and direction of its links to alike devices."""
+    """Name of the device property with the bytes per second, in one direction, of all links to
+    devices of the same kind together; empty without such a property."""
     aliases: Mapping[str, str] = MappingProxyType({})
     """Short selectors, each with the part of a platform's or device's name that it matches."""
     modes: tuple[str, ...] = ()
@@ -152,7 +158,7 @@ class BackendDescription(ABC):
         """Ways to load the backend for a scheme here, the preferred way first; empty if none."""
 
     def candidates_for(self, address: Address) -> Sequence[Candidate]:
-        """Candidates for the mode of an address."""
+        """The candidates of the address's scheme that have the address's mode."""
         return [c for c in self.candidates(address.scheme) if c.mode == address.mode]
 
     def problems(self, scheme: str) -> Sequence[Problem]:  # noqa: ARG002
@@ -164,7 +170,7 @@ class BackendDescription(ABC):
         return self.run_options
 
     def options(self, address: Address) -> dict[str, str]:
-        """Options for the library, from an address."""
+        """The address's options that the backend's library gets: all but ``candidate_keys``."""
         return {k: v for k, v in address.options.items() if k not in self.candidate_keys}
 
     def id_in(self, scheme: str, device: DeviceDescription) -> str:  # noqa: ARG002
@@ -177,15 +183,18 @@ class BackendDescription(ABC):
         return f"{scheme}:{alias or self.id_in(scheme, device)}"
 
     def expects_hardware(self, address: Address) -> bool:
-        """Whether an address means hardware; does not search the device."""
+        """Whether an address means hardware, by its text alone: no device is searched."""
         return self.by_default and not address.mode
 
     def software_alone(self, address: Address) -> str:  # noqa: ARG002
-        """For an emulated card: the address of its API without a card; empty if there is none."""
+        """For an emulated card: address at which the API's software is timed without a card.
+
+        Empty if there is no such address.
+        """
         return ""
 
     def others_of(self, scheme: str, device: DeviceDescription) -> Sequence[str]:  # noqa: ARG002
-        """Addresses of further devices of the same kind that need no discovery: emulated boards."""
+        """Addresses of further emulated boards, which exist without any discovery."""
         return ()
 
     def meant_by(self, text: str) -> str:  # noqa: ARG002
@@ -195,10 +204,12 @@ class BackendDescription(ABC):
     def matches(
         self, address: Address, devices: Sequence[DeviceDescription]
     ) -> Sequence[DeviceDescription]:
-        """The devices that an address selects: several if it is ambiguous.
+        """The devices that an address selects: several if the address is ambiguous.
 
-        Without a selector, the first device. Otherwise the devices with this id; if there are none,
-        those with this PCI address or UUID, then this alias, then this part of a name.
+        An empty selector selects the first device, or none with ``named_exactly``. Otherwise
+        devices with this id come first, then with this PCI address or UUID, then with a name that
+        contains the selector or its alias. ``named_exactly`` excludes names and aliases, and so
+        does a selector of digits.
         """
         wanted = address.selector.lower()
         if not wanted:
@@ -216,7 +227,7 @@ class BackendDescription(ABC):
 
 
 def _is_named(device: DeviceDescription, part: str) -> bool:
-    """Whether a text is part of a device's platform or name."""
+    """Whether the device's platform or name contains a text, in any case of letters."""
     return part.lower() in f"{device.platform}\n{device.name}".lower()
 
 
@@ -229,12 +240,12 @@ def registry() -> Mapping[str, BackendDescription]:
 
 
 def of(name: str) -> BackendDescription | type[BackendDescription]:
-    """The backend of this name; if it is not installed here, the base class with its defaults."""
+    """The backend of this name; the base class with its defaults if it is not installed here."""
     return registry().get(name, BackendDescription)
 
 
 def api_names() -> Mapping[str, str]:
-    """Usual spelling of each ``api`` of the run file, as far as backends declare it."""
+    """Usual spelling of each value of ``api`` in run files, from all backends, and of MPI."""
     names = {api: name for b in registry().values() for api, name in b.api_names.items()}
     return {"mpi": "MPI", **names}
 

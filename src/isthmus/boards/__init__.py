@@ -1,7 +1,7 @@
 """Boards: descriptions of a card, its link and its host, each a TOML file.
 
 Installed boards are ``card/boards/NAME.toml``; boards include files whose names begin with ``_``.
-Users name their own board by the path of its file.
+Users name a board of their own by the path of its TOML file.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ FOLDER = built.FOLDER / "boards"
 
 
 def names() -> list[str]:
-    """Boards that come with Isthmus."""
+    """Names of the boards that are installed with Isthmus, in alphabetical order."""
     return sorted(path.stem for path in FOLDER.glob("[!_]*.toml"))
 
 
@@ -32,7 +32,7 @@ def load(name_or_path: str, overrides: Mapping[str, str] | None = None) -> Board
 
 
 def named(text: str, overrides: Mapping[str, str] | None = None) -> Board:
-    """A board in the form of the command line: ``u250``, ``my.toml``, ``u250,link.lanes=8``."""
+    """Loads a board that the command line names: ``u250``, ``my.toml``, ``u250,link.lanes=8``."""
     name, *pieces = text.split(",")
     replaced: dict[str, str] = {}
     for piece in pieces:
@@ -58,7 +58,10 @@ def recorded(properties: Mapping[str, str]) -> Board | None:
 
 
 def of_device(properties: Mapping[str, str]) -> Board | None:
-    """The board of an emulated card, which a run recorded or named; None for other devices."""
+    """The board of an emulated card, from the name or the values that a run recorded.
+
+    None for other devices, and if the board is missing or invalid.
+    """
     try:
         named_board = properties.get("emulated_card")
         return named(named_board) if named_board else recorded(properties)
@@ -67,5 +70,5 @@ def of_device(properties: Mapping[str, str]) -> Board | None:
 
 
 def resolve(name_or_path: str, overrides: Mapping[str, str] | None = None) -> dict[str, str]:
-    """Flat values of a board for the emulated card: ``{"link.lanes": "16", ...}``."""
+    """A board's values as texts for the emulated card, by flat name: ``{"link.lanes": "16"}``."""
     return load(name_or_path, overrides).flat()

@@ -1,4 +1,4 @@
-"""A board: its parameters, each with its source."""
+"""Type of a board: values of its parameters, each with its source."""
 
 from __future__ import annotations
 
@@ -19,13 +19,14 @@ class Setting:
     """``published``, ``fitted`` or ``assumed``; ``chosen`` if the user replaced it."""
     source: str
     calibration: str = ""
-    """Series and points to which a value was fitted; they cannot confirm the model."""
+    """Published series and points to which the value was fitted. A comparison leaves them out,
+    because fitted points cannot confirm the model. Empty for a value that is not fitted."""
     file: str = ""
 
 
 @dataclass(frozen=True)
 class Shell:
-    """A vendor's platform for a card: the name by which a program finds its device."""
+    """A vendor's platform (shell) for a card; programs find the card by the platform's name."""
 
     name: str
     source: str
@@ -39,9 +40,10 @@ class Board:
     title: str
     description: str
     settings: Mapping[str, Setting]
-    """Settings by flat name, ``section.key``, in the table's order; each section is complete."""
+    """Settings by flat name, ``section.key``, in the order of ``boards.table.TABLE``. Each section
+    that the board has is complete."""
     shells: tuple[Shell, ...] = ()
-    """The vendor's names of the card under XRT; kernels are built for the first."""
+    """The card's platforms under XRT; kernels are built for the first platform."""
 
     def has(self, section: str) -> bool:
         """Whether the board has a section, i.e. the card has that part."""
@@ -55,7 +57,7 @@ class Board:
         return self.settings[name].value
 
     def number(self, name: str) -> float:
-        """A numerical parameter, in the table's unit."""
+        """A parameter's number, in the unit of ``boards.table``."""
         value = self.value(name)
         if isinstance(value, str):
             raise UsageError(f"{name} is a text, no number")
@@ -74,13 +76,13 @@ class Board:
         return self.number(name) * 1e6
 
     def bank_rate(self) -> float:
-        """Bytes per second of one bank of card memory, without the time of refreshes."""
+        """Mean bytes per second of a bank of card memory, which moves no data during refreshes."""
         interval = self.number("memory.refresh_interval_ns")
         refreshing = self.number("memory.refresh_ns") / interval if interval else 0.0
         return self.number("memory.bandwidth_Bps") * (1 - refreshing)
 
     def with_values(self, values: Mapping[str, float]) -> Board:
-        """The same board with other values, unchecked: for fits."""
+        """A copy of the board with some values replaced and not checked, for the fit of a model."""
         changed = {k: replace(self.settings[k], value=v) for k, v in values.items()}
         return replace(self, settings=MappingProxyType({**self.settings, **changed}))
 

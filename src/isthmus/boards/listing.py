@@ -1,4 +1,4 @@
-"""Boards as text and as plain data."""
+"""Lists boards and their parameters as text, as plain data for JSON, and as TOML files."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ from isthmus.columns import columns
 
 
 def about(board: Board) -> dict[str, str]:
-    """Name, title and description."""
+    """Name, title and description of a board."""
     return {"name": board.name, "title": board.title, "description": board.description}
 
 
 def as_data(board: Board) -> dict[str, object]:
-    """The whole board; parameters in the table's order."""
+    """All data of a board for JSON; parameters are in the order of ``boards.table.TABLE``."""
     return {
         **about(board),
         "shells": [{"name": shell.name, "source": shell.source} for shell in board.shells],
@@ -37,12 +37,12 @@ def as_data(board: Board) -> dict[str, object]:
 
 
 def titles(boards: Sequence[Board]) -> Iterator[str]:
-    """One line for each board."""
+    """Yields one line for each board: name and title."""
     yield from columns([(board.name, board.title) for board in boards])
 
 
 def lines(board: Board) -> Iterator[str]:
-    """One line for each parameter, under a heading."""
+    """Yields the lines of one board: name, description, platforms, and a table of parameters."""
     yield f"{board.name}: {board.title}"
     if board.description:
         yield board.description

@@ -1,4 +1,4 @@
-"""Reads board files: includes, checks against the table, overrides."""
+"""Reads board files: follows includes, applies overrides, and checks values by the table."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def read(name_or_path: str, folder: Path, overrides: Mapping[str, str]) -> Board
     except UsageError as error:
         line = "".join(c if c.isprintable() else repr(c)[1:-1] for c in str(error))
         raise UsageError(line) from error
-    except OSError as error:  # an impossible file name, also of an included board
+    except OSError as error:  # a name that no file can have, also of an included board
         raise UsageError(f"board '{shortened(name_or_path)}': {error.strerror}") from error
 
 
@@ -72,16 +72,16 @@ _MOST_BYTES = 64 << 10
 """Bytes of the largest board file that is read: installed files have 5 KiB at most. The parser
 takes 6 s for a key of 200 KB, and time in the square of the length for longer keys."""
 _MOST_NUMBER = 1 << 63
-"""Largest integer; Python refuses to print numbers of more than 4300 digits."""
+"""Largest accepted integer: Python refuses to print numbers of more than 4300 digits."""
 _MOST_INCLUDED = 16
-"""Longest chain of files that include one another; installed files include one."""
+"""Most files in a chain of includes; an installed board includes one file."""
 
 
 def _locate(name_or_path: str, folder: Path, including: Path | None = None) -> Path:
-    """The path of a board: a file if the text looks like a path, else an installed board.
+    """The path of a board's file: the text itself if it looks like a path, else in ``folder``.
 
-    ``including`` is the folder of the including file, which is searched first. A name without a
-    folder is then searched among the installed boards.
+    ``including``: folder of the file whose include names the board; this folder is searched first.
+    A name without a folder is then searched among the installed boards in ``folder``.
     """
     if "\0" in name_or_path:
         raise UsageError(f"{shortened(name_or_path)}: no file has such a name")
@@ -109,9 +109,10 @@ def _locate(name_or_path: str, folder: Path, including: Path | None = None) -> P
 def _merged(
     path: Path, folder: Path, including: tuple[Path, ...]
 ) -> tuple[dict[str, str], dict[str, Setting], tuple[Shell, ...]]:
-    """The ``[board]`` table of a file, and its settings by flat name over included settings.
+    """Returns a file's ``[board]`` table, its settings by flat name, and its shells.
 
-    From the ``[board]`` table of an included file, only shells are used, if this file has none.
+    Settings of this file replace those of the included file. A file without shells gets the shells
+    of the included file, whose other entries of ``[board]`` are ignored.
     """
     real = path.resolve()
     if real in including:
@@ -230,19 +231,22 @@ def _override(name: str, text: str) -> Setting:
 
 
 def _sections(settings: Mapping[str, Setting]) -> set[str]:
-    """Sections that a board with these settings has or must have."""
+    """Sections that these settings name, and sections that such a board must also have."""
     listed = {name.partition(".")[0] for name in settings}
     return listed | required_sections(listed)
 
 
 def _absent(settings: Mapping[str, Setting]) -> list[Parameter]:
-    """Parameters of the board's sections that the settings lack."""
+    """Parameters of the table that the board's sections need and the settings lack."""
     present = _sections(settings)
     return [p for p in TABLE.values() if p.section in present and p.name not in settings]
 
 
 def _require_all_or_base(settings: Mapping[str, Setting], path: Path) -> None:
-    """Raises UsageError with the line to add, for an incomplete board without a base."""
+    """Raises UsageError if required parameters are missing from a board that names no base.
+
+    The message has the line ``base = ...`` to add.
+    """
     if missing := [p.name for p in _absent(settings) if p.default is None]:
         more = f", and {len(missing) - 1} more" if len(missing) > 1 else ""
         raise UsageError(

@@ -18,7 +18,7 @@ Value: TypeAlias = bool | int | float | str
 _MANY = 1 << 20
 _MOST_BYTES = 1 << 50
 _MOST = {"ns": 1e9, "MHz": 1e6, "B/s": 1e15}
-"""Largest accepted value by unit: a latency of one second, and rates above those of any part."""
+"""Largest accepted value by unit: 1 s, 1 THz, and a rate above that of any memory or link."""
 _LEAST_RATE = 1e3
 _POWERS = (128, 256, 512, 1024, 2048, 4096)
 _TYPES: Mapping[type, str] = {
@@ -28,19 +28,19 @@ _TYPES: Mapping[type, str] = {
 
 @dataclass(frozen=True)
 class Parameter:
-    """One parameter: type, unit, range and meaning."""
+    """A parameter of boards: type, unit, allowed range and meaning."""
 
     section: str
     key: str
     type: type
     unit: str
-    """Unit; empty for a count or a word."""
+    """Unit of the value; empty for a count or a word."""
     meaning: str
     low: float = 0.0
     high: float = _MANY
     allowed: tuple[Value, ...] = ()
     default: Value | None = None
-    """Default; None: a board with the section must set a value."""
+    """Value if a board does not set the parameter; None: a board with the section must set it."""
 
     @property
     def name(self) -> str:
@@ -48,7 +48,10 @@ class Parameter:
         return f"{self.section}.{self.key}"
 
     def check(self, value: object) -> Value:
-        """The value in the parameter's type. Raises UsageError with the allowed values."""
+        """Converts a value to the parameter's type.
+
+        Raises UsageError with the allowed values for any other value.
+        """
         wanted = int | float if self.type is float else self.type
         right = isinstance(value, wanted) and (self.type is bool or not isinstance(value, bool))
         if not right or not isinstance(value, (bool, int, float, str)):
@@ -64,7 +67,7 @@ class Parameter:
         return float(value) if self.type is float else value
 
     def parse(self, text: str) -> Value:
-        """The value of a text from the command line."""
+        """Reads a value from a text of the command line; raises UsageError like ``check``."""
         try:
             if self.type is bool:
                 return self.check({"true": True, "false": False}.get(text.lower(), text))
@@ -259,15 +262,15 @@ _PARAMETERS = (
 )  # fmt: skip
 
 TABLE: Mapping[str, Parameter] = MappingProxyType({p.name: p for p in _PARAMETERS})
-"""Parameters by flat name, in the order shown."""
+"""All parameters by flat name, in the order in which files and listings have them."""
 SECTIONS = tuple(dict.fromkeys(p.section for p in _PARAMETERS))
 
 
 def required_sections(present: Iterable[str]) -> frozenset[str]:
     """Sections that a board with these sections must have.
 
-    Host and kernels of a board with ``[sync]`` share one memory: such a board has no link. Other
-    sections are missing if the card lacks the part.
+    Host and kernels of a board with ``[sync]`` share one memory, so that this board has no link.
+    A board may leave out any other section, if the card lacks that part.
     """
     return frozenset({"faults"} if "sync" in present else {"link", "host", "faults"})
 
