@@ -1,4 +1,4 @@
-"""Models: predicted cost of a crossing. Models are pure functions without file access.
+"""Finds the models, which predict what a crossing costs. They are pure functions, without files.
 
 A model is a module here that defines ``MODEL``. Other packages add models through the entry point
 group ``isthmus.models``.

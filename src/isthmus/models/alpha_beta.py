@@ -1,8 +1,9 @@
-"""A transfer as a start-up time and a rate: ``seconds = alpha + bytes / beta``.
+"""Models a transfer by a start-up time and a rate: ``seconds = alpha + bytes / beta``.
 
-Both are inputs, or fitted (``isthmus.statistics.fits``) to the times that ``isthmus.models.dma``
-predicts for the board. Half of beta is reached at n1/2 = alpha x beta. Units: seconds, bytes, bytes
-per second. Source: R. W. Hockney, Parallel Computing 20(3), 1994.
+The user gives alpha and beta. Otherwise ``isthmus.statistics.fits`` fits both to the times that
+``isthmus.models.dma`` predicts for the board. A transfer of n1/2 = alpha x beta bytes has half of
+the rate beta. Units: seconds, bytes, bytes per second. Source: R. W. Hockney, Parallel Computing
+20(3), 1994.
 """
 
 from __future__ import annotations
@@ -17,12 +18,12 @@ _SIZES = tuple(1 << i for i in range(31))
 
 
 def transfer_s(alpha: float, beta: float, size: float) -> float:
-    """Seconds of ``size`` bytes."""
+    """Seconds of a transfer of ``size`` bytes."""
     return alpha + size / beta
 
 
 def predict(board: Board, inputs: Mapping[str, float]) -> list[Figure]:
-    """Alpha, beta and n1/2, of each direction or from the inputs; and the time of one size."""
+    """Predicts alpha, beta, n1/2 and a transfer's time, for each direction or from the inputs."""
     laws: dict[str, tuple[float, float]] = {}
     if "alpha-us" in inputs and "beta-gbps" in inputs:
         laws["given"] = (inputs["alpha-us"] * 1e-6, inputs["beta-gbps"] * 1e9)

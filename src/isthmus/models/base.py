@@ -1,4 +1,4 @@
-"""Types of which models consist: options, figures and the model itself."""
+"""Types of models: ``Option`` (an input), ``Figure`` (a prediction) and ``Model``."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import NamedTuple
 from isthmus.boards.board import Board
 
 NO_BOARD = Board("none", "", "", MappingProxyType({}))
-"""The board of a formula that uses only inputs."""
+"""Board that a model gets if its formula uses only inputs."""
 
 
 class Figure(NamedTuple):
@@ -19,7 +19,7 @@ class Figure(NamedTuple):
     quantity: str
     value: float
     unit: str
-    """``s``, ``B/s``, ``B``, or empty for a ratio or a count."""
+    """Unit: ``s``, ``B/s``, ``B``, or empty for a ratio or a count."""
     at: float | None = None
     """Size in bytes, or count, to which the figure applies."""
     note: str = ""
@@ -33,26 +33,27 @@ class Option:
     unit: str
     meaning: str
     default: float | None = None
-    """Default; None: the board's parameter, or a default in the model."""
+    """Value if the user sets none; None: the board's parameter, or a default that ``predict`` has.
+    """
     parameter: str = ""
-    """Parameter of the board that the option replaces; empty: the option is a further input."""
+    """Flat name of the board's parameter that the option replaces; empty: it replaces none."""
 
 
 @dataclass(frozen=True)
 class Model:
-    """A closed form: (board, inputs) -> figures. Pure."""
+    """A model: a pure function that predicts figures from a board and inputs."""
 
     name: str
     summary: str
     predict: Callable[[Board, Mapping[str, float]], list[Figure]]
     default_board: str = ""
-    """Board if the user names none. Empty: the formula uses no board, and gets ``NO_BOARD``."""
+    """Name of the board that the model uses by default; empty: it uses none, gets ``NO_BOARD``."""
     options: tuple[Option, ...] = ()
     closed_forms: Mapping[str, Callable[..., float]] = field(default_factory=dict)
     """Functions that rows of published sources may name as their ``model``. Arguments: a board and
     the row's ``inputs``, with sizes as text; results are seconds or bytes per second."""
 
     def __post_init__(self) -> None:
-        """Raises ValueError for options that replace parameters if the model uses no board."""
+        """Raises ValueError if the model uses no board, but an option replaces a parameter."""
         if not self.default_board and any(option.parameter for option in self.options):
             raise ValueError(f"{self.name}: options replace parameters of a board it does not take")

@@ -1,4 +1,4 @@
-"""Transfers between host and card memory by the card's DMA engine.
+"""Predicts transfers between host and card memory by the card's DMA engine.
 
     time = submit + start + first + bytes / rate + completion + finish
     rate = least of  wire,  interface,  one bank of card memory,
@@ -7,8 +7,8 @@
                      posted credits / time until they return      (card to host; Little's law)
                      channels x descriptor / (descriptor / interface + gap)
 
-A transfer uses one channel. Transfers that begin together use different channels, as long as the
-card has enough, and end together.
+A transfer uses one channel. Transfers that begin together use different channels while the card has
+free ones, share the rate, and end together.
 
 ``first`` is the time until the first data arrive: a read's round trip (host to card), or the
 latencies of card memory and link (card to host). ``gap`` is the time per descriptor in which the
@@ -34,7 +34,7 @@ _SIZES = tuple(1 << i for i in range(0, 32, 2))
 
 
 def round_trip_s(board: Board) -> float:
-    """Seconds in which the engine reads MRRS bytes of host memory."""
+    """Seconds from the engine's read request of MRRS bytes to the arrival of its last data."""
     path = path_of(board)
     return (
         path.request_s()
@@ -45,7 +45,7 @@ def round_trip_s(board: Board) -> float:
 
 
 def rate(board: Board, direction: str, size: float = math.inf, channels: int = 1) -> float:
-    """Bytes per second of ``channels`` simultaneous transfers of ``size`` bytes."""
+    """Bytes per second of ``channels`` simultaneous transfers of ``size`` bytes, all together."""
     path = path_of(board)
     missed = missing(board, "read" if direction == "h2d" else "write", size)
     piece = board.number("dma.descriptor_bytes")
@@ -70,7 +70,7 @@ def rate(board: Board, direction: str, size: float = math.inf, channels: int = 1
 
 
 def fixed_s(board: Board, direction: str) -> float:
-    """Seconds of a transfer without the time for its bytes."""
+    """Seconds of a transfer without the time that its bytes take at ``rate``."""
     if direction == "h2d":
         first = round_trip_s(board)
     else:
@@ -99,13 +99,13 @@ def together_s(board: Board, direction: str, size: float, count: int) -> float:
 
 
 def predict(board: Board, inputs: Mapping[str, float]) -> list[Figure]:
-    """Time and bandwidth by size, fixed cost and rate of each direction."""
+    """Predicts for each direction: fixed cost, rate, and time and bandwidth of each size."""
     size_given = inputs.get("bytes")
     sizes = [int(size_given)] if size_given else _SIZES
     figures = []
     for direction in DIRECTIONS:
         figures.append(Figure(f"{direction} fixed cost", fixed_s(board, direction), "s"))
-        # The rate of the requested size without the fixed cost; by default of long transfers.
+        # Rate without the fixed cost, at the requested size; by default the limit for long ones.
         long = rate(board, direction, size_given or math.inf)
         figures.append(Figure(f"{direction} rate", long, "B/s", size_given))
         for size in sizes:

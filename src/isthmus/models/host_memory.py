@@ -1,4 +1,4 @@
-"""Kernels that read, write or copy host memory: bandwidth by buffer size.
+"""Predicts the bandwidth of kernels that read, write or copy host memory, by buffer size.
 
 ``iterations`` sweeps over a buffer of ``size`` bytes, in one launch:
 
@@ -44,19 +44,24 @@ _SIZES = tuple(4096 << i for i in range(17))
 
 
 def missing(board: Board, direction: str, footprint: float, *, shared: bool = False) -> float:
-    """Share of lines that are not in the host's last-level cache: 1 - min(1, kept / footprint).
+    """Share of a buffer's lines that are not in the host's last-level cache.
+
+    It is 1 - min(1, kept / footprint), where ``footprint`` are the bytes of the buffer.
 
     A fixed part of the cache keeps a fixed part of the footprint, however often it is swept: writes
     of devices update cached lines and use few ways for new lines (Intel's Data Direct I/O). This is
-    a hypothesis: see ``docs/models.md``. ``direction`` is ``read`` or ``write``. If both run at
-    once (``shared``), each keeps half.
+    a hypothesis: see ``docs/models.md``. ``direction`` is ``read`` or ``write``. If both directions
+    run at once (``shared``), each keeps half of the cached bytes.
     """
     kept = board.number(f"host.cache_{direction}_bytes") / (2 if shared else 1)
     return 1.0 - min(1.0, kept / footprint)
 
 
 def miss_s(board: Board, missed: float) -> float:
-    """Seconds that cache misses add to a round trip, or to the return of credits."""
+    """Mean seconds that cache misses add to a round trip or to the return of credits.
+
+    ``missed``: share of lines that are not cached.
+    """
     return missed * board.seconds("host.memory_miss_ns")
 
 
@@ -70,7 +75,7 @@ def window_bytes(board: Board) -> float:
 
 
 def return_s(board: Board) -> float:
-    """Seconds until a write of the maximum payload returns its credits, if its line is cached."""
+    """Seconds until the host returns the credits of a write of MPS bytes to a cached line."""
     path = path_of(board)
     return (
         path.write_s(path.max_payload)
@@ -81,7 +86,7 @@ def return_s(board: Board) -> float:
 
 
 def round_trip_s(board: Board) -> float:
-    """Seconds in which a kernel reads one request of host memory, with the data in the cache."""
+    """Seconds of a kernel's read request to host memory whose data are in the host's cache."""
     path = kernel_path(board)
     return (
         path.request_s()
@@ -98,28 +103,31 @@ def port_rate(board: Board) -> float:
 
 
 def burst_bytes(board: Board) -> int:
-    """Bytes of a full burst of a kernel's port."""
+    """Bytes of the longest burst that a kernel's port issues."""
     return board.whole("kernel.width_bytes") * board.whole("kernel.burst_beats")
 
 
 class Flow(NamedTuple):
-    """One direction of a sweep."""
+    """How one direction of a sweep over host memory flows."""
 
     path: float
-    """Bytes per second without any wait."""
+    """Bytes per second while nothing waits for data, tags or credits."""
     window: float
-    """Bytes that may be in flight."""
+    """Most bytes in flight: the first bytes of a sweep, which wait for nothing."""
     rate: float
     """Bytes per second with the window always full; at most ``path``."""
 
     def seconds(self, size: float, limit: float = math.inf) -> float:
-        """Seconds of ``size`` bytes, at most at ``limit``: a window at ``path``, then ``rate``."""
+        """Seconds of ``size`` bytes: a window at ``path``, the rest at ``rate``.
+
+        ``limit``: further limit of both rates in bytes per second.
+        """
         head = min(size, self.window)
         return head / min(self.path, limit) + (size - head) / min(self.rate, limit)
 
 
 def kernel_path(board: Board) -> Path:
-    """The link as kernels use it: no packet is longer than a burst."""
+    """The board's link as kernels use it: packets are at most as long as a burst."""
     path, burst = path_of(board), burst_bytes(board)
     return replace(
         path,
@@ -129,7 +137,7 @@ def kernel_path(board: Board) -> Path:
 
 
 def reads(board: Board, missed: float) -> Flow:
-    """A kernel's reads, if the share ``missed`` of the lines is not cached."""
+    """Flow of a kernel's reads, if the share ``missed`` of the lines is not in the host's cache."""
     path = kernel_path(board)
     requests = min(
         board.whole("kernel.tags"),
@@ -143,7 +151,7 @@ def reads(board: Board, missed: float) -> Flow:
 
 
 def writes(board: Board, missed: float) -> Flow:
-    """A kernel's posted writes, if the share ``missed`` of the lines is not cached."""
+    """Flow of a kernel's posted writes, if the share ``missed`` of the lines is not cached."""
     path = kernel_path(board)
     most = min(path.writes(), path.bus_rate(), port_rate(board))
     granted = window_bytes(board)
@@ -155,7 +163,7 @@ def writes(board: Board, missed: float) -> Flow:
 
 
 def sweep_s(board: Board, kernel: str, size: int) -> float:
-    """Seconds of one sweep over the buffer."""
+    """Seconds of one sweep of a kernel (read, write or copy) over a buffer of ``size`` bytes."""
     copies = kernel == "copy"
     if size <= _SINGLE_BLOCKS_TO:
         name = "kernel.copy_block_interval_ns" if copies else "kernel.block_interval_ns"
@@ -182,13 +190,19 @@ def item_s(board: Board, into: float, out: float) -> float:
 
 
 def bandwidth(board: Board, kernel: str, size: int, iterations: int = 1024) -> float:
-    """Bytes per second including the launch; a copy counts bytes read and bytes written."""
+    """Bytes per second of a launch with ``iterations`` sweeps, including the launch's time.
+
+    A copy counts bytes read and bytes written.
+    """
     seconds = board.seconds("kernel.launch_ns") + iterations * sweep_s(board, kernel, size)
     return (2 if kernel == "copy" else 1) * size * iterations / seconds
 
 
 def predict(board: Board, inputs: Mapping[str, float]) -> list[Figure]:
-    """Bandwidth of the three kernels by buffer size. Raises UsageError without host access."""
+    """Predicts the bandwidth of kernels that read, write and copy, by buffer size.
+
+    Raises UsageError for a board whose kernels do not access host memory.
+    """
     if not board.value("kernel.reaches_host"):
         raise UsageError(f"kernels of board '{board.name}' do not reach host memory")
     sizes = [int(inputs["bytes"])] if inputs.get("bytes") else _SIZES

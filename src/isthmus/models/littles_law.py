@@ -1,4 +1,4 @@
-"""Little's law on a link: bytes that must be in flight to fill the link.
+"""Predicts by Little's law how many bytes must be in flight to fill a link.
 
     in flight = rate x latency;  requests = in flight / size;  rate = requests x size / latency
 
@@ -18,17 +18,17 @@ _LINE = 64
 
 
 def in_flight(rate: float, latency: float) -> float:
-    """Bytes in flight at ``rate`` bytes a second and ``latency`` seconds."""
+    """Bytes that must be in flight for ``rate`` bytes per second at a latency in seconds."""
     return rate * latency
 
 
 def rate(requests: float, size: float, latency: float) -> float:
-    """Bytes a second of ``requests`` of ``size`` bytes in flight."""
+    """Bytes per second if ``requests`` requests of ``size`` bytes are always in flight."""
     return requests * size / latency
 
 
 def predict(board: Board, inputs: Mapping[str, float]) -> list[Figure]:
-    """Requests that fill the board's link, and the rate of the requested number."""
+    """Predicts the number of requests that fill the link, and the rate of a given number."""
     path = path_of(board)
     latency = inputs["latency-ns"] * 1e-9 if "latency-ns" in inputs else dma.round_trip_s(board)
     size = inputs.get("request-bytes", path.max_read_request)

@@ -1,4 +1,4 @@
-"""Programmed IO: times of loads and stores to a card, and when DMA is faster.
+"""Predicts programmed IO: times of loads and stores to a card, and the size where DMA is faster.
 
     load(n)   = CPU and root complex + request on the wire + 2 link latencies
                 + cycles / clock of the register block (+ SRAM)
@@ -30,7 +30,8 @@ LINE = 64
 PLAIN = 16
 """Bytes of a load by SSE (MOVDQA)."""
 PUSH, POLL, FETCH = 0.5, 1.5, 1.0
-"""Read latencies in one synchronisation (McCalpin, TACC TR-14-10, section 5.2)."""
+"""Steps of one synchronisation, each in latencies of an 8 B load (McCalpin, TACC TR-14-10, section
+5.2)."""
 LOCAL_MEMORY_S, OTHER_CACHE_S = 67e-9, 71e-9
 """Seconds of a load from memory, and from another processor's cache, on a host with two Xeon
 E5-2680 (McCalpin, TACC TR-14-10, section 5.2)."""
@@ -53,7 +54,7 @@ def load_s(board: Board, width: int = 8, *, sram: bool = False) -> float:
 
 
 def store_rate(board: Board) -> float:
-    """Bytes per second of write-combined stores."""
+    """Bytes per second of write-combined stores, which fill the link with 64 B writes."""
     size = board.number("host.write_combining_bytes")
     return size / path_of(board).write_s(size)
 
@@ -67,7 +68,10 @@ def store_s(board: Board, size: float) -> float:
 
 
 def streaming_rate(board: Board, *, in_flight: int | None = None) -> float:
-    """Bytes per second of streaming loads: Little's law, at most the wire's completions."""
+    """Bytes per second of streaming loads by Little's law, at most what the wire carries.
+
+    ``in_flight``: number of loads in flight; None: the board's.
+    """
     sram = board.has("sram")
     count = in_flight or board.whole("host.streaming_loads_in_flight")
     wire = LINE / path_of(board).answer_s(LINE)
@@ -75,12 +79,12 @@ def streaming_rate(board: Board, *, in_flight: int | None = None) -> float:
 
 
 def streaming_speedup(board: Board) -> float:
-    """Rate of streaming loads over 16 B loads (MOVDQA) of the same write-combined memory."""
+    """Rate of streaming loads over the rate of 16 B loads (MOVDQA) of the same memory."""
     return streaming_rate(board) * load_s(board, PLAIN, sram=board.has("sram")) / PLAIN
 
 
 def streaming_s(board: Board, size: float, *, in_flight: int | None = None) -> float:
-    """Seconds to read ``size`` bytes by streaming loads: a window, then the rest at its rate."""
+    """Seconds to read ``size`` bytes by streaming loads: those in flight first, then the rest."""
     window = LINE * (in_flight or board.whole("host.streaming_loads_in_flight"))
     overlapped = (min(max(size, LINE), window) - LINE) / LINE * path_of(board).answer_s(LINE)
     rest = max(0.0, size - window) / streaming_rate(board, in_flight=in_flight)
@@ -98,16 +102,17 @@ def caching_factor(board: Board) -> float:
 
 
 def share_of_dma(board: Board, size: float) -> float:
-    """Time to get a result by streaming loads over the time by DMA, both with synchronisation.
+    """Ratio of times to get a result of ``size`` bytes: by streaming loads over by DMA.
 
-    In both cases the host pushes the work (half a load) and polls a flag (1.5 loads on average).
+    Both include the synchronisation: the host pushes the work (half a load's latency) and polls a
+    flag (1.5 latencies on average).
     """
     before = (PUSH + POLL) * load_s(board)
     return (before + streaming_s(board, size)) / (before + dma.transfer_s(board, "d2h", size))
 
 
 def block_speedup(board: Board) -> float:
-    """Predicted gain if registers could be read 64 B at a time instead of 8 B.
+    """Ratio of times to read eight registers: by 8 B loads over by one 64 B load.
 
     Eight requests become one: 8 load(8) / load(64). Device and driver must allow that one load
     reads all eight registers, with the side effects of each.
@@ -124,7 +129,7 @@ def crossover_bytes(board: Board) -> float:
 
 
 def predict(board: Board, inputs: Mapping[str, float]) -> list[Figure]:
-    """Loads by width, stores, streaming loads, one synchronisation, crossover with DMA."""
+    """Predicts loads by width, stores, streaming loads, a synchronisation, and DMA's crossover."""
     figures = [Figure("register load", load_s(board, width), "s", width) for width in _WIDTHS]
     if board.has("sram"):
         figures += [

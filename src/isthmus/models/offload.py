@@ -1,4 +1,4 @@
-"""Phases of an offload; the host pins vectors, or copies a vector that does not begin at a page.
+"""Predicts the phases of an offload. The host pins vectors that begin at a page, and copies others.
 
 With n elements in each of three vectors of p pages and B bytes:
 
@@ -31,7 +31,7 @@ _ELEMENT = 4
 
 
 def phases(board: Board, elements: int, *, aligned: bool) -> dict[str, float]:
-    """Seconds of each phase."""
+    """Seconds of each phase for vectors of ``elements``; ``aligned``: they begin at a page."""
     size = _ELEMENT * elements
     pages = math.ceil(size / _PAGE)
     fault, pin = board.seconds("offload.fault_ns"), board.seconds("offload.pin_ns")
@@ -54,7 +54,7 @@ def phases(board: Board, elements: int, *, aligned: bool) -> dict[str, float]:
 
 
 def predict(board: Board, inputs: Mapping[str, float]) -> list[Figure]:
-    """Every phase, for vectors that begin at a page and for others."""
+    """Predicts each phase's seconds, for vectors that begin at a page and for other vectors."""
     elements = int(inputs["elements"])
     return [
         Figure(f"{phase}, {'aligned' if aligned else 'unaligned'}", seconds, "s")

@@ -1,4 +1,4 @@
-"""The PCIe link's limit, in closed form (PCI Express Base Specification, sections 2.2 and 4.2)."""
+"""Predicts rates of data on a PCIe link (PCI Express Base Specification, sections 2.2 and 4.2)."""
 
 from __future__ import annotations
 
@@ -13,16 +13,16 @@ from isthmus.boards.board import Board
 from isthmus.models.base import Figure, Model, Option
 
 _GIGATRANSFERS = {1: 2.5, 2: 5.0, 3: 8.0, 4: 16.0, 5: 32.0, 6: 64.0}
-"""GT/s of one lane by generation; the first signalling rate of each revision of the standard."""
+"""GT/s of one lane by generation of PCIe."""
 
 COMPLETION_HEADER = 12
 """Bytes of a completion's header. FLITs do not change the size of headers of whole dwords."""
 FIRST_64_BIT = 1 << 32
-"""The first address that needs 64 bits."""
+"""Address from which requests need the longer header with 64-bit addresses."""
 
 
 def around(flits: bool) -> int:
-    """Bytes around a packet: framing with sequence number 4, LCRC 4; none in FLITs.
+    """Bytes around a packet: 4 of framing and sequence number, 4 of LCRC; 0 in FLITs.
 
     A FLIT's checksum and sequence number serve all packets in it (sections 3.6 and 4.2.3).
     """
@@ -38,9 +38,9 @@ class Coding(NamedTuple):
     """How a lane's bits become bytes of transaction layer packets (TLPs)."""
 
     share: Fraction
-    """Share of TLP bytes in all bytes on the lanes, without SKP sets."""
+    """Bytes of TLPs over all bits of the lanes divided by 8, without SKP ordered sets."""
     clock_compensation: float
-    """Time with SKP ordered sets over time without them."""
+    """Ratio of times, with over without SKP ordered sets (clock compensation)."""
     flits: bool
     """Whether TLPs travel in FLITs, which carry checksums and acknowledgements for all TLPs."""
 
@@ -50,7 +50,7 @@ _CODINGS = (
     (32.0, Coding(Fraction(128, 130), 1 + 1 / 371, flits=False)),
     (math.inf, Coding(Fraction(236, 256), 1.0, flits=True)),
 )
-"""Codings with the highest GT/s of each: 8b/10b, 128b/130b, 1b/1b in FLITs.
+"""Highest GT/s of each coding, and the coding: 8b/10b, 128b/130b, 1b/1b in FLITs.
 
 Source: PCI Express Base Specification, section 4.2. A FLIT (revision 6.0) has 256 B: 236 of TLPs, 6
 of data link packets, 8 of CRC, 6 of error correction. SKP sets of a FLIT link are not counted,
@@ -59,7 +59,7 @@ because their interval was not available; at 32 GT/s they take 0.3 %."""
 
 @dataclass(frozen=True)
 class Link:
-    """A trained link. It is assumed to use FLITs from 64 GT/s on, and not below."""
+    """A trained link: speed and lanes. The model assumes FLITs from 64 GT/s on, and not below."""
 
     gigatransfers: float
     """GT/s of one lane: 2.5, 5, 8, 16, 32 or 64."""
@@ -67,7 +67,7 @@ class Link:
 
     @property
     def name(self) -> str:
-        """``gen5 x16``."""
+        """Generation and lanes in words: ``gen5 x16``."""
         generations = {rate: number for number, rate in _GIGATRANSFERS.items()}
         return f"gen{generations.get(self.gigatransfers, '?')} x{self.lanes}"
 
@@ -88,11 +88,11 @@ class Link:
 
 
 def link_of(attributes: Mapping[str, str]) -> Link | None:
-    """The narrowest link on the way to a device, at its full speed, from a run; None if unknown.
+    """The slowest link on the way to a device, at its full speed; None if unknown.
 
-    If only the device's end is recorded, the speed is ``max_link_speed``: devices that save power
-    reduce the speed while idle, and restore it under load. The width is ``current_link_width``:
-    missing lanes remain missing.
+    ``attributes``: the device's ``link`` in a run file. If they have only the device's end, the
+    speed is ``max_link_speed``, because an idle device may reduce its speed and restores it under
+    load. The width is ``current_link_width``, because missing lanes remain missing.
     """
     speed_text = (
         attributes.get("path_link_speed")
@@ -107,12 +107,12 @@ def link_of(attributes: Mapping[str, str]) -> Link | None:
 
 
 _HEADER = 16
-"""Bytes that the card's interface carries before a packet's data."""
+"""Bytes of a packet's header in the card's interface, before the data."""
 
 
 @dataclass(frozen=True)
 class Path:
-    """A link with the card's interface to it; rates in bytes per second, times in seconds.
+    """A link with the card's interface to the link; rates in bytes per second, times in seconds.
 
     Source: PCI Express Base Specification, sections 2.2 (packets), 3.6 (acknowledgements), 4.2
     (coding, SKP sets, FLITs); AMD PG213 for the interface without straddle.
@@ -126,7 +126,7 @@ class Path:
     completion: int
     """Bytes around a completion's data."""
     acknowledged: float
-    """Bytes of acknowledgements in the opposite direction for each byte on the wire."""
+    """Bytes of acknowledgements in the opposite direction over bytes on the wire."""
     bus_bytes: int
     bus_hertz: float
     straddle: bool
@@ -154,13 +154,13 @@ class Path:
         return (beats if self.straddle else math.ceil(beats)) / self.bus_hertz
 
     def answer_s(self, size: int) -> float:
-        """Seconds of the completions of a read, until the card's interface has passed the last."""
+        """Seconds from a read's first completion until its last has passed the card's interface."""
         full_packets, rest = divmod(size, self.max_payload)
         bus = full_packets * self.bus_s(self.max_payload) + (self.bus_s(rest) if rest else 0.0)
         return max(self.completions_s(size), bus)
 
     def bus_rate(self) -> float:
-        """Rate of the card's interface: n bytes in the time of one packet, n = MPS."""
+        """Rate of data in the card's interface: MPS over the seconds of a packet of MPS bytes."""
         return self.max_payload / self.bus_s(self.max_payload)
 
     def writes(self) -> float:
@@ -186,7 +186,7 @@ class Path:
 
 
 def path_of(board: Board) -> Path:
-    """The link of a board and the card's interface to it."""
+    """Makes the path of a board: its link, and the card's interface to the link."""
     link = Link(_GIGATRANSFERS[board.whole("link.generation")], board.whole("link.lanes"))
     flits = link.coding.flits
     above_4_gib = board.whole("link.address_bits") == 64
@@ -205,7 +205,7 @@ def path_of(board: Board) -> Path:
 
 
 def predict(board: Board, _inputs: Mapping[str, float]) -> list[Figure]:
-    """Rates that the link and the card's interface leave for data."""
+    """Predicts the rates that a board's link and the card's interface leave for data."""
     path = path_of(board)
     write, read, bus = path.writes(), path.reads(), path.bus_rate()
     return [

@@ -1,17 +1,18 @@
-"""Schedule of a job: copy in, kernel and copy out of each item, with several buffer sets.
+"""Predicts how long a job takes that copies each item in, runs a kernel and copies the result out.
 
-A host thread for each buffer set processes one item after another. An item occupies, in this
-order:
+The job has several buffer sets. For each set a host thread processes one item after another. An
+item occupies, in this order:
 
     host       copies into the buffer, and the API's software; threads do not wait for each other
     link in    start-up, parallel to other transfers; then the data, one transfer at a time
     kernel     launch, then the kernel; the next one starts ``relaunch`` after its end
-    link out   as link in
+    link out   start-up and data, in the other direction
     host       copies out of the buffer
 
-While both directions are busy, the transfer that began later runs at ``beside`` times its rate; the
-earlier one keeps its end. ``beside`` is 1 on a full-duplex link between separate memories, less if
-both directions share a bank of card memory or the host's memory. Times in seconds.
+While both directions are busy, the transfer that began later runs at ``beside`` times its rate, and
+the earlier transfer ends as planned. ``beside`` is 1 on a full-duplex link between separate
+memories, and less if both directions share a bank of card memory or the host's memory. Times are in
+seconds.
 """
 
 from __future__ import annotations
@@ -23,10 +24,10 @@ from typing import Literal, NamedTuple
 MOST_SETS = 6
 """Most buffer sets that advice tries: five stages and a spare set."""
 _SIMULATED = 240
-"""Items after which the schedule repeats: further items take its average time."""
+"""Items that are simulated at most: each further item takes the average time."""
 _FULL_DUPLEX = 1.03
-"""Time of both directions together over the slower one, up to which the link is full duplex:
-acknowledgements of the other direction cost less than this."""
+"""Largest ratio of times, both directions together over the slower direction alone, that counts as
+full duplex: acknowledgements of the other direction cost less."""
 
 
 @dataclass(frozen=True)
@@ -34,23 +35,23 @@ class Transfer:
     """Cost of an item's transfer in one direction in seconds; all 0 if nothing is moved."""
 
     fixed: float = 0.0
-    """Start-up: driver, doorbell, interrupt. Overlaps with other transfers."""
+    """Seconds of start-up (driver, doorbell, interrupt), which overlaps with other transfers."""
     data: float = 0.0
     """Seconds for which the link's direction is busy."""
     beside: float = 1.0
-    """Rate while the other direction is busy, over the rate alone."""
+    """Rate while the other direction is busy over the rate alone; at most 1."""
 
 
 @dataclass(frozen=True)
 class Stages:
-    """Seconds of one item at each stage."""
+    """Seconds of one item at each stage of a job."""
 
     into: Transfer
     kernel: float
     out: Transfer
     launch: float = 0.0
     relaunch: float = 0.0
-    """Seconds between two kernels, if the second waits in the queue."""
+    """Seconds from a kernel's end to the start of the next, if the next waits in the queue."""
     host_before: float = 0.0
     host_after: float = 0.0
     channels: int = 0
@@ -67,7 +68,7 @@ class Stages:
 
     @property
     def both(self) -> float:
-        """Seconds of both directions' data of an item, if both directions are always busy.
+        """Seconds for an item's data in both directions, if both directions are always busy.
 
         In a period P each transfer loses 1 - beside of the time beside the other direction,
         together (1 - beside) P: 2 P = in + out + (1 - beside) P.
@@ -83,21 +84,21 @@ class Stages:
 
 
 Order = Literal["ahead", "in beside", "out beside", "both beside", "batches"]
-"""Order of the calls of one thread with several buffer sets.
+"""Order of calls, if one thread serves several buffer sets.
 
-- ``ahead``: it starts a kernel before it waits for the one before, and moves data of other items
-  meanwhile.
-- ``in beside``, ``out beside``, ``both beside``: it moves that data of other items while a kernel
-  runs, and starts the next kernel after the wait.
-- ``batches``: it moves all sets' inputs, starts all their kernels, and then moves all outputs.
+- ``ahead``: the thread starts a kernel before it waits for the previous kernel. It moves data of
+  other items meanwhile.
+- ``in beside``, ``out beside``, ``both beside``: while a kernel runs, the thread moves inputs,
+  outputs or both of other items. It starts the next kernel after the wait for this one.
+- ``batches``: the thread moves the inputs of all sets, starts all kernels, then moves all outputs.
 """
 
 
 class Limit(NamedTuple):
-    """Least cost of an item, with any number of buffer sets."""
+    """What limits a job with any number of buffer sets: a resource, and its seconds per item."""
 
     resource: str
-    """``kernel``, ``link in``, ``link out``, ``both directions`` or ``host``."""
+    """The busiest: ``kernel``, ``link in``, ``link out``, ``both directions`` or ``host``."""
     seconds: float
 
 
@@ -117,7 +118,7 @@ def limit(stages: Stages) -> Limit:
 
 
 def total_s(stages: Stages, items: int, sets: int) -> float:
-    """Seconds of ``items`` with ``sets`` buffer sets."""
+    """Seconds of a job of ``items`` items with ``sets`` buffer sets, a thread for each set."""
     if sets == 1 or not stages.overlaps:
         return items * stages.serial
     if items <= _SIMULATED:
@@ -130,7 +131,7 @@ def total_s(stages: Stages, items: int, sets: int) -> float:
 
 
 def one_thread_s(stages: Stages, items: int, sets: int, order: Order = "ahead") -> float:
-    """Seconds of ``items`` if one thread serves all sets: one transfer at a time."""
+    """Seconds of a job of ``items`` items if one thread serves all sets, one transfer at a time."""
     into = stages.host_before + stages.into.fixed + stages.into.data
     out = stages.out.fixed + stages.out.data + stages.host_after
     runs = stages.launch + stages.kernel
@@ -146,7 +147,7 @@ def one_thread_s(stages: Stages, items: int, sets: int, order: Order = "ahead") 
 
 
 class _Direction:
-    """One direction of the link."""
+    """One direction of the link during the simulation: until when it is busy."""
 
     def __init__(self, transfer: Transfer, channels: int) -> None:
         self.transfer = transfer
@@ -154,13 +155,13 @@ class _Direction:
         self.free = 0.0
 
     def end_of(self, now: float, other: _Direction) -> float:
-        """End of a transfer that begins now, after earlier transfers."""
+        """Returns when a transfer ends that is ready ``now`` and waits for earlier transfers."""
         cost = self.transfer
         if not cost.fixed and not cost.data:
             return now
         begun = max(now, heapq.heappop(self.channels)) if self.channels else now
         served = max(begun + cost.fixed, self.free)
-        # seconds for which the other direction stays busy
+        # Seconds for which the other direction stays busy, which slow this transfer.
         meanwhile = max(0.0, other.free - served)
         if not cost.data:
             end = served
@@ -175,7 +176,7 @@ class _Direction:
 
 
 def _scheduled(stages: Stages, items: int, sets: int) -> float:
-    """Seconds of ``items`` by simulation: stages begin in the order in which threads reach them."""
+    """Simulates ``items`` items and returns their seconds; stages serve threads as they arrive."""
     into = _Direction(stages.into, stages.channels)
     out = _Direction(stages.out, stages.channels)
     kernel_free = 0.0

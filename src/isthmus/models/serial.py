@@ -1,4 +1,4 @@
-"""Effective bandwidth of a ring of cards over their serial channels (b_eff).
+"""Predicts the effective bandwidth (b_eff) of a ring of cards over their serial channels.
 
 One step sends L bytes to a neighbour and receives L bytes, one after the other:
 
@@ -12,8 +12,8 @@ the two kernels of each device send. The board may change this:
 - If kernels send and receive at once (``in_turn`` false), t(L) has no factor 2. This is the
   source's own formula. It is a lower bound if a channel holds fewer flits than a round trip has on
   the wire.
-- A channel that holds ``depth`` flits sends so many. Then it waits for the order to take the first
-  of them: a cycle and two latencies after that flit left.
+- A channel that holds ``depth`` flits sends ``depth`` flits without waiting. It sends the next flit
+  when it learns that the peer took the first: a cycle and two latencies after that flit left.
 - ``sharing`` links on one wire take at least the time of all their messages on the wire.
 - A loop of N steps adds ``start`` for the kernels once, and ``barrier`` for each of ceil(log2 n)
   stages that a card begins late: t(L) + (start + barrier ceil(log2 n)) / N.
@@ -36,13 +36,14 @@ SIZES: Mapping[str, tuple[int, ...]] = {
     "definition": (*_SMALL, *(4096 << i for i in range(1, 9))),
     "published": (*_SMALL, *(4096 << i for i in range(2, 10))),
 }
-"""The 21 message sizes of the definition, and those of the published runs, which skip 8 KiB."""
+"""Message sizes in bytes: the 21 of b_eff's definition, and those of the published runs, which lack
+8 KiB."""
 
 
 LOOPLENGTH = 16384
-"""Steps of a loop in the published runs."""
+"""Steps of a loop in the published runs; a step is one exchange of messages."""
 PUBLISHED_CONSTANTS = {"serial.latency_ns": 520.0, "serial.stretch": 1.0, "serial.hop_ns": 0.0}
-"""Constants that were published with the formula."""
+"""Values that the source published for the formula, in place of those fitted to its runs."""
 
 
 def flits(board: Board, size: int) -> int:
@@ -72,7 +73,7 @@ def one_way_s(board: Board, size: int, devices: int) -> float:
 
 
 def exchange_s(board: Board, size: int, devices: int, looplength: int = LOOPLENGTH) -> float:
-    """Seconds of one step of one message size, with its share of the loop's fixed cost."""
+    """Seconds of one step with messages of ``size`` bytes, with its share of the loop's start."""
     cycle = board.number("serial.stretch") / board.hertz("serial.clock_MHz")
     sharing = min(board.whole("serial.sharing"), devices)
     busy = sharing * flits(board, size) * cycle
@@ -83,17 +84,20 @@ def exchange_s(board: Board, size: int, devices: int, looplength: int = LOOPLENG
 
 
 def bandwidth(board: Board, size: int, devices: int, looplength: int = LOOPLENGTH) -> float:
-    """Bytes per second that all devices send at one message size."""
+    """Bytes per second that all devices together send in messages of ``size`` bytes."""
     return 2 * devices * size / exchange_s(board, size, devices, looplength)
 
 
 def b_eff(board: Board, devices: int, sizes: Sequence[int], looplength: int = LOOPLENGTH) -> float:
-    """Mean bandwidth over the sizes, in bytes per second."""
+    """Mean of ``bandwidth`` over the message sizes, in bytes per second."""
     return sum(bandwidth(board, size, devices, looplength) for size in sizes) / len(sizes)
 
 
 def predict(board: Board, inputs: Mapping[str, float]) -> list[Figure]:
-    """Bandwidth by message size, and b_eff on both sets of sizes, also with published constants."""
+    """Predicts the bandwidth of each message size, and b_eff over both sets of ``SIZES``.
+
+    Predicts both also with the published constants.
+    """
     devices, steps = int(inputs["devices"]), int(inputs["looplength"])
     limit = 2 * devices * channel_rate(board)
     sizes = sorted(set(SIZES["definition"]) | set(SIZES["published"]))
@@ -125,15 +129,15 @@ def predict(board: Board, inputs: Mapping[str, float]) -> list[Figure]:
 
 
 def _off(board: Board, published: Board, size: int, devices: int, steps: int) -> float:
-    """Difference between the board's constants and the published constants, in per cent."""
+    """Bandwidth by the board's constants over that by published constants, less 1, in per cent."""
     own, stated = (bandwidth(b, size, devices, steps) for b in (board, published))
     return 100 * (own / stated - 1)
 
 
 def _stated(board: Board, devices: int, in_turn: bool, over: float = 1.0) -> float:
-    """b_eff with the published constants; in parallel, a message takes half as long.
+    """b_eff with the published constants, over ``over``; without ``in_turn`` a step takes half.
 
-    ``over`` is a measured rate in B/s for rows that ask for a ratio.
+    ``over``: measured rate in B/s for a published ratio; 1 for a rate.
     """
     stated = board.with_values(PUBLISHED_CONSTANTS)
     return (1 if in_turn else 2) * b_eff(stated, devices, SIZES["published"]) / over
