@@ -1,1 +1,1 @@
-"""Run files and journals: what a run keeps for its analysis."""
+"""Reads and writes what a run keeps for its analysis: run file and journal."""

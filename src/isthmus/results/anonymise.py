@@ -27,13 +27,13 @@ _KERNEL_OPTIONS = re.compile(
 )
 """Options of the kernel command line that affect measurements; all others are removed."""
 _NAMES_OF_PARTS = {"address", "device", "backend", "api", "study", "operation", "memory", "studies"}
-"""Keys whose values are Isthmus's own words, even if a machine has such a word as its name."""
+"""Keys whose values are words of Isthmus: they stay, even if a machine has such a word as name."""
 
 
 def anonymised(run: Run) -> Run:
     """The run without host names, serial numbers, UUIDs, network addresses, users and paths.
 
-    Equal names stay equal: they become ``host1``, ``id1``, ``user1``. Of a path only the name of a
+    Equal names get equal replacements: ``host1``, ``id1``, ``user1``. Of a path only the name of a
     shared library remains. Measurements do not change.
     """
     tree = msgspec.to_builtins(run)
@@ -80,7 +80,7 @@ def _strings(value: object) -> Iterator[str]:
 
 
 def _word(word: str) -> str:
-    """A word of a command line, with ``PATH`` in place of any path."""
+    """A word of a command line; ``PATH`` replaces a path, or the name of a JSON file."""
     option, equals, value = word.rpartition("=")
     return f"{option}{equals}PATH" if "/" in value or value.endswith(".json") else word
 
@@ -96,7 +96,7 @@ class _Replacer:
         self._words = re.compile(rf"(?<![\w.-])(?:{pattern})(?![\w-])")
 
     def of(self, value: Any, key: str = "") -> Any:
-        """The value with names replaced in all strings, keys included."""
+        """A copy of the value with names replaced in all strings, also in keys of mappings."""
         if isinstance(value, dict):
             return {self._text(k, "device"): self.of(child, k) for k, child in value.items()}
         if isinstance(value, list):

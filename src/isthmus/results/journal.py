@@ -1,4 +1,4 @@
-"""The journal of a run, which is written as points finish.
+"""Writes and reads the journal of a run, which gets each result as soon as it is measured.
 
 Each line is a JSON value: first the run without points, then each rerun of a point as it ends. A
 run that is killed leaves the journal beside its output; ``--resume`` reads it and continues.
@@ -29,18 +29,19 @@ from isthmus.system import private
 
 PointKey = tuple[object, ...]
 _MOST_BYTES = 2 * MOST_BYTES
-"""Bytes of the largest journal that is read: it repeats each point for each rerun."""
+"""Bytes of the largest journal that is read. It is larger than its run file, because it repeats
+each point for each rerun."""
 
 
 class Entry(msgspec.Struct, frozen=True):
-    """One rerun of a point; ``point.reruns`` is empty."""
+    """A line of the journal: one rerun of a point, whose ``point.reruns`` is empty."""
 
     point: Point
     rerun: Rerun | None = None
 
 
 def key_of(point: Point) -> PointKey:
-    """Identity of a point, the same in all sessions of a run."""
+    """Key of a point in all sessions of a run: study, device, operation, memory, size, axes."""
     return (
         point.study,
         point.device,
@@ -52,20 +53,20 @@ def key_of(point: Point) -> PointKey:
 
 
 def path_of(out: Path) -> Path:
-    """Path of the journal of a run file."""
+    """Path of the journal that belongs to a run file."""
     return out.with_name(out.name + JOURNAL_ENDING)
 
 
 def path_of_previous(out: Path) -> Path:
-    """Path of the previous session's journal while a resumed session starts its own."""
+    """Path to which a resumed session moves the previous journal until its own is complete."""
     return out.with_name(out.name + ".journal.before")
 
 
 class Journal:
-    """Appends entries. A kill loses none: the kernel has each entry when ``add`` returns."""
+    """Appends entries to a file. A kill of this process loses no entry that ``add`` has written."""
 
     def __init__(self, path: Path, run: Run) -> None:
-        """Starts a new journal. Raises UsageError if the file exists."""
+        """Creates the journal of ``run``. Raises UsageError if the file exists."""
         self.path = path
         try:
             self._file = path.open("xb")
@@ -77,7 +78,7 @@ class Journal:
             raise UsageError(f"cannot write {path}: {error.strerror}") from error
         try:
             self._write(run)
-        except IsthmusError:  # a journal without its head cannot be read
+        except IsthmusError:  # without its first line no journal is readable: remove it
             self._close()
             self.remove()
             raise
@@ -102,11 +103,11 @@ class Journal:
         self._close()
 
     def _close(self) -> None:
-        with contextlib.suppress(OSError):  # failed writes have been reported
+        with contextlib.suppress(OSError):  # ``_write`` has reported a failed write
             self._file.close()
 
     def remove(self) -> None:
-        """Removes the journal after the run file is complete."""
+        """Removes the journal's file."""
         self.path.unlink(missing_ok=True)
 
     def end(self, run: Run, out: Path, *, replace: bool) -> None:
@@ -131,7 +132,7 @@ class Journal:
 
 
 def read(path: Path) -> tuple[Run, list[Entry]]:
-    """Reads the run and the entries of a journal. A last line that was cut off is ignored."""
+    """Reads the run and the entries of a journal, up to the first line that is not readable."""
     try:
         with path.open("rb") as file:
             data = file.read(_MOST_BYTES + 1)
@@ -168,7 +169,10 @@ def _completeness(rerun: Rerun) -> tuple[bool, int]:
 
 
 def assemble(planned: Iterable[Point], entries: Iterable[Entry]) -> list[Point]:
-    """All planned points and all points with entries, with the reruns of their entries."""
+    """Makes the points of a run file: all planned points and all points with entries.
+
+    Each point gets the reruns of its entries; of two with one number, the more complete counts.
+    """
     reruns: dict[PointKey, dict[int, Rerun]] = {}
     latest: dict[PointKey, Point] = {}
     for entry in entries:
@@ -184,7 +188,7 @@ def assemble(planned: Iterable[Point], entries: Iterable[Entry]) -> list[Point]:
             if rival is None or _completeness(entry.rerun) >= _completeness(rival):
                 of_point[entry.rerun.rerun] = entry.rerun
     expected = {key_of(point): point for point in planned}
-    # Keep earlier points even if their device is gone or their size no longer fits.
+    # Keep points of an earlier session even if their device is gone or their size fits no more.
     points: list[Point] = []
     for key, point in {
         **expected,

@@ -1,4 +1,4 @@
-"""Disturbances of a measurement by the machine."""
+"""Type of the disturbances that the machine caused during a measurement."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import msgspec
 
 
 class Noise(msgspec.Struct, frozen=True, gc=False):
-    """Disturbances of a measurement by the machine: see ``Probe`` of the engine."""
+    """Disturbances that the machine caused during a measurement: see ``Probe`` of the engine."""
 
     steal_s: float = 0.0
     voluntary_switches: int = 0

@@ -1,7 +1,8 @@
-"""The run file, ``isthmus.run/1``: every sample with its environment.
+"""Types of the run file, ``isthmus.run/1``, and functions that read and write it.
 
-It holds no derived values: ``analysis.summary`` computes summaries from the samples. Times are raw
-ticks of a clock, with the scale in seconds; sizes are bytes.
+A run file has every sample with its environment, and no derived values: ``analysis.summary``
+computes summaries from the samples. Times are raw ticks of a clock, with the seconds of a tick.
+Sizes are bytes.
 """
 
 from __future__ import annotations
@@ -33,69 +34,72 @@ ClockName = Literal["host", "device", "simulated", "hybrid"]
 JOURNAL_ENDING = ".journal"
 """Suffix of the journal's name, beside the run file."""
 QUICK_PROCESSES = 3
-"""Processes of each point in a quick run, so that intervals cover more than one process."""
+"""Number of processes for each point of a quick run's curve: several, so that intervals cover their
+differences."""
 Verified = Literal["true", "false", "na"]
 State = Literal["precision", "samples", "time", "once", "visit", "budget", "interrupted", "failed"]
 MOST_BYTES = 128 << 20
-"""Bytes of the largest run file that is read. Decoded, it may take twelve times as much memory."""
+"""Bytes of the largest run file that is read; in memory it may take twelve times as much."""
 ENDINGS = (".json", ".json.gz")
 """Suffixes of run files."""
 _GZIP = b"\x1f\x8b"
 """First bytes of a gzip file (RFC 1952, section 2.3.1)."""
 _NAME = b"isthmus.run/"
-"""Text that each run file has near its beginning or its end."""
+"""Beginning of a run file's schema, which is near the beginning or the end of the file."""
 _HEAD = 1 << 20
-"""Bytes of a beginning and of an end. Source: ``_MOST_ENVIRONMENT``, which may come before."""
+"""Bytes at the beginning and at the end of a file in which ``_NAME`` must be. As many as
+``_MOST_ENVIRONMENT``, because the environment may stand before the schema."""
 MOST_POINTS = 100_000
-"""Most points of a run that is read."""
+"""Most points of a run file that is read."""
 _WORTH_KEEPING = 64
-"""Fewest samples whose array is cached. A shorter array is faster to compute than to look up.
+"""Fewest samples of which ``Rerun.seconds`` caches the array: few samples are computed faster.
 
 A cache of all arrays would take 120 MB for 100 000 points with two processes each."""
 _MOST_ENVIRONMENT = 1 << 20
-"""Most bytes of ``environment``, which may hold any objects."""
+"""Most bytes of ``environment`` in a run file, which may hold objects of any depth."""
 _QUIET = Noise()
 _NONE: list[int] = []
 UNREADABLE = (msgspec.DecodeError, UnicodeDecodeError, RecursionError)
-"""Errors of decoding a damaged file."""
+"""Exceptions that decoding a damaged file raises."""
 Whole = Annotated[int, msgspec.Meta(ge=-(1 << 62), le=1 << 62)]
 Count = Annotated[int, msgspec.Meta(ge=0, le=1 << 62)]
 IMPORTED = "imported"
-"""Remark on every figure of another program; it becomes a flag."""
+"""Remark that marks each figure of another program; tables show it as a flag."""
 Seconds = Annotated[float, msgspec.Meta(ge=0, le=1e12)]
 FINAL_STATES: frozenset[State] = frozenset({"precision", "samples", "time", "once", "visit"})
 """States in which a process's result is complete."""
 
 
 class ClockRecord(msgspec.Struct, frozen=True, gc=False):
-    """A worker's host clock, as calibrated in that process."""
+    """The host clock of a worker, as the worker calibrated it."""
 
     source: str
     reason: str
     uncertainty: Seconds
-    """Relative uncertainty of the scale."""
+    """Relative uncertainty of the seconds of a tick."""
     resolution_s: Seconds
     empty_pair_s: Seconds
-    """Median of an empty timed interval; summaries subtract it."""
+    """Median seconds of an empty timed interval; summaries subtract it from samples."""
 
 
 class Samples(msgspec.Struct, frozen=True, gc=False):
-    """Warm samples of one clock, in the order of measurement."""
+    """Samples by one clock, in the order of measurement; cold if the rerun's state is ``once``."""
 
     ticks: list[Whole]
-    """Raw ticks. A sample of the host clock covers ``batch`` repetitions, of another clock one."""
+    """Raw ticks of each sample. A sample by the host clock covers ``batch`` repetitions, by another
+    clock one repetition."""
     seconds_per_tick: Annotated[float, msgspec.Meta(gt=0, le=1)]
     cold_ticks: Whole | None = None
-    """Ticks of the first repetition in its worker."""
+    """Ticks of the first repetition in the worker; None if it was not timed apart."""
     warm_ticks: list[Whole] = []
-    """If each repetition has a fresh process (state ``once``), ``ticks`` holds its cold sample, and
-    this holds the repetitions that followed in that process."""
+    """Ticks of further repetitions in the same process, if each sample of ``ticks`` is the first
+    repetition of a fresh process (state ``once``)."""
     reference_ticks: list[Whole] = msgspec.field(default_factory=list, name="beside_ticks")
-    """Repetitions with the reference kind of memory, each measured in the same process right before
-    or after one of ``warm_ticks``."""
+    """Ticks of repetitions with the reference kind of memory, each right before or after the
+    repetition of ``warm_ticks`` with the same index."""
     empty_ticks: list[Whole] = []
-    """For batches of separately timed pairs: the sum of as many empty intervals as the sample has.
-    Summaries subtract these instead of ``empty_pair_s`` of the worker's start."""
+    """If each repetition of a batch is timed separately: ticks of as many empty intervals as the
+    sample has. Summaries subtract them in place of ``empty_pair_s``, measured at the start."""
 
     def __post_init__(self) -> None:
         """Raises ValueError if ``empty_ticks`` and ``ticks`` differ in number."""
@@ -104,16 +108,16 @@ class Samples(msgspec.Struct, frozen=True, gc=False):
 
 
 class HostReading(msgspec.Struct, frozen=True):
-    """Speed of the host at a time: seconds of fixed work without any device."""
+    """A reading of the host's speed: seconds that fixed work takes without any device."""
 
     at_s: Seconds
     """Seconds from the start of the run (``Run.started``)."""
     system_call_s: Seconds
-    """One system call without effect (getppid)."""
+    """Seconds of one system call without effect (getppid)."""
     copy_s: Seconds
-    """One copy of 4 MiB between buffers of the process (memcpy)."""
+    """Seconds of one copy of 4 MiB between buffers of the process (memcpy)."""
     arithmetic_s: Seconds
-    """5000 multiplications and additions, each of which depends on the one before."""
+    """Seconds of 5000 multiplications and additions, each of which needs the result before."""
 
 
 class Rerun(msgspec.Struct, frozen=True, kw_only=True, dict=True):
@@ -123,33 +127,34 @@ class Rerun(msgspec.Struct, frozen=True, kw_only=True, dict=True):
     batch: Annotated[int, msgspec.Meta(ge=1, le=1 << 62)]
     """Repetitions in one host sample."""
     intervals: Count
-    """Timed intervals in one host sample; summaries subtract that many empty intervals."""
+    """Timed intervals in one host sample; summaries subtract as many empty intervals from it."""
     clocks: dict[ClockName, Samples]
     blocks: list[Count]
-    """Number of samples of each visit, in order."""
+    """Number of samples of each visit, in the order of the visits."""
     clock: ClockRecord
     verified: Verified
     fault: str = ""
     state: State
-    """Why sampling ended. ``visit``: as planned. ``once``: as planned, in a worker for a single
-    repetition. ``precision``: the interval within this process is narrow enough."""
+    """Why sampling ended. ``visit``: the visit had its planned samples. ``once``: the same, in a
+    worker for a single repetition. ``precision``: this process's interval is narrow enough."""
     noise: Noise
     remarks: list[str] = []
-    """Remarks of the backend, e.g. ``fast_forward``; they become flags."""
+    """Remarks of the backend on this result, such as ``fast_forward``; tables show them as flags.
+    """
     measured_s: Seconds
     """Wall time spent on the point, including set-up and verification."""
     at_s: Seconds | None = None
     """Seconds from the start of the run to the visit; None if unknown, or for a simulated point."""
     host_speed: list[HostReading] = []
-    """Readings right after the visit. Most visits have none, because readings take less than 2 % of
-    the time. A reading is stored once, with the first part of the operation."""
+    """Readings of the host's speed right after the visit. Most visits have none, so that readings
+    take less than 2 % of the time. Only the first part of an operation has the reading."""
 
     @cached_property
     def _cached(self) -> dict[ClockName, NDArray[np.float64]]:
         return {}
 
     def seconds(self, clock: ClockName) -> NDArray[np.float64]:
-        """Seconds of one repetition in each sample, less the empty intervals of the host clock.
+        """Mean seconds of a repetition in each sample, less the empty intervals of the host clock.
 
         The caller must not write to the array: an array of many samples is cached.
         """
@@ -182,7 +187,7 @@ class Rerun(msgspec.Struct, frozen=True, kw_only=True, dict=True):
         return repetitions
 
     def resolution_s(self, clock: ClockName) -> float:
-        """Shortest repetition, in seconds, that the clock can tell from 0; 0 for an exact clock.
+        """Seconds of the shortest repetition that the clock can tell from 0; 0 for an exact clock.
 
         The resolution of a device's clock is estimated from its samples.
         """
@@ -208,14 +213,14 @@ class Point(msgspec.Struct, frozen=True, kw_only=True):
     direction: Literal["h2d", "d2h", "both", ""]
     initiator: Literal["cpu", "dma", "kernel"]
     axes: dict[str, Whole | str]
-    """The study's own columns."""
+    """Values of the study's further columns, by name."""
     moved_bytes: Count = 0
-    """Bytes that one repetition moves, each byte counted once, at its sender."""
+    """Bytes that one repetition moves. A byte counts once, where it is sent."""
     reruns: list[Rerun] = []
     error: str = ""
-    """Why samples or further samples are missing."""
+    """Message of the error because of which samples are missing; empty without an error."""
     skipped: str = ""
-    """Why the machine does not allow the point, and what would."""
+    """Why the machine does not allow the point, and the remedy; empty if it does."""
 
 
 class DeviceRecord(msgspec.Struct, frozen=True, kw_only=True):
@@ -224,9 +229,10 @@ class DeviceRecord(msgspec.Struct, frozen=True, kw_only=True):
     address: str
     backend: str
     real: bool
-    """False for null and emulated devices, whose figures are never shown as hardware's."""
+    """Whether the device is hardware. Figures of null and emulated devices are never shown as
+    hardware's."""
     simulated: bool = False
-    """Whether its points have the clock ``simulated``."""
+    """Whether the device's points have the clock ``simulated``."""
     name: str = ""
     platform: str = ""
     api: str = ""
@@ -234,22 +240,22 @@ class DeviceRecord(msgspec.Struct, frozen=True, kw_only=True):
     memory_bytes: Count = 0
     properties: dict[str, str] = {}
     properties_after: dict[str, str] = {}
-    """Properties that a run may change, read again after it: ``BackendDescription.changing``."""
+    """Properties in ``BackendDescription.changing``, read again after the run."""
     link: dict[str, str] = {}
     """PCIe link of the device, if it has one: generation, width, MPS, MRRS, IOMMU group ..."""
     pci: Function | None = None
     """PCIe function of the device with the ports above it, before the run."""
     pci_after: Function | None = None
-    """The same after the run: counters that differ grew during it."""
+    """The PCIe function as read after the run: a counter that differs has grown during the run."""
     environment: dict[str, str] = {}
-    """Environment variables of its workers."""
+    """Environment variables that the backend set for the device's workers."""
     added: bool = False
-    """Whether the run added the device, to time the software of an API alone."""
+    """Whether the run added the device unasked, to time the software of an API without a card."""
     error: str = ""
 
     @property
     def kind(self) -> tuple[str, ...]:
-        """Properties that alike devices share: backend, model, link and memory node."""
+        """Key of devices of the same kind: backend, model, link and memory node."""
         from isthmus.models.pcie import link_of  # noqa: PLC0415 - few readers need it
 
         link = link_of(self.link)
@@ -257,7 +263,7 @@ class DeviceRecord(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Settings(msgspec.Struct, frozen=True, kw_only=True):
-    """Options of the measurement."""
+    """Settings by which the run measured."""
 
     precision: Seconds
     confidence: Annotated[float, msgspec.Meta(gt=0, lt=1)]
@@ -267,14 +273,14 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     seed: Whole
     quick: bool
     axes: dict[str, str] = {}
-    """Axes that the user set, as typed."""
+    """Values of axes that the user set, as typed, by name of the axis."""
     options: dict[str, str] = {}
     """Options of the command for the backends that declare them: see ``isthmus.run_options``."""
     cpus: list[Count] = []
     """Processors to which the workers were bound; empty: not bound."""
     numa_node: Count | None = None
     repetitions: Count = 0
-    """Processes for each offload, if the user set them."""
+    """Number of processes for each offload that the user set; 0: not set."""
 
     def processes(self, *, offload: bool) -> int:
         """Processes of each point, or of each offload; 0: as many as its interval needs."""
@@ -284,7 +290,7 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Software(msgspec.Struct, frozen=True, kw_only=True):
-    """The Isthmus that measured."""
+    """Version and command of the Isthmus that measured."""
 
     version: str
     commit: str = ""
@@ -292,11 +298,11 @@ class Software(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Origin(msgspec.Struct, frozen=True, kw_only=True):
-    """The program whose imported output is this run."""
+    """The program whose output was imported as this run."""
 
     tool: str
     version: str = ""
-    """Empty if the output does not say."""
+    """Version of the program; empty if the output does not state it."""
     format: str
     """Name of the importer."""
     file: str
@@ -304,19 +310,19 @@ class Origin(msgspec.Struct, frozen=True, kw_only=True):
     sha256: str
     """Checksum of the imported file."""
     statistics: list[str]
-    """Which statistic each figure is: ``mean``, ``median`` or ``best``; ``each``: single
-    repetitions."""
+    """Statistics that the imported figures are: ``mean``, ``median`` or ``best``; ``each`` for
+    single repetitions."""
     not_measured: list[str]
     left_out: list[str] = []
-    """Figures of the file that are in no point, with the reason."""
+    """Figures of the imported file that are in no point, with the reason."""
     assumed: list[str] = []
-    """Facts that the file does not state, and the values assumed for them."""
+    """Facts that the imported file does not state, with the values that were assumed."""
     lines: list[int]
-    """Line of the file for each point."""
+    """For each point of the run: line number in the imported file."""
 
 
 class LeftOut(msgspec.Struct, frozen=True, kw_only=True):
-    """Points of a study that a run does not measure, and a run with more time would."""
+    """Number of points of a study that a run left out, and that a run with more time measures."""
 
     study: str
     points: Count
@@ -333,15 +339,16 @@ def moment(text: str) -> datetime | None:
 
 
 class Run(msgspec.Struct, frozen=True, kw_only=True):
-    """A whole run."""
+    """Contents of a run file: a whole run."""
 
     schema: str = SCHEMA
     software: Software
     started: str
-    """UTC, ISO 8601."""
+    """When the run started: UTC in ISO 8601."""
     finished: str = ""
     duration_s: Seconds = 0.0
-    """Seconds of all sessions, without the time between them; 0 in files of older versions."""
+    """Seconds of all sessions of the run, without the time between sessions; 0 in files of older
+    versions."""
     status: Literal["complete", "budget", "interrupted"]
     studies: list[str]
     settings: Settings
@@ -350,7 +357,7 @@ class Run(msgspec.Struct, frozen=True, kw_only=True):
     devices: list[DeviceRecord]
     points: list[Point]
     origin: Origin | None = None
-    """None if Isthmus itself measured."""
+    """The program that measured, for an imported run; None if Isthmus measured."""
     left_out: list[LeftOut] = []
     """Points that the run did not measure because the user set no ``--budget``."""
 
@@ -386,7 +393,7 @@ def schema() -> dict[str, Any]:
 
 
 def encoded(value: object) -> bytes:
-    """JSON of a value. A byte of a file's name that is not text becomes U+FFFD."""
+    """JSON of a value. U+FFFD replaces bytes of file names that are not UTF-8."""
     try:
         return msgspec.json.encode(value)
     except UnicodeEncodeError:
@@ -394,7 +401,10 @@ def encoded(value: object) -> bytes:
 
 
 def _as_text(value: Any) -> Any:
-    """The value without the surrogates that Python uses for bytes that are not text (PEP 383)."""
+    """The value with U+FFFD in place of surrogates: Python's marks for bytes that are not text.
+
+    Source: PEP 383.
+    """
     if isinstance(value, str):
         return value.encode("utf-8", "surrogateescape").decode("utf-8", "replace")
     if isinstance(value, list | tuple):
@@ -414,13 +424,13 @@ def encode(run: Run) -> bytes:
 
 
 class _Unread(Run, frozen=True, kw_only=True):
-    """A run with points that are not yet decoded."""
+    """A run whose points are still JSON."""
 
     points: list[msgspec.Raw]  # type: ignore[assignment]
 
 
 class _TooManyPointsError(ValueError):
-    """Number of points of a run that has more than ``MOST_POINTS``."""
+    """A run has more than ``MOST_POINTS`` points; the message is their number."""
 
 
 def _decoded(data: bytes) -> Run:
@@ -468,7 +478,7 @@ def _share(point: Point, shared: dict[object, Any]) -> None:
 
 
 def is_run_file(path: Path) -> bool:
-    """Whether a file has the name of a run file."""
+    """Whether the name of a file ends like that of a run file."""
     return path.name.endswith(ENDINGS)
 
 
@@ -490,9 +500,10 @@ def _contents(path: Path) -> bytes:
 
 
 def _tail(file: BinaryIO) -> bytes:
-    """Returns the last bytes of a file and keeps its position; of a pipe only the name.
+    """Returns the last ``_HEAD`` bytes of a file, in which the schema may be; keeps its position.
 
-    Isthmus writes the schema first; a program that sorts keys writes it behind the points.
+    Isthmus writes the schema first, but a program that sorts keys writes it after the points. A
+    pipe has no known end: returns ``_NAME``, so that the caller reads all of it.
     """
     if not file.seekable():
         return _NAME

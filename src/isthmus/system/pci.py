@@ -21,7 +21,8 @@ _DDDD_BB_DD_F = r"[0-9a-f]{4,8}:[0-9a-f]{2}:[0-9a-f]{2}\.[0-7]"
 _ADDRESS = re.compile(_DDDD_BB_DD_F)
 _GROUP = re.compile(r"[0-9]*")
 Address = Annotated[str, msgspec.Meta(pattern=rf"^{_DDDD_BB_DD_F}$(?!\n)")]
-"""``dddd:bb:dd.f``. Run files are checked, too, because commands to paste contain it."""
+"""PCI address ``dddd:bb:dd.f``. Addresses of run files are checked, because commands that users
+paste contain them."""
 Group = Annotated[str, msgspec.Meta(pattern=rf"^{_GROUP.pattern}$(?!\n)")]
 _HEADER_BYTES = 64
 """Bytes of configuration space that users other than root can read."""
@@ -29,7 +30,7 @@ _CAPABILITIES = 0x34
 _PCI_EXPRESS = 0x10
 _EXTENDED = 0x100
 _SETTINGS = 0x71F0
-"""Bits of Device Control that are read here."""
+"""Bits of register Device Control that ``_express`` reads."""
 _AER, _ACS, _RESIZABLE_BAR = 0x0001, 0x000D, 0x0015
 _KINDS = {
     0: "endpoint", 1: "endpoint", 4: "root port", 5: "switch upstream", 6: "switch downstream",
@@ -43,25 +44,25 @@ _CORRECTABLE = {
     0: "RxErr", 6: "BadTLP", 7: "BadDLLP", 8: "Rollover", 12: "Timeout", 13: "NonFatalErr",
     14: "CorrIntErr", 15: "HeaderOF",
 }  # fmt: skip
-"""Bits of AER's Correctable Error Status, by the names of sysfs."""
+"""Names in sysfs of the bits of AER's Correctable Error Status, by number of the bit."""
 _WIDTHS = {1, 2, 4, 8, 12, 16, 32}
 """Possible numbers of lanes: a port without a link reports 0, a lost device 63 or 255."""
 _BARS = 6
 
 
 class Port(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """A function on the way from a device to the root; None: the system does not show the value."""
+    """A PCIe function between device and root; a value is None if the system does not show it."""
 
     address: Address
     vendor: str = ""
     device: str = ""
     class_code: str = ""
-    """Six hexadecimal digits: class, subclass, interface."""
+    """Class code: six hexadecimal digits of class, subclass and interface."""
     kind: str = ""
-    """"endpoint", "root port", "switch upstream", "switch downstream" ...; empty: unknown."""
+    """Kind of port: "endpoint", "root port", "switch upstream", "switch downstream" ...; empty if
+    unknown."""
     speed: float | None = None
-    """Speed of a lane in GT/s as trained now; this and the next three fields are of this port's
-    link."""
+    """Current speed of a lane in GT/s. This and the next three fields describe the port's link."""
     most_speed: float | None = None
     lanes: int | None = None
     most_lanes: int | None = None
@@ -74,59 +75,61 @@ class Port(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     extended_tags: bool | None = None
     can_extended_tags: bool | None = None
     acs: list[str] | None = None
-    """Enabled controls of Access Control Services."""
+    """Names of the controls of Access Control Services that are enabled."""
     correctable: dict[str, int] | None = None
-    """Errors that the kernel counted since the device appeared, by sysfs's names."""
+    """Correctable errors that the kernel counted since the device appeared, by name in sysfs."""
     uncorrectable: dict[str, int] | None = None
     seen: list[str] | None = None
-    """Correctable errors that occurred since the status bits were cleared."""
+    """Names of correctable errors that occurred since the status bits were cleared."""
     asleep: bool = False
-    """Whether it is suspended, so that its configuration space was not read."""
+    """Whether the port is suspended, so that its configuration space was not read."""
     readable: bool = False
-    """Whether configuration space was readable beyond the part that every user may see."""
+    """Whether this process could read configuration space beyond the part for all users."""
 
 
 class Bar(msgspec.Struct, frozen=True, omit_defaults=True):
-    """A memory window of a device."""
+    """A window (base address register) onto a device's memory."""
 
     index: int
     bytes: int
     most_bytes: int | None = None
-    """Largest size that a resizable window supports."""
+    """Largest size in bytes that a resizable window supports; None for other windows."""
 
 
 class Function(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """A device's PCIe function, with its path to the root."""
 
     path: Annotated[list[Port], msgspec.Meta(min_length=1)]
-    """The device first, then each port above it."""
+    """The device's port first, then each port above it, up to the root port."""
     driver: str = ""
     numa_node: int | None = None
     iommu_group: Group = ""
     iommu_type: str = ""
-    """"identity", "DMA", "DMA-FQ" ... as in sysfs."""
+    """Type of the IOMMU's translation as in sysfs: "identity", "DMA", "DMA-FQ" ...; empty if
+    unknown."""
     bars: list[Bar] = []
     dma_bits: Annotated[int, msgspec.Meta(ge=1, le=64)] | None = None
-    """Width of DMA addresses that its driver allows."""
+    """Bits of DMA addresses that the device's driver allows; None if unknown."""
     power_state: str = ""
     runtime_status: str = ""
     runtime_control: str = ""
 
     @property
     def device(self) -> Port:
-        """The device's end of its link."""
+        """The device's port: the lower end of its link."""
         return self.path[0]
 
     @property
     def asleep(self) -> bool:
-        """Whether the device is suspended, so that its link's active state is unknown."""
+        """Whether the device is suspended, so that the speed of its link in use is unknown."""
         return self.runtime_status == "suspended" or self.power_state.startswith("D3")
 
     def links(self) -> Iterator[Link]:
-        """Yields the links on the way, the device's own link first.
+        """Yields the links from the device to the root; the device's own link comes first.
 
-        A port at the upper end of a link begins no link: a switch has no link inside. If
-        configuration space is hidden, ports alternate as they do below a root port.
+        Two ports are the ends of a link. A switch has no link between its ports, so that no link
+        begins at the upper end of another. If configuration space is hidden, upper and lower ends
+        are assumed to alternate.
         """
         below: Port | None = None
         for i, port in enumerate(self.path):
@@ -141,40 +144,40 @@ class Function(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 
 
 class Link(NamedTuple):
-    """A link with the ports at its ends."""
+    """A PCIe link with the ports at both ends."""
 
     below: Port
     above: Port | None
-    """None if the system does not show it, as in many virtual machines."""
+    """Port at the upper end; None if the system does not show it, as in many virtual machines."""
 
     @property
     def ends(self) -> tuple[Port, ...]:
-        """The known ports."""
+        """The known ports: one or two."""
         return (self.below,) if self.above is None else (self.below, self.above)
 
     @property
     def speed(self) -> float | None:
-        """GT/s as trained."""
+        """Current speed of a lane in GT/s; None if unknown."""
         return next((end.speed for end in self.ends if end.speed is not None), None)
 
     @property
     def lanes(self) -> int | None:
-        """Lanes as trained."""
+        """Number of lanes in use; None if unknown."""
         return next((end.lanes for end in self.ends if end.lanes is not None), None)
 
     @property
     def most_speed(self) -> float | None:
-        """GT/s that all known ends support."""
+        """Highest speed in GT/s that all known ends support; None if unknown."""
         return min((e.most_speed for e in self.ends if e.most_speed is not None), default=None)
 
     @property
     def most_lanes(self) -> int | None:
-        """Lanes that all known ends have."""
+        """Most lanes that all known ends have; None if unknown."""
         return min((e.most_lanes for e in self.ends if e.most_lanes is not None), default=None)
 
 
 def read(address: str, root: Path = Path("/")) -> Function | None:
-    """The function at ``dddd:bb:dd.f`` and the ports above it; None if it does not exist.
+    """Reads the function at ``dddd:bb:dd.f`` and the ports above it; None if it does not exist.
 
     ``root`` is the folder with ``proc`` and ``sys``, of this machine or captured from another.
     Configuration space of a suspended device or port is not read, which would wake it. In a virtual
@@ -208,7 +211,7 @@ def read(address: str, root: Path = Path("/")) -> Function | None:
 
 
 def of_attributes(link: Mapping[str, str]) -> Function | None:
-    """A function from the link attributes of an old run file; None if they are not valid."""
+    """Makes a function from the link attributes of an old run file; None if they are not valid."""
     group = link.get("iommu_group", "")
     if not (_ADDRESS.fullmatch(link.get("address", "")) and _GROUP.fullmatch(group)):
         return None
@@ -229,7 +232,7 @@ def of_attributes(link: Mapping[str, str]) -> Function | None:
 
 
 def _configuration(folder: Path) -> bytes:
-    """Configuration space; empty if reading it would wake a suspended function."""
+    """Bytes of a function's configuration space; empty if reading would wake the function."""
     return b"" if _asleep(folder) else _bytes(folder / "config")
 
 
@@ -266,7 +269,7 @@ def _port(folder: Path, configuration: bytes, *, guest: bool = False) -> Port:
 
 
 def _capabilities(configuration: bytes) -> Iterator[tuple[int, bytes]]:
-    """Yields each capability's id and the bytes from its beginning."""
+    """Yields the id of each capability, and the configuration space from its first byte on."""
     at = configuration[_CAPABILITIES] & ~3 if len(configuration) > _HEADER_BYTES else 0
     seen: set[int] = set()
     while at and at not in seen and at + 2 <= len(configuration):
@@ -290,7 +293,7 @@ def _number(data: bytes, at: int, size: int) -> int:
 
 
 def _express(capability: bytes, *, guest: bool, virtual: bool) -> dict[str, Any]:
-    """Values of the PCI Express capability; empty without it.
+    """Fields of ``Port`` from the PCI Express capability; empty without the capability.
 
     A virtual function (``virtual``, SR-IOV) has zeros for settings, because those of its physical
     function apply. In a virtual machine (``guest``) only the zeros reveal a virtual function.
@@ -327,7 +330,7 @@ def _errors_seen(capability: bytes) -> dict[str, Any]:
 
 
 def _bars(resources: str, configuration: bytes) -> list[Bar]:
-    """Memory windows, from sysfs's lines "start end flags"."""
+    """Memory windows of a function, from the lines "start end flags" of sysfs's ``resource``."""
     most = _resizable(dict(_extended_capabilities(configuration)).get(_RESIZABLE_BAR, b""))
     bars = []
     lines = re.findall(r"^0x(\w+) 0x(\w+) 0x(\w+)$", resources, re.MULTILINE)
@@ -339,20 +342,20 @@ def _bars(resources: str, configuration: bytes) -> list[Bar]:
 
 
 def _resizable(capability: bytes) -> dict[int, int]:
-    """The largest size that each resizable BAR supports, by index."""
+    """Largest size in bytes of each resizable BAR, by index of the BAR."""
     if len(capability) < 12:
         return {}
     largest = {}
     for i in range(_number(capability, 8, 4) >> 5 & 7):
         can, control = _number(capability, 4 + 8 * i, 4), _number(capability, 8 + 8 * i, 4)
-        sizes = can >> 4 | control >> 16 << 28  # bit 0 is 1 MiB
+        sizes = can >> 4 | control >> 16 << 28  # bit n: the BAR supports 2^n MiB
         if sizes:
             largest[control & 7] = 1 << (19 + sizes.bit_length())
     return largest
 
 
 def _counters(folder: Path, *kinds: str) -> dict[str, int] | None:
-    """Error counters of sysfs, summed over ``kinds``; None without any."""
+    """Error counters of a port in sysfs by name, summed over ``kinds``; None without counters."""
     texts = [text(folder / f"aer_dev_{kind}") for kind in kinds]
     if not any(texts):
         return None
@@ -374,7 +377,7 @@ def _whole(said: str) -> int | None:
 
 
 def _node(said: str) -> int | None:
-    """A memory node; None for -1, which Linux writes if the firmware does not tell."""
+    """Number of a memory node; None for -1, which Linux writes if the firmware names no node."""
     node = _whole(said)
     return None if node is None or node < 0 else node
 
@@ -386,7 +389,7 @@ def _bytes(path: Path) -> bytes:
 
 
 def _target(link: Path) -> str:
-    """Name of a symbolic link's target, even if the target was not captured."""
+    """Last part of the path to which a symbolic link leads; the target need not exist."""
     with contextlib.suppress(OSError):
         return link.readlink().name
     return ""
