@@ -1,1 +1,1 @@
-"""The machine under a run: environment, binding, the measuring lock."""
+"""Reads and controls the machine that measures: its state, binding, memory, PCIe and the lock."""

@@ -1,4 +1,4 @@
-"""Binding of workers to processors and memory nodes."""
+"""Binds workers to processors and memory nodes."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _SYS_SET_MEMPOLICY = {"x86_64": 238, "aarch64": 237}
 
 @dataclass(frozen=True)
 class Binding:
-    """Processors on which workers run, and the node of their memory."""
+    """Processors on which workers may run, and the NUMA node of their memory."""
 
     cpus: tuple[int, ...] = ()
     numa_node: int | None = None
@@ -52,7 +52,10 @@ def listed_cpus(text: str) -> set[int]:
 
 
 def parse_cpus(text: str) -> list[int]:
-    """Processors of a list. Raises UsageError for an unavailable processor."""
+    """Processors of a list such as ``0,2-3``, sorted.
+
+    Raises UsageError if this process may not use one of them.
+    """
     cpus = listed_cpus(text)
     missing = cpus - os.sched_getaffinity(0)
     if missing:
@@ -61,9 +64,9 @@ def parse_cpus(text: str) -> list[int]:
 
 
 def binding(cpus: str | None, node: int | None) -> Binding:
-    """Binding of workers to listed processors, else to those of a memory node.
+    """Makes the binding of workers to listed processors, else to the processors of a memory node.
 
-    Raises UsageError if a binding is impossible here: otherwise every worker would fail.
+    Raises UsageError if the binding is impossible here, because every worker would then fail.
     """
     if node is not None:
         _try_memory(node)
@@ -72,16 +75,16 @@ def binding(cpus: str | None, node: int | None) -> Binding:
 
 
 def _node_cpus(node: int) -> list[int]:
-    """Processors of a memory node. Raises UsageError if it has none."""
+    """Processors of a memory node. Raises UsageError if the node has none."""
     if listed := text(_NODES / f"node{node}" / "cpulist"):
         return parse_cpus(listed)
     raise UsageError(f"memory node {node} has no processors here: name processors with --cpus")
 
 
 def _try_memory(node: int) -> None:
-    """Raises UsageError if memory of a node is unavailable.
+    """Raises UsageError if this process cannot bind its memory to a node.
 
-    A thread tries it, because the policy belongs to the thread and ends with it.
+    A new thread tries to bind, so that the memory policy ends with this thread.
     """
     with ThreadPoolExecutor(1) as pool:
         try:

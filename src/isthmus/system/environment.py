@@ -56,7 +56,7 @@ def _memory_bytes(root: Path, name: str) -> int:
 
 
 def _processor_times(root: Path) -> tuple[float, float]:
-    """Busy processor time since start, and the part that a hypervisor took, in seconds.
+    """Seconds since start in which processors were busy, and the part that a hypervisor took.
 
     ``idle`` and ``iowait`` are not busy: an idle processor loses nothing to the hypervisor's other
     guests (proc_stat(5)).
@@ -67,7 +67,9 @@ def _processor_times(root: Path) -> tuple[float, float]:
 
 
 def _load_average(root: Path) -> list[float]:
-    """Programs that run or wait for a processor or disk, over 1, 5 and 15 minutes; empty: unknown.
+    """Mean number of programs that run or wait for a processor or disk, in 1, 5 and 15 minutes.
+
+    Empty if unknown.
 
     Source: proc_loadavg(5).
     """
@@ -76,7 +78,9 @@ def _load_average(root: Path) -> list[float]:
 
 
 def host(root: Path = _ROOT) -> dict[str, Any]:
-    """Host, processor, kernel, memory, power settings; "unknown" if the machine hides them.
+    """Facts about host, processor, kernel, memory and power settings, by name.
+
+    A fact that the machine hides is "unknown".
 
     ``root`` is the folder with ``proc`` and ``sys``, of this machine or captured from another.
     Values that are not read from files are always those of this machine and process.
@@ -150,9 +154,9 @@ def _distribution() -> str:
 
 
 def counters(when: str, root: Path = _ROOT) -> dict[str, float]:
-    """Counters of the machine that a run compares; their names end in ``when``.
+    """Reads the counters that a run compares before and after; ``when`` ends their names.
 
-    All count from the start of the machine and are summed over processors:
+    Counters begin with the start of the machine and are summed over processors:
 
     - ``busy``: seconds in which processors had work
     - ``steal``: seconds of ``busy`` that a hypervisor took
@@ -170,7 +174,10 @@ def counters(when: str, root: Path = _ROOT) -> dict[str, float]:
 
 
 def commit() -> str:
-    """Commit of this Isthmus's checkout, with "+" if it is changed; empty if installed."""
+    """Commit of the checkout that Isthmus runs from, with "+" if files have changed.
+
+    Empty if Isthmus is installed.
+    """
     root = Path(__file__).parents[3]
     if not (root / ".git").exists():
         return ""

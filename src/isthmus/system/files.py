@@ -12,7 +12,7 @@ from isthmus.errors import IsthmusError
 
 _LDCONFIG = "/sbin/ldconfig"
 _USUAL = ("/lib", "/usr/lib", "/lib64", "/usr/lib64", "/usr/local/lib")
-"""Folders of libraries on a system without ``ldconfig``."""
+"""Folders in which libraries are searched on a system without ``ldconfig``."""
 _ANSWER_S = 30.0
 """Longest wait in seconds for ``ldconfig``, which reads one file and takes 5 ms."""
 
@@ -20,7 +20,7 @@ _ANSWER_S = 30.0
 def text(path: Path) -> str:
     """Contents of a system file; empty if it is missing or unreadable.
 
-    A driver may write a name that is not UTF-8.
+    Bytes that are not UTF-8 are replaced, because a driver may write such a name.
     """
     with contextlib.suppress(OSError):
         return path.read_text(encoding="utf-8", errors="replace").strip()
@@ -28,7 +28,7 @@ def text(path: Path) -> str:
 
 
 def is_there(path: Path) -> bool:
-    """Whether a file exists. Raises IsthmusError if the system does not tell."""
+    """Whether a file exists. Raises IsthmusError if the system reports another error."""
     try:
         path.stat()
     except (FileNotFoundError, NotADirectoryError):
@@ -41,7 +41,7 @@ def is_there(path: Path) -> bool:
 def has_library(name: str) -> bool:
     """Whether the dynamic loader finds a library by this name, such as ``libcuda.so.1``.
 
-    Raises IsthmusError if the system does not tell. ``ctypes.util.find_library`` would then call
+    Raises IsthmusError if the system cannot answer, where ``ctypes.util.find_library`` would call
     the library missing.
     """
     folders = filter(None, os.environ.get("LD_LIBRARY_PATH", "").split(":"))
@@ -55,7 +55,7 @@ def has_library(name: str) -> bool:
 
 @cache
 def _known_libraries() -> frozenset[str] | None:
-    """Names in the dynamic loader's cache; None on a system without a cache."""
+    """Names of libraries in the dynamic loader's cache; None on a system without a cache."""
     try:
         listed = subprocess.run(
             [_LDCONFIG, "-p"], stdin=subprocess.DEVNULL, capture_output=True, check=True,

@@ -1,6 +1,6 @@
-"""The launcher of parallel programs that started this process, with rank and number of ranks.
+"""Recognises the launcher that started this process as one of several ranks, such as mpirun.
 
-Reads only the environment, so that ordinary commands start without delay.
+Reads only environment variables, so that commands without a launcher start without delay.
 """
 
 from __future__ import annotations
@@ -10,10 +10,11 @@ from collections.abc import Mapping, MutableMapping
 from dataclasses import dataclass
 
 REPORT_S = 10.0
-"""Seconds for rank 0 to print an error of all ranks before the launcher ends them."""
+"""Seconds that a failed rank waits before it ends, because the launcher then ends all ranks. In
+this time rank 0 can print the error."""
 LEADER = "ISTHMUS_RANKS"
-"""Environment variable of the leader's process: the descriptor of its pipe to rank 0, the number of
-ranks, and 1 if all are on this host."""
+"""Environment variable that only the leader's process has: descriptor of its pipe to rank 0, number
+of ranks, and 1 if all ranks are on this host."""
 _LAUNCHERS = (
     (
         "Open MPI's mpirun",
@@ -23,33 +24,33 @@ _LAUNCHERS = (
         "OMPI_COMM_WORLD_LOCAL_SIZE",
     ),
     ("MPICH's mpirun", "PMI_RANK", "PMI_SIZE", "MPI_LOCALRANKID", "MPI_LOCALNRANKS"),
-    # Variables of the step: a job's batch script also sees SLURM_NTASKS, and is not a rank.
+    # Not SLURM_NTASKS: a job's batch script has it, too, but is not a rank.
     ("Slurm's srun", "SLURM_PROCID", "SLURM_STEP_NUM_TASKS", "SLURM_LOCALID", ""),
 )
-"""Name of the launcher, then variables with rank, size, local rank and local size. Slurm comes
-last: launchers start their helpers through Slurm, never the other way round."""
+"""Name of each launcher, and its variables with rank, number of ranks, rank on this host and number
+on this host. Slurm comes last, because other launchers start processes through Slurm."""
 
 
 @dataclass(frozen=True)
 class Place:
-    """One of the processes that a launcher started together."""
+    """The place of this process among the ranks that a launcher started together."""
 
     launcher: str
     rank: int
     size: int
     local_rank: int | None
-    """Rank among the processes on this host; None if the launcher does not tell."""
+    """Rank among the processes on this host; None if the launcher sets no such variable."""
     one_host: bool
     """Whether all processes are known to be on this host."""
 
     @property
     def turn(self) -> int:
-        """Number of this process for sharing devices: its rank on this host if known."""
+        """Number by which ranks share a host's devices: the rank on this host, else the rank."""
         return self.rank if self.local_rank is None else self.local_rank
 
 
 def ranks_led(environment: Mapping[str, str] = os.environ) -> int:
-    """Number of ranks that this process leads; 0 without a launcher."""
+    """Number of ranks that this process leads; 0 if it is not the leader."""
     return int(environment[LEADER].split(",")[1]) if LEADER in environment else 0
 
 
@@ -61,7 +62,7 @@ def leave(environment: MutableMapping[str, str] = os.environ) -> None:
 
 
 def place(environment: Mapping[str, str] = os.environ) -> Place | None:
-    """The place of this process; None if it was started alone, or leads the ranks."""
+    """The place of this process; None if it is the leader, or the only process of a launcher."""
     if LEADER in environment:
         return None
     for launcher, *names in _LAUNCHERS:

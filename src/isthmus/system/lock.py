@@ -1,4 +1,4 @@
-"""The machine's measuring lock: two simultaneous measurements would disturb each other."""
+"""Holds the machine's measuring lock, since two simultaneous measurements disturb each other."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from typing import TextIO
 from isthmus.errors import BusyError, IsthmusError
 
 _held: set[Path] = set()
-"""Locks that this process holds."""
+"""Paths of the lock files that this process holds."""
 
 
 def exclusive(
@@ -23,10 +23,10 @@ def exclusive(
     no_wait: bool = False,
     before_waiting: Callable[[], None] = lambda: None,
 ) -> contextlib.AbstractContextManager[None]:
-    """Holds the lock; reports the process that it waits for.
+    """A context that holds the lock; while it waits, it reports the process that holds the lock.
 
-    With ``no_wait`` it raises BusyError instead of waiting. ``before_waiting`` is called once if
-    another process holds the lock; it raises an error if waiting is useless.
+    With ``no_wait`` it raises BusyError instead of waiting. If another process holds the lock, it
+    first calls ``before_waiting``, which raises an error if waiting is useless.
     """
 
     def wait(holder: str) -> None:
@@ -41,7 +41,10 @@ def exclusive(
 
 @contextlib.contextmanager
 def if_free(say: Callable[[str], None]) -> Iterator[None]:
-    """Holds the lock if it is free; otherwise calls ``say`` with the id of its holder."""
+    """A context that holds the lock if it is free.
+
+    Otherwise it calls ``say`` with the id of the process that holds the lock, and goes on without.
+    """
     with contextlib.ExitStack() as held:
         try:
             held.enter_context(measuring(_refuse))
@@ -51,7 +54,7 @@ def if_free(say: Callable[[str], None]) -> Iterator[None]:
 
 
 class _HeldError(Exception):
-    """Another process holds the lock; the message is its id."""
+    """Another process holds the lock; the message is the id of that process."""
 
 
 def _refuse(holder: str) -> None:
@@ -60,10 +63,10 @@ def _refuse(holder: str) -> None:
 
 @contextlib.contextmanager
 def measuring(wait: Callable[[str], None]) -> Iterator[None]:
-    """Holds the lock; calls ``wait`` once with the id of its present holder.
+    """A context that holds the lock; it waits if another process holds the lock.
 
-    Does not wait if this process holds the lock already. ``ISTHMUS_LOCK`` names another lock, for
-    tests.
+    Before it waits, it calls ``wait`` with the id of that process. If this process already holds
+    the lock, it goes on at once. ``ISTHMUS_LOCK`` names another lock file, for tests.
     """
     path = Path(os.environ.get("ISTHMUS_LOCK") or "/tmp/isthmus-measuring.lock")
     if path in _held:
@@ -90,10 +93,10 @@ def measuring(wait: Callable[[str], None]) -> Iterator[None]:
 
 @contextlib.contextmanager
 def _open(path: Path) -> Iterator[TextIO]:
-    # Any user may hold the lock next, so that no umask may exclude other users. The file is opened
-    # before it is created: in a sticky folder the kernel refuses O_CREAT for another user's file
-    # (fs.protected_regular). Another user may have placed a link or a pipe there: the flags prevent
-    # that it redirects or blocks us.
+    # All users need write access, because any user may hold the lock next. Open before creating: in
+    # a sticky folder the kernel refuses O_CREAT for another user's file (fs.protected_regular).
+    # O_NOFOLLOW and O_NONBLOCK: another user may have placed a link or a pipe there, which would
+    # lead to another file or block this process.
     flags = os.O_RDWR | os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NONBLOCK
     try:
         descriptor = os.open(path, flags)

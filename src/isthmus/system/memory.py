@@ -1,4 +1,4 @@
-"""Memory that is available to this process, limited by the machine and its container."""
+"""Computes how much memory this process may use: free memory, limits of control groups."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ _FILES = (
     ("", "memory.max", "memory.current", "inactive_file"),
     ("memory", "memory.limit_in_bytes", "memory.usage_in_bytes", "total_inactive_file"),
 )
-"""For control groups version 2 and 1: controller, limit, used memory, and the key of cache in it
-that the kernel reclaims first."""
+"""For control groups of version 2 and 1: controller, files with limit and used bytes, and the key
+in ``memory.stat`` of cache in the used bytes that the kernel can reclaim."""
 
 
 def refuse_little() -> None:
-    """Raises IsthmusError if numerical libraries would hang or crash while they load."""
-    # OpenBLAS waits forever for the memory of its threads.
+    """Raises IsthmusError if the limit of address space is too low to load numerical libraries."""
+    # With little memory, OpenBLAS would wait forever to start more threads.
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
     limit, _ = resource.getrlimit(resource.RLIMIT_AS)
     if limit != resource.RLIM_INFINITY and limit < _LEAST_ADDRESS_SPACE:
@@ -35,12 +35,15 @@ def refuse_little() -> None:
 
 
 def available_bytes(groups: Path = GROUPS, own: Path = OWN) -> int:
-    """Bytes available without swapping: the least of the machine and all enclosing groups."""
+    """Bytes that this process can use without swapping: the least of machine and control groups."""
     return min([psutil.virtual_memory().available, *_left_in_groups(groups, own)])
 
 
 def _left_in_groups(groups: Path, own: Path) -> Iterator[int]:
-    """Yields available bytes of each control group of this process (kernel: cgroup-v2.rst)."""
+    """Yields the available bytes of each control group that contains this process.
+
+    Source: Linux, Documentation/admin-guide/cgroup-v2.rst.
+    """
     try:
         lines = os.fsdecode(own.read_bytes()).splitlines()
     except OSError:
@@ -50,7 +53,8 @@ def _left_in_groups(groups: Path, own: Path) -> Iterator[int]:
         for controller, limit, used, cache in _FILES:
             if controller not in controllers.split(","):
                 continue
-            # A container may see its own group as the root, and its name from outside.
+            # Also try the parents: a container may see its own group as the root folder, while the
+            # group's name is the name outside of the container.
             inner = Path(name.lstrip("/"))
             for folder in (groups / controller / part for part in (inner, *inner.parents)):
                 try:
@@ -59,5 +63,5 @@ def _left_in_groups(groups: Path, own: Path) -> Iterator[int]:
                         map(str.split, (folder / "memory.stat").read_text().splitlines())
                     )
                     yield max(0, most - int((folder / used).read_text()) + int(statistics[cache]))
-                except (OSError, ValueError, KeyError):  # missing, or "max"
+                except (OSError, ValueError, KeyError):  # no such file, or the limit "max"
                     continue

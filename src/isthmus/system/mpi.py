@@ -1,4 +1,4 @@
-"""The ranks' MPI: their launcher's library, through mpi4py."""
+"""Loads the MPI library of the launcher that started this rank, and uses it through mpi4py."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _LIBRARIES: Mapping[str, tuple[str, ...]] = {
     **dict.fromkeys(("orterun", "orted", "prterun", "prted", "prte"), (_OPEN_MPI,)),
     **dict.fromkeys(("hydra_pmi_proxy", "mpiexec.hydra"), (_MPICH, _DEBIANS_MPICH)),
 }
-"""Names of MPI's library, by the program that starts ranks on a host."""
+"""Names of MPI's library by the launcher's program that is an ancestor of each rank."""
 _FOLDERS = ("lib", "lib64", "lib/*-linux-*")
 
 
@@ -33,7 +33,7 @@ def library_of_launcher() -> Path | None:
     for ancestor in psutil.Process().parents():
         try:
             program = Path(ancestor.exe())
-        except psutil.Error:  # e.g. a process of another user
+        except psutil.Error:  # another user's process: the launcher is not among its ancestors
             break
         for name in _LIBRARIES.get(program.name, ()):
             for folder in _FOLDERS:
@@ -44,13 +44,16 @@ def library_of_launcher() -> Path | None:
 
 
 def environment(before: Mapping[str, str]) -> dict[str, str]:
-    """Variables by which mpi4py's wheels load the launcher's MPI, unless the user chose an MPI."""
+    """Environment variables by which mpi4py's wheels load the launcher's MPI.
+
+    Empty if the launcher is unknown or the user has chosen an MPI.
+    """
     library = library_of_launcher()
     if library is None or {"MPI4PY_LIBMPI", "MPI4PY_MPIABI"} & before.keys():
         return {}
     if library.name != _DEBIANS_MPICH:
         return {"MPI4PY_LIBMPI": str(library)}
-    link = private.folder("mpich") / _MPICH  # the name that all but Debian use
+    link = private.folder("mpich") / _MPICH  # mpi4py expects this name; Debian's differs
     if not link.exists():
         partial = link.with_name(f".{_MPICH}.{os.getpid()}")
         partial.symlink_to(library)
@@ -67,13 +70,13 @@ def world(place: Place) -> Intracomm:
     try:
         import mpi4py  # noqa: PLC0415 - only ranks need it
 
-        # A rank's other threads do not call MPI.
+        # "funneled" is enough: only one thread of a rank calls MPI.
         mpi4py.rc.thread_level = os.environ.get("MPI4PY_RC_THREAD_LEVEL", "funneled")
         mpi4py.rc.finalize = False
         with warnings.catch_warnings():
             warnings.simplefilter(
                 "ignore"
-            )  # the error below replaces mpi4py's warning about foreign launchers
+            )  # hide mpi4py's warning about another launcher: the error below reports it
             from mpi4py import MPI  # noqa: PLC0415
     except (ImportError, RuntimeError) as error:
         why = str(error).splitlines()[0]
@@ -91,7 +94,7 @@ def world(place: Place) -> Intracomm:
 
 
 def handle(communicator: Intracomm) -> int:
-    """The value of an MPI handle, which is an address or an integer."""
+    """The communicator's handle in C as a number: an address or an integer, depending on MPI."""
     from mpi4py import MPI  # noqa: PLC0415
 
     return int(MPI._handleof(communicator))
@@ -106,7 +109,7 @@ def version() -> str:
 
 
 def in_use() -> str:
-    """Name, version and thread level of MPI: higher levels cost time in some libraries."""
+    """Name, version and thread level of the loaded MPI; higher levels cost time in some MPIs."""
     from mpi4py import MPI  # noqa: PLC0415
 
     levels = {
@@ -119,7 +122,7 @@ def in_use() -> str:
 
 
 def finalise() -> None:
-    """Finalises MPI."""
+    """Finalises MPI, which waits for all ranks."""
     from mpi4py import MPI  # noqa: PLC0415
 
     MPI.Finalize()

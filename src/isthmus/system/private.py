@@ -1,4 +1,4 @@
-"""Private folders of this user in the system's temporary folder."""
+"""Makes folders in the system's temporary folder that only this user can write to."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ from isthmus.errors import IsthmusError
 
 
 def folder(*names: str) -> Path:
-    """The folder with these names; creates it if it is missing.
+    """Path of a private folder, ``names`` below this user's folder; creates missing folders.
 
-    Any user can write to the temporary folder. If another user created a folder under our name, its
-    libraries could be malicious: then a folder with a random name is used, which later processes
-    find again. Raises IsthmusError if no folder can be created.
+    Any user can write to the temporary folder. Another user may have created a folder with the name
+    of this user's folder, and put malicious libraries there. Then this user's folder gets a random
+    name, by which later processes find it. Raises IsthmusError if no folder can be created.
     """
     try:
         path = _base().joinpath(*names)
@@ -28,7 +28,7 @@ def folder(*names: str) -> Path:
 
 
 def _base() -> Path:
-    """The folder of this user, which contains all others."""
+    """The private folder of this user, which contains all other private folders."""
     temporary = Path(tempfile.gettempdir())
     usual = temporary / f"isthmus-{os.getuid()}"
     with contextlib.suppress(FileExistsError):
@@ -41,14 +41,14 @@ def _base() -> Path:
 
 
 def _is_private(path: Path) -> bool:
-    """Whether only this user can write to a folder; False for a link."""
+    """Whether a path is a folder to which only this user can write; False for a symbolic link."""
     status = path.lstat()
     own = status.st_uid == os.getuid() and not status.st_mode & 0o022
     return stat.S_ISDIR(status.st_mode) and own
 
 
 def write(path: Path, data: bytes) -> Path:
-    """Writes a file completely or not at all: another process may read it."""
+    """Writes a file completely or not at all, because another process may read it meanwhile."""
     descriptor, partial = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
     with os.fdopen(descriptor, "wb") as file:
         file.write(data)

@@ -1,7 +1,7 @@
-"""The installed XRT: libraries, version, boards, and usable modes.
+"""Finds the installed XRT: libraries, version, boards, and usable modes.
 
-XRT loads a shim, which accesses a board or emulates it, from ``$XILINX_XRT/lib``. The library reads
-``XCL_EMULATION_MODE`` when it loads and chooses the shim, so that a process has one mode.
+XRT loads a shim from ``$XILINX_XRT/lib``, a library that accesses a board or emulates it. XRT reads
+``XCL_EMULATION_MODE`` when it loads and chooses the shim by it, so that a process has one mode.
 """
 
 from __future__ import annotations
@@ -26,15 +26,15 @@ if TYPE_CHECKING:
     from isthmus.address import Address
 
 HARDWARE = ""
-"""The mode without a name: boards."""
+"""Name of the mode that uses boards: the empty name."""
 NOOP = "noop"
 EMULATIONS = ("hw_emu", "sw_emu")
 CARD = "card"
-"""The part after ``@`` of an address, before ``=BOARD``, for our emulated card."""
+"""Mode of Isthmus's emulated card: ``xrt:0@card=BOARD``."""
 MODES: Mapping[str, str] = MappingProxyType(
     {HARDWARE: "xrt_core", NOOP: "xrt_noop", "hw_emu": "xrt_hwemu", "sw_emu": "xrt_swemu"}
 )
-"""Modes, and the shim of each."""
+"""Modes of XRT, each with the name of its shim's library."""
 NATIVE = "xrt_coreutil"
 OPENCL = "xilinxopencl"
 
@@ -47,19 +47,19 @@ GET_IT = "apt-get install libxrt-dev uuid-dev, or AMD's package"
 
 
 class Obstacle(NamedTuple):
-    """A reason why something cannot be used, and the remedy."""
+    """A reason why XRT, a mode or a board cannot be used, and the remedy."""
 
     what: str
     cure: str
 
 
 def _places() -> list[Path]:
-    """Folders that may hold XRT's libraries: the user's choice, else the usual folders."""
+    """Folders to search for XRT's libraries: ``$XILINX_XRT/lib`` if set, else the usual folders."""
     chosen = os.environ.get("XILINX_XRT")
     if chosen:
         return [Path(chosen) / "lib"]
-    # Not from sysconfig, which fills its table at first use: several threads query backends, and
-    # before Python 3.13 a second thread finds the table empty.
+    # Not sysconfig, which fills its table at first use: before Python 3.13 a second thread finds
+    # the table empty, and several threads query backends.
     multiarch = getattr(sys.implementation, "_multiarch", "")
     usual = (f"/usr/lib/{multiarch}", "/usr/lib64", "/usr/local/lib", "/usr/lib")
     return [_VENDORS_FOLDER / "xrt" / "lib", *map(Path, dict.fromkeys(usual))]
@@ -72,23 +72,23 @@ class Installation:
     libraries: Path
 
     def library(self, name: str) -> Path | None:
-        """Path of a library, as the loader would open it; None if it is missing.
+        """Path of a library as XRT would open it; None if it is missing.
 
-        Raises IsthmusError if the system does not tell.
+        Raises IsthmusError if the system cannot say whether it exists.
         """
         path = self.libraries / f"lib{name}.so.2"  # XRT's versions are 2.x
         return path if is_there(path) else None
 
     @property
     def version(self) -> str:
-        """Version, from the name of the file that the links lead to."""
+        """Version of XRT, from the name of the file to which the library's links lead."""
         library = self.library(NATIVE)
         match = re.search(r"\.so\.([\d.]+)$", library.resolve().name) if library else None
         return match[1] if match else "of unknown version"
 
     @property
     def name(self) -> str:
-        """Version and place in a few words."""
+        """Version and folder of this XRT for messages."""
         return f"XRT {self.version} in {self.libraries}"
 
     def root(self) -> Path:
@@ -102,23 +102,27 @@ class Installation:
         root = private.folder("xrt", digest)
         link = root / "lib"
         if not link.exists():
-            with contextlib.suppress(FileExistsError):  # another process was faster
+            with contextlib.suppress(FileExistsError):  # another process has made the link
                 link.symlink_to(self.libraries)
         return root
 
     def environment(self, mode: str, user: str) -> dict[str, str]:
-        """Environment of a process that uses this XRT in a mode; ``user`` separates emulations."""
+        """Environment variables for a process that uses this XRT in a mode.
+
+        ``user``: part of the user name that XRT's emulations get, to keep them apart.
+        """
         path = os.environ.get("LD_LIBRARY_PATH")
         variables = {
             "XILINX_XRT": str(self.root()),
             "LD_LIBRARY_PATH": f"{self.libraries}:{path}" if path else str(self.libraries),
-            # Otherwise an xrt.ini in the working folder could change what is timed.
+            # Name a file: otherwise XRT reads xrt.ini in the working folder, which changes times.
             "XRT_INI_PATH": os.environ.get("XRT_INI_PATH") or str(_no_settings()),
         }
         if mode != HARDWARE:
             variables["XCL_EMULATION_MODE"] = mode
         if mode in EMULATIONS:
-            # The user name is part of socket names; leftover files go to a private folder.
+            # The emulations put the user name in names of sockets: make it unique. Their files go
+            # to a private folder.
             variables["USER"] = f"isthmus-{user}-{os.getpid()}"
             variables["SDACCEL_EM_RUN_DIR"] = str(private.folder("xrt", "emulation"))
         return variables
@@ -154,10 +158,10 @@ def candidates(
     what: str = "",
     **environment: str,
 ) -> list[Candidate]:
-    """A candidate for each mode that can work here.
+    """Makes a candidate for each mode that can work here.
 
-    ``environment`` is added to the mode's environment. ``noop_binary`` creates the bitstream for
-    measuring the API alone; None if there is none.
+    ``environment``: variables to add to the mode's environment. ``noop_binary``: makes the
+    bitstream by which the API is timed without a card, and returns its path, or None.
     """
     return [
         Candidate(
@@ -176,7 +180,7 @@ def candidates(
 
 
 def problems(installation: Installation) -> list[Problem]:
-    """Reasons why the other modes cannot be used."""
+    """Reasons why modes of this XRT cannot be used, for each mode with an obstacle."""
     return [
         Problem(f"{installation.name}: {obstacle.what}", obstacle.cure, mode=mode)
         for mode in MODES
@@ -185,9 +189,9 @@ def problems(installation: Installation) -> list[Problem]:
 
 
 def find() -> Installation | None:
-    """The installation in use; None if there is none.
+    """The installed XRT; None if there is none.
 
-    Raises IsthmusError if none is found and the system does not tell the contents of some folder.
+    Raises IsthmusError if no XRT is found and some folder is not readable.
     """
     unknown: IsthmusError | None = None
     for place in _places():
@@ -203,7 +207,7 @@ def find() -> Installation | None:
 
 
 def absent() -> Obstacle:
-    """The problem to report without an XRT."""
+    """The obstacle to report if no XRT is installed."""
     chosen = os.environ.get("XILINX_XRT")
     if chosen:
         return Obstacle(
@@ -214,7 +218,7 @@ def absent() -> Obstacle:
 
 
 def boards() -> list[str]:
-    """Addresses of the devices that XRT's drivers serve."""
+    """PCI addresses of the devices whose driver is one of XRT's."""
     return sorted(
         {
             device.name
@@ -226,7 +230,7 @@ def boards() -> list[str]:
 
 
 def unserved_boards() -> list[str]:
-    """Addresses of AMD's accelerator cards whose driver is missing."""
+    """PCI addresses of AMD's accelerator cards that have none of XRT's drivers."""
     return sorted(
         device.name
         for device in (_BUSES / "pci" / "devices").glob("*")
@@ -263,19 +267,20 @@ def validation_xclbins() -> list[Path]:
 
 
 def software_alone(address: Address) -> str:
-    """For an emulated card below XRT: the address of the same API without a card; else empty."""
+    """For an emulated card under XRT: the address that times the API without a card; else empty."""
     emulated = address.mode.partition("=")[0] == CARD
     return f"{address.scheme}:{address.selector or 0}@{NOOP}" if emulated else ""
 
 
 def bitstreams(mode: str, default: Path | None = None) -> dict[str, str]:
-    """Environment that lists the bitstreams which a backend may load in a mode without permission.
+    """Environment variables with the bitstreams that a backend may load without permission.
 
-    Without hardware it may load any bitstream, by default ``default``: nothing can be damaged.
+    In modes without hardware it may load any bitstream, since nothing can be damaged; ``default``
+    is the bitstream that it loads unless the user names another.
     """
     if mode == HARDWARE:
         files = ":".join(map(str, validation_xclbins()))
-        # Empty, so that a variable of the user's shell cannot cause a board to be programmed.
+        # Set to empty: a variable of the user's shell must not cause a board to be programmed.
         return {
             "ISTHMUS_VALIDATION_BINARIES": files,
             "ISTHMUS_DEFAULT_BINARY": "",
