@@ -1,8 +1,8 @@
-"""All estimates and intervals of Isthmus.
+"""Functions for all estimates and intervals of Isthmus.
 
 The sample is a set of processes: medians differ more between processes than any interval within one
 process shows (Kalibera and Jones, "Rigorous benchmarking in reasonable time", ISMM 2013). This
-package imports only the compiled core, so that measuring and analysis judge by the same functions.
+package imports only the compiled core, so that measuring and analysis can use the same functions.
 
     =================================  =============================================================
     median within one process          ``within_process``: order statistics
@@ -36,19 +36,19 @@ Judgement = Literal["slower", "faster", "same", "undecided"]
 Basis = Literal[
     "exact", "one process", "signed ranks", "Student", "order statistics over processes"
 ]
-"""How an interval was estimated: see ``over_processes`` and ``within_process``."""
+"""Method by which an interval was estimated: see ``over_processes`` and ``within_process``."""
 
 LOOKS = (6, 8, 12, 16, 24, 30)
 """Numbers of processes after which the stopping rule looks at the interval."""
 APART = 0.05
-"""Relative distance from the median of alike devices above which a device is reported.
+"""Relative distance from the median of devices of one kind above which a device is reported.
 
 Pinned copies of two H100 of one node differ by 0.4 % at most (``benchmarks/RESULTS.md``)."""
 FEWEST = 3
-"""Fewest processes whose scatter is used, and from which the host's state is estimated."""
+"""Fewest processes whose scatter is used, and fewest by which the host's state is estimated."""
 _LEAST_RELEVANT = 0.01
 _FAMILY = 0.2
-"""Share of an interval's error probability that all comparisons of one question have together."""
+"""Error probability of all comparisons of one question together, over that of one interval."""
 _MOST_LOG = 700.0
 _MOST_RANKS = 60
 """Most processes for which the distribution of signed ranks is computed exactly."""
@@ -67,7 +67,7 @@ class Interval(NamedTuple):
 
     @property
     def half_width(self) -> float:
-        """Distance to the farther end over the estimate; infinite if an end is unknown."""
+        """Distance of estimate and farther end over the estimate; infinite if an end is unknown."""
         if self.low == self.high:
             return 0.0
         if not self.known or self.value <= 0:
@@ -85,11 +85,11 @@ class Interval(NamedTuple):
         return (self.low > 0) - (self.high < 0)
 
     def times(self, factor: float) -> Interval:
-        """The estimate times ``factor`` >= 0, e.g. to change the unit."""
+        """The interval times ``factor`` >= 0, for example to change its unit."""
         return Interval(self.value * factor, self.low * factor, self.high * factor, self.confidence)
 
     def inverse(self, numerator: float = 1.0) -> Interval:
-        """``numerator`` over the estimate, e.g. bytes over seconds; an end of 0 becomes inf."""
+        """``numerator`` over the interval, such as bytes over seconds; an end of 0 becomes inf."""
         value, low, high = (numerator / x if x else math.inf for x in self[:3])
         return Interval(value, high, low, self.confidence)
 
@@ -106,7 +106,10 @@ class Interval(NamedTuple):
         return self.logarithm().minus(other.logarithm()).exponential()
 
     def at_least(self, bound: float) -> Interval:
-        """The interval with values below ``bound`` raised to it: durations are not below 0."""
+        """The interval with estimate and ends raised to ``bound`` where they are less.
+
+        A duration, for example, is never below 0.
+        """
         value, low, high = (x if math.isnan(x) else max(x, bound) for x in self[:3])
         return Interval(value, low, high, self.confidence)
 
@@ -117,13 +120,16 @@ class Interval(NamedTuple):
         return Interval(self.value, *ends, self.confidence).at_least(0.0)
 
     def widened(self, confidence: float) -> Interval:
-        """The interval at another confidence, for normal errors; take logarithms of times first."""
+        """The interval converted to another confidence, if errors are normal.
+
+        Errors of times are not: use ``with_confidence``.
+        """
         factor = _normal(confidence) / _normal(self.confidence)
         down, up = factor * (self.value - self.low), factor * (self.high - self.value)
         return Interval(self.value, self.value - down, self.value + up, confidence)
 
     def with_confidence(self, confidence: float) -> Interval:
-        """The interval of a positive quantity at another confidence: widens its logarithm."""
+        """The interval of a positive quantity at another confidence, by way of its logarithm."""
         return self.logarithm().widened(confidence).exponential()
 
     def logarithm(self) -> Interval:
@@ -138,7 +144,7 @@ class Interval(NamedTuple):
 
 
 def exact(value: float, confidence: float = 0.95) -> Interval:
-    """The interval of a value without error, e.g. of a simulated time that does not vary."""
+    """The interval of a value without error, such as a simulated time that does not vary."""
     return Interval(value, value, value, confidence)
 
 
@@ -160,7 +166,7 @@ def combined(weights: Sequence[float], intervals: Sequence[Interval]) -> Interva
 
 
 def middle(values: Sequence[float]) -> float:
-    """Median of at least one number. For few numbers numpy takes ten times as long."""
+    """Median of at least one number; for few numbers ten times as fast as numpy's."""
     ordered = sorted(values)
     half, odd = divmod(len(ordered), 2)
     return float(ordered[half]) if odd else (ordered[half - 1] + ordered[half]) / 2
@@ -250,7 +256,7 @@ def location(values: Sequence[float], confidence: float = 0.95) -> Interval:
 
 @lru_cache(maxsize=1024)
 def _signed_rank(count: int, share: float) -> int:
-    """Largest signed-rank sum with a lower tail of at most ``share``, or -1.
+    """Largest signed-rank sum with a lower tail of at most ``share``; -1 without one.
 
     Each of the ranks 1 to ``count`` is in the sum with probability 1/2. For many ranks the sum is
     taken as normal.
@@ -273,10 +279,10 @@ def _signed_rank(count: int, share: float) -> int:
 
 
 def shift(first: Sequence[float], second: Sequence[float], confidence: float = 0.95) -> Interval:
-    """By how much the second of two independent sets of values lies above the first.
+    """How much higher the second of two independent sets of values lies than the first.
 
-    The estimate is the difference of the sets' centres (``location``). The interval covers two
-    others:
+    The estimate is the difference of the sets' centres (``location``). The interval is the smallest
+    that covers two intervals:
 
     - The interval of the rank-sum test (Mann and Whitney, "On a test of whether one of two random
     variables is stochastically larger than the other", Annals of Mathematical Statistics 18 (1947),
@@ -285,7 +291,7 @@ def shift(first: Sequence[float], second: Sequence[float], confidence: float = 0
     - Welch's interval, which also holds for unequal variances ("The generalization of Student's
     problem when several different population variances are involved", Biometrika 34 (1947), 28).
 
-    A set of fewer than two values has no ends. Raises ValueError for an empty set.
+    The interval has no ends if a set has fewer than two values. Raises ValueError for an empty set.
     """
     if not first or not second:
         raise ValueError("no values to compare")
@@ -325,7 +331,7 @@ def _mean_and_error(values: Sequence[float]) -> tuple[float, float, int]:
 
 @lru_cache(maxsize=1024)
 def _rank_sum(first: int, second: int, share: float) -> int:
-    """Largest Mann-Whitney statistic with a lower tail of at most ``share``, or -1.
+    """Largest Mann-Whitney statistic with a lower tail of at most ``share``; -1 without one.
 
     The numbers of ways to get each value are the coefficients of a Gaussian binomial. For many
     pairs the statistic is taken as normal.

@@ -1,9 +1,9 @@
-"""Curves of time over bytes (a start-up time and a rate for each line), and the half-rate size.
+"""Fits curves of time over bytes: lines of a start-up time and a rate each. Finds half-rate sizes.
 
 A runtime moves data in different ways at different sizes: a bounce buffer, another protocol,
 another engine. A single line then does not fit, and each range of sizes gets a line. Schwarz's
-criterion decides the number of lines. The summary holds the time that the curve of a point's series
-predicts at its size.
+criterion decides the number of lines. A summary has, for each point, the time that the curve of its
+series predicts.
 """
 
 from __future__ import annotations
@@ -25,18 +25,19 @@ from isthmus.thresholds import PLATEAU
 Values = NDArray[np.float64]
 
 NO_LAW = 0.5
-"""Relative error at one point above which a fit is not used for its series."""
+"""Largest relative error of a fit at any point; a fit with a larger error is not used."""
 NONE_FITS = 0.1
-"""Root mean square of log residuals above which a curve is not used for its series."""
+"""Largest root mean square of log residuals of a curve; a curve with more is not used."""
 _MOST_PLACES = 32
 """Most sizes at which a line may end; of more sizes every second, third, ... is tried."""
 _MOST_BREAKS = 2
-"""Most breaks of a curve. A choice: a sentence can describe three lines."""
+"""Most sizes at which a curve changes to another line. A choice: a sentence can describe three
+lines."""
 _LEAST_POINTS = 4
 """Fewest points of a line in a curve with breaks: two fix the line, two more test it."""
 _IRRELEVANT = 0.01
-"""Log residuals that need no further line: otherwise a series without noise would get more lines.
-"""
+"""Log residuals that are too small to need a further line. Without this limit, rounding would give
+more lines to a series without noise."""
 _STEPS = 4
 """Steps of Newton's method."""
 
@@ -49,18 +50,18 @@ class AlphaBeta(NamedTuple):
     beta: Interval
     """Bytes per second; infinite if no size shows a limit."""
     worst_residual: float
-    """Largest relative deviation of the model from a measurement, signed."""
+    """Relative deviation of the model from a measurement, with its sign, where it is largest."""
     worst_at: int
     """Index of the point with that deviation."""
     points: int
     smallest: float = 0.0
-    """Bytes of the smallest point of this line; ``largest`` likewise."""
+    """Bytes of the smallest point of the line; ``largest`` is that of the largest point."""
     largest: float = math.inf
     variances: tuple[float, float, float] = (0.0, 0.0, 0.0)
     """Variances of alpha and of 1 / beta, and their covariance, for log residuals of variance 1."""
 
     def seconds(self, size: float) -> float:
-        """Predicted time of ``size`` bytes."""
+        """Predicted seconds of a transfer of ``size`` bytes."""
         return self.alpha.value + size / self.beta.value
 
     def variance(self, size: float) -> float:
@@ -85,11 +86,11 @@ class Curve(NamedTuple):
         return self.rms <= NONE_FITS
 
     def seconds(self, size: float) -> float:
-        """Predicted time of ``size`` bytes; between two lines, by the line for smaller sizes."""
+        """Predicted seconds of ``size`` bytes; between two lines, by the line of smaller sizes."""
         return self._line(size).seconds(size)
 
     def predicted(self, size: float) -> Interval:
-        """Predicted time of ``size`` bytes, with the interval for one further measurement."""
+        """Predicted seconds of ``size`` bytes, with the interval for one further measurement."""
         line = self._line(size)
         value = line.seconds(size)
         width = student(self.free, 0.5 + self.confidence / 2) * self.rms
@@ -104,10 +105,10 @@ class Curve(NamedTuple):
 class _Line(NamedTuple):
     alpha: float
     gap: float
-    """Seconds for each byte."""
+    """Seconds that each byte adds: 1 / rate."""
     model: Values
     logs: Values
-    """Log of measured time over model."""
+    """For each point: logarithm of the measured time over the model's time."""
 
     @property
     def squares(self) -> float:
@@ -190,7 +191,10 @@ def _chosen(
 
 
 def _partitions(sizes: Values, most_breaks: int) -> Iterator[list[slice]]:
-    """Yields the cuts of sorted sizes into lines of enough points; equal sizes stay together."""
+    """Yields each way to cut sorted sizes into lines with enough points.
+
+    Points of equal size stay in the same line.
+    """
     count = len(sizes)
     places = [i for i in range(_LEAST_POINTS, count - _LEAST_POINTS + 1) if sizes[i] > sizes[i - 1]]
     places = places[:: -(-len(places) // _MOST_PLACES) or 1]
@@ -225,7 +229,7 @@ def _line(sizes: Values, times: Values) -> _Line | None:
             alpha, slope = 0.0, vw / vv
         model = alpha + slope * x
         if not (np.isfinite(model).all() and model.min() > 0.0):
-            return None  # a size of 0 without a start-up time
+            return None  # the model is 0 at size 0 without a start-up time: no logarithm
         aim = model * (1.0 + np.log(times / model))
     return _Line(alpha, slope / scale, model, np.log(times / model))
 
@@ -268,9 +272,9 @@ def half_bandwidth(sizes: Sequence[float], rates: Sequence[float]) -> tuple[Inte
     """Bytes at which a series first reaches half of its peak rate, and whether it still rises.
 
     The size is interpolated in log size and log rate, between the last measured size below half of
-    the peak and the first size that reaches it. The lower end is 0 if the smallest size already
-    reaches it. If the largest size is fastest by more than ``PLATEAU``, the true peak and its half
-    lie beyond. Returns None without data.
+    the peak and the first size with that rate. The lower end is 0 if the smallest size already has
+    that rate. The series still rises if the largest size is fastest by more than ``PLATEAU``: true
+    peak and half-rate size are then larger. Returns None without data.
     """
     data = sorted((s, r) for s, r in zip(sizes, rates, strict=True) if r > 0.0 and s > 0.0)
     if not data:
@@ -287,9 +291,9 @@ def half_bandwidth(sizes: Sequence[float], rates: Sequence[float]) -> tuple[Inte
 
 
 COLUMNS = ("model_s", "model_low_s", "model_high_s")
-"""Columns of the summary: predicted time, and the interval for one further measurement."""
+"""Columns of the summary: predicted seconds, and the interval for one further measurement."""
 LEAST_SIZES = 6
-"""Fewest sizes of a series whose curve is reported."""
+"""Fewest sizes of a series for which a curve is reported."""
 _SERIES = ("study", "device", "api", "operation", "memory", "clock")
 
 
@@ -302,10 +306,10 @@ def curve_of(rows: Frame, confidence: float) -> Curve | None:
 def complete(
     frame: Frame, usable: NDArray[np.bool_], axes: Sequence[str], confidence: float
 ) -> Frame:
-    """The summary with predicted times, which are empty if a series is short or no curve fits.
+    """The summary with predicted times in ``COLUMNS``: empty for a short series or without a fit.
 
-    ``usable`` tells for each row whether the fit uses it; other rows get no prediction. ``axes``
-    are further columns that tell series apart.
+    ``usable``: for each row, whether the fit uses it; other rows get no prediction. ``axes``:
+    further columns whose values distinguish series.
     """
     columns = {name: np.full(len(frame), np.nan) for name in COLUMNS}
     places = np.flatnonzero(usable)

@@ -2,8 +2,8 @@
 
 The logarithm of the time of row p in process r is level(p) + sensitivity(p) x state(r) + noise. The
 state is the part that several rows share: the speed of the host at that time. References of the
-host's speed, timed in the same processes, show it directly. What rows share beyond that shows it,
-too.
+host's speed, timed in the same processes, show the state directly. Changes that rows have in common
+beyond the references show it, too.
 
 * Sensitivities to the references are random effects, shrunk towards the mean of all rows (Laird and
   Ware, "Random-effects models for longitudinal data", Biometrics 38 (1982), 963; fitted by EM).
@@ -34,10 +34,10 @@ from isthmus.student import both_tails
 Array = NDArray[np.float64]
 
 HORIZON = 12.0
-"""Time after a run within which a repetition may begin, in lengths of the run.
+"""Time after a run within which a repetition may begin, over the length of the run.
 
-Chosen together with the weights below. 6 lengths hold 92 %; 24 lengths hold 94 to 95 % with
-intervals that are a fifth wider (``benchmarks/host_constants.py``)."""
+Chosen together with the weights below. With 6, intervals of the stored runs hold 92 %; with 24 they
+hold 94 to 95 % but are a fifth wider (``benchmarks/host_constants.py``)."""
 PRIOR_FREE = 4.0
 """Degrees of freedom that the scatter of a row's kind adds to the row's own.
 
@@ -47,19 +47,19 @@ _LEAST_VARIANCE = 1e-24
 _STEPS = 50
 _KERNELS = (("brief", 0.95, 0.18), ("run", 0.6, 0.26), ("flicker", 0.9, 0.17),
             ("walk", 0.99, 0.03), ("walk", 0.999, 0.36))  # fmt: skip
-"""Name of the slow part, its share of the variance, and its prior weight.
+"""Candidates for the slow part of the state: name, share of the variance, prior weight.
 
 Chosen among 17 slow parts with twelve runs of each of two H100 nodes, ten longer runs and simulated
 states. These give the narrowest intervals that hold at least 93 % of each stored set and 91 % of
 each simulated state. Six runs that were measured afterwards hold 95.8 %."""
 _BRIEF = 0.05
-"""Time constant of a brief disturbance, in lengths of the run: it lasts a few processes."""
+"""Time constant of a brief disturbance over the length of the run: it lasts a few processes."""
 _SEEN = 2.0
-"""Standard errors above which the correlation of a run's rows counts: 1 in 40 by chance.
+"""Standard errors above which the correlation of a run's rows counts. Chance exceeds it in 1 of 40.
 
 With 1 and 3, too, intervals hold 93 to 95 % (``benchmarks/host_constants.py``)."""
 _FOLLOWED = 1.0
-"""Standard errors of a pooled slope on a reference from which the references count.
+"""Standard errors that the rows' common slope on a reference must have, so that references count.
 
 If they always count, intervals hold 96 % instead of 94 %, and 99 % without any change of state.
 They are then 1.6 instead of 1.5 times as wide as intervals from the processes alone
@@ -70,11 +70,11 @@ _FENCE = 1.5
 Without fences, intervals of the stored runs are 10 to 18 % wider
 (``benchmarks/host_constants.py``)."""
 _SURE = 3.0
-"""Standard errors from which slopes are more than chance: 1 in 250 runs exceeds it by chance.
+"""Standard errors of a slope from which it is no chance: 1 of 250 runs exceeds it by chance.
 
 2 and 4 change no interval of the stored runs."""
 _UNKNOWN_SENSITIVITY = 0.5
-"""Standard deviation of a sensitivity that a run cannot estimate: it lies between 0 and 1."""
+"""Standard deviation assumed for a sensitivity that a run cannot estimate; it lies from 0 to 1."""
 MOST_SENSITIVE = 1.2
 """Largest sensitivity to a reference: a time that a reference explains completely has 1.
 
@@ -86,7 +86,7 @@ _BISECTIONS = 40
 
 
 class Row(NamedTuple):
-    """Logarithms of a row's times by process, and the kind of rows whose scatter is alike."""
+    """A row: logarithms of its times by process, and the key of rows whose scatter is alike."""
 
     kind: Hashable
     logs: Mapping[int, float]
@@ -97,18 +97,19 @@ class Slow:
     """What the slowly changing state of the machine adds to the uncertainty of a row's level."""
 
     half_width: float
-    """Half-width of the level's interval from this state alone, as a logarithm; NaN if unknown."""
+    """Half-width that the state alone gives the level's interval, as a logarithm; NaN if unknown.
+    """
     sensitivities: tuple[float, ...]
     """Change of the row's logarithm for a change of each reference's logarithm."""
     shared: float
-    """Share of the row's remaining variance that other rows of the run have in common."""
+    """Share of the row's variance, beyond the references, that it has in common with other rows."""
     errors: tuple[float, ...] = ()
     """Standard errors of the sensitivities."""
     rest: float = 0.0
-    """Part of ``half_width`` that rows share and the references do not show."""
+    """Part of ``half_width`` from changes that rows share but the references do not show."""
 
     most: tuple[float, ...] = ()
-    """Largest sensitivities: scatter of the row over that of each reference."""
+    """Largest possible sensitivity to each reference: scatter of the row over the reference's."""
 
     @property
     def known(self) -> bool:
@@ -116,7 +117,7 @@ class Slow:
         return not math.isnan(self.half_width)
 
     def widened(self, interval: Interval) -> Interval:
-        """The interval of a time > 0, widened to cover a repetition of the run."""
+        """The interval of a time > 0, widened so that it covers a repetition of the run."""
         if not self.known or not self.half_width or not interval.known or interval.low <= 0:
             return interval
         state = Interval(0.0, -self.half_width, self.half_width, interval.confidence)
@@ -124,7 +125,7 @@ class Slow:
 
 
 UNKNOWN = Slow(math.nan, (), 0.0)
-"""The value for a row whose run does not show the state of the machine."""
+"""Value for each row of a run that does not show the state of the machine."""
 
 
 def slow_parts(
@@ -136,7 +137,7 @@ def slow_parts(
     Args:
         rows: Rows of one run.
         readings: By process: logarithms of the references, the same number for each; may be empty.
-        at: When processes ran, in any unit; empty: evenly, in the order of their numbers.
+        at: By process: when it ran, in any unit; empty: at equal distances, in order of number.
         confidence: Confidence of the half-widths.
 
     """
@@ -152,7 +153,7 @@ def slow_parts(
 
 
 def _centred(numbers: Sequence[int], readings: Mapping[int, Sequence[float]]) -> Array:
-    """References by process, less their means; NaN for a process without readings."""
+    """By process: logarithms of the references less their means; NaN without readings."""
     width = max((len(reading) for reading in readings.values()), default=0)
     table = np.array([readings.get(n, [math.nan] * width) for n in numbers], dtype=np.float64)
     table = table.reshape(len(numbers), width)
@@ -163,7 +164,7 @@ def _centred(numbers: Sequence[int], readings: Mapping[int, Sequence[float]]) ->
 
 
 def _fenced(values: Array) -> Array:
-    """Values of each row, clipped to Tukey's fences; the centre of a row hardly changes.
+    """The values of each row, clipped to Tukey's fences, which hardly changes the row's centre.
 
     Otherwise one process beside a burst of other work would decide the scatter of its row. Source:
     Tukey, Exploratory Data Analysis, 1977, chapter 2.
@@ -248,7 +249,8 @@ class _Fit:
         gram = np.einsum("prk,prl->pkl", about, about)
         moment = np.einsum("prk,pr->pk", about, logs)
         followed = self._followed(gram, moment)
-        # Otherwise the references may have shown only their own scatter.
+        # Below _SURE, the references may have shown only their own scatter: sensitivities stay
+        # uncertain.
         unknown = np.eye(width) * (_UNKNOWN_SENSITIVITY**2 if followed < _SURE else 0.0)
         if followed < _FOLLOWED:
             self._spread += unknown
@@ -274,7 +276,7 @@ class _Fit:
             self._variance = self._moderated(own)
 
     def _followed(self, gram: Array, moment: Array) -> float:
-        """Largest pooled slope of the rows on a reference, in standard errors."""
+        """Largest common slope of all rows on a reference, in standard errors."""
         information = (np.einsum("pkk->pk", gram) / self._variance[:, None]).sum(axis=0)
         slopes = (moment / self._variance[:, None]).sum(axis=0)
         return float((slopes / np.sqrt(np.maximum(information, 1e-300))).max())
@@ -317,7 +319,10 @@ class _Fit:
         return results
 
     def _shared(self, residuals: Array) -> tuple[Array | None, Array]:
-        """Share of each row's variance that is common to rows, or None; and the common series."""
+        """Returns each row's share of variance that rows have in common, and the common series.
+
+        The shares are None if no two rows share a process, 0 if the correlation may be chance.
+        """
         scaled = np.nan_to_num(residuals / np.sqrt(self._variance)[:, None])
         used = (self._used & (self._free[:, None] >= FEWEST - 1)).astype(np.float64)
         scaled *= used
@@ -340,9 +345,9 @@ class _Fit:
         return shares, series
 
     def _weights(self, series: Array) -> tuple[Array, Array]:
-        """Weight of each kernel, given a series of states, by restricted likelihood.
+        """Weight of each kernel by its restricted likelihood for a series of states, and its scale.
 
-        Also the scale of each kernel, in units of the variance of the series.
+        The scale of a kernel is in units of the variance of the series.
         """
         finite = np.isfinite(series)
         values = series[finite]
@@ -367,9 +372,10 @@ class _Fit:
         return relative / relative.sum(), np.array(scales)
 
     def _excess(self, of_row: NDArray[np.bool_], scales: Array, window: NDArray[np.bool_]) -> Array:
-        """Variance between a row's mean and the mean after the run, beyond the row's own scatter.
+        """Variance of the difference between a row's mean and the mean after the run, by kernel.
 
-        One value for each kernel, in units of the variance between the processes of ``window``.
+        The part that the row's own scatter explains is left out. Values are in units of the
+        variance between the processes of ``window``.
         """
         excesses = []
         for scale, kernel in zip(scales, self._kernels, strict=True):
@@ -382,7 +388,7 @@ class _Fit:
 
 
 def _reach(odds: Array, variances: Array, free: int, confidence: float) -> float:
-    """Half-width that holds a mixture of Student's t around 0 with this confidence."""
+    """Half-width around 0 that a mixture of Student's t stays within, with this confidence."""
     deviations = np.sqrt(variances)
     outside = 1 - confidence
     if float(odds[deviations > 0].sum()) <= outside:
@@ -399,7 +405,7 @@ def _reach(odds: Array, variances: Array, free: int, confidence: float) -> float
 
 @lru_cache(maxsize=256)
 def _tails(free: int) -> tuple[Array, Array]:
-    """Logarithms of t, and the probability beyond t in both tails."""
+    """Table of Student's t: logarithms of t, and the probability beyond t in both tails."""
     points = np.linspace(-4.0, 5.0, 181)
     return points, np.array([both_tails(free, math.exp(x)) for x in points])
 
@@ -411,7 +417,10 @@ def _scatter(covariance: Array) -> float:
 
 
 def _kernels(times: Array) -> list[Array]:
-    """Covariances of the states at these times; last, of the mean over the time after them."""
+    """For each kernel: covariances of the states at these times.
+
+    The last row and column are those of the mean over the time after the run.
+    """
     span = float(times.max() - times.min()) or 1.0
     step = span / max(len(times) - 1, 1)
     horizon = HORIZON * span

@@ -15,18 +15,18 @@ _FENCE = 1.5
 _NORMAL_TO_MAD = 1.4826
 """Standard deviation over median absolute deviation of a normal distribution."""
 _OF_FEW, _MANY = 1.2, 10
-"""Factor of the median absolute deviation for fewer than ``_MANY`` values."""
+"""Factor by which the median absolute deviation of fewer than ``_MANY`` values is raised."""
 LEAST_GROUP = 3
-"""Fewest values of a group."""
+"""Fewest values of each of two groups."""
 GROUP_SHARE = 1 / 3
 """Least share of all values that each of two groups must have."""
 
 
 class Above(NamedTuple):
-    """The values of a sequence that lie above the rest."""
+    """Which values of a sequence lie above the rest, and how the rest is distributed."""
 
     places: frozenset[int]
-    """Their indices in the sequence."""
+    """Indices of the values above the rest."""
     usual: float
     """Median of the rest."""
     mean: float
@@ -34,19 +34,19 @@ class Above(NamedTuple):
     error: float
     """Standard deviation of the difference between a further value and ``mean``."""
     free: float
-    """Degrees of freedom of ``error``."""
+    """Degrees of freedom of the estimate ``error``."""
 
     def bound(self, share: float) -> float:
         """The bound below which a further value like the rest lies with probability ``share``."""
         return self.mean + student(self.free, share) * self.error
 
     def without_one(self, share: float) -> float:
-        """Returns the bound for a sample of the same scatter with one value fewer."""
+        """Like ``bound``, for a sample of the same scatter with one value fewer."""
         return self.mean + student(max(self.free - 1, 1.0), share) * self.error
 
 
 class Scatter(NamedTuple):
-    """Variance of values of one kind, from other values of the same kind."""
+    """Variance of values of one kind, estimated from other samples of the same kind."""
 
     variance: float
     free: float
@@ -69,8 +69,9 @@ def above(values: Sequence[float], false_alarms: float, kind: Scatter = UNKNOWN)
         values: Values such as logarithms of times; alike values are about normal.
         false_alarms: Share of samples of normal values in which any value is found. With 6 to 12
             values the share is twice as large (``benchmarks/fleet.py --healthy``).
-        kind: The scatter of the values is shrunk towards this (Smyth, "Linear models and empirical
-            Bayes methods", Statistical Applications in Genetics and Molecular Biology 3 (2004), 3).
+        kind: Scatter towards which the values' scatter is shrunk (Smyth, "Linear models and
+            empirical Bayes methods", Statistical Applications in Genetics and Molecular Biology 3
+            (2004), 3).
 
     """
     order = sorted(range(len(values)), key=lambda i: values[i])
@@ -99,7 +100,10 @@ def robust_variance(values: Sequence[float]) -> float:
 
 
 def _shrunk(variance: float, free: float, kind: Scatter) -> tuple[float, float]:
-    """The variance shrunk towards the kind's, and its degrees of freedom."""
+    """Mean of the variance and the kind's variance, weighted by their degrees of freedom.
+
+    Returns also the degrees of freedom of that mean.
+    """
     both = free + kind.free
     return (free * variance + kind.free * kind.variance) / both, both
 
@@ -116,7 +120,7 @@ def _extreme(ordered: Sequence[float], false_alarms: float, kind: Scatter) -> in
         variance, free = _shrunk(own, rest - 1, kind)
         beyond, error = value - total / rest, math.sqrt(variance * (1 + 1 / rest))
         share = 1 - false_alarms / (rest + 1)
-        # Computing Student's quantile takes longer; it is above the normal quantile.
+        # Test the normal quantile first: Student's is larger, and takes longer to compute.
         if beyond > NormalDist().inv_cdf(share) * error:
             outliers = larger if beyond > student(free, share) * error else outliers
     return outliers

@@ -1,4 +1,4 @@
-"""Studies: questions, and the points that answer them.
+"""Finds the studies: questions, with the points that answer them.
 
 A study is a module here that defines ``STUDY``. Other packages add studies through the entry point
 group ``isthmus.studies``.
@@ -23,7 +23,7 @@ def registry() -> Mapping[str, Study]:
 
 
 def in_order() -> list[Study]:
-    """All studies, the most used study first."""
+    """All studies in the order of ``Study.place``: the most used study comes first."""
     return sorted(registry().values(), key=lambda study: study.place)
 
 

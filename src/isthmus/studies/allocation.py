@@ -10,7 +10,7 @@ ACCELERATOR = (
     "initialise", "program_device", "allocate", "populate", "map", "migrate_to_device",
     "migrate_to_device_wait", "set_arguments", "kernel_enqueue", "kernel_run", "read_back",
 )  # fmt: skip
-"""Phases of the offload, which do not overlap."""
+"""Phases of the offload on the accelerator, in the order in which they run one after another."""
 OPERATIONS = (*ACCELERATOR, "remainder", "total", "software_vadd", "software_vadd_simd")
 OFFSETS = ("offset1", "offset16", "offset64", "offset128", "offset2048")
 _NODES = _core.memory_nodes()

@@ -1,4 +1,4 @@
-"""The type of studies: axes, operations of devices, and where runs are analysed."""
+"""Types of a study: axes, headlines, and names of the functions that analyse its runs."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from isthmus.text import did_you_mean
 
 Value = int | str
 OWN_SIZES = "own"
-"""Name of the set of sizes that the user gives."""
+"""Name that the column of a set of sizes has for sizes that the user gives."""
 
 
 @dataclass(frozen=True)
@@ -23,19 +23,18 @@ class Axis:
     name: str
     describes: str
     parse: Callable[[str], Sequence[Value]]
-    """Reads values from text. Raises UsageError."""
+    """Reads values from a text; raises UsageError for a wrong text."""
     default: Sequence[Value] | None = None
-    """Default values; None: those of the device or the operation."""
+    """Values that a run measures by default; None: the usual values of the device's operation."""
     absent: Value = ""
-    """Value in the column of the axis for an operation without the axis: such an operation is
-    measured once."""
+    """Value that points of an operation without this axis have in the column of the axis."""
     selects: bool = False
-    """Whether an operation that lacks the requested value is skipped; otherwise it is measured
-    without the axis."""
+    """Whether an operation without the axis is left out when the user requests a value; otherwise
+    it is measured once, without the axis."""
     coarse: Sequence[Value] | None = None
     """The default values that a run measures before all others; None: every default value."""
     unit_bytes: int = 0
-    """Bytes of one unit, for the axis that sets the sizes of points; 0 for other axes."""
+    """Bytes of a value of 1, for the axis that sets the sizes of points; 0 for other axes."""
     sets: Mapping[str, Sequence[int]] = field(default_factory=dict)
     """Named sets of sizes, for an axis whose values choose a set unless the user gives sizes."""
     reference: Value | None = None
@@ -44,7 +43,7 @@ class Axis:
 
     @property
     def first(self) -> Sequence[Value] | None:
-        """Values that a run measures first; None: those of device and operation."""
+        """Values that a run measures first; None: the usual values of the device's operation."""
         return self.default if self.coarse is None else self.coarse
 
 
@@ -52,9 +51,9 @@ class Size(Enum):
     """Sizes of a headline that are not a number of bytes."""
 
     PLATEAU = "plateau"
-    """The size above which copies are no faster; the run finds it."""
+    """The headline is about the size above which copies are no faster, which the run searches."""
     ANY = "any"
-    """Every size that the study measures."""
+    """The headline is about every size that the study measures."""
 
 
 @dataclass(frozen=True)
@@ -62,14 +61,14 @@ class Headline:
     """A question that a study answers first, on each device that can answer it."""
 
     says: str
-    """The quantity in words: "copy to device"."""
+    """The measured quantity in words: "copy to device"."""
     operation: str
     bytes: int | Size = Size.PLATEAU
     memory: Sequence[str] = ()
-    """Kinds of host memory, by preference: the question is about the first that the device has.
-    Empty: about every kind that the run measures."""
+    """Kinds of host memory by preference: the question is about the first kind that the run
+    measures. Empty: about every kind that the run measures."""
     axes: Mapping[str, Value] = field(default_factory=dict)
-    """Values of the study's further axes that the question is about."""
+    """Values of the study's further axes to which the question is limited, by name of the axis."""
 
     @property
     def on_plateau(self) -> bool:
@@ -90,26 +89,28 @@ class Analysis:
     """The functions that judge the runs of a study."""
 
     questions: Sequence[Callable[[Any], Any]] = ()
-    """Functions from ``analysis.context.AnalysisContext`` to ``Answer``, in the order shown."""
+    """Functions that take an ``analysis.context.AnalysisContext`` and return an ``Answer``, in the
+    order in which answers are shown."""
     findings: Callable[[Any], Sequence[Any]] | None = None
-    """A function from ``AnalysisContext`` to ``analysis.findings.Finding`` s."""
+    """Function that takes an ``AnalysisContext`` and returns ``analysis.findings.Finding``
+    objects."""
     complete: Callable[[Any, Sequence[Any], float], Any] | None = None
-    """Adds the study's own columns and rows to a summary. Arguments: the frame, the point of each
-    row, the run's precision. Returns the frame."""
+    """Function that adds the study's own columns and rows to a summary. Arguments: the frame, the
+    point of each row, the run's precision. Returns the frame."""
 
 
 @dataclass(frozen=True)
 class Study:
-    """A question as data: the planner turns it into tasks."""
+    """A question as data, from which ``measure.plan`` makes tasks for a device."""
 
     name: str
     question: str
     operations: Sequence[str]
     axes: Sequence[Axis]
     columns: Sequence[str]
-    """Axes that are columns in tables of the study."""
+    """Names of the axes that are columns in tables of the study."""
     title: str = ""
-    """Title of its part of the page; empty: its name."""
+    """Title of the study's part in a report; empty: the study's name."""
     needs: str = "other devices"
     """What a device must have for the study, in words."""
     headlines: Sequence[Headline] = ()
@@ -118,19 +119,20 @@ class Study:
     """Operations that a run measures after the headlines, over all sizes. Empty: every default
     operation."""
     place: int = 99
-    """Place in the order of findings: the most used study first."""
+    """Rank of the study in lists and findings; the most used study has the smallest number."""
     analysed_by: str = ""
-    """Name of its ``Analysis`` as ``module:object``: a name, so that measuring does not load it."""
+    """Where the study's ``Analysis`` is, as ``module:object``: measuring need not import it."""
     software: Mapping[str, Sequence[Value]] = field(default_factory=dict)
     """Points, by axis, at which a run of several APIs on emulated cards also measures each API's
     software alone; empty: none."""
     plotted_by: str = ""
-    """A function that draws its plots, ``reporters.html.charts.Plots``, as ``module:object``;
-    empty: rates over size."""
+    """Where the function is that draws the study's plots (``reporters.html.charts.Plots``), as
+    ``module:object``; empty: plots show rates over size."""
     between: bool = False
     """Whether the study is about the network between devices, which needs several ranks."""
     offload: bool = False
-    """Whether its operations are offloads, each in a fresh process: see ``measure.visit``."""
+    """Whether the study's operations are offloads, each in a fresh process: see ``measure.visit``.
+    """
 
     def __post_init__(self) -> None:
         """Raises ValueError for a study whose points would have no size."""
@@ -138,13 +140,13 @@ class Study:
             raise ValueError(f"study '{self.name}': exactly one axis needs unit_bytes")
 
     def analysis(self) -> Analysis:
-        """Loads the functions that judge its runs; an empty ``Analysis`` if it names none."""
+        """Loads ``analysed_by``; returns an empty ``Analysis`` if the study names none."""
         named: Analysis = resolve_name(self.analysed_by) if self.analysed_by else Analysis()
         return named
 
     @property
     def reference(self) -> Mapping[str, Value]:
-        """Axis values of the reference offload; empty where the study has none."""
+        """Values of the reference offload, by axis; empty if the study has no reference."""
         return {axis.name: axis.reference for axis in self.axes if axis.reference is not None}
 
     @property
@@ -159,17 +161,17 @@ class Study:
 
     @property
     def operations_usually(self) -> Sequence[Value]:
-        """Operations of a run that names none."""
+        """Operations that a run measures if the user names none."""
         usual = next((axis.default for axis in self.axes if axis.name == "operation"), None)
         return self.operations if usual is None else usual
 
     @property
     def names(self) -> Sequence[str]:
-        """Names of its axes."""
+        """Names of the study's axes."""
         return [axis.name for axis in self.axes]
 
     def axis(self, name: str) -> Axis:
-        """Axis of this name. Raises UsageError for an unknown name."""
+        """The study's axis of this name; raises UsageError for an unknown name."""
         for axis in self.axes:
             if axis.name == name:
                 return axis
@@ -179,7 +181,7 @@ class Study:
         )
 
     def parse(self, requested: Mapping[str, str]) -> dict[str, Sequence[Value]]:
-        """Parses and checks the values of the axes that the user set."""
+        """Parses the texts of the axes that the user set; raises UsageError for wrong values."""
         parsed = {name: self.axis(name).parse(text) for name, text in requested.items()}
         for operation in parsed.get("operation", ()):
             if operation not in self.operations:
@@ -203,7 +205,9 @@ class Study:
     def of_software(
         self, requested: Mapping[str, Sequence[Value]]
     ) -> dict[str, Sequence[Value]] | None:
-        """Axes of the points at which software is measured alone; None without such points.
+        """Values of axes for the points at which a run times software without a card.
+
+        None if the study or the request has no such points.
 
         ``requested`` holds the parsed axes that the user set.
         """
@@ -217,7 +221,7 @@ class Study:
     def sizes(
         self, requested: Mapping[str, Sequence[Value]]
     ) -> list[tuple[dict[str, Value], list[int]]]:
-        """Sizes of the points' buffers in bytes, with the column that names their set, if any.
+        """Sets of buffer sizes in bytes, each with the axis and value that name the set, if any.
 
         ``requested`` holds the parsed axes that the user set.
         """

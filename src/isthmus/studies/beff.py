@@ -7,7 +7,7 @@ from isthmus.studies.base import Axis, Headline, Study, words
 from isthmus.units import parse_counts, parse_positive, parse_sizes
 
 EXCHANGES = ("exchange", "exchange_rank")
-"""Exchanges of all ranks at once: the total, and the figure of each rank."""
+"""Operations in which all ranks exchange messages at once: the total, and the part of each rank."""
 ON_REQUEST = ("pingpong", "window")
 """Operations of other network benchmarks, measured only if ``--axis operation`` names them."""
 

@@ -8,7 +8,7 @@ from isthmus.units import parse_positive, parse_sizes
 
 KERNELS = ("read_bandwidth", "write_bandwidth", "bandwidth")
 COPIES = ("write", "read")
-"""Transfers between host and card memory, measured on request for comparison."""
+"""Operations that copy between host and card memory, measured on request for comparison."""
 
 
 SIZES = parse_sizes("4Ki:256Mi")

@@ -10,8 +10,8 @@ OPERATIONS = (
     "dma_read",
 )  # fmt: skip
 BASELINES = ("host_load", "host_stream", "line_exchange")
-"""Accesses to the host's own memory, for comparison: a load that misses all caches, loads that hit
-the nearest cache, and a line that goes to another processor and back."""
+"""Operations on the host's own memory, for comparison: a load that misses all caches, loads that
+hit the nearest cache, and a line that goes to another processor and back."""
 SIZES = parse_sizes("1,2,4,8,16,32,64,128,256,512,1Ki,4Ki,16Ki,64Ki,1Mi,256Mi")
 
 

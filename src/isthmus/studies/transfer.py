@@ -17,8 +17,7 @@ ON_REQUEST = (
 )  # fmt: skip
 """Further operations of some devices, measured only if ``--axis operation`` names them."""
 _COARSE_MOST = 64 << 20
-"""Bytes of the largest copy in the first sizes of a curve. Larger copies follow if the rate still
-changes."""
+"""Largest of a curve's first sizes in bytes. A run adds larger copies if the rate still changes."""
 _STEP_BELOW, _STEP_ABOVE = 16, 4
 """Factors between the first sizes of a curve, below and above ``LARGE``."""
 
@@ -35,7 +34,8 @@ def coarse(sizes: Sequence[int]) -> Sequence[int]:
 
 SIZES = parse_sizes("1:2Gi")
 ORDINARY = ("pageable", "aligned")
-"""Kinds of host memory that a driver may copy once more for a device with a link."""
+"""Kinds of host memory whose data a driver may first copy to pinned memory, for a device with a
+link."""
 
 STUDY = Study(
     name="transfer",
