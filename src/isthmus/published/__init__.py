@@ -1,9 +1,8 @@
-"""Figures that other people measured and published.
+"""Finds the published sources: figures that other people measured, as references for models.
 
-A source is a folder here: ``source.toml`` lists its figures and tables and their reproduction; CSV
-files hold the published numbers. Other packages add sources through the entry point group
-``isthmus.published``: each entry is a path to such a folder. They are references for models and
-reports, not measurements of Isthmus.
+A source is a folder here. Its ``source.toml`` lists figures and tables, and how Isthmus reproduces
+them; CSV files hold the published numbers. Other packages add sources through the entry point group
+``isthmus.published``: each entry is a path to such a folder.
 """
 
 from __future__ import annotations
@@ -32,7 +31,7 @@ def sources() -> Mapping[str, Source]:
 
 
 def chosen(name: str) -> list[Figure]:
-    """Figures of a name: ``all``, a source, or ``SOURCE/FIGURE``. Raises UsageError if unknown."""
+    """Figures by ``all``, the name of a source, or ``SOURCE/FIGURE``; UsageError if unknown."""
     every = {figure.name: figure for source in sources().values() for figure in source.figures}
     if name == "all":
         return list(every.values())
@@ -51,6 +50,6 @@ def chosen(name: str) -> list[Figure]:
 
 
 def rows_of(study: str) -> list[Row]:
-    """Rows that this study reproduces, without repetition, if a figure uses them."""
+    """Rows of all sources that runs of this study reproduce and a figure uses, each row once."""
     every = (row for source in sources().values() for row in source.rows if row.figures)
     return [row for row in every if row.run and row.run.study == study]

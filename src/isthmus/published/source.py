@@ -1,4 +1,4 @@
-"""A published source, read from its folder: figures, tables, and a row for each published number.
+"""Reads a published source from its folder: figures, tables, and a row for each published number.
 
 ``source.toml`` has ``title``, ``by`` (the citation) and ``board`` (a name, or a file of the
 folder), and these tables:
@@ -59,7 +59,8 @@ UNITS = {
     "s": 1.0, "ms": 1e-3, "us": 1e-6, "ns": 1e-9, "GB/s": 1e9, "MB/s": 1e6, "GiB/s": float(1 << 30),
     "MiB/s": float(1 << 20), "%": 0.01,
 }  # fmt: skip
-"""Units in seconds and bytes per second; any other unit is a count or a ratio."""
+"""Factors from units to seconds or bytes per second, and from % to a share. Any other unit is of a
+count or a ratio."""
 KINDS = {
     "fitted": "a parameter of the board was fitted to it",
     "predicted": "no parameter was fitted to it",
@@ -68,19 +69,19 @@ KINDS = {
     "reproduced": "the source's own arithmetic",
     "hybrid": "measured software plus the simulated card",
 }
-"""Ways of reproducing a figure, with their meanings."""
+"""Ways in which a published number is reproduced, with their meanings."""
 COMBINED = ("sum", "mean", "max", "cost of a call")
 
 
 @dataclass(frozen=True)
 class Term:
-    """A point of a study, selected by operation, size and axes."""
+    """Selects a point of a run by operation, size and axes."""
 
     operation: str
     bytes: int | None
     """Size in bytes; None: the operation has a single size."""
     where: Mapping[str, str]
-    """Further axes, and ``memory``."""
+    """Values of further axes, and of ``memory``."""
 
 
 @dataclass(frozen=True)
@@ -93,14 +94,15 @@ class Measurement:
     memory: str = ""
     axes: Mapping[str, str] = field(default_factory=dict)
     further_devices: Sequence[str] = ()
-    """Further devices that the run measures."""
+    """Addresses of further devices that the same run measures."""
     hybrid: bool = False
-    """Whether measured software and the simulated crossing are added: see ``analysis.hybrid``."""
+    """Whether measured time of software is added to the simulated time of the card: see
+    ``analysis.hybrid``."""
 
 
 @dataclass(frozen=True)
 class Row:
-    """A published number, and how it is reproduced."""
+    """A published number, and how Isthmus reproduces it."""
 
     source: str
     figures: tuple[str, ...]
@@ -109,9 +111,9 @@ class Row:
     unit: str
     board: str
     api: str = ""
-    """API of the measurement, for a source that compares several APIs."""
+    """API of the published measurement, if the source compares several APIs; else empty."""
     published_to: float | None = None
-    """The other end of a range."""
+    """Upper end of a published range; None for a single number."""
     series: str = ""
     run: Measurement | None = None
     plus: tuple[Term, ...] = ()
@@ -124,7 +126,7 @@ class Row:
     model: str = ""
     inputs: Mapping[str, Any] = field(default_factory=dict)
     fit: str = ""
-    """Calibration that used this number."""
+    """Name of the calibration that used this number to fit a board; empty if none did."""
     kind: str = "predicted"
     note: str = ""
     events: bool = False
@@ -133,17 +135,17 @@ class Row:
 
     @property
     def scale(self) -> float:
-        """The unit in seconds or bytes per second; 1 for counts and ratios."""
+        """Factor from the row's unit to seconds or bytes per second; 1 for counts and ratios."""
         return UNITS.get(self.unit, 1.0)
 
     def nearest(self, ours: float) -> float:
-        """The published number; for a range the value in it that is nearest to ours."""
+        """The published number; for a range, the value in the range that is nearest to ``ours``."""
         to = self.published if self.published_to is None else self.published_to
         low, high = sorted((self.published, to))
         return min(max(ours, low), high)
 
     def residual(self, ours: float) -> float:
-        """Our figure in the row's unit over the published number, less 1; 0 within a range."""
+        """``ours`` (in the row's unit) over the published number, less 1; 0 within a range."""
         return ours / self.nearest(ours) - 1.0
 
     @property
@@ -159,17 +161,17 @@ class Row:
 
     @property
     def how(self) -> str:
-        """Way of reproducing the row: one of ``KINDS``."""
+        """How the row is reproduced: a key of ``KINDS``."""
         return "fitted" if self.fit else self.kind
 
     @property
     def terms(self) -> tuple[Term, ...]:
-        """All points from which the row is computed."""
+        """All points of runs from which Isthmus computes the row's number."""
         return (*self.plus, *self.minus, *self.over)
 
 
 def counted(ways: Iterable[str]) -> str:
-    """Text with the number of rows of each kind, first the kinds of ``KINDS`` in their order."""
+    """Number of rows of each kind: ``3 fitted, 2 predicted``; if all are alike, only the kind."""
     every = list(ways)
     counts = {way: every.count(way) for way in (*KINDS, *every) if way in every}
     if len(counts) == 1:
@@ -182,18 +184,18 @@ class Figure:
     """One figure or table of a source."""
 
     name: str
-    """``SOURCE/FIGURE``."""
+    """Name of source and figure: ``SOURCE/FIGURE``."""
     title: str
     rows: tuple[Row, ...]
     because: str = ""
-    """Why the figure is not reproduced."""
+    """Why Isthmus does not reproduce the figure; empty if it does."""
     needs: str = ""
-    """Requirements of its rows on the machine."""
+    """What a machine must have to reproduce the figure's rows, in words."""
     note: str = ""
 
     @property
     def state(self) -> str:
-        """How the figure is reproduced, in a few words."""
+        """How the figure's rows are reproduced, or why they are not, in a few words."""
         if self.because:
             return "not modelled"
         return counted(row.how for row in self.rows)
@@ -201,7 +203,7 @@ class Figure:
 
 @dataclass(frozen=True)
 class Aim:
-    """Largest acceptable residuals of whole series."""
+    """Largest accepted residuals of the rows of whole series."""
 
     name: str
     series: tuple[str, ...]
@@ -211,13 +213,13 @@ class Aim:
 
 @dataclass(frozen=True)
 class Fit:
-    """Parameters of a board that one calibration sets, with start values of the search."""
+    """A calibration: the parameters of a board that it fits, with start values of the search."""
 
     calibration: str
     board: str
     start: Mapping[str, float]
     series: tuple[str, ...] = ()
-    """Curves of which each size in turn is held out for the check; empty: too few points."""
+    """Names of curves for the check, which leaves out each size in turn; empty: too few points."""
 
 
 @dataclass(frozen=True)
@@ -229,12 +231,12 @@ class Source:
     by: str
     figures: tuple[Figure, ...]
     rows: tuple[Row, ...]
-    """Rows without repetition, in the order of the file."""
+    """All rows of the source, each once, in the order of the file."""
     aims: tuple[Aim, ...]
     fits: tuple[Fit, ...]
     folder: Path
     cite: Mapping[str, Any]
-    """Fields of its BibTeX entry, and its type: see ``[cite]``."""
+    """Type and fields of the source's BibTeX entry: see ``[cite]``."""
 
 
 def read(name: str, folder: Path) -> Source:
@@ -319,7 +321,7 @@ def _rows(
             float(line[end] or "nan") / divide if isinstance(end, str) else end / divide
             for end in (filled["value"] if isinstance(filled["value"], list) else [filled["value"]])
         ]
-        if any(map(math.isnan, ends)):  # missing in the source
+        if any(map(math.isnan, ends)):  # the source lacks this number: no row
             continue
         if 0 in ends:
             raise UsageError(f"'{filled['item']}': a published 0 allows no comparison")
@@ -357,7 +359,7 @@ def _rows(
 
 
 def _lines(folder: Path, block: Mapping[str, Any]) -> Iterator[Mapping[str, str]]:
-    """Yields the selected lines of the block's CSV file; an empty line if it names no file."""
+    """Yields the selected lines of a row block's CSV file; one empty line if it names no file."""
     if "data" not in block:
         yield {}
         return
@@ -369,7 +371,7 @@ def _lines(folder: Path, block: Mapping[str, Any]) -> Iterator[Mapping[str, str]
 
 
 def _filled(block: Any, line: Mapping[str, str]) -> Any:
-    """The block with column names replaced by the line's values, except in ``item``."""
+    """A copy of a row block: values of the CSV line replace ``{COLUMN}``, except in ``item``."""
     if isinstance(block, str):
         return block.format_map(line) if "{" in block and "{size}" not in block else block
     if isinstance(block, Mapping):

@@ -1,9 +1,10 @@
-"""What is known of boards and DMA engines: links, memories and rates, each with its source.
+"""Reads what is known of boards and DMA engines: links, memories and rates, each with its source.
 
-A board is a TOML file in ``boards``, an engine one in ``engines``. ``known.csv`` has the rates of
-all of them: a row names boards and engines, and has the fields of ``Known``. Other packages add
-files through the entry point group ``isthmus.references``: each entry is a folder's path, or a
-function that returns it. Users name a file of their own by its path. Such files contain the rates.
+``boards`` has a TOML file for each board, ``engines`` for each engine. ``known.csv`` has the rates
+of all of them: each row names boards and engines, and has the fields of ``Known``. Other packages
+add files through the entry point group ``isthmus.references``: each entry is a folder's path, or a
+function that returns the path. Users name a file of their own by its path. Files of packages and
+users contain the rates themselves.
 """
 
 from __future__ import annotations
@@ -40,7 +41,7 @@ class _File(msgspec.Struct, forbid_unknown_fields=True):
 
 
 def link(text: str) -> Link:
-    """A link of ``gen3x16``; raises UsageError for anything else."""
+    """The link of a text such as ``gen3x16``; raises UsageError for any other text."""
     found = _LINK.fullmatch(text.strip())
     if not found:
         raise UsageError(f"'{text}' is no link; write gen3x16")
@@ -48,12 +49,12 @@ def link(text: str) -> Link:
 
 
 def link_of(generation: int, lanes: int) -> Link | None:
-    """A link by its generation and width; None where there is no such link."""
+    """The link of this generation with these lanes; None if PCIe has no such link."""
     return Link(_SPEEDS[generation], lanes) if generation in _SPEEDS and 0 < lanes <= 32 else None
 
 
 def read(path: Path) -> Reference:
-    """The reference in a file; raises UsageError that names file and fault."""
+    """Reads a board or an engine from a file; raises UsageError with file and fault."""
     try:
         file = msgspec.toml.decode(path.read_bytes(), type=_File)
         found = Reference(
@@ -67,7 +68,7 @@ def read(path: Path) -> Reference:
 
 
 def _rates() -> dict[str, list[Known]]:
-    """The rows of ``known.csv`` by name of board or engine."""
+    """The known rates in ``known.csv``, by name of board or engine."""
     found: dict[str, list[Known]] = {}
     with (_FOLDER / "known.csv").open(encoding="utf-8", newline="") as file:
         for row in csv.DictReader(file):
@@ -88,7 +89,7 @@ def _folders(kind: str) -> Iterator[Path]:
 
 @cache
 def boards() -> Mapping[str, Reference]:
-    """All boards by name; a later file does not replace an earlier one."""
+    """All boards by name. Of two files with the same name, the first counts: Isthmus's own."""
     return _all("boards")
 
 
@@ -111,7 +112,10 @@ def _all(kind: str) -> Mapping[str, Reference]:
 
 
 def board(name: str) -> Reference:
-    """A board by its name, a word of its name, or the path of a file; raises UsageError."""
+    """Finds a board by its name, one of its ``words``, or the path of a file.
+
+    Raises UsageError for an unknown board.
+    """
     if name.endswith(".toml"):
         return read(Path(name))
     fitting = [one for one in boards().values() if name.lower() in one.words]
@@ -121,12 +125,12 @@ def board(name: str) -> Reference:
 
 
 def engine(name: str) -> Reference | None:
-    """A DMA engine by name; None where nothing is known of it."""
+    """The DMA engine of this name; None if nothing is known of such an engine."""
     return _engines().get(name)
 
 
 def of_names(names: list[str]) -> list[Reference]:
-    """The boards that printed names belong to, each once."""
+    """The boards to which these printed names belong, each board once."""
     found: dict[str, Reference] = {}
     for name in names:
         for one in boards().values():

@@ -1,4 +1,4 @@
-"""A board or a DMA engine: what it is, and what such ones are known to reach."""
+"""Types of references: a board or a DMA engine, and rates that healthy ones are known to reach."""
 
 from __future__ import annotations
 
@@ -15,38 +15,39 @@ Quantity = Literal["copy", "peer", "on_card", "memory", "host_memory", "call"]
 
 
 class Links(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """The link to the host."""
+    """The link between a board and its host."""
 
     pcie: str = ""
-    """As it is usually trained: ``gen3x16``."""
+    """The PCIe link as it usually trains: ``gen3x16``; empty for a link that is not PCIe."""
     others: list[str] = []
-    """Further links that it can be trained to."""
+    """Further PCIe links to which the board's link may train."""
     fastest: list[str] = []
-    """Of an engine: the fastest links that it is made for."""
+    """For a DMA engine: the fastest PCIe links for which it is made."""
     name: str = ""
-    """Of a link that is no PCIe: ``NVLink-C2C``."""
+    """Name of a link that is not PCIe: ``NVLink-C2C``; empty for PCIe."""
     GBps: float = 0.0
-    """Of such a link, each direction."""
+    """Rate of the link ``name`` in each direction, in 10^9 bytes per second."""
     source: str = ""
 
 
 class Memory(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """The device's own memory."""
+    """A device's own memory: kind and rate."""
 
     name: str
     GBps: float
     source: str
     shared_with_host: bool = False
     most_GBps: float = 0.0  # noqa: N815 - a unit
-    """Of the fastest variant of the board, where its name does not tell them apart."""
+    """Memory rate of the board's fastest variant, in 10^9 bytes per second, if variants share a
+    printed name; else 0."""
 
 
 class Peer(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """A way to join two of these boards."""
+    """A link that joins two boards of this kind."""
 
     name: str
     GBps: float
-    """Each direction."""
+    """Rate in each direction, in 10^9 bytes per second."""
     source: str
 
 
@@ -58,49 +59,51 @@ class Known(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     high: float
     unit: str
     source: str
-    """Of the run: all figures of one run have the same."""
+    """Where the run was published. All figures of one run have the same source."""
     detail: str = ""
-    """Which figure of the run it is: ``three writes of 16384 B``."""
+    """Which figure of the published run this is: ``three writes of 16384 B``."""
     also: list[float] = []
-    """Further figures of the run, in this unit, by which a log of the run is recognised."""
+    """Further figures of the run in ``unit``. If a log has them, it is a log of this same run."""
     direction: Literal["h2d", "d2h", "both", ""] = ""
     size: str = ""
-    """Of one transfer, where it is small: ``4Ki``."""
+    """Size of one transfer if it is small: ``4Ki``; empty for large transfers."""
     link: str = ""
-    """Empty: the board's usual one."""
+    """Link of the board in that run; empty: the board's usual link."""
     engine: str = ""
-    """``ce`` or ``sm`` where the two differ."""
+    """What moved the data: ``ce`` (copy engine) or ``sm``, if their rates differ; else empty."""
     memory: str = ""
-    """Of the host; empty: page-locked, or as the program has it."""
+    """Kind of host memory; empty: page-locked, or the program's usual kind."""
     family: str = ""
-    """Devices whose run files are judged by this run; of large copies of pinned memory alone."""
+    """Family of devices whose run files are judged by this rate; set only for large copies of
+    pinned memory."""
 
     @property
     def cited(self) -> str:
-        """The source, with the detail."""
+        """The source, followed by the detail."""
         return f"{self.source}: {self.detail}" if self.detail else self.source
 
     @property
     def least(self) -> float:
-        """Bytes a second or seconds."""
+        """Lower end of the known range, in bytes per second or seconds."""
         return self.low * UNITS[self.unit]
 
     @property
     def most(self) -> float:
-        """Bytes a second or seconds."""
+        """Upper end of the known range, in bytes per second or seconds."""
         return self.high * UNITS[self.unit]
 
 
 class About(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """What a board or an engine is, and which printed names are of it."""
+    """Name and kind of a board or an engine, and the printed names that belong to it."""
 
     name: str
     title: str
     kind: str = ""
     words: list[str] = []
-    """Words of printed names: ``u50``; several words in one must all be there."""
+    """Words by which a printed name belongs to the board: ``u50``. If an entry has several words,
+    the name must have all of them."""
     excludes: list[str] = []
-    """Words that make it another board: ``laptop``."""
+    """Words by which a printed name belongs to another board: ``laptop``."""
     engine: str = ""
 
 
@@ -114,13 +117,13 @@ class Reference(About, frozen=True, kw_only=True):
     file: str = ""
 
     def fits(self, printed: str) -> bool:
-        """Whether a printed name is one of this board."""
+        """Whether a printed name belongs to this board, by ``words`` and ``excludes``."""
         words = set(re.split(r"[^a-z0-9]+", printed.lower()))
         wanted = any(set(re.split(r"[^a-z0-9]+", one)) <= words for one in self.words)
         return wanted and not words & set(self.excludes)
 
     def check(self) -> None:
-        """Raises UsageError for values that no board has, and for figures without a source."""
+        """Raises UsageError for wrong units, ranges or sizes, and for figures without a source."""
         for one in self.known:
             if one.unit not in UNITS:
                 raise UsageError(f"unknown unit '{one.unit}'")

@@ -1,1 +1,1 @@
-"""Compares the models with published figures: points, fits, residual table."""
+"""Compares predictions of the models with published figures, and fits boards to the figures."""

@@ -1,4 +1,4 @@
-"""Closed forms that rows of published figures name: (board, inputs) -> SI units."""
+"""Finds the closed forms that rows of published figures name: (board, inputs) -> SI units."""
 
 from __future__ import annotations
 
@@ -17,7 +17,10 @@ _OF_NO_MODEL: Mapping[str, Callable[..., float]] = {
 
 
 def closed_form(name: str, inputs: Mapping[str, Any]) -> Callable[[Board], float]:
-    """The closed form of this name, with its inputs. Raises UsageError for an unknown name."""
+    """Returns a function of a board: the closed form of this name with fixed inputs.
+
+    Raises UsageError for an unknown name.
+    """
     of_models = (model.closed_forms.items() for model in models.registry().values())
     forms = {**_OF_NO_MODEL, **{form: function for some in of_models for form, function in some}}
     if name not in forms:

@@ -11,14 +11,15 @@ from isthmus.statistics import Interval
 from isthmus.statistics import combined as weighted_sum
 
 _MOVED = 1 << 20
-"""Bytes that blocks of each size move in total, for rows that ask for the cost of a call."""
+"""Bytes that a row about the cost of a call moves, once in blocks of each size."""
 
 
 def combined(row: Row, figure_of: Callable[[Term], Interval]) -> Interval:
-    """The row's figure in its unit, from each point's time in seconds or rate in bytes per second.
+    """Computes a row's figure in the row's unit.
 
-    Points are independent; a point that is named twice counts once. A point in both numerator and
-    denominator counts as two, so that the ratio's interval is too wide. For several processes,
+    ``figure_of`` gives each point's time in seconds or rate in bytes per second. Points count as
+    independent; a point that is named twice counts once. A point in both numerator and denominator
+    counts as two, so that the ratio's interval is too wide. For several processes,
     ``analysis.reproduction`` computes the interval over the figures of all processes.
     """
     if row.combine == "max":
@@ -35,7 +36,7 @@ def _weighted(row: Row) -> Iterator[tuple[float, Term]]:
     if row.combine == "mean":
         yield from ((1.0 / len(row.plus), term) for term in row.plus)
     elif row.combine == "cost of a call":
-        # Slope of the least-squares line through the time of all calls over their number.
+        # Weights of the slope: the least-squares line through total time over number of calls.
         calls = [_MOVED / (term.bytes or _MOVED) for term in row.plus]
         mean = statistics.fmean(calls)
         square = math.fsum((n - mean) ** 2 for n in calls)
@@ -71,7 +72,7 @@ def _largest(intervals: Sequence[Interval]) -> Interval:
 
 def _ratio(above: Interval, below: Interval) -> Interval:
     value = above.value / below.value
-    if above.value <= 0:  # there is no logarithm
+    if above.value <= 0:  # ``over`` needs a logarithm, which this value lacks
         return Interval(value, math.nan, math.nan, above.confidence)
     _, low, high, confidence = above.at_least(0.0).over(below.at_least(0.0))
     exact = above.half_width == below.half_width == 0

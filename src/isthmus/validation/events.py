@@ -1,8 +1,8 @@
-"""Published figures reproduced by the emulated card's event model.
+"""Reproduces published figures by the emulated card's event model.
 
 The emulated card of the source's run executes the published work in this process, with
 verification: kernels that sweep 1024 times over host memory, rings of cards that exchange messages.
-The results of a board are cached, because they take seconds.
+Results are cached by board, because computing them takes seconds.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ def figure(row: Row, board: Board) -> float:
 
 
 def _parameters(board: Board) -> _Parameters:
-    """Parameters for the card, which needs whole bytes and cycles when a fit tries fractions."""
+    """A board's parameters for the card, rounded to the whole bytes and cycles that it needs."""
     fractions = {
         name: round(setting.value)
         for name, setting in board.settings.items()
@@ -69,7 +69,7 @@ def _measured(
     memory: str,
     axes: tuple[tuple[str, str], ...],
 ) -> tuple[float, float]:
-    """Bytes that one verified repetition moved, and its simulated seconds."""
+    """Runs one verified repetition of an operation; returns its bytes and its simulated seconds."""
     block = _core.Series(_card(library, parameters), operation, size, memory, dict(axes)).measure(
         0.0
     )
@@ -81,7 +81,7 @@ def _measured(
 
 @lru_cache(maxsize=8)
 def _phases(library: str, parameters: _Parameters, memory: str) -> dict[str, float]:
-    """Seconds of each phase of one offload."""
+    """Runs one offload on the card; returns the simulated seconds of each phase."""
     placement = (memory, dict[str, str]())
     record = _core.measure_offload(
         _core.load_backend(library), "", dict(parameters), 4 * ELEMENTS, placement, 0

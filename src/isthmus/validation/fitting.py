@@ -1,4 +1,4 @@
-"""Fits of boards' parameters to published figures, checked by held-out points."""
+"""Fits parameters of boards to published figures, and checks the fits by held-out points."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _PAGE = 4096
 _DIGITS = 4
 _STEP = 1e-4
 _ROUGHLY = 1e-3
-"""Tolerance of the search, far below the errors of the models."""
+"""Relative tolerance of the search for held-out points, far below the errors of the models."""
 
 
 def fits() -> list[Fit]:
@@ -40,9 +40,9 @@ def solve(
 ) -> Board:
     """The board with the parameters that minimise the squared relative residuals.
 
-    Parameters are multiples of their start, so that nanoseconds and bytes weigh alike. Predictions
-    of events are approximated by their closed form times the ratio of both on ``board``, which is
-    exact if the fit returns that board.
+    The search varies multiples of the start values, so that nanoseconds and bytes weigh alike. For
+    a point that events predict, it takes the closed form times the ratio of both predictions on
+    ``board``. This is exact if the fit returns that board.
     """
     quick = [(*point.quick(board), point.row.published) for point in points]
     forms = dict.fromkeys(form for form, _, _ in quick)
@@ -82,7 +82,7 @@ def rounded(name: str, value: float) -> float:
 
 
 class Fitted(NamedTuple):
-    """One parameter: the fit's value, and the value in the board's file."""
+    """A fitted parameter: the fit's value, and the value in the board's file."""
 
     board: str
     parameter: str
@@ -115,7 +115,7 @@ def refit() -> list[Fitted]:
 
 
 def text(values: Sequence[Fitted]) -> str:
-    """A table of the fits' parameters beside the values in the boards' files."""
+    """Formats a table of fitted parameters beside the values in the boards' files."""
     rows: list[tuple[str, ...]] = [("board", "parameter", "fitted", "in file", "unit", "points")]
     for value in values:
         fitted, in_file = f"{value.fitted:.8g}", f"{value.in_file:.8g}"
@@ -142,7 +142,7 @@ class Constant(NamedTuple):
 
 
 def constants(board: str = "") -> list[Constant]:
-    """Parameters of curves that have more points than parameters, for one board or all."""
+    """Parameters fitted to curves with more points than parameters, for one board or all boards."""
     points = all_points()
     results = []
     for fit in fits():
@@ -188,14 +188,15 @@ def _half_widths(
 
 
 class HeldOut(NamedTuple):
-    """Errors of a curve if a fit to all other sizes predicts each size."""
+    """Errors of a curve if each size is predicted by a fit to all other sizes."""
 
     series: str
     fitted_points: int
-    """Number of points of the curve in each fit."""
+    """Number of the curve's points to which each fit is made."""
     fitted_rms: float
     fitted_worst: float
-    """Errors of the board in the file, which was fitted to its calibration."""
+    """Largest residual of the curve on the board in the file, which was fitted to its calibration.
+    """
     held_out_points: int
     held_out_rms: float
     held_out_worst: float
@@ -207,7 +208,10 @@ HELD_OUT = "held_out.csv"
 
 
 def known_held_out(board: Board, study: str) -> list[HeldOut]:
-    """Stored held-out errors of a study's curves as events, for a board equal to its file."""
+    """Stored held-out errors of a study's curves as events.
+
+    Empty if the board differs from the file of the board that was fitted.
+    """
     results = []
     for source in published.sources().values():
         of_study = {row.series for row in source.rows if row.run and row.run.study == study}
@@ -227,12 +231,12 @@ def known_held_out(board: Board, study: str) -> list[HeldOut]:
 
 
 def _curves(fit: Fit) -> list[str]:
-    """Names of a fit's series: by closed forms, and as events."""
+    """Names of a fit's curves: predicted by closed forms, and by events."""
     return [f"{series}{how}" for how in ("", AS_EVENTS) for series in fit.series]
 
 
 def held_out_texts(rows: Sequence[HeldOut]) -> dict[Path, str]:
-    """Contents of the sources' files of held-out errors."""
+    """Contents of the file ``HELD_OUT`` of each source, by its path."""
     texts = {}
     for source in published.sources().values():
         curves = {name for fit in source.fits for name in _curves(fit)}
@@ -284,7 +288,7 @@ def held_out() -> list[HeldOut]:
 
 
 def rms(residuals: Sequence[float]) -> float:
-    """Root mean square."""
+    """Root mean square of residuals."""
     return math.sqrt(sum(r * r for r in residuals) / len(residuals))
 
 

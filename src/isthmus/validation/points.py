@@ -1,4 +1,4 @@
-"""Rows of the published sources that models predict, with their predictions."""
+"""Finds the published rows that models predict, each with the function that predicts it."""
 
 from __future__ import annotations
 
@@ -16,29 +16,30 @@ AS_EVENTS = ", as events"
 
 @dataclass(frozen=True)
 class PublishedPoint:
-    """A published figure and the model for it."""
+    """A published row, and the prediction for it."""
 
     row: Row
     series: str
-    """Name of the row's series, or of the same series as events."""
+    """Name of the row's series; another name if events predict it: see ``AS_EVENTS``."""
     predict: Callable[[Board], float]
     """Computes the prediction in the row's unit."""
     closed_form: Callable[[Board], float] | None = None
-    """Closed form of a point that events predict: fits use it times the ratio of the two."""
+    """For a point that events predict: the closed form of the same figure, by which fits
+    approximate the events. None for other points."""
 
     def quick(self, board: Board) -> tuple[Callable[[Board], float], float]:
-        """A closed form and a factor; their product approximates ``predict`` near this board."""
+        """A closed form and a factor, whose product approximates ``predict`` near this board."""
         if self.closed_form is None:
             return self.predict, 1.0
         return self.closed_form, self.predict(board) / self.closed_form(board)
 
     def residual(self, board: Board) -> float:
-        """Relative residual of the prediction."""
+        """Prediction for this board over the published number, less 1."""
         return self.row.residual(self.predict(board))
 
 
 def all_points() -> list[PublishedPoint]:
-    """All points, in the order of the sources."""
+    """All published rows that models predict, in the order of the sources."""
     rows = (row for source in published.sources().values() for row in source.rows)
     return [point for row in rows if row.series for point in _points(row)]
 

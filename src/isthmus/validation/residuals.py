@@ -1,4 +1,4 @@
-"""The residual table: rows, series with their aims, and formats of both."""
+"""Makes the residual table of models and published figures, and formats it."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ class Row(NamedTuple):
 
 
 class SeriesSummary(NamedTuple):
-    """Number of points of a series, and its residuals."""
+    """Number of points of a series, and summary of their residuals."""
 
     series: str
     points: int
@@ -42,7 +42,7 @@ class SeriesSummary(NamedTuple):
 
 
 class AimSummary(NamedTuple):
-    """An aim, the residuals of its series, and the points that miss the aim."""
+    """An aim, the residuals of the series that it is for, and the points that miss it."""
 
     aim: str
     wanted: str
@@ -80,7 +80,7 @@ def _aims(series: Sequence[SeriesSummary]) -> Iterator[Aim]:
 
 
 def _not_modelled() -> list[tuple[str, str]]:
-    """Figures of the sources without rows, with the reasons."""
+    """Names of figures of which no row is predicted, each with the reason."""
     figures = (figure for source in published.sources().values() for figure in source.figures)
     return [
         (f"{figure.name}: {figure.title}", figure.because or f"needs {figure.needs}")
@@ -223,7 +223,7 @@ def _md(validation: Validation) -> Iterator[str]:
 
 
 def _plain(validation: Validation) -> Iterator[str]:
-    """The validation as text without the longest tables; misses are shown as numbers."""
+    """Yields lines of text without the longest tables; shows how many points miss their aims."""
     aims, *tables, points, not_modelled = _tables(validation)
     missed = [str(len(aim.misses)) for aim in validation.aims]
     short = [[*row[:-1], number] for row, number in zip(aims[2], missed, strict=True)]
