@@ -1,6 +1,6 @@
 """Isthmus measures, explains and judges the crossing between a host and its accelerators."""
 
-# Imports nothing: see ``module_path``.
+# No import here: ``module_path`` must first remove strangers' folders from ``sys.path``.
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from pathlib import Path
@@ -12,7 +12,7 @@ __version__ = "0.1.0"
 
 
 def load(path: "str | Path") -> "LoadedRun":
-    """Reads a run file. Raises ``isthmus.errors.UsageError`` if it is not one."""
+    """Reads a run file. Raises ``isthmus.errors.UsageError`` for a file of another kind."""
     from isthmus.analysis.loaded import LoadedRun  # noqa: PLC0415 - commands that need no analysis
 
     return LoadedRun(path)

@@ -1,6 +1,7 @@
 """The program ``isthmus``, and ``python -m isthmus``.
 
-No import may precede the guard, not even of ``__future__``: see ``module_path``.
+No import may precede ``module_path.guard``, not even of ``__future__``. Before the call, Python
+could load a file of the working folder in place of an installed module.
 """
 
 import sys

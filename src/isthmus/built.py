@@ -1,4 +1,4 @@
-"""Paths of the compiled parts and of files installed with them, without loading any."""
+"""Finds the folder of compiled modules and of the files installed with them; loads no module."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Ways to load a backend here, and reasons why a device cannot be used."""
+"""Types: a way to load a backend on this machine, and a reason why a device cannot be used."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from types import MappingProxyType
 
 @dataclass(frozen=True)
 class Candidate:
-    """A way to load a backend, with the environment of its worker."""
+    """A way to load a backend, with the environment variables of the worker that loads it."""
 
     label: str
     environment: Mapping[str, str] = field(default_factory=lambda: MappingProxyType({}))
@@ -20,7 +20,8 @@ class Candidate:
     hardware: bool = True
     """False for an emulated card, and for software that is timed without a device."""
     built_in: bool = False
-    """Whether it loads no vendor's library, so that one worker can serve several backends."""
+    """Whether the backend loads no vendor's library, so that one worker can serve several such
+    backends."""
 
 
 @dataclass(frozen=True)

@@ -13,7 +13,7 @@ from isthmus.program import Invocation
 _PARAGRAPH = 80
 _BETWEEN = "  "
 _LEAST = 24
-"""Fewest characters of the last column, even on a narrow terminal."""
+"""Fewest characters to which the last column is wrapped, even on a narrow terminal."""
 
 
 def line_width() -> int:
@@ -23,7 +23,7 @@ def line_width() -> int:
 
 
 def fitted(line: str) -> list[str]:
-    """Splits a line of several columns into as many lines as a narrow terminal needs."""
+    """Splits a line with several columns into lines of at most ``line_width`` characters."""
     if len(line) <= line_width():
         return [line]
     close = re.sub(" {3,}", "  ", line)
@@ -35,7 +35,8 @@ def columns(
 ) -> Iterator[str]:
     """Yields a line for each row, or more lines if the terminal is narrower than the row.
 
-    The last column wraps below itself. If it does not fit at all, each row becomes a paragraph.
+    Long text of the last column continues below its start. If the terminal has too little room for
+    the last column, each row becomes a paragraph.
 
     Args:
         rows: Cells of each row.
@@ -64,7 +65,7 @@ def columns(
 
 
 def wrapped(text: str, first: str = "", others: str = "  ") -> list[str]:
-    """Wraps a paragraph with these indents; never splits a path or address."""
+    """Wraps a paragraph but no path or address; ``first`` and ``others`` indent its lines."""
     return textwrap.wrap(
         text, line_width(), initial_indent=first, subsequent_indent=others,
         break_long_words=False, break_on_hyphens=False,

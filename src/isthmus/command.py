@@ -1,4 +1,4 @@
-"""Commands that refuse a repeated option unless it takes several values."""
+"""Typer commands that refuse a repeated option, and start without building other commands."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ from isthmus.errors import UsageError
 
 
 class Command(TyperCommand):
-    """A command that reports repeated options, of which Typer would silently use the last."""
+    """A command that refuses a repeated option, of which Typer would use the last silently."""
 
     runs: ClassVar[Sequence[str]] = ()
-    """Names of other commands that this command runs."""
+    """Names of other commands that this command calls, so that ``App`` builds them, too."""
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
-        """Parses arguments. Raises UsageError if an option with a value is repeated."""
+        """Parses arguments. Raises UsageError for a repeated option that takes one value."""
         _, _, order = self.make_parser(ctx).parse_args(args=list(args))
         single = [
             parameter
@@ -35,14 +35,17 @@ class Command(TyperCommand):
 
 
 class App(typer.Typer):
-    """An application or a group of such commands."""
+    """The application or a group of commands, whose class is ``Command`` by default."""
 
     def command(self, name: str | None = None, *, cls: Any = Command, **options: Any) -> Any:
         """Registers a command: see ``typer.Typer.command``."""
         return super().command(name, cls=cls, **options)
 
     def __call__(self, args: Sequence[str] | None = None, **options: Any) -> Any:
-        """Runs a command. Builds only the named command, since building all takes time."""
+        """Runs the command that ``args`` name, and builds only this one and the commands it calls.
+
+        Building all commands would delay each start.
+        """
         words = sys.argv[1:] if args is None else args
         name = next((word for word in words if not word.startswith("-")), "")
         needed = copy.copy(self)

@@ -1,6 +1,6 @@
-"""Devices and their operations as data.
+"""Message types that describe devices and their operations.
 
-The worker reads descriptions of devices from the backend's library and sends them to the runner.
+A worker reads descriptions of devices from the backend's library and sends them to the runner.
 """
 
 from __future__ import annotations
@@ -11,13 +11,13 @@ import msgspec
 
 
 class PartDescription(msgspec.Struct, frozen=True):
-    """A separately timed part of an operation, whose name is the points' operation."""
+    """A separately timed part of an operation; points have its name as their ``operation``."""
 
     name: str
     direction: str
     initiator: str
     axes: dict[str, int | str] = {}
-    """Further columns of the part: ``rank`` and the number of ``ranks``."""
+    """Further columns for the part's points: ``rank``, and the number of ``ranks``."""
 
 
 class AxisDescription(msgspec.Struct, frozen=True):
@@ -28,7 +28,7 @@ class AxisDescription(msgspec.Struct, frozen=True):
     values: list[str] = []
     """Possible values; empty: any whole number from 1."""
     buffers: bool = False
-    """Whether the number of buffers on the device is proportional to the value."""
+    """Whether the operation allocates as many sets of buffers as the value says."""
     most: int = (1 << 64) - 1
     """Largest value of an axis without listed values."""
 
@@ -47,10 +47,13 @@ class OperationDescription(msgspec.Struct, frozen=True):
     joint: bool = False
     """Whether several ranks execute it together."""
     api: str = ""
-    """API of its points; empty: the device's API."""
+    """Value of ``api`` for the operation's points; empty: the device's API."""
 
     def among(self, ranks: int) -> OperationDescription:
-        """A joint operation with a further part for each rank's own time, after the common part."""
+        """Returns a joint operation with one more part for each rank: the time of that rank alone.
+
+        These parts follow the operation's own parts.
+        """
         if not self.joint:
             return self
         common = self.parts[0]
@@ -79,15 +82,17 @@ class DeviceDescription(msgspec.Struct, frozen=True):
     operations: list[OperationDescription]
     properties: dict[str, str]
     offloads: list[OperationDescription] = []
-    """Offloads that it supports, each in a fresh process and timed by phase: see ``Offload``."""
+    """Offloads that the device supports. Each runs in a fresh process, which times its phases: see
+    ``Offload`` in the engine."""
     lacks: dict[str, str] = {}
-    """Reason and remedy for values of axes that it does not support, by e.g. ``target=host``."""
+    """Values of axes that the device does not support (``target=host``), each with a reason and a
+    remedy."""
     simulated: bool = False
-    """Whether its times are those of an emulated card and do not depend on the host."""
+    """Whether the device's times are an emulated card's, which do not depend on the host."""
     host_bytes: int = 0
-    """Available host memory if processes share it, as with ranks; 0: the whole machine's."""
+    """Bytes of host memory for this device if ranks share the host; 0: all available memory."""
 
 
 def place_of(properties: Mapping[str, str]) -> str:
-    """UUID of a device, else its PCI address; empty if its backend knows neither."""
+    """UUID of a device from its properties, else its PCI address; empty if it has neither."""
     return properties.get("uuid") or properties.get("pci_address") or ""

@@ -6,9 +6,9 @@ import contextlib
 from collections.abc import Iterator
 
 GATE_FAILED = 3
-"""Exit code of a command that finished and found the fault it checks for."""
+"""Exit code of a command that finished, and found the fault that it looks for."""
 GATE_UNDECIDED = 5
-"""Exit code of a gate that neither passes nor fails, because its data do not decide."""
+"""Exit code of a gate that can neither pass nor fail, because the data are too uncertain."""
 
 
 BUSY = 6
@@ -33,7 +33,7 @@ class UsageError(IsthmusError):
 
 
 class NoSuchDeviceError(UsageError):
-    """No device here has the given name; other devices of its kind are here."""
+    """No device here has the given address, but other devices of its kind are here."""
 
 
 class NoDeviceError(IsthmusError):
@@ -50,10 +50,10 @@ class BusyError(IsthmusError):
 
 @contextlib.contextmanager
 def analysing(subject: object) -> Iterator[None]:
-    """A context that turns errors of the analysis of run files into a UsageError with their names.
+    """A context in which an exception of the analysis becomes a UsageError with the files' names.
 
-    Reading a file checks its types. Its values can still contradict each other, e.g. if every size
-    is 0.
+    Reading a run file checks the types of its values. The values can still contradict each other:
+    a file may have size 0 for every point, for example.
     """
     try:
         yield

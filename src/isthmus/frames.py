@@ -1,7 +1,8 @@
 """Tables of columns on numpy, with the functions of pandas' data frames that analysis needs.
 
-Names and meanings are pandas', without alignment: operands must have the same rows. A compute node
-can thus show and compare runs without pandas, which only ``Frame.to_pandas`` imports.
+Names and meanings are those of pandas, but labels are not aligned: both operands of an operator
+need the same rows. Compute nodes without pandas can thus show and compare runs: only
+``Frame.to_pandas`` imports pandas.
 """
 
 from __future__ import annotations
@@ -25,10 +26,10 @@ __all__ = ["Frame", "Groups", "Row", "Series", "concat", "missing"]
 
 
 class Row(dict[str, Any]):
-    """A row; its columns are also attributes."""
+    """One row as a dict by column; each column is also an attribute."""
 
     def __getattr__(self, name: str) -> Any:
-        """A column's value."""
+        """The row's value in the column ``name``."""
         try:
             return self[name]
         except KeyError as error:
@@ -41,7 +42,7 @@ def _row_type(columns: tuple[str, ...]) -> Any:
 
 
 class _Rows:
-    """Rows by position."""
+    """Access to a frame's rows by position, like ``iloc`` of pandas."""
 
     def __init__(self, frame: Frame) -> None:
         self._frame = frame
@@ -85,7 +86,7 @@ class Frame:
 
     @classmethod
     def _of(cls, columns: dict[str, Array], index: Array) -> Frame:
-        """A frame of arrays of equal length, without checks: analysis creates many frames."""
+        """A frame of arrays of equal length. Checks nothing, since analysis creates many frames."""
         frame = cls.__new__(cls)
         frame._columns, frame.index = columns, index
         return frame
@@ -97,7 +98,7 @@ class Frame:
 
     @property
     def empty(self) -> bool:
-        """Whether there are no rows."""
+        """Whether the frame has no rows."""
         return not len(self)
 
     @property
@@ -110,7 +111,7 @@ class Frame:
         return len(self.index)
 
     def __iter__(self) -> Iterator[str]:
-        """Names of the columns."""
+        """Iterates over the names of the columns."""
         return iter(self._columns)
 
     def __contains__(self, name: object) -> bool:
@@ -142,13 +143,13 @@ class Frame:
         return self[name] if name in self else default  # noqa: SIM401
 
     def take(self, rows: Any) -> Frame:
-        """Rows by a mask, positions or a slice."""
+        """The rows that a mask, positions or a slice select."""
         if isinstance(rows, np.ndarray) and not len(rows):
             rows = rows.astype(int if len(self) else bool)
         return Frame._of({n: v[rows] for n, v in self._columns.items()}, self.index[rows])
 
     def labelled(self, labels: Iterable[Any]) -> Frame:
-        """Rows by their labels."""
+        """The rows with these labels, in the order of the labels."""
         place = {int(label): i for i, label in enumerate(self.index)}
         return self.take(np.array([place[int(label)] for label in labels], int))
 
@@ -172,7 +173,7 @@ class Frame:
         return frame
 
     def rename(self, columns: Mapping[str, str]) -> Frame:
-        """A copy with other names of columns."""
+        """A copy with new names for the columns in ``columns`` (old name to new name)."""
         renamed = {columns.get(name, name): values for name, values in self._columns.items()}
         return Frame._of(renamed, self.index)
 
@@ -182,18 +183,18 @@ class Frame:
         return self[[name for name in self if name not in left_out]]
 
     def dropna(self, subset: Sequence[str] = ()) -> Frame:
-        """Rows without a missing value in these columns, by default in all columns."""
+        """The rows that have a value in each column of ``subset``, by default in every column."""
         names = list(subset) or self.columns
         return self.take(np.array([not any(map(missing, row)) for row in self.rows(names)], bool))
 
     def rows(self, names: Sequence[str] | None = None) -> list[tuple[Any, ...]]:
-        """Rows as tuples of Python's own types."""
+        """Rows as tuples of Python objects, not numpy's, of these columns or all columns."""
         chosen = self.columns if names is None else names
         lists = [self._columns[name].tolist() for name in chosen]
         return list(zip(*lists, strict=True)) if lists else [()] * len(self)
 
     def keys(self, names: Sequence[str] | None = None) -> list[tuple[Any, ...]]:
-        """Rows as tuples to compare: equal rows give equal tuples, even with missing values."""
+        """Rows as tuples for comparison, in which missing values are equal, unlike NaN."""
         chosen = self.columns if names is None else names
         complete = [_without_gaps(self._columns[name]) for name in chosen]
         lists = [
@@ -205,11 +206,11 @@ class Frame:
         return list(zip(*lists, strict=True)) if lists else [()] * len(self)
 
     def itertuples(self) -> Iterator[Any]:
-        """Rows with their columns as attributes."""
+        """Iterates over rows that have their columns as attributes."""
         return map(_row_type(tuple(self._columns))._make, self.rows())
 
     def sort_values(self, by: str | Sequence[str], *, ascending: bool = True) -> Frame:
-        """Rows in order, missing values last; equal rows keep their order."""
+        """Rows sorted by these columns, missing values last; equal rows keep their order."""
         order = list(range(len(self)))
         for name in reversed([by] if isinstance(by, str) else by):
             values = self._columns[name].tolist()
@@ -220,7 +221,7 @@ class Frame:
     def drop_duplicates(
         self, names: str | Sequence[str] | None = None, *, last: bool = False
     ) -> Frame:
-        """The first or last of the rows that are equal in these columns."""
+        """Of each set of rows that are equal in these columns, only the first or the last."""
         chosen = [names] if isinstance(names, str) else names
         keys = self.keys(chosen)
         places = list(enumerate(keys)) if last else list(enumerate(keys))[::-1]
@@ -234,7 +235,10 @@ class Frame:
     def merge(
         self, other: Frame, on: str | Sequence[str], suffixes: tuple[str, str] = ("_x", "_y")
     ) -> Frame:
-        """Pairs of rows that are equal in these columns, in the order of this frame."""
+        """Joins each row with each row of ``other`` that is equal in the columns ``on``.
+
+        Other columns that both frames have get the ``suffixes``. Rows keep this frame's order.
+        """
         keys = [on] if isinstance(on, str) else list(on)
         places: dict[tuple[Any, ...], list[int]] = {}
         for i, key in enumerate(other.keys(keys)):
@@ -260,7 +264,7 @@ class Frame:
 
 
 def _without_gaps(column: Array) -> bool:
-    """Whether no value is missing; False if a check takes as long as a look at each value."""
+    """Whether no value is missing; False for objects that are not all texts, without a look."""
     if column.dtype.kind == "f":
         return not np.isnan(column).any()
     return column.dtype.kind != "O" or {type(value) for value in column} <= {str}
@@ -271,7 +275,10 @@ def _is_column(values: Any) -> bool:
 
 
 class Groups:
-    """Groups of rows. Iteration yields keys and rows; a key of several columns is a tuple."""
+    """Groups of a frame's rows. Iteration yields each group's key and rows.
+
+    A key of several columns is a tuple.
+    """
 
     def __init__(self, frame: Frame, by: str | Sequence[str], *, sort: bool, dropna: bool) -> None:
         names = [by] if isinstance(by, str) else by
@@ -292,7 +299,7 @@ class Groups:
         self._places = [(key, np.array(rows, int)) for key, rows in groups]
 
     def __iter__(self) -> Iterator[tuple[Any, Frame]]:
-        """Yields key and rows of each group."""
+        """Yields the key of each group, and its rows as a frame."""
         return ((key, self._frame.take(rows)) for key, rows in self._places)
 
     def column(self, name: str) -> dict[Any, Series]:
@@ -310,7 +317,10 @@ class Groups:
 
 
 def concat(parts: Iterable[Frame]) -> Frame:
-    """The rows of several frames, with labels from 0; missing columns are NaN."""
+    """The rows of several frames in one frame, with labels from 0.
+
+    A column that a frame lacks is NaN in the rows of that frame.
+    """
     frames = list(parts)
     names = dict.fromkeys(name for frame in frames for name in frame)
     return Frame(

@@ -1,7 +1,7 @@
-"""What the host's state adds to each row of a run, from its results process by process.
+"""Collects host times and readings of the host's speed, to widen each row's interval by them.
 
-The runner adds results as they arrive; a summary adds those of a run file. Both thus judge a row by
-the same interval.
+The runner adds results as they arrive, a summary adds the results of a run file. Both thus judge a
+row by the same interval.
 """
 
 from __future__ import annotations
@@ -20,14 +20,14 @@ if TYPE_CHECKING:
     from isthmus.statistics.host_state import Slow
 
 Key = TypeVar("Key", bound=Hashable)
-"""Identifies a row."""
+"""Type of the key that identifies a row."""
 REFERENCES = ("system_call_s", "copy_s", "arithmetic_s")
-"""Names of the references, which are fields of a reading."""
+"""Fields of ``HostReading`` with the seconds of each reference for the host's speed."""
 
 
 @dataclass
 class HostRows(Generic[Key]):
-    """Host times of a run's rows, and references of the host's speed, by process."""
+    """Host times of a run's rows, and readings of the host's speed, by number of the process."""
 
     confidence: float
     results: int = field(default=0, init=False)
@@ -38,7 +38,7 @@ class HostRows(Generic[Key]):
     _at_s: dict[int, list[float]] = field(default_factory=dict, init=False)
 
     def add(self, row: Key, point: Point, rerun: Rerun) -> None:
-        """Adds the result of a process for a point, whose host time is the row."""
+        """Adds the result of one process for a point: its median host time, and its readings."""
         self.results += 1
         if rerun.at_s is not None:
             self._at_s.setdefault(rerun.rerun, []).append(rerun.at_s)
@@ -53,7 +53,7 @@ class HostRows(Generic[Key]):
 
     @property
     def readings(self) -> dict[int, tuple[float, ...]]:
-        """Logarithms of the references, averaged over the readings of each process."""
+        """By process: logarithm of each reference's seconds, averaged over the readings."""
         return {
             number: tuple(map(fmean, zip(*of, strict=True)))
             for number, of in self._readings.items()
@@ -61,11 +61,11 @@ class HostRows(Generic[Key]):
 
     @property
     def times(self) -> dict[int, float]:
-        """Seconds from the start of the run to each process."""
+        """By process: mean seconds from the start of the run to the process's visits."""
         return {number: fmean(of) for number, of in self._at_s.items()}
 
     def logs(self, row: Key) -> Mapping[int, float]:
-        """Logarithms of a row's medians by process.
+        """By process: logarithm of the row's median host time in seconds.
 
         Empty if a median is 0, or if fewer than two processes measured the row.
         """
@@ -73,9 +73,9 @@ class HostRows(Generic[Key]):
         return logs if len(logs) > 1 and -math.inf not in logs.values() else {}
 
     def slow(self) -> Mapping[Key, Slow]:
-        """What the host's state adds to each row that has ``logs``.
+        """How much the host's varying speed adds to the interval of each row that has ``logs``.
 
-        Empty without references, which show how the host's speed varies. Unknown if fewer than
+        Empty without any reading of the host's speed. ``UNKNOWN`` for every row if fewer than
         ``FEWEST`` processes have readings.
         """
         # Imported here, because planning a run does not need numpy.
@@ -92,13 +92,17 @@ class HostRows(Generic[Key]):
 
 
 def _logs(reading: HostReading) -> list[float]:
-    """Logarithms of the references; empty if the clock did not resolve a reference."""
+    """Logarithms of a reading's seconds by reference; empty if the clock measured 0 for one."""
     seconds = [getattr(reading, name) for name in REFERENCES]
     return [math.log(s) for s in seconds] if min(seconds) > 0 else []
 
 
 def _kind(point: Point) -> Hashable:
-    """Key of points with similar scatter: small copies, large copies by memory, single points."""
+    """Key of points that should scatter alike.
+
+    All small copies of a device share a key, as do its large copies with one kind of memory. A
+    point that moves no data has its own key.
+    """
     if not point.moved_bytes:
         return point.study, point.device, point.operation, point.memory, point.bytes
     large = point.bytes >= LARGE

@@ -11,16 +11,16 @@ _WITHOUT_FOLDER = (
     "import runpy; del sys.argv[0]; "
     "runpy.run_module(sys.argv[0], run_name='__main__', alter_sys=True)"
 )
-"""Program that runs a module like ``-m``, with these folders first on the module path. Python 3.10
-lacks ``-P``, which leaves out the working folder."""
+"""Python program that runs a module like ``-m``, with the folders ``first`` at the beginning of the
+module path and without the working folder. Python 3.10 lacks the option ``-P`` for this."""
 
 
 def command(module: str, *arguments: object) -> list[str]:
     """Returns a command that runs a module in a Python process.
 
-    ``python -m`` puts the working folder first on ``sys.path``: a stranger's file ``msgspec.py``
-    there would run. ``PYTHONPATH`` is ignored, too. If Isthmus itself comes from it, the process
-    gets its folders without the working folder, which an empty name denotes.
+    ``python -m`` would put the working folder first on ``sys.path``, so that a stranger's file
+    ``msgspec.py`` there would run. The command also ignores ``PYTHONPATH``. If Isthmus itself comes
+    from ``PYTHONPATH``, the process searches its folders except the working folder (an empty name).
     """
     first = module_path.kept_of_python_path()
     safe = ["-P"] if sys.version_info >= (3, 11) else []

@@ -10,17 +10,17 @@ from isthmus.units import printable
 
 
 class Case(NamedTuple):
-    """One test."""
+    """One test of a report."""
 
     group: str
     name: str
     kind: str
-    """``failure``, ``error``, ``skipped``, or empty for a passed test."""
+    """Result: ``failure``, ``error``, ``skipped``, or empty for a passed test."""
     message: str
 
 
 def junit(suite: str, cases: Sequence[Case], seconds: float | None = None) -> str:
-    """The text of a report with one suite; ``seconds`` is its duration."""
+    """The XML text of a report with one suite; ``seconds`` is the duration of the suite."""
     kinds = [case.kind for case in cases]
     root = ElementTree.Element(
         "testsuite",

@@ -1,8 +1,9 @@
-"""Removes strangers' folders from the module path, before any import from them.
+"""Removes strangers' folders from the module path before Isthmus imports anything from them.
 
 ``python -m`` puts the working folder first on ``sys.path``, and ``PYTHONPATH`` comes before the
-standard library: a file ``msgspec.py`` there would run instead of the installed package. This
-module therefore imports only modules that Python has loaded at its start, not even ``__future__``.
+standard library: a file ``msgspec.py`` in these folders would run instead of the installed package.
+This module therefore imports only modules that Python has loaded at its start, and no
+``__future__``.
 """
 
 import os
@@ -14,8 +15,8 @@ def guard() -> list[str]:
 
     Folders with Isthmus, the standard library or installed packages stay, as do folders that an
     installed package added (an editable installation). ``PYTHONPATH`` stays if Isthmus itself comes
-    from it. Modules that Python already imported from a removed folder have run; they are
-    forgotten, so that the next import finds the real module. Returns the removed folders.
+    from it. A module that Python already imported from a removed folder has run; ``guard`` forgets
+    it, so that the next import finds the real module. Returns the removed folders.
     """
     removed = []
     for entry in _before_the_library():
@@ -28,7 +29,7 @@ def guard() -> list[str]:
 
 
 def kept_of_python_path() -> list[str]:
-    """Searched folders of ``PYTHONPATH``; empty if Isthmus is not in one."""
+    """Folders of ``PYTHONPATH`` that stay on the module path; none unless Isthmus is in one."""
     if not _comes_from_python_path():
         return []
     left_out = _doubtful() - _trusted()
@@ -40,7 +41,7 @@ def _comes_from_python_path() -> bool:
 
 
 def _before_the_library() -> list[str]:
-    """Entries of ``sys.path`` from Python's start or ``PYTHONPATH``, before the library."""
+    """Entries of ``sys.path`` before the standard library: working folder and ``PYTHONPATH``."""
     library = _library()
     before = []
     for entry in sys.path:
@@ -64,7 +65,7 @@ def _doubtful() -> set[str]:
 
 
 def _python_path() -> list[str]:
-    # An empty name denotes the working folder, which is doubtful in any case.
+    # Leave out empty names: they denote the working folder, which ``_doubtful`` adds itself.
     names = os.environ.get("PYTHONPATH", "").split(os.pathsep)
     return [os.path.realpath(name) for name in names if name]
 
@@ -94,7 +95,7 @@ def _forget_modules_of(folders: list[str]) -> None:
 
 
 def _folder_of(module: object) -> str:
-    """Folder from which a top-level module or package comes; empty for a built-in module."""
+    """Folder with the file of a top-level module or package; empty for a built-in module."""
     file: str = getattr(module, "__file__", None) or ""
     if not file:
         return ""

@@ -1,7 +1,8 @@
 """Prints all text of Isthmus: no other module writes to stdout or stderr.
 
-Names in run files, of devices and of files come from strangers. A terminal would execute escape
-sequences in them, and bidirectional characters would disguise text: both are shown as escapes.
+Strangers may have chosen the names of files and devices, and the texts in run files. A terminal
+would execute escape sequences in them, and bidirectional characters would disguise text: this
+module prints both as escapes.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ if TYPE_CHECKING:
 
 
 class Styled(str):
-    """Text with our own colours, whose foreign parts are already cleaned."""
+    """Text with Isthmus's escape sequences for colours; text of strangers in it is cleaned."""
 
     __slots__ = ()
 
@@ -38,7 +39,7 @@ def put(text: object, end: str = "\n") -> None:
 
 
 def put_bytes(content: bytes) -> None:
-    """Prints a whole file to stdout. Binary data are refused if stdout is a terminal."""
+    """Prints a file's contents to stdout; raises UsageError for binary data on a terminal."""
     try:
         put(content.decode(), end="")
     except UnicodeDecodeError:

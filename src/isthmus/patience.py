@@ -1,4 +1,4 @@
-"""Limits the time for reading a stranger's text."""
+"""Limits the processor time that reading a stranger's text may take."""
 
 from __future__ import annotations
 
@@ -11,16 +11,16 @@ from types import FrameType
 from isthmus.errors import UsageError
 
 READING_S = 30.0
-"""Processor time for one text: outputs of 15 MiB take less than 8 s. A search for a pattern can
-take time in the square of a line's length."""
+"""Most seconds of processor time for one text: outputs of 15 MiB take less than 8 s. A search for a
+pattern can take time in the square of a line's length."""
 
 
 @contextlib.contextmanager
 def limited(name: str) -> Iterator[None]:
     """A context that raises UsageError after ``READING_S`` of processor time.
 
-    Pattern searches end, too, because they check for signals. Only the main thread gets signals: in
-    other threads there is no limit.
+    The limit is a signal, for which pattern searches check, too. Python handles signals only in the
+    main thread: in other threads the context has no effect.
     """
     if threading.current_thread() is not threading.main_thread():
         yield

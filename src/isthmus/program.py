@@ -1,4 +1,4 @@
-"""Commands of Isthmus in messages, ready to paste: lists of words, quoted when shown."""
+"""Builds commands of Isthmus for messages, ready to paste: lists of words, quoted when shown."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ import msgspec
 def program() -> str:
     """How the user called Isthmus: ``isthmus``, ``.venv/bin/isthmus``, ``python -m isthmus``.
 
-    ``isthmus`` if another program imports this package.
+    Returns ``isthmus`` if another program imports this package.
     """
     called = Path(sys.argv[0])
     if called.name == "__main__.py" and called.parent.name == "isthmus":
@@ -32,7 +32,7 @@ def program() -> str:
 def shorter(path: Path) -> str:
     """The path as given or relative to the working folder, whichever is shorter.
 
-    Never begins with a hyphen like an option.
+    The result never begins with a hyphen, which would make it an option.
     """
     names = [str(path)]
     if path.is_absolute():
@@ -44,7 +44,7 @@ def shorter(path: Path) -> str:
 
 
 def quoted(word: str) -> str:
-    r"""A word quoted for a shell; with control characters or invalid UTF-8 as ``$'\x1b'``."""
+    r"""A word quoted for a shell, as ``$'\x1b'`` if it has control characters or invalid UTF-8."""
     if word.isprintable():
         return shlex.quote(word)
     escaped = re.sub(rb"[^ -&(-[\]-~]", lambda b: b"\\x%02x" % ord(b[0]), os.fsencode(word))
@@ -52,16 +52,16 @@ def quoted(word: str) -> str:
 
 
 class Invocation(msgspec.Struct, frozen=True):
-    """A command of Isthmus; its text begins as the user called the program, with words quoted."""
+    """A command of Isthmus. As text, its words are quoted and begin as the user called Isthmus."""
 
     words: tuple[str, ...]
     """Arguments of ``isthmus``."""
     before: tuple[str, ...] = ()
-    """Words before the program: ``mpirun -n 2``."""
+    """Words of a launcher before the program: ``mpirun -n 2``."""
 
     @property
     def pieces(self) -> list[str]:
-        """The quoted words, including the program."""
+        """All words quoted, including launcher and program."""
         return [*map(quoted, self.before), program(), *map(quoted, self.words)]
 
     def __str__(self) -> str:
@@ -69,10 +69,10 @@ class Invocation(msgspec.Struct, frozen=True):
 
 
 def invocation(*words: object, before: Iterable[str] = ()) -> Invocation:
-    """A command of these words. ``analysis.commands`` checks words that come from a run file."""
+    """Makes a command of these words; ``analysis.commands`` checks words of a run file before."""
     return Invocation(tuple(map(str, words)), tuple(before))
 
 
 def option_words(flag: str, value: object) -> list[str]:
-    """Words of an option; a value with a leading hyphen remains a value."""
+    """Words of an option and its value; ``--flag=-1`` for a value that begins with a hyphen."""
     return [f"{flag}={value}"] if str(value).startswith("-") else [flag, str(value)]

@@ -1,4 +1,4 @@
-"""Finds what packages register: studies, models, checks, reporters, importers."""
+"""Finds the objects that Isthmus and other packages register: studies, models, checks, ..."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ class Registry(Mapping[str, Any]):
         self._names = [*own, *(name for name in reversed(self._entries) if name not in own)]
 
     def own(self) -> Mapping[str, Any]:
-        """The loaded objects of this package."""
+        """The objects of Isthmus's own package by name, without those of other packages."""
         return self._own
 
     def __getitem__(self, name: str) -> Any:
@@ -46,9 +46,10 @@ class Registry(Mapping[str, Any]):
 
 
 def registered(package: str, path: Iterable[str], attribute: str) -> Registry:
-    """Registry of the ``attribute`` of a package's modules, and of the package's entry points.
+    """Makes a registry of the objects named ``attribute`` in a package's modules.
 
-    ``path`` is the package's ``__path__``. Modules without the attribute register nothing.
+    It adds the objects of the entry point group with the package's name. ``path``: the package's
+    ``__path__``. Modules without the attribute register nothing.
     """
     objects: dict[str, Any] = {}
     for module in pkgutil.iter_modules(path):
@@ -61,7 +62,10 @@ def registered(package: str, path: Iterable[str], attribute: str) -> Registry:
 
 
 def load_entry_point(entry: importlib.metadata.EntryPoint) -> Any:
-    """The object of another package's entry point. Raises IsthmusError with the package's name."""
+    """Loads the object of another package's entry point.
+
+    Raises IsthmusError with the package's name if the object cannot be loaded.
+    """
     try:
         return entry.load()
     except Exception as error:

@@ -1,4 +1,4 @@
-"""Options of ``isthmus run`` that backends declare, and options that several backends share."""
+"""Type of the options of ``isthmus run`` that backends declare, and those that backends share."""
 
 from __future__ import annotations
 
@@ -7,27 +7,28 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class RunOption:
-    """An option of the command line, which the backend's library receives for its devices."""
+    """An option of the command line that a backend's library gets for its devices."""
 
     name: str
-    """Name in the library; ``allow_program`` becomes ``--allow-program``."""
+    """Name by which the library gets the option; ``allow_program`` is ``--allow-program`` for the
+    user."""
     help: str
     """Description for ``isthmus run --help``."""
     permission: bool = False
     """Whether the option is a switch that allows a harmful action. It applies to one command only:
     a run file, which may come from another person, cannot set it."""
     form: str = ""
-    """Regular expression of its values, if a study's axis has the same name: other values belong to
-    the axis."""
+    """Regular expression that the option's values match, if an axis of a study has the same name.
+    Values that do not match belong to the axis. Empty: no axis has the name."""
 
     @property
     def flag(self) -> str:
-        """The option on the command line."""
+        """The option as the user types it: ``--allow-program``."""
         return flag(self.name)
 
 
 def flag(name: str) -> str:
-    """The form of an option or axis on the command line."""
+    """An option or axis as the user types it: two hyphens, and hyphens for underscores."""
     return f"--{name.replace('_', '-')}"
 
 

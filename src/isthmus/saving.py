@@ -1,6 +1,7 @@
-"""Saves files of commands: each is written under a temporary name and then renamed.
+"""Saves the files that commands write, completely or not at all.
 
-A full disk or a kill thus leaves no incomplete file under the final name.
+``save`` writes each file under a temporary name and then renames it. A full disk or a kill thus
+leaves no incomplete file under the final name.
 """
 
 from __future__ import annotations
@@ -16,15 +17,15 @@ import psutil
 from isthmus.errors import IsthmusError, UsageError
 
 _NAME_KEPT = 40
-"""Characters of the name in the temporary name: a file system allows 255 bytes in all."""
+"""Characters of a file's name that its temporary name keeps: file systems allow 255 bytes."""
 
 
 STDOUT = Path("-")
-"""Name for stdout in ``--out -``."""
+"""Path of ``--out -``, by which users mean stdout."""
 
 
 def refuse_stdout(path: Path) -> None:
-    """Raises UsageError for the name ``-``, by which users mean stdout."""
+    """Raises UsageError for ``--out -``: the command cannot write its file to stdout."""
     if path == STDOUT:
         raise UsageError("--out - would write a file named '-': name another file")
 
@@ -64,23 +65,23 @@ def _exists(path: Path) -> UsageError:
 
 
 def _rename_to_new(partial: Path, path: Path) -> None:
-    """Renames a file, unless the new name exists."""
+    """Renames the temporary file to ``path``; raises FileExistsError if ``path`` exists."""
     try:
-        os.link(partial, path)  # fails where rename would overwrite
+        os.link(partial, path)  # fails if the path exists; a rename would overwrite it
     except FileExistsError:
         raise
-    except OSError:  # no hard links here: create the file, then replace it
+    except OSError:  # this file system has no hard links: create the path, then replace it
         path.touch(exist_ok=False)
         partial.replace(path)
 
 
 def _partial(path: Path, process: str) -> Path:
-    """The temporary name of a file that a process of this machine writes."""
+    """The temporary path by which the process with this id, on this machine, writes ``path``."""
     return path.with_name(f".{path.name[:_NAME_KEPT]}.{platform.node()}.{process}.tmp")
 
 
 def _remove_partial(path: Path) -> None:
-    """Removes temporary files of killed processes of this machine."""
+    """Removes temporary files of ``path`` that processes of this machine left when killed."""
     pattern = _partial(Path(glob.escape(path.name[:_NAME_KEPT])), "*").name
     for left in path.parent.glob(pattern):
         number = left.suffixes[-2][1:]

@@ -1,4 +1,4 @@
-"""Columns of tables (``isthmus.frames``): values on numpy with labels of rows."""
+"""Type of a table's column (``isthmus.frames``): a numpy array with the labels of its rows."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def missing(value: Any) -> bool:
 
 
 def array_of(values: Iterable[Any]) -> Array:
-    """An array of numbers with None as NaN; other values become objects."""
+    """Makes an array: of numbers, with NaN for None, or of objects if any value is no number."""
     if isinstance(values, Series):
         return values.values
     if isinstance(values, np.ndarray):
@@ -39,13 +39,13 @@ def array_of(values: Iterable[Any]) -> Array:
         else:
             return np.array(items, np.float64)
     objects = np.empty(len(items), object)
-    for i, value in enumerate(items):  # numpy would nest lists
+    for i, value in enumerate(items):  # one by one: numpy would make more dimensions of lists
         objects[i] = value
     return objects
 
 
 class _Text:
-    """Functions for each text of a column."""
+    """Functions that work on each text of a column."""
 
     def __init__(self, column: Series) -> None:
         self._column = column
@@ -57,7 +57,7 @@ class _Text:
         return Series(np.array(results, kind) if kind else array_of(results), self._column.index)
 
     def contains(self, pattern: str) -> Series:
-        """For each text, whether a regular expression is found."""
+        """For each text, whether it contains a match of a regular expression."""
         return self._each(lambda text: re.search(pattern, text) is not None, bool)
 
     def replace(self, old: str, new: str) -> Series:
@@ -72,7 +72,7 @@ class Series(NDArrayOperatorsMixin):  # noqa: PLW1641 - comparison gives a colum
         self.values = array_of(values)
         self.index = np.arange(len(self.values)) if index is None else index
 
-    if TYPE_CHECKING:  # methods of the mixin
+    if TYPE_CHECKING:  # operators that NDArrayOperatorsMixin defines
 
         def __eq__(self, other: object) -> Series: ...  # type: ignore[override]
         def __ne__(self, other: object) -> Series: ...  # type: ignore[override]
@@ -96,7 +96,7 @@ class Series(NDArrayOperatorsMixin):  # noqa: PLW1641 - comparison gives a colum
         def __neg__(self) -> Series: ...
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> Array:
-        """The values."""
+        """The values as an array, for numpy."""
         return np.asarray(self.values, dtype)
 
     def __array_ufunc__(self, function: Any, method: str, *inputs: Any, **options: Any) -> Any:
@@ -109,7 +109,7 @@ class Series(NDArrayOperatorsMixin):  # noqa: PLW1641 - comparison gives a colum
             if kinds != {True}:
                 plain = [np.asarray(value, object) for value in plain]
                 return Series(np.asarray(function(*plain), bool), self.index)
-        options.pop("out", None)  # operators like += create a new column here
+        options.pop("out", None)  # an operator such as += makes a new column
         with np.errstate(all="ignore"):
             return Series(function(*plain, **options), self.index)
 
@@ -118,11 +118,11 @@ class Series(NDArrayOperatorsMixin):  # noqa: PLW1641 - comparison gives a colum
         return len(self.values)
 
     def __iter__(self) -> Iterator[Any]:
-        """Values as Python's own types."""
+        """Iterates over the values as Python objects, not numpy's."""
         return iter(self.values.tolist())
 
     def __getitem__(self, rows: Any) -> Series:
-        """Some rows, by a mask or a slice."""
+        """The rows that a mask or a slice selects."""
         chosen = positions(rows)
         return Series(self.values[chosen], self.index[chosen])
 
@@ -131,17 +131,17 @@ class Series(NDArrayOperatorsMixin):  # noqa: PLW1641 - comparison gives a colum
 
     @property
     def empty(self) -> bool:
-        """Whether there are no rows."""
+        """Whether the column has no rows."""
         return not len(self)
 
     @property
     def iloc(self) -> Array:
-        """Values by position."""
+        """The values as an array, to select them by position."""
         return self.values
 
     @property
     def str(self) -> _Text:
-        """Functions for each text."""
+        """Functions that work on each text of the column."""
         return _Text(self)
 
     def tolist(self) -> list[Any]:
@@ -157,22 +157,22 @@ class Series(NDArrayOperatorsMixin):  # noqa: PLW1641 - comparison gives a colum
         return self._of(self.values.astype(kind))
 
     def eq(self, other: Any) -> Series:
-        """Equal to."""
+        """For each value, whether it equals ``other``."""
         result: Series = self == other
         return result
 
     def ne(self, other: Any) -> Series:
-        """Different from."""
+        """For each value, whether it differs from ``other``."""
         result: Series = self != other
         return result
 
     def gt(self, other: Any) -> Series:
-        """Greater than."""
+        """For each value, whether it is greater than ``other``."""
         result: Series = self > other
         return result
 
     def between(self, low: Any, high: Any) -> Series:
-        """From low to high, both included."""
+        """For each value, whether it lies from ``low`` to ``high``, both included."""
         result: Series = (self >= low) & (self <= high)
         return result
 
@@ -275,7 +275,7 @@ class Series(NDArrayOperatorsMixin):  # noqa: PLW1641 - comparison gives a colum
 
 
 def positions(rows: Any) -> Any:
-    """A mask, positions or a slice in numpy's form."""
+    """Converts a mask, positions or a slice to a form by which numpy selects."""
     if isinstance(rows, slice):
         return rows
     return np.asarray(rows.values if isinstance(rows, Series) else rows)
@@ -285,5 +285,5 @@ _MISSING = object()
 
 
 def key_of(value: Any) -> Any:
-    """A value to compare: all missing values are equal."""
+    """A value for comparison: one and the same value for all missing values."""
     return _MISSING if missing(value) else value

@@ -1,4 +1,4 @@
-"""Quantiles of Student's t without scipy, which compute nodes would need for nothing else."""
+"""Computes quantiles of Student's t, so that compute nodes need no scipy for this alone."""
 
 from __future__ import annotations
 

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Sequence
 from isthmus.errors import UsageError
 
 _SIMILAR = 0.6
-"""Least similarity of a suggested name, from 0 to 1."""
+"""Least similarity of a name that is suggested (``difflib``'s ratio, 0 to 1)."""
 _MOST_LISTED = 8
 _MOST_SHOWN = 200
 
@@ -36,13 +36,13 @@ def truncated(items: Sequence[object]) -> list[str]:
 
 
 def listed(items: Iterable[str]) -> str:
-    """``a, b and c``; ``nothing`` for an empty list."""
+    """Joins items to ``a, b and c``; ``nothing`` for an empty list."""
     *first, last = [*items] or ["nothing"]
     return f"{', '.join(first)} and {last}" if first else last
 
 
 def counted(count: int, singular: str, plural: str) -> str:
-    """``1 machine``, ``2 machines``."""
+    """A number with its noun: ``1 machine``, ``2 machines``."""
     return f"{count} {singular if count == 1 else plural}"
 
 

@@ -1,4 +1,4 @@
-"""Parses and formats sizes, times and rates; values are bytes and seconds."""
+"""Parses and formats sizes, times and rates; values are in bytes, seconds and bytes per second."""
 
 from __future__ import annotations
 
@@ -65,12 +65,12 @@ class Amount(NamedTuple):
         return f"{self.number} {self.unit}".strip()
 
     def and_to(self, end: Amount, between: str = " to ") -> str:
-        """A range to ``end``; a common unit appears once: ``11.6 to 12.1 GB/s``."""
+        """A range from this amount to ``end``, a shared unit only once: ``11.6 to 12.1 GB/s``."""
         return f"{self.number if self.unit == end.unit else self}{between}{end}"
 
 
 def size_amount(size: int) -> Amount:
-    """A size in the largest unit that divides it; bytes have no unit."""
+    """A size as number and unit: the largest unit that divides it, empty for bytes."""
     power = 0
     while size and size % 1024 == 0 and power + 1 < len(_BINARY):
         size //= 1024
@@ -84,7 +84,7 @@ def format_size(size: int) -> str:
 
 
 def format_bytes(size: int) -> str:
-    """``4 KiB``, as papers write it."""
+    """A size for readers, in the largest unit that divides it: ``4 KiB``."""
     number, unit = size_amount(size)
     return f"{number} {unit}B"
 
@@ -139,7 +139,7 @@ def _scaled(value: float, units: tuple[tuple[float, str], ...]) -> Amount:
         return Amount("", "")
     if not math.isfinite(value):
         return Amount(str(value), units[-1][1])
-    # Rounded like the shown number: 0.99999 s is 1.00 s, not 1000 ms.
+    # Choose the unit by the rounded value that is shown: 0.99999 s is 1.00 s, not 1000 ms.
     scale, unit = next(((s, u) for s, u in units if _rounded(value) >= s), units[-1])
     number = value / scale
     digits = max(0, 2 - math.floor(math.log10(_rounded(number)))) if number else 0
@@ -147,17 +147,17 @@ def _scaled(value: float, units: tuple[tuple[float, str], ...]) -> Amount:
 
 
 def _rounded(value: float) -> float:
-    """The absolute value with three digits."""
+    """The absolute value, rounded to three significant digits."""
     return float(f"{abs(value):.3g}")
 
 
 def seconds_amount(seconds: float) -> Amount:
-    """A time with three digits; empty for NaN."""
+    """A time as number of three significant digits, and unit; both empty for NaN."""
     return _scaled(seconds, ((1.0, "s"), (1e-3, "ms"), (1e-6, "us"), (1e-9, "ns")))
 
 
 def format_seconds(seconds: float) -> str:
-    """A time with three digits: ``16.2 us``; empty for NaN."""
+    """A time with three significant digits: ``16.2 us``; empty for NaN."""
     return str(seconds_amount(seconds))
 
 
@@ -172,7 +172,7 @@ def format_rate(bytes_per_second: float) -> str:
 
 
 def percent(share: float) -> str:
-    """``4.2 %``: two digits below ten per cent, whole numbers above."""
+    """A share as text in per cent, ``4.2 %``: with one decimal below 10 %, without above."""
     return str(percent_amount(share))
 
 

@@ -13,8 +13,8 @@ import msgspec
 from isthmus.units import printable
 
 _FORMULA = re.compile(r"(^|;)(\s*[=+\-@\t\r\uff1d\uff0b\uff0d\uff20])")
-"""Beginning of a formula for spreadsheets: also with wide characters, and after a semicolon, which
-separates cells if the comma is the decimal point."""
+"""Matches what a spreadsheet takes for the beginning of a formula, also as wide characters. A
+formula may follow a semicolon, which separates cells where the comma is the decimal point."""
 _NUMBER = re.compile(r"[+-]?[0-9.]+(e[+-]?[0-9]+)?", re.IGNORECASE)
 
 
@@ -32,17 +32,17 @@ def json_escaped(text: str) -> str:
 
 
 def _escape(character: str) -> str:
-    """A character as JSON escapes it, in one or two units of UTF-16."""
+    """JSON's escape of a character: one or two units of UTF-16."""
     units = character.encode("utf-16-be", "surrogatepass")
     return "".join(f"\\u{units[i]:02x}{units[i + 1]:02x}" for i in range(0, len(units), 2))
 
 
 def csv_text(columns: Iterable[object], rows: Iterable[Iterable[object]]) -> str:
-    r"""Comma-separated values with a heading; truth values as ``true`` and ``false``.
+    r"""Text of comma-separated values with a heading; truth values are ``true`` and ``false``.
 
-    Names of devices come from strangers' run files. Control characters become ``\x1b``, so that
-    each row is a line. A text that a spreadsheet would take for a formula gets an apostrophe before
-    it.
+    Names of devices may come from strangers' run files. Control characters become escapes such as
+    ``\x1b``, so that each row is one line. A text that a spreadsheet would take for a formula gets
+    an apostrophe before it.
     """
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\n")

@@ -1,7 +1,7 @@
-"""Interface to the emulation of XRT: the package ``isthmus-emulation`` (folder ``emulation/``).
+"""Imports the emulation of XRT if it is installed: package ``isthmus-emulation``, ``emulation/``.
 
-This module is the only one outside that folder that imports it. It imports it by name: to look for
-an entry point would cost each command 50 ms and 100 modules more (Python 3.11, 2026-11-28).
+No other module outside of ``emulation/`` imports the package. This module imports it by name: the
+search for an entry point would cost each command 50 ms and 100 modules (Python 3.11, 2026-11-28).
 """
 
 from __future__ import annotations
@@ -23,23 +23,23 @@ ABSENT = "the emulation of XRT is not installed: pip install 'isthmus[emulation]
 
 @cache
 def why_absent() -> str:
-    """Says why the emulation cannot be used, and what to install; empty where it can."""
+    """Says why the emulation of XRT cannot be used, and what to install; empty if it can."""
     try:
         import isthmus_emulation  # noqa: F401
     except ModuleNotFoundError as error:
         if error.name != "isthmus_emulation":
             raise
         return ABSENT
-    except ImportError as error:  # it is of another version
+    except ImportError as error:  # the installed package has another version
         return str(error)
     return ""
 
 
 def candidate(address: Address, opencl: str = "") -> Candidate:
-    """How to load a backend for ``xrt:0@card=BOARD``.
+    """Makes the candidate by which a backend is loaded for ``xrt:0@card=BOARD``.
 
-    ``opencl`` names XRT's OpenCL library, for the backend that loads it. Raises NoDeviceError
-    where no emulation is installed or the XRT here has none, UsageError for an unknown board.
+    ``opencl``: XRT's OpenCL library, for the backend that loads it. Raises NoDeviceError if no
+    emulation is installed or the XRT here has no such library, UsageError for an unknown board.
     """
     _require()
     import isthmus_emulation
@@ -48,7 +48,10 @@ def candidate(address: Address, opencl: str = "") -> Candidate:
 
 
 def default_xclbin() -> Path | None:
-    """Xclbin for XRT's noop mode: two banks, host memory, an empty kernel; None: not installed."""
+    """Path of an xclbin for XRT's noop mode: two banks, host memory, an empty kernel.
+
+    None if the emulation is not installed.
+    """
     if why_absent():
         return None
     import isthmus_emulation
@@ -57,9 +60,9 @@ def default_xclbin() -> Path | None:
 
 
 def add_commands(app: typer.Typer, card: typer.Typer) -> None:
-    """Registers ``isthmus xclbin``, and all of ``isthmus card`` but ``boards``.
+    """Registers the commands ``isthmus xclbin``, and ``isthmus card`` except ``card boards``.
 
-    Without the emulation each command raises NoDeviceError.
+    If the emulation is not installed, each of these commands raises NoDeviceError.
     """
     if not why_absent():
         import isthmus_emulation
