@@ -1,4 +1,4 @@
-"""The emulated card: parameters of a board, real data and simulated time."""
+"""Describes backend ``card``: an emulated card that moves real data and computes simulated time."""
 
 from __future__ import annotations
 
@@ -14,7 +14,10 @@ from isthmus.errors import UsageError
 
 
 class Card(BackendDescription):
-    """``card:u250``, ``card:u250,link.lanes=8``, ``card:my_board.toml,fast_forward=no``."""
+    """Backend of emulated cards, whose addresses name a board and parameters to replace.
+
+    ``card:u250``, ``card:u250,link.lanes=8``, ``card:my_board.toml,fast_forward=no``.
+    """
 
     name = "card"
     summary = "emulated cards in simulated time"
@@ -44,7 +47,10 @@ class Card(BackendDescription):
         return (Candidate("built in", hardware=False, built_in=True),)
 
     def options(self, address: Address) -> dict[str, str]:
-        """The board's parameters and the backend's own options, whose names contain no dot."""
+        """Options for the library: the board's parameters, and options of the backend itself.
+
+        Names of parameters contain a dot, those of the backend's options do not.
+        """
         if not address.selector:
             raise UsageError(f"name a board: card:{', card:'.join(boards.names())}")
         options = super().options(address)
@@ -55,7 +61,7 @@ class Card(BackendDescription):
     def matches(
         self, address: Address, devices: Sequence[DeviceDescription]
     ) -> Sequence[DeviceDescription]:
-        return devices[:1]  # any board
+        return devices[:1]  # one device serves every board
 
     def address_of(self, scheme: str, device: DeviceDescription) -> str:
         return f"{scheme}:{boards.names()[0]}"

@@ -1,4 +1,4 @@
-"""The CUDA backend: NVIDIA GPUs, only through the driver's API."""
+"""Describes backend ``cuda``: NVIDIA GPUs, used only through the driver's API."""
 
 from __future__ import annotations
 
@@ -15,11 +15,12 @@ from isthmus.system.files import has_library, is_there
 
 _NAME = "libcuda.so.1"
 _UNUSUAL_PLACES = (Path("/usr/lib/wsl/lib"), Path("/usr/local/nvidia/lib64"))
-"""Folders of the driver's library in Windows and in some containers."""
+"""Folders with the driver's library outside of the loader's path: under Windows (WSL) and in some
+containers."""
 
 
 def driver() -> str | None:
-    """The driver's library: the user's choice, else the system's."""
+    """The driver's library: the user's choice, else the system's; None if there is none."""
     chosen = os.environ.get("ISTHMUS_CUDA_DRIVER")
     if chosen:
         return chosen
@@ -30,13 +31,16 @@ def driver() -> str | None:
 
 
 def nccl() -> str | None:
-    """NCCL's library: the user's choice, else a wheel's beside Isthmus; None: the system's."""
+    """Path of NCCL's library: the user's choice, else that of an installed wheel.
+
+    None if the backend should load the system's library by its name.
+    """
     chosen = os.environ.get("ISTHMUS_NCCL")
     if chosen:
         return chosen
     try:
         wheel = importlib.util.find_spec("nvidia.nccl")
-    except (ImportError, ValueError):  # no wheel of NVIDIA, or another package of that name
+    except (ImportError, ValueError):  # no wheel of NCCL, or another package has its name
         return None
     folders = (wheel.submodule_search_locations or ()) if wheel else ()
     candidates = [Path(folder) / "lib" / "libnccl.so.2" for folder in folders]
@@ -44,12 +48,12 @@ def nccl() -> str | None:
 
 
 def _of(facts: Facts) -> str:
-    """Option of nvidia-smi that names the GPU; its address was validated."""
+    """Option of nvidia-smi that names the GPU by its PCI address, which was checked before."""
     return f" -i {facts.port.address}" if facts.crosses else ""
 
 
 def _throttling(facts: Facts) -> Result | None:
-    """Bad if heat or power lower the GPU's clock now, or lowered it right after a run."""
+    """Bad if heat or a power limit lower the GPU's clock now, or lowered it right after a run."""
     before, after = _before_and_after(facts, "slowed_by")
     reasons = after if facts.recorded else before
     command = f"nvidia-smi -q -d PERFORMANCE{_of(facts)}"
@@ -69,7 +73,7 @@ def _throttling(facts: Facts) -> Result | None:
 
 
 def _replays(facts: Facts) -> Result | None:
-    """Bad if several packets were sent again during a run; unknown if only the total is known."""
+    """Bad if the GPU sent many packets again during a run; unknown if only the total is known."""
     count, after = _before_and_after(facts, "pcie_replays")
     if not count.isdecimal():
         return None
@@ -100,14 +104,17 @@ def _replays(facts: Facts) -> Result | None:
 
 
 def _before_and_after(facts: Facts, name: str) -> tuple[str, str]:
-    """A property before and after a run; empty if unknown."""
+    """Values of a device's property before and after a run; empty if unknown."""
     device = facts.device
     before, after = (device.properties, device.properties_after) if device else ({}, {})
     return before.get(name, ""), after.get(name, "")
 
 
 class Cuda(BackendDescription):
-    """``cuda:0`` has nvidia-smi's number; also PCI address, UUID, or part of the name."""
+    """Backend of NVIDIA GPUs: ``cuda:0`` has the number that nvidia-smi shows.
+
+    The selector may also be a PCI address, a UUID, or part of the name.
+    """
 
     name = "cuda"
     summary = "NVIDIA GPUs, through CUDA's driver API"
@@ -140,7 +147,7 @@ class Cuda(BackendDescription):
 
     @staticmethod
     def memory_Bps(properties: Mapping[str, str]) -> float:  # noqa: N802 - a unit
-        """Two transfers per clock, each as wide as the bus."""
+        """Bytes per second of a GPU's memory: two transfers per clock, each as wide as the bus."""
         texts = (properties.get(name, "nan") for name in ("memory_clock_kHz", "memory_bus_bits"))
         kilohertz, bits = map(float, texts)
         return 2 * kilohertz * 1e3 * bits / 8
@@ -150,11 +157,11 @@ class Cuda(BackendDescription):
         if driver_path is None:
             return ()
         environment = {"ISTHMUS_CUDA_DRIVER": driver_path}
-        if "CUDA_DEVICE_ORDER" not in os.environ:  # otherwise the fastest GPU is first
+        if "CUDA_DEVICE_ORDER" not in os.environ:  # CUDA by default numbers the fastest GPU first
             environment["CUDA_DEVICE_ORDER"] = "PCI_BUS_ID"
         if library := nccl():
             environment["ISTHMUS_NCCL"] = library
-        if "NCCL_NVLS_ENABLE" not in os.environ:  # messages between two GPUs never use multicast
+        if "NCCL_NVLS_ENABLE" not in os.environ:  # off: messages of two GPUs need no multicast
             environment["NCCL_NVLS_ENABLE"] = "0"
         return (Candidate(driver_path, environment=environment),)
 

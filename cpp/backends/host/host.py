@@ -1,4 +1,4 @@
-"""The host backend: copies within host memory, an upper bound for transfers that end there."""
+"""Describes backend ``host``: copies within host memory, an upper bound for transfers there."""
 
 from __future__ import annotations
 
@@ -10,7 +10,10 @@ from isthmus.descriptions import DeviceDescription
 
 
 class Host(BackendDescription):
-    """``host`` (memcpy) and ``host:nontemporal`` (stores that bypass the caches)."""
+    """Backend with the devices ``host`` (memcpy) and ``host:nontemporal``.
+
+    The latter copies by stores that bypass the caches.
+    """
 
     name = "host"
     summary = "memory copied by the processor: the ceiling"

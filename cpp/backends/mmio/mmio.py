@@ -1,4 +1,4 @@
-"""The MMIO backend: loads and stores to any PCI function, by Linux's interfaces."""
+"""Describes backend ``mmio``: loads and stores to any PCI function, through Linux's interfaces."""
 
 from __future__ import annotations
 
@@ -11,7 +11,10 @@ from isthmus.run_options import REGISTERS
 
 
 class Mmio(BackendDescription):
-    """``pci:0000:03:00.0``, ``pci:03:00.0``; accesses only BARs of --registers and --memory."""
+    """Backend of PCI functions: ``pci:0000:03:00.0``, ``pci:03:00.0``.
+
+    It accesses only the BARs that ``--registers`` and ``--memory`` name.
+    """
 
     name = "mmio"
     summary = "loads and stores of the processor to PCI devices"

@@ -1,4 +1,4 @@
-"""The null backend: operations take the time given in the address, to test the engine."""
+"""Describes backend ``null``, which tests the engine: operations take the time in the address."""
 
 from __future__ import annotations
 
@@ -11,9 +11,10 @@ from isthmus.descriptions import DeviceDescription
 
 
 class Null(BackendDescription):
-    """``null:20ns`` costs 20 ns a call; options make it vary, drift, fail or corrupt data.
+    """Backend without hardware: a call to ``null:20ns`` takes 20 ns.
 
-    ``offset_cost=5us``: additional time to send an offload's operands that begin within a page.
+    Options make the time vary or drift, and calls fail or corrupt data. ``offset_cost=5us``:
+    additional time to send operands of an offload that do not begin at a page.
     """
 
     name = "null"

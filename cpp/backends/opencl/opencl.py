@@ -1,7 +1,7 @@
-"""The OpenCL backend: every platform that an ``.icd`` file names, each loaded alone.
+"""Describes backend ``opencl``: devices of every runtime that an ``.icd`` file names.
 
-Two runtimes in one process can disturb each other (PoCL and another LLVM, two PoCLs): each ``.icd``
-file is a separate candidate, whose worker sees no other file.
+Two runtimes in one process can disturb each other (PoCL and another LLVM, two PoCLs). Each ``.icd``
+file is therefore a candidate with a worker that sees no other file.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from isthmus.system import private, xrt
 from isthmus.system.files import has_library, is_there
 
 XOCL = "xocl"
-"""Scheme of XRT's OpenCL."""
+"""Scheme of addresses of devices through AMD's OpenCL library, which belongs to XRT."""
 _LOADER = "libOpenCL.so.1"
 FPGA_EMULATOR = "libintelocl_emu.so"
 GET_ONE = "apt-get install pocl-opencl-icd, or pip install 'isthmus[pocl]'"
@@ -48,7 +48,7 @@ def icd_files() -> list[Path]:
 
 
 def library_of(icd: Path) -> str | None:
-    """Library that an ``.icd`` file names; None if it names none.
+    """Library that an ``.icd`` file names; None if the file names none.
 
     Raises IsthmusError if the file cannot be read.
     """
@@ -60,7 +60,7 @@ def library_of(icd: Path) -> str | None:
 
 
 def _of_package(library: Path) -> str:
-    """Path of a library in its package: Intel's ``.icd`` files name a folder that never exists."""
+    """Path of a library in its Python package; Intel's ``.icd`` files name a missing folder."""
     if not library.is_absolute() or library.exists():
         return str(library)
     packaged_file = Path(sys.prefix) / "lib" / library.name
@@ -70,7 +70,7 @@ def _of_package(library: Path) -> str:
 
 
 def fpga_emulator(runtime: Path) -> Path:
-    """Intel's runtime under the file name that makes it emulate an FPGA.
+    """Path of Intel's runtime under the file name by which it emulates an FPGA.
 
     The library, its configuration and its dependencies must be in one folder. Versions from 2025
     cannot emulate FPGAs.
@@ -90,9 +90,9 @@ def fpga_emulator(runtime: Path) -> Path:
                     (folder / part.name).symlink_to(part)
         try:
             os.link(runtime, emulator)
-        except FileExistsError:  # another process was faster
+        except FileExistsError:  # another process has made the link
             pass
-        except OSError:  # another file system
+        except OSError:  # no hard link to another file system: copy the file
             private.write(emulator, runtime.read_bytes())
     return emulator
 
@@ -103,14 +103,14 @@ def extra_libraries() -> list[str]:
 
 
 def packaged() -> Iterator[tuple[str, Path]]:
-    """Yields OpenCL libraries of Python packages without an ``.icd`` file."""
+    """Yields name and path of OpenCL libraries in Python packages that have no ``.icd`` file."""
     for site in map(Path, sys.path):
         for library in sorted((site / "pyopencl" / ".libs").glob("libpocl-*.so")):
             yield "pocl-wheel", library
 
 
 def loader() -> str | None:
-    """The ICD loader: the system's, else a Python package's."""
+    """Path of the ICD loader: the system's, else a Python package's; None if there is none."""
     if has_library(_LOADER):
         return _LOADER
     own = Path(sys.prefix) / "lib" / _LOADER
@@ -124,7 +124,7 @@ def loader() -> str | None:
 
 
 def private_vendors(library: str) -> Path:
-    """Folder with a single ``.icd`` file that names one library; both common loaders accept it."""
+    """Makes a folder with one ``.icd`` file, which names one library, for the ICD loader."""
     digest = hashlib.sha256(library.encode()).hexdigest()[:16]
     folder = private.folder("icd", digest)
     icd = folder / "vendor.icd"
@@ -134,7 +134,7 @@ def private_vendors(library: str) -> Path:
 
 
 def _library_path(library: str) -> dict[str, str]:
-    """``LD_LIBRARY_PATH`` for a Python package's library that needs others of its folder."""
+    """Environment by which a Python package's library finds other libraries of its folder."""
     folder = Path(library).parent
     if folder.name == "" or not (folder / "cl.fpga_emu.cfg").exists():
         return {}
@@ -143,7 +143,7 @@ def _library_path(library: str) -> dict[str, str]:
 
 
 def _xocl_candidates() -> Sequence[Candidate]:
-    """AMD's OpenCL, loaded without an ICD loader: it reads its mode from the environment."""
+    """Candidates for AMD's OpenCL, which a worker loads without an ICD loader in XRT's modes."""
     installation = xrt.find()
     library = installation.library(xrt.OPENCL) if installation else None
     if installation is None or library is None:
@@ -163,9 +163,9 @@ def _xocl_problems() -> Sequence[Problem]:
 
 
 class Opencl(BackendDescription):
-    """``opencl:pocl``, ``opencl:nvidia`` or any part of a platform's or device's name.
+    """Backend of OpenCL devices: ``opencl:pocl``, ``opencl:nvidia``, or part of a name.
 
-    ``xocl:0`` is AMD's OpenCL on XRT's device 0, in XRT's modes.
+    ``xocl:0`` is XRT's device 0 through AMD's OpenCL, in one of XRT's modes.
     """
 
     name = "opencl"
@@ -214,7 +214,7 @@ class Opencl(BackendDescription):
             return ()
         named: list[tuple[str, str | None]] = []
         for icd in icd_files():
-            with contextlib.suppress(IsthmusError):  # ``problems`` reports it
+            with contextlib.suppress(IsthmusError):  # ``problems`` reports the error
                 named.append((icd.stem, library_of(icd)))
         named += [(Path(library).stem, library) for library in extra_libraries()]
         if not os.environ.get("OCL_ICD_VENDORS"):
@@ -222,15 +222,14 @@ class Opencl(BackendDescription):
         candidates: dict[str, Candidate] = {}
         for name, library in named:
             if library is not None and xrt.OPENCL in library:
-                continue  # it has a separate scheme, which knows its needs
+                continue  # AMD's OpenCL has the scheme ``xocl`` with its own candidates
             if library is not None and library not in candidates:
                 candidates[library] = Candidate(
                     label=f"{name}: {library}",
                     environment={
                         "OCL_ICD_VENDORS": f"{private_vendors(library)}/",
                         "OCL_ICD_FILENAMES": "",
-                        # The loader of the pyopencl wheel reads it unchecked, and crashes if it is
-                        # missing.
+                        # The ICD loader in the pyopencl wheel crashes if this variable is missing.
                         "PYOPENCL_HOME": "",
                         "ISTHMUS_OPENCL_LOADER": loader_path,
                         **_library_path(library),
@@ -267,16 +266,16 @@ class Opencl(BackendDescription):
 
     @staticmethod
     def emulates(device: DeviceDescription) -> bool:
-        # Intel's: platform "Intel(R) FPGA Emulation Platform", device "SimulatorDevice : ...".
+        # Intel's emulators: platform "Intel(R) FPGA Emulation Platform", device "SimulatorDevice".
         named = f"{device.platform} {device.name}".lower()
         return any(word in named for word in ("emulat", "simulator"))
 
     def run_options_of(self, device: Described) -> tuple[RunOption, ...]:
-        # A device that compiles our source needs no binary.
+        # A device that compiles the backend's source needs no option that names a binary.
         return () if device.properties.get("compiler") == "yes" else self.run_options
 
     def id_in(self, scheme: str, device: DeviceDescription) -> str:
-        # AMD's is the only platform there, and needs no number.
+        # Leave out the platform's number: under ``xocl`` there is only AMD's platform.
         return device.id.rpartition(":")[2] if scheme == XOCL else device.id
 
     def software_alone(self, address: Address) -> str:

@@ -1,4 +1,4 @@
-"""The native XRT backend: AMD's cards, XRT's noop shim, and emulated cards."""
+"""Describes backend ``xrt``: AMD's cards, XRT's noop shim and emulated cards, by native XRT."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ from isthmus.system import xrt
 
 
 class Xrt(BackendDescription):
-    """``xrt:0`` (first board), ``xrt:0000:3b:00.1`` (by address), ``xrt:0@noop`` (API alone).
+    """Backend of devices of XRT: ``xrt:0`` (first board), ``xrt:0000:3b:00.1`` (by address).
 
-    ``xrt:0@card=u250`` has an emulated card behind it.
+    ``xrt:0@noop`` is the API without a card, ``xrt:0@card=u250`` an emulated card.
     """
 
     name = "xrt"
@@ -69,7 +69,7 @@ class Xrt(BackendDescription):
         return xrt.problems(installation)
 
     def id_in(self, scheme: str, device: DeviceDescription) -> str:
-        # Its PCI address follows the number, so that the worker notices a renumbering of boards.
+        # Leave out the PCI address after the number, by which a worker notices other numbers.
         return device.id.partition("@")[0]
 
     def software_alone(self, address: Address) -> str:
