@@ -1,8 +1,7 @@
-"""Checks C++ sources with clang-tidy.
+"""Checks C++ sources with clang-tidy: the changed files and files that include them, or all.
 
-It checks the files that changed, and the files that include a changed file; or all files. A file
-changed if it differs from the commit ``history.base``. A file that passed is checked again only
-when it, one of our headers that it includes or the command that compiles it changes.
+A file counts as changed if it differs from the commit ``history.base``. A file that passed is
+checked again only when the file, a header of the project that it includes, or its command changes.
 """
 
 from __future__ import annotations
@@ -26,7 +25,8 @@ NOT_OF_TESTS = "-clang-analyzer-*"
 four fifths of the time; the sanitizers check the same code while it runs.
 """
 AS_OTHERS = "/plugin/hls/"
-"""Headers that stand in for AMD's: AMD chose their names, their types and C++17."""
+"""Part of the path of headers that stand in for AMD's. Rules about names, types and C++20 do not
+apply to them, because AMD chose these."""
 BUILD = ROOT / "build" / "clang-tidy"
 CLEAN = BUILD / "clean.json"  # fingerprints of the files that passed
 INCLUDE = re.compile(r'^\s*#include "([^"]+)"', re.MULTILINE)
@@ -47,7 +47,7 @@ def changed(since: str) -> set[Path] | None:
 
 
 class Includes:
-    """Which of our files each of our files includes.
+    """Finds which files of the project each file of the project includes.
 
     An included name is a path relative to the file that includes it. If no header lies at that
     path, the name stands for every header whose path ends with it.
@@ -82,7 +82,7 @@ class Includes:
 
 
 def prepare() -> bool:
-    """Lets CMake write down how each source is compiled, and makes the generated headers."""
+    """Runs CMake, which writes each source's command to compile, and makes generated headers."""
     cache = MODULE / "CMakeCache.txt"
     python = re.findall(
         r"^Python_(?:EXECUTABLE|INCLUDE_DIR):.*", cache.read_text(encoding="utf-8"), re.M
@@ -104,7 +104,7 @@ def prepare() -> bool:
 
 
 def sources() -> dict[Path, str]:
-    """Returns our compiled files, each with the commands that compile it: one for each target."""
+    """Returns the project's compiled files, each with its commands to compile: one per target."""
     entries = json.loads((BUILD / "compile_commands.json").read_text(encoding="utf-8"))
     commands: dict[Path, str] = {}
     for file, command in sorted((Path(entry["file"]), entry["command"]) for entry in entries):
@@ -121,7 +121,7 @@ def fingerprint(file: Path, commands: str, includes: Includes) -> str:
 
 
 def complaint(file: Path) -> str:
-    """What clang-tidy reports about a file; empty if it reports nothing."""
+    """Runs clang-tidy on a file; returns what it reports, empty if nothing."""
     command = [
         str(CLANG_TIDY), "-p", str(BUILD), "--quiet", "--warnings-as-errors=*",
         f"--exclude-header-filter={AS_OTHERS}", str(file),
@@ -147,7 +147,7 @@ def main() -> int:
     }
     passed = set(json.loads(CLEAN.read_text(encoding="utf-8"))) if CLEAN.exists() else set()
     due = [file for file, print_ in concerned.items() if print_ not in passed]
-    # Roughly the slowest first: so no processor works alone at the end.
+    # Largest files first, which take longest: otherwise one processor works alone at the end.
     due.sort(key=lambda file: file.stat().st_size, reverse=True)
     with ThreadPoolExecutor(int(JOBS)) as pool:
         results = zip(due, pool.map(complaint, due), strict=True)

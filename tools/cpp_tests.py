@@ -1,4 +1,4 @@
-"""Builds and runs the C++ tests, in the build folders of both packages, on users' machine code.
+"""Builds and runs the C++ tests in the build folders of both packages, as users compile them.
 
 With --emulation it runs only the tests of the emulation of XRT. With --further the tests run in
 other builds instead: all tests with the address and undefined behaviour sanitizers; tests that use
@@ -25,7 +25,7 @@ from stage import note
 ROOT = Path(__file__).resolve().parent.parent
 CATCH2 = Path("/usr/include/catch2/catch.hpp")  # version 2
 BACKENDS = ROOT / "cpp" / "backends"
-MODULE = ROOT / "build" / "module"  # as in pyproject.toml
+MODULE = ROOT / "build" / "module"  # the build folder that pyproject.toml names
 JOBS = str(os.cpu_count() or 1)
 WERROR = ("-DISTHMUS_WERROR=ON",) if os.environ.get("CI") else ()
 APART = ("-DISTHMUS_PYTHON=OFF", "-DCMAKE_BUILD_TYPE=None")
@@ -46,12 +46,12 @@ class Tests:
 
 
 def sanitized(sanitizers: str) -> tuple[str, ...]:
-    """CMake's options for sanitizers; less optimisation makes the build three times as fast."""
+    """CMake's options for sanitizers, with less optimisation: the build is three times as fast."""
     return (*WITH_EMULATION, "-DCMAKE_CXX_FLAGS=-Og -g1", f"-DISTHMUS_SANITIZE={sanitizers}")
 
 
 def without_random_addresses() -> tuple[str, ...]:
-    """Command that older thread sanitizers need in front: they fail at very random addresses."""
+    """Command to put before tests: older thread sanitizers fail with very random addresses."""
     prefix = ("setarch", "--addr-no-randomize")
     allowed = shutil.which("setarch") and subprocess.run([*prefix, "true"], check=False)
     return prefix if allowed and allowed.returncode == 0 else ()
@@ -60,7 +60,7 @@ def without_random_addresses() -> tuple[str, ...]:
 def plain() -> Tests:
     """The tests of the module that users run; in CI a warning is an error."""
     options = WERROR
-    if not (MODULE / "CMakeCache.txt").exists():  # the folder that make setup built was removed
+    if not (MODULE / "CMakeCache.txt").exists():  # someone has removed make setup's build folder
         options += (f"-DPython_EXECUTABLE={ROOT / '.venv' / 'bin' / 'python'}",)
     return Tests("C++ tests", MODULE, options)
 
@@ -72,7 +72,7 @@ def of_emulation() -> Tests:
 
 
 def with_sanitizers() -> list[Tests]:
-    """Two builds, because the thread sanitizer excludes the other sanitizers."""
+    """Two builds: the thread sanitizer cannot be combined with the other sanitizers."""
     address, thread = ROOT / "build" / "tests-address", ROOT / "build" / "tests-thread"
     return [
         Tests("C++ tests, ASan and UBSan", address, sanitized("address,undefined")),
@@ -123,7 +123,7 @@ def passes(tests: Tests) -> bool:
     built = configure(tests.folder, *options, source=tests.source) and run(
         f"Building {tests.folder.relative_to(ROOT)}", [*tests.prefix, *build]
     )
-    asan = f"handle_sigill=1:{os.environ.get('ASAN_OPTIONS', '')}"  # a trap shows its stack
+    asan = f"handle_sigill=1:{os.environ.get('ASAN_OPTIONS', '')}"  # print the stack at a trap
     environment = {**os.environ, "ASAN_OPTIONS": asan}
     command = [*tests.prefix, *test, *tests.only]
     passed = built and not subprocess.run(command, check=False, env=environment).returncode

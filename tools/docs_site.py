@@ -1,4 +1,4 @@
-"""Hook of MkDocs, see ``mkdocs.yml``.
+"""Adapts the pages of ``docs/`` to the site, as a hook of MkDocs (see ``mkdocs.yml``).
 
 A code host also shows the pages of ``docs/``, which therefore link to files outside that folder.
 Such files become part of the site, below ``repository/``. A link to a file that does not exist
@@ -68,7 +68,7 @@ def on_page_markdown(markdown: str, page: Any, config: Any, files: Any) -> str: 
 
     lines: list[str] = []
     code = False
-    block = ""  # kind of block that the last line belongs to
+    block = ""  # kind of block of the last line: paragraph, list, table ...
     for line in markdown.splitlines():
         code ^= bool(FENCE.match(line))
         kind = "item" if ITEM.match(line) else "row" if ROW.match(line) else "text"

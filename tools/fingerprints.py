@@ -1,7 +1,7 @@
-"""Fingerprints of a build's inputs: files of the packages, the compiler, and what CMake finds.
+"""Computes fingerprints of a build's inputs: sources, the compiler, and files that CMake finds.
 
-A fingerprint changes whenever the build could give another result. It reads no file but the
-sources, so it takes little time.
+A fingerprint changes whenever the build could give another result. It reads only the sources, so
+that it takes little time.
 """
 
 from __future__ import annotations
@@ -27,8 +27,8 @@ SOUGHT = (
     "include/CL/cl.h",
     "include/catch2/catch.hpp",
 )
-"""Files that CMake looks for below these prefixes: for the XRT backend and tests, and Verilator,
-with which the emulated card gets the RTL kernels.
+"""Files that CMake looks for below ``PREFIXES``: those of XRT for its backend and tests, and
+Verilator, which compiles the RTL kernels for the emulated card.
 """
 
 
@@ -43,7 +43,9 @@ def built_files(root: Path, names: Iterable[str]) -> Iterator[Path]:
 
 
 def of_build(root: Path, *surroundings: str) -> str:
-    """Fingerprint of `isthmus`' built files and of the given surroundings, such as the compiler.
+    """Fingerprint of the files from which `isthmus` is built, and of further texts.
+
+    ``surroundings``: fingerprints of the compiler and of what CMake finds.
 
     It includes the names of Python packages: an editable install records which modules are
     packages.
@@ -54,12 +56,12 @@ def of_build(root: Path, *surroundings: str) -> str:
 
 
 def of_emulation(root: Path, *surroundings: str) -> str:
-    """Changes with the files that `isthmus-emulation` consists of, and with what surrounds them."""
+    """Fingerprint of the files of `isthmus-emulation`, and of further texts: see ``of_build``."""
     return of_files(root, EMULATION, surroundings)
 
 
 def of_files(root: Path, names: Iterable[str], surroundings: Iterable[str]) -> str:
-    """Changes with these files and folders, and with what surrounds them."""
+    """Fingerprint of files, of all files in folders, and of further texts: see ``of_build``."""
     digest = hashlib.sha256("\n".join(surroundings).encode())
     for file in built_files(root, names):
         content = hashlib.sha256(file.read_bytes()).hexdigest()
@@ -85,7 +87,7 @@ def of_tools(*names: str) -> str:
 
 
 def stamp_of(files: Iterable[Path]) -> str:
-    """Paths, sizes and times of these files: they change with each package, and nothing is read."""
+    """Paths, sizes and times of files: each update of a package changes them. Reads no file."""
     real = [file.resolve() for file in files if file.exists()]
     stats = [(file, file.stat()) for file in real]
     return "; ".join(f"{file} {its.st_size} {its.st_mtime_ns}" for file, its in stats)

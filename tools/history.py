@@ -1,4 +1,4 @@
-"""Commits of this branch and the commit that it is compared with."""
+"""Runs git, and finds the commit with which this branch is compared."""
 
 from __future__ import annotations
 

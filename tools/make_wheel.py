@@ -1,7 +1,7 @@
-"""Builds an sdist and a wheel of both packages, for the oldest glibc that each wheel runs on.
+"""Builds an sdist and a wheel of each package, tagged with the oldest glibc that it runs on.
 
-The wheel of `isthmus` is for this Python, that of `isthmus-emulation` for each. A wheel contains
-no shared library of this machine, and links only glibc and libstdc++.
+The wheel of `isthmus` is for this version of Python, the wheel of `isthmus-emulation` for all. A
+wheel contains no shared library of this machine, and links only glibc and libstdc++.
 """
 
 from __future__ import annotations
@@ -49,8 +49,8 @@ def build(source: Path, folder: Path) -> tuple[Path, Path]:
 def repaired(raw: Path) -> Path:
     """Returns the wheel with the tag of the oldest systems that have all that it links.
 
-    XRT itself loads our shims, so XRT's library is there. Raises SetupError for a wheel that links
-    anything else that other systems lack.
+    XRT's library may be linked, because XRT itself loads our shims. Raises SetupError for a wheel
+    that links any other library that systems may lack.
     """
     folder = raw.parent / "repaired"
     run("auditwheel", "repair", "--exclude", "libxrt_coreutil.so.2", "--wheel-dir", folder, raw)

@@ -1,6 +1,6 @@
 """Writes output of models and ``isthmus reproduce`` into docs, and held-out errors into files.
 
-``--check`` only compares the pages.
+With ``--check`` it only compares the pages, and fails if one is out of date.
 """
 
 from __future__ import annotations

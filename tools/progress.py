@@ -1,4 +1,4 @@
-"""Runs commands, shows their progress, and prints why they failed."""
+"""Runs commands with their progress on one line, and prints the output of those that fail."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ import time
 from collections import deque
 from collections.abc import Mapping, Sequence
 
-LINES_KEPT = 60  # of a failed command's output
+LINES_KEPT = 60  # last lines of a failed command's output that are printed
 PLAIN_EVERY_S = 10.0
 PLAIN_COLUMNS = 100
-HOW_FAR = re.compile(r"\[ *(\d+%|\d+/\d+)\]")  # as CMake's makefiles and Ninja begin a line
+HOW_FAR = re.compile(r"\[ *(\d+%|\d+/\d+)\]")  # begins a line of CMake's makefiles or Ninja
 
 
 def run(title: str, command: Sequence[str], environment: Mapping[str, str] | None = None) -> bool:
@@ -31,7 +31,7 @@ def why_not(
     *,
     keep_quiet: bool = True,
 ) -> str:
-    """Runs a command with its progress on one line; returns why it failed, empty if it did not."""
+    """Runs a command with its progress on one line; returns why it failed, empty if it passed."""
     return follow(title, start(command, environment), keep_quiet=keep_quiet)
 
 
@@ -89,7 +89,7 @@ def follow(
             last.append(line.rstrip())
             far = HOW_FAR.search(line)
             if HOW_FAR.match(at) and not far:
-                continue  # a message of the compiler
+                continue  # the line is a compiler's message, no progress
             at = line[far.start() :].strip() if far else line.strip()
             now = time.monotonic()
             if live and room > 0:

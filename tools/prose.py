@@ -14,15 +14,15 @@ from pathlib import Path
 from history import ROOT, base, git
 
 MOST_COLUMNS = 100
-"""The same as the limit of ruff and clang-format."""
+"""Columns that a line may have: the limit of ruff and clang-format."""
 MOST_WORDS = 25
-"""Longer sentences hold more than one idea."""
+"""Words that a sentence may have: longer sentences hold more than one idea."""
 MOST_OF_SUBJECT = 72
-"""Columns of a commit's subject that ``git log`` shows in a terminal of 80."""
+"""Columns that a commit's subject may have: ``git log`` shows them in a terminal of 80."""
 SUBJECT = re.compile(r"[\w ,./-]+: \S")
-"""The part that a commit changes, then what it does there."""
+"""Matches a commit's subject: the part that it changes, a colon, and the change."""
 SUBJECTS_AFTER = "27f34d23ea3f0492a91faa71588d77a5f4fc1cde"
-"""Earlier commits were made before the check of subjects, and cannot change."""
+"""Commit from which subjects are checked: earlier commits can no longer change."""
 PAGES = re.compile(r"README\.md|docs/.*\.md")
 LINK = re.compile(r"\[([^\]]*)\]\([^)]*\)")
 ITEM = re.compile(r"^(?:[-*]|\d+\.) ")

@@ -1,9 +1,9 @@
 """Sets up Isthmus: `.venv` with both packages in it, and the system packages that uses need.
 
-No step is done twice: each one stores its fingerprint in `.venv/setup.json`. A build's fingerprint
-includes the libraries that CMake found, so a new library causes a new build. This script uses only
-the standard library. Only root installs system packages, through apt; other users get a list of the
-missing ones, and setup continues without them where possible.
+No step is done twice: each step stores its fingerprint in `.venv/setup.json`. The fingerprint of a
+build includes the libraries that CMake found, so that a new library causes a new build. This script
+uses only the standard library. For root it installs system packages through apt. For other users it
+prints the missing packages, and continues without them where possible.
 """
 
 from __future__ import annotations
@@ -69,7 +69,7 @@ def has_module(name: str) -> Callable[[], bool]:
     """Returns a check: can this Python import a module?"""
 
     def importable() -> bool:
-        importlib.invalidate_caches()  # apt may have installed it just now
+        importlib.invalidate_caches()  # apt may have just installed the module
         return importlib.util.find_spec(name) is not None
 
     return importable
@@ -131,17 +131,17 @@ OPEN_MPI = SystemPackage(
 TCL = SystemPackage("tcl", "the tests of the scripts for Vivado", has_command("tclsh"))
 
 COMMANDS = ("report", "fit", "estimate")
-"""Extras that commands of `isthmus` need."""
+"""Extras of pyproject.toml whose packages commands of `isthmus` import."""
 WITHOUT_ISTHMUS = {"package"}
 """Uses that run no command of `isthmus`: a wheel is built from the sdist."""
-# Requirements of each use beyond `isthmus` itself: extras of pyproject.toml, and system packages.
+# By use: extras of pyproject.toml and system packages that it needs beyond `isthmus` itself.
 USES: dict[str, tuple[tuple[str, ...], tuple[SystemPackage, ...]]] = {
     "run": ((), ()),
     "test": (
         ("test",),
         (CATCH2, OPENCL_HEADERS, OPENCL_LOADER, POCL, VERILATOR, MPICH, OPEN_MPI, TCL, *XRT),
     ),
-    # Requirements of tests with the marker ``slow``.
+    # Use ``slow``: requirements of the tests with this marker.
     "slow": (
         ("rtl", "parquet", "reframe", "docs", "package", "slow"),
         (BROWSER, ICARUS, QEMU),
@@ -159,7 +159,7 @@ USES: dict[str, tuple[tuple[str, ...], tuple[SystemPackage, ...]]] = {
 
 
 class Stamps:
-    """Fingerprints of the steps that are done."""
+    """Fingerprints of the steps that are done, stored in `.venv/setup.json`."""
 
     def __init__(self) -> None:
         try:
@@ -182,7 +182,7 @@ class Stamps:
 
 
 def is_root_with_apt() -> bool:
-    """Whether system packages can be installed."""
+    """Whether this process can install system packages: it is root, and apt is here."""
     return os.geteuid() == 0 and shutil.which("apt-get") is not None
 
 
@@ -254,7 +254,7 @@ def venv_is_usable() -> bool:
 
 
 def make_venv() -> None:
-    """Makes `.venv`, again if the existing one does not work."""
+    """Makes `.venv`; if the existing one does not work, makes it again."""
     if not venv_is_usable() and not run(
         "Making .venv", [sys.executable, "-m", "venv", "--clear", str(VENV)]
     ):
@@ -292,7 +292,7 @@ def install_requirements(names: list[str], stamps: Stamps) -> None:
 
 
 def install_if_possible(name: str, title: str, cure: str, stamps: Stamps) -> None:
-    """Installs an extra, or prints an alternative; does not try again after a failure."""
+    """Installs an extra, or prints ``cure`` if that fails; after a failure does not try again."""
     wanted, failed = table(name), f"{name} failed"
     if any(stamps.has(step, " ".join(wanted)) for step in (name, failed)):
         return
@@ -341,7 +341,7 @@ def unpack_headers(package: str, version: str) -> Path:
         why_not("Fetching apt's package lists", ["apt-get", *own, "update"])
         why_not(f"Downloading {package}", [*unpack, *own, "download", package])
     for configuration in HEADERS.glob(f"usr/include/*-linux-*/python{version}/pyconfig.h"):
-        shutil.copy(configuration, include)  # the package's own file only includes this one
+        shutil.copy(configuration, include)  # Debian's pyconfig.h only includes this file
     return include
 
 
@@ -413,7 +413,7 @@ def install_emulation(stamps: Stamps, *, needed: bool) -> None:
 
 
 def install_optional(uses: list[str], stamps: Stamps) -> None:
-    """Installs packages that are useful but not required; prints a line if that fails."""
+    """Installs optional packages that these uses profit from; prints a line if that fails."""
     instead = f"as root, {apt_command([POCL])}"
     install_if_possible("pocl", "PoCL (OpenCL on the CPU)", instead, stamps)
     if "test" in uses:

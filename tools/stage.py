@@ -57,7 +57,7 @@ def table() -> str:
         f"{'' if stage['passed'] else 'FAILED: '}{stage['closing']}"
         for stage in stages
     ]
-    # Stages of one `make` may run at the same time.
+    # Total from the first begin to the last end: stages of one `make` may run at the same time.
     begin = min((stage["ended"] - stage["seconds"] for stage in stages), default=0.0)
     all_s = max((stage["ended"] for stage in stages), default=0.0) - begin
     return "\n".join([*rows, f"{'all, from begin to end':<26} {all_s:>6.0f} s"])

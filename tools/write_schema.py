@@ -1,4 +1,4 @@
-"""Writes schemas/run-1.schema.json from the run file's types; ``--check`` only compares."""
+"""Writes schemas/run-1.schema.json from the run file's types; with ``--check`` only compares it."""
 
 from __future__ import annotations
 
