@@ -1,8 +1,8 @@
-"""How good `isthmus advise` is at sizes it has not seen: python advise.py RUN.json ...
+"""Judges `isthmus advise` at sizes that it has not seen: python advise.py RUN.json ...
 
-Of each run every other size is kept for judging, and advice comes from the rest; then the halves
-change places. At each judged size, between two known ones of every way, the measured time of the
-advised way is compared with the least of all ways.
+The advice for a run comes from every other size of the run; the sizes between are judged. Then both
+halves change roles. At each judged size the script compares the measured time of the advised way
+with the least measured time of all ways.
 """
 
 from __future__ import annotations
@@ -27,26 +27,26 @@ AIM = 1.02
 
 
 def load(path: Path) -> Run:
-    """A run file, packed or not."""
+    """Reads a run file, which may be compressed with gzip."""
     data = path.read_bytes()
     unpacked = gzip.decompress(data) if path.suffix == ".gz" else data
     return msgspec.json.decode(unpacked, type=Run)
 
 
 class Judged(NamedTuple):
-    """Advice at a size that it has not seen, and what was measured there."""
+    """Advice for a size that the advice has not seen, and the measured times at that size."""
 
     size: int
     advice: Advice
     there: Option
     ratio: Interval
-    """Time of the advised way over that of the best."""
+    """Measured time of the advised way over the time of the fastest way."""
     gain: Interval | None
-    """Time of the naive way over that of the advised one."""
+    """Measured time of the naive way over the time of the advised way."""
 
 
 def judged(rows: Frame, run: Run, direction: str) -> Iterator[Judged]:
-    """All sizes but the ends, each by what is known from every other size."""
+    """Yields the advice for each size but the smallest and largest, from every other size."""
     kinds, confidence = kinds_of(run.devices), run.settings.confidence
     known = Ways.of(rows, direction, kinds, confidence=confidence)
     total = rows["bytes"] * Series([depth or 1 for depth in rows["depth"].fillna(1)])
@@ -67,7 +67,7 @@ def judged(rows: Frame, run: Run, direction: str) -> Iterator[Judged]:
 
 
 def main(paths: list[str]) -> None:
-    """Prints a row of figures for each run and direction, and each size missed."""
+    """Prints a row of figures for each run and direction, and each size with wrong advice."""
     print("| run, direction | ways | sizes | within 2 % | certainly beyond | worst | always naive |"
           " time in interval | gain in interval |")  # fmt: skip
     print("|---" * 9 + "|")

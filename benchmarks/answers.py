@@ -1,7 +1,7 @@
-"""When `isthmus run all --quick` answers, and its headlines beside bare loops and nvbandwidth.
+"""Times the answers of `isthmus run all --quick`, and compares its headlines with other programs.
 
-Each round runs the command once, then the peers on the same device. Lines of the command are shown
-with the seconds since its start.
+Each round runs the command once, then bare loops and nvbandwidth on the same device. The script
+prints lines of the command with the seconds since the command's start.
 """
 
 from __future__ import annotations
@@ -26,13 +26,13 @@ from isthmus.units import format_size
 
 SIZES = (1, 4 << 10)
 LOOPS = 3
-"""Processes of each bare loop in a round; their median is the peer."""
+"""Processes of each bare loop in a round; the median of their times is compared."""
 RATES = {"write": "host_to_device_memcpy_ce", "read": "device_to_host_memcpy_ce"}
-"""Operation, and the test of nvbandwidth that measures the same copies."""
+"""By operation of Isthmus: the test of nvbandwidth that measures the same copies."""
 
 
 def run_quickly(out: Path, arguments: list[str]) -> list[tuple[float, str]]:
-    """Lines that the command prints, each with the seconds since the start of the command."""
+    """Runs the command; returns the lines that it prints, each with the seconds since its start."""
     command = [sys.executable, "-P", "-m", "isthmus", "run", "all", "--quick", "--out", str(out)]
     began = time.monotonic()
     with subprocess.Popen(
@@ -59,7 +59,7 @@ def headline_seconds(run: run_file.Run, device: str, memory: str) -> dict[tuple[
 
 
 def nvbandwidth_rates(program: str, index: int, environment: dict[str, str]) -> dict[str, float]:
-    """Bytes a second of both directions by nvbandwidth with its own buffer size."""
+    """Runs nvbandwidth at its default size; returns bytes per second by operation of Isthmus."""
     printed = subprocess.run(
         [program, "-j", "-t", *RATES.values()],
         capture_output=True, text=True, check=True, env={**os.environ, **environment},

@@ -1,7 +1,7 @@
-"""What ``isthmus compare`` says of two equal runs, where other work begins between them.
+"""Counts wrong decisions of ``isthmus compare`` on runs of the same code, if other work begins.
 
-In each pair the first run has the machine as it is, the second runs beside two busy loops. Nothing
-changed in the code that is timed: a gate that ends with 3 errs.
+In each pair the first run has the machine to itself, and the second runs beside two busy loops. The
+timed code does not change: a gate that fails (exit code 3) errs.
 
     .venv/bin/python benchmarks/busy_host.py --pairs 20 --device null:20us --device host
     .venv/bin/python benchmarks/busy_host.py --stored FOLDER
@@ -30,13 +30,13 @@ from isthmus.results.run_file import Run, load
 POINTS = ("--operation", "read,write", "--bytes", "1,64Ki,4Mi")
 LIMITS = {"2 %": 0.02, "5 %": 0.05, "10 %": 0.10, "auto": None}
 LOOPS = 2
-"""Busy loops beside the second run of a pair."""
+"""Number of busy loops that run beside the second run of a pair."""
 SIDES = ("idle", "busy")
 
 
 @contextmanager
 def busy(loops: int) -> Iterator[None]:
-    """A context in which so many processes compute without a pause."""
+    """A context in which ``loops`` processes compute without a pause."""
     command = [sys.executable, "-c", "while True: pass"]
     started = [subprocess.Popen(command) for _ in range(loops)]
     try:
@@ -48,7 +48,7 @@ def busy(loops: int) -> Iterator[None]:
 
 
 def measure(device: str, file: Path, options: list[str]) -> None:
-    """A real run of a device."""
+    """Measures a device by ``isthmus run``, and writes the run to ``file``."""
     command = [sys.executable, "-m", "isthmus", "run", "transfer", "--device", device]
     subprocess.run(
         [*command, *POINTS, *options, "--out", str(file)],
@@ -57,26 +57,26 @@ def measure(device: str, file: Path, options: list[str]) -> None:
 
 
 def measure_pairs(devices: list[str], pairs: int, folder: Path, options: list[str]) -> None:
-    """Pairs of runs of each device, in files ``DEVICE-PAIR-SIDE.json``."""
+    """Measures pairs of runs of each device, in files ``DEVICE-PAIR-SIDE.json``."""
     for pair in range(pairs):
         for device in devices:
             for side, loops in zip(SIDES, (0, LOOPS), strict=True):
                 file = folder / f"{device.replace(':', '_')}-{pair:02}-{side}.json"
-                if not file.exists():  # else it was measured before
+                if not file.exists():  # an earlier call may have measured it
                     with busy(loops):
                         measure(device, file, options)
             print(f"{device}, pair {pair}: load average {os.getloadavg()[0]:.1f}", file=sys.stderr)
 
 
 def outcome(base: Run, new: Run, limit: float | None, *, as_measured: bool) -> str:
-    """The gate's decision."""
+    """The gate's decision on two runs, in a word."""
     sides = Side("a", [base]), Side("b", [new])
     result = compare(*sides, limit, as_measured=as_measured, own=limit is None)
     return decide(result).outcome
 
 
 def judge(folder: Path) -> None:
-    """A table of the gate's decisions on the pairs of a folder."""
+    """Prints a table of the gate's decisions on the pairs of runs in a folder."""
     devices: dict[str, list[tuple[Run, Run]]] = {}
     for file in sorted(folder.glob(f"*-{SIDES[0]}.json")):
         name = file.name.removesuffix(f"-{SIDES[0]}.json")
@@ -94,7 +94,7 @@ def judge(folder: Path) -> None:
 
 
 def main() -> None:
-    """Measures pairs, or takes stored ones, and prints the gate's decisions."""
+    """Measures pairs of runs, or reads stored pairs, and prints the gate's decisions."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--pairs", type=int, default=20)
     parser.add_argument("--device", action="append", help="as isthmus run has it")

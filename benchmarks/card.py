@@ -1,4 +1,7 @@
-"""The emulated card: speed of events and bytes, a whole study, and the published log in events."""
+"""Measures the emulated card's speed: events and bytes per second, and the time of a whole study.
+
+Also prints how far its event model is from a published log.
+"""
 
 from __future__ import annotations
 
@@ -38,7 +41,7 @@ def whole_study() -> None:
 
 
 def published_log() -> None:
-    """Residuals of the event model, and of the closed form that its parameters were fitted to."""
+    """Prints residuals of a published log, by the event model and by its fitted closed form."""
     board = boards.load(BOARD)
     parameters = [f"{key}={value}" for key, value in board.flat().items()]
     began = time.monotonic()

@@ -1,8 +1,8 @@
-"""How often ``isthmus compare`` errs, and what it finds.
+"""Counts how often ``isthmus compare`` errs, and how often it finds planted changes.
 
-Pairs of runs of the null device whose processes were given a spread; then, with --device, pairs of
-real runs of one device, one after the other. Between two equal runs nothing may be called slower or
-faster in more than 1 pair of 20; planted changes of 3, 5 and 10 % are to be found.
+It compares pairs of runs of the null device, whose processes the script scatters. With --device, it
+also compares pairs of runs of a device, measured one after the other. Of 20 pairs of equal runs, at
+most 1 may have a point that is slower or faster. Planted changes are of 3, 5 and 10 %.
 
     .venv/bin/python benchmarks/changes.py --pairs 20 --device opencl:pocl
 """
@@ -27,11 +27,11 @@ PLANTED = (0.0, 0.03, 0.05, 0.10)
 SPREADS = (0.01, 0.02, 0.03)
 PROCESSES = 12
 SLOWER = "write"
-"""The operation that a change is planted in."""
+"""Operation that the script makes slower to plant a change."""
 
 
 def measured(device: str, folder: Path, name: str, *options: str) -> Run:
-    """A real run of a device."""
+    """Measures a device by ``isthmus run``, and returns the run."""
     file = folder / f"{name}.json"
     command = [
         sys.executable,
@@ -49,7 +49,7 @@ def measured(device: str, folder: Path, name: str, *options: str) -> Run:
 
 
 def scaled(rerun: Rerun, factor: float) -> Rerun:
-    """A process that is slower by a factor."""
+    """A copy of a process's result with all ticks multiplied by ``factor``."""
     clocks = {
         clock: msgspec.structs.replace(s, ticks=[round(t * factor) for t in s.ticks])
         for clock, s in rerun.clocks.items()
@@ -58,7 +58,11 @@ def scaled(rerun: Rerun, factor: float) -> Rerun:
 
 
 def spread(run: Run, share: float, change: float, random: np.random.Generator) -> Run:
-    """The run with processes that differ by this share, and one operation that takes longer."""
+    """A copy of a run in which times of each process have a random factor.
+
+    ``share``: standard deviation of the factor's logarithm. ``change``: share by which operation
+    ``SLOWER`` takes longer.
+    """
     factors: dict[int, float] = {}
 
     def factor(rerun: Rerun, point: Point) -> float:
@@ -73,14 +77,14 @@ def spread(run: Run, share: float, change: float, random: np.random.Generator) -
 
 
 def outcome(result: Comparison) -> tuple[bool, bool]:
-    """Whether the planted operation was called slower, and whether anything was called wrongly."""
+    """Whether ``compare`` found the planted change, and whether it reported any other change."""
     slower, faster = result.of("slower"), result.of("faster")
     found = any(one.operation == SLOWER for one in slower)
     return found, bool(faster) or any(one.operation != SLOWER for one in slower)
 
 
 def main() -> None:
-    """Prints the table."""
+    """Prints a table of found changes and errors for the null device, and for ``--device``."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--pairs", type=int, default=20)
     parser.add_argument("--device", default="", help="also compare runs of this device")

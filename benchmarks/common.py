@@ -1,4 +1,4 @@
-"""What the benchmarks share: bare loops, one measuring worker, ratios with intervals."""
+"""Functions for all benchmarks: bare loops, a worker that measures, and ratios with intervals."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ BUILD = ROOT / "build" / "bare"
 
 
 def build(source: Path, folder: Path, *options: str, target: str = "all") -> None:
-    """Lets CMake build a target of a project in a folder."""
+    """Runs CMake to build a target of the project ``source`` in ``folder``."""
     for step in (
         ["-S", str(source), "-B", str(folder), *options],
         ["--build", str(folder), "--target", target],
@@ -32,12 +32,12 @@ def build(source: Path, folder: Path, *options: str, target: str = "all") -> Non
 
 
 def build_bare() -> None:
-    """Builds the bare loops."""
+    """Builds the bare loops, the C++ programs of ``benchmarks/bare``."""
     build(ROOT / "benchmarks" / "bare", BUILD)
 
 
 def bare(name: str, *arguments: object, env: dict[str, str] | None = None) -> str | None:
-    """What a bare loop prints; None where it could not be built here."""
+    """Runs a bare loop; returns its output, or None if the loop could not be built here."""
     program = BUILD / name
     if not program.exists():
         return None
@@ -48,7 +48,7 @@ def bare(name: str, *arguments: object, env: dict[str, str] | None = None) -> st
 
 
 class Isthmus:
-    """One device in a fresh worker, measured block by block."""
+    """Measures a device of Isthmus, each time in a fresh worker."""
 
     def __init__(self, address: str) -> None:
         self.device: FoundDevice = resolve(address)
@@ -56,11 +56,11 @@ class Isthmus:
     def median(
         self, operation: str, size: int, memory: str, seconds: float
     ) -> tuple[float, dict[str, str]]:
-        """Median seconds of one repetition, and the device's properties."""
+        """Measures for ``seconds``; returns median seconds of a repetition, device properties."""
         with WorkerProcess(self.device.candidate.environment) as worker:
             opened = worker.ask(self.device.open_request())
             assert isinstance(opened, protocol.Opened)
-            # A precision that is never reached: the series lasts its time.
+            # The precision 1e-9 is never reached, so that the series lasts for ``seconds``.
             criterion = protocol.Criterion(1e-9, 0.95, seconds)
             samples: list[float] = []
             state = "open"
@@ -82,7 +82,10 @@ class Isthmus:
 def in_turn(
     ours: Callable[[], float], reference: Callable[[], float], rounds: int
 ) -> tuple[list[float], list[float]]:
-    """Ratios of ours to the reference, and ours; whoever goes first changes with every round."""
+    """Measures both in each round, with alternating order.
+
+    Returns, for each round, the ratio of ``ours`` to ``reference``, and the value of ``ours``.
+    """
     ratios, measured = [], []
     for turn in range(rounds):
         other = reference() if turn % 2 else None
@@ -93,13 +96,13 @@ def in_turn(
 
 
 def ratio_text(ratios: Sequence[float]) -> str:
-    """Median of paired ratios with a distribution-free 95 % interval."""
+    """Text of the ratios' median, with a distribution-free 95 % interval."""
     result = _core.median_interval(np.asarray(ratios, dtype=np.float64))
     return f"{result.median:.3f} [{result.low:.3f}, {result.high:.3f}]"
 
 
 def heading(title: str) -> None:
-    """Date, machine and command: what RESULTS.md wants with every figure."""
+    """Prints a title with date, machine and command, which RESULTS.md has beside every figure."""
     machine = host()
     print(f"### {title}")
     print(

@@ -1,7 +1,8 @@
-"""How often intervals hold the truth, and how often a thing is told to differ from itself.
+"""Counts how often intervals hold the true value, and how often equal things are found to differ.
 
-Without arguments: simulated processes, and the spread of those recorded in ``results/``. With run
-files of many processes: each point's even processes against its odd ones, which measured the same.
+Without arguments it simulates processes, some with the scatter of processes that ``results/`` has.
+With run files it compares each point's processes of even number with those of odd number, which
+measured the same.
 """
 
 from __future__ import annotations
@@ -33,14 +34,17 @@ Logs = Callable[[np.random.Generator, int], np.ndarray]
 
 
 def student(logs: Sequence[float]) -> tuple[float, float]:
-    """Ends of Student's interval of the mean."""
+    """Ends of Student's 95 % interval of the mean."""
     count = len(logs)
     half = stdtrit(count - 1, 0.975) * np.std(logs, ddof=1) / math.sqrt(count)
     return float(np.mean(logs) - half), float(np.mean(logs) + half)
 
 
 def order(logs: Sequence[float]) -> tuple[float, float]:
-    """Order statistics around the median; of too few Student's."""
+    """Ends of the 95 % interval by order statistics around the median.
+
+    Too few values get Student's interval.
+    """
     count = len(logs)
     rank = int(binom.ppf(0.025, count, 0.5))
     rank -= binom.cdf(rank, count, 0.5) > 0.025
@@ -51,15 +55,15 @@ def order(logs: Sequence[float]) -> tuple[float, float]:
 
 
 def signed_ranks(logs: Sequence[float]) -> tuple[float, float]:
-    """Ours."""
+    """Ends of Isthmus's interval, by signed ranks: ``statistics.location``."""
     estimate = statistics.location(logs)
     return estimate.low, estimate.high
 
 
 def recorded() -> np.ndarray:
-    """Logarithms of an H100's processes around the median of their point, in units of ``SPREAD``.
+    """Logarithms of times of an H100's processes, less the median of their point.
 
-    Each point is brought to the same spread (median absolute deviation).
+    They are scaled so that each point has the spread ``SPREAD``, by its median absolute deviation.
     """
     run = msgspec.json.decode(gzip.decompress(RECORDED.read_bytes()), type=Run)
     result = []
@@ -74,7 +78,11 @@ def recorded() -> np.ndarray:
 
 
 def shapes(named: str) -> dict[str, tuple[Logs, Callable[[int], float]]]:
-    """How processes differ, in logarithms, and the centre of the first so many; by their names."""
+    """Ways in which processes may differ, by name; only names that contain ``named``.
+
+    A way is a function that draws logarithms of times, and a function that gives their true centre
+    for a number of processes.
+    """
 
     def normal(random: np.random.Generator, count: int) -> np.ndarray:
         return SPREAD * random.standard_normal(count)
@@ -119,7 +127,7 @@ def shapes(named: str) -> dict[str, tuple[Logs, Callable[[int], float]]]:
 
 
 def estimators(trials: int, named: str) -> None:
-    """Coverage and width of three intervals, by number of processes."""
+    """Prints coverage and width of three kinds of intervals, by number of processes."""
     print("\n### Estimators: coverage in % / median half-width over the spread\n")
     print("| processes differ as | interval |", " | ".join(map(str, COUNTS)), "|")
     print("|---|---|" + "---|" * len(COUNTS))
@@ -141,7 +149,7 @@ def estimators(trials: int, named: str) -> None:
 
 
 def stopping(trials: int, named: str) -> None:
-    """Coverage where processes are added until the interval is narrow enough."""
+    """Prints the coverage of intervals if processes are added until the interval is narrow."""
     print("\n### Added until precise, 3 to 30: coverage in % (mean number of processes)\n")
     precisions = (3.0, 2.0, 1.0, 0.7, 0.5)
     text = " | ".join(f"precision {p:g} x spread" for p in precisions)
@@ -154,7 +162,10 @@ def stopping(trials: int, named: str) -> None:
         return enough(len(medians), lambda: over_processes(medians).half_width, precision)
 
     def early(share: float) -> Callable[[Sequence[float], float], bool]:
-        """As a quick run's headlines: before six processes, within a share of the precision."""
+        """Makes the stopping rule of a quick run's headlines.
+
+        With fewer than six processes the interval must be within ``share`` of the precision.
+        """
 
         def ends(medians: Sequence[float], precision: float) -> bool:
             wanted = precision * (share if len(medians) < statistics.LOOKS[0] else 1.0)
@@ -188,7 +199,7 @@ def stopping(trials: int, named: str) -> None:
 
 
 def comparisons(trials: int, named: str) -> None:
-    """Ratios that are taken process by process, one and several at once; nothing differs."""
+    """Prints how often ratios of equal times, formed process by process, seem to differ from 1."""
     print(f"\n### Ratios, alone and {SEVERAL} at once, 12 processes, nothing differs\n")
     print("| processes differ as | ratio holds 1, % | of several each holds 1 (corrected), % "
           "| runs with any difference told, % |\n|---|---|---|---|")  # fmt: skip
@@ -197,7 +208,7 @@ def comparisons(trials: int, named: str) -> None:
         random = np.random.default_rng(13)
         single_holds, all_hold, alarms = 0, 0, 0
         for _ in range(trials):
-            machine = 0.3 * random.standard_normal(12)  # what both suffer alike
+            machine = 0.3 * random.standard_normal(12)  # part by which each process slows both
             result: list[Interval] = []
             for _ in range(SEVERAL):
                 one, other = (np.exp(machine + logs(random, 12)) for _ in range(2))
@@ -211,7 +222,7 @@ def comparisons(trials: int, named: str) -> None:
 
 
 def halves(run: Run) -> Iterator[list[float]]:
-    """For each point the ratios of neighbouring processes, even over odd."""
+    """Yields for each point: ratios of neighbouring processes' times, even number over odd."""
     for point in run.points:
         measured = sorted(measured_on(point, "host"), key=lambda rerun: rerun.rerun)
         seconds = [float(np.median(rerun.seconds("host"))) for rerun in measured]
@@ -221,7 +232,10 @@ def halves(run: Run) -> Iterator[list[float]]:
 
 
 def itself(path: Path, trials: int) -> None:
-    """A recorded run against itself, with the processes' pairs drawn anew in each trial."""
+    """Prints how often pairs of processes in a recorded run seem to differ.
+
+    In each trial but the first, chance decides which process of a pair is the numerator.
+    """
     data = path.read_bytes()
     run = msgspec.json.decode(gzip.decompress(data) if path.suffix == ".gz" else data, type=Run)
     points = list(halves(run))
@@ -229,7 +243,8 @@ def itself(path: Path, trials: int) -> None:
     random = np.random.default_rng(17)
     single, after = [], 0
     for trial in range(trials):
-        # The first as recorded; then each pair turned round or not by chance, as nothing differs.
+        # Trial 0 has the recorded ratios. Later trials invert each ratio or not, by chance, since
+        # both processes of a pair measured the same.
         turned = [
             [r if trial == 0 or random.random() < 0.5 else 1 / r for r in ratios]
             for ratios in points

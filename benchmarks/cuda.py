@@ -1,4 +1,4 @@
-"""CUDA transfers through Isthmus, beside bare copies, nvbandwidth and clpeak, taken in turn."""
+"""Compares CUDA transfers by Isthmus with bare copies, nvbandwidth and clpeak, measured in turn."""
 
 from __future__ import annotations
 
@@ -31,14 +31,14 @@ NVBANDWIDTH = (
     ("read_bandwidth", "mapped", ("host_to_device_memcpy_sm",)),
     ("write_bandwidth", "mapped", ("device_to_host_memcpy_sm",)),
 )  # fmt: skip
-"""Operation, host memory, and the tests whose rates together are the same thing: nvbandwidth gives
-one direction of two."""
+"""Operation and host memory of Isthmus, and the tests of nvbandwidth whose rates add up to its
+rate. A test prints the rate of one direction even if both run."""
 LATENCY = "host_device_latency_sm"
 CHASED = 2 << 20
 
 
 def against_bare_loop(device: Isthmus, rounds: int, seconds: float) -> None:
-    """Time ratios at equal size and kind of memory."""
+    """Prints ratios of times, Isthmus over a bare loop, at equal size and kind of memory."""
     index = device.device.description.id
     environment = dict(device.device.candidate.environment)
     print("| operation | bytes | memory | Isthmus / bare loop (time) | Isthmus, us |")
@@ -60,7 +60,7 @@ def against_bare_loop(device: Isthmus, rounds: int, seconds: float) -> None:
 
 
 def nvbandwidth(program: str, device: Isthmus) -> dict[str, float]:
-    """What each test of nvbandwidth says of this device: GB/s, or nanoseconds of a load."""
+    """Runs nvbandwidth on the device; returns GB/s, or nanoseconds of a load, by test."""
     tests = [test for _, _, names in NVBANDWIDTH for test in names] + [LATENCY]
     printed = subprocess.run(
         [program, "-j", "-b", str(LARGE >> 20), "-t", *tests],
@@ -77,7 +77,7 @@ def nvbandwidth(program: str, device: Isthmus) -> dict[str, float]:
 
 
 def against_nvbandwidth(program: str, device: Isthmus, rounds: int, seconds: float) -> None:
-    """Bandwidth ratios at the same size, and the time of a dependent load from host memory."""
+    """Prints bandwidth of Isthmus over nvbandwidth's at one size, and a dependent load's times."""
 
     def ours() -> dict[str, float]:
         rates = {}

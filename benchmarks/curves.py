@@ -1,8 +1,8 @@
-"""How often the intervals of fitted curves hold the truth, and how often the right curve is found.
+"""Counts how often intervals of fitted curves hold the truth, and how often the curve is right.
 
-Synthetic series with one, two or three ways of a runtime, at the sizes of a whole run and of a
-quick one; times scatter by 1, 2 or 5 %. Each way's start-up time is larger than the one before,
-and the time jumps by a fifth at least where the way changes.
+The series are synthetic: times of a runtime that moves data in one, two or three ways. Sizes are
+those of a whole run and of a quick run. Times scatter by 1, 2 or 5 %. Each way starts up longer
+than the way for smaller sizes. Where the way changes, the time jumps by at least a fifth.
 """
 
 from __future__ import annotations
@@ -19,27 +19,27 @@ from isthmus.studies.transfer import SIZES, coarse
 LEAST_JUMP = 0.2
 SCATTER = (0.01, 0.02, 0.05)
 APART = 5
-"""Sizes that each way has at least."""
+"""Fewest sizes of each way."""
 CASES = (("whole", 0), ("whole", 1), ("whole", 2), ("quick", 0))
 USED = {"whole": list(SIZES), "quick": list(coarse(SIZES))}
 
 
 class Truth(NamedTuple):
-    """Ways of a runtime: start-up seconds and bytes a second, and where the next begins."""
+    """True curve: start-up seconds and bytes per second of each way, and where each way begins."""
 
     ways: list[tuple[float, float]]
     cuts: list[int]
-    """Index of the first size of each way but the first."""
+    """Index of the first size of the second way, and of the third."""
 
     def seconds(self, sizes: np.ndarray) -> np.ndarray:
-        """Times without scatter."""
+        """True seconds of these sizes, without scatter."""
         parts = np.split(sizes, self.cuts)
         return np.concatenate(
             [alpha + part / beta for (alpha, beta), part in zip(self.ways, parts, strict=True)]
         )
 
     def jumps(self, sizes: np.ndarray) -> list[float]:
-        """Logarithm of the two ways' times at each change."""
+        """At each change of way: logarithm of the ratio of both ways' times."""
         return [
             abs(float(np.log((b[0] + sizes[cut] / b[1]) / (a[0] + sizes[cut] / a[1]))))
             for a, b, cut in zip(self.ways, self.ways[1:], self.cuts, strict=False)
@@ -47,7 +47,7 @@ class Truth(NamedTuple):
 
 
 def truth(random: np.random.Generator, sizes: np.ndarray, breaks: int) -> Truth:
-    """Ways with start-up times of 1 to 50 us and rates of 1 to 50 GB/s."""
+    """Draws a true curve with start-up times of 1 to 50 us and rates of 1 to 50 GB/s."""
     while True:
         alpha, ways = 10 ** random.uniform(-6, -4.3), []
         for _ in range(breaks + 1):
@@ -61,10 +61,11 @@ def truth(random: np.random.Generator, sizes: np.ndarray, breaks: int) -> Truth:
 
 
 def measure(kind: str, breaks: int, runs: int, seed: int = 1) -> tuple[float, ...]:
-    """Shares: right number of ways, changes at the right size, both parameters held, times held.
+    """Fits ``runs`` random series; returns four shares.
 
-    The last are of one more measurement at each size, by the interval of the curve there. All
-    intervals are counted in the series whose number of ways was found.
+    Share of series with the right number of ways, and of changes at the right size. Share of
+    parameters within their interval, and of further measurements within the curve's interval; both
+    count only series whose number of ways is right.
     """
     random = np.random.default_rng(seed)
     sizes = np.asarray(USED[kind], dtype=float)
@@ -92,7 +93,7 @@ def measure(kind: str, breaks: int, runs: int, seed: int = 1) -> tuple[float, ..
 
 
 def main() -> None:
-    """Prints a row for each case."""
+    """Prints a row of shares for each case."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--runs", type=int, default=1000)
     given = parser.parse_args()

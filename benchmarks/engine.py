@@ -1,7 +1,7 @@
-"""The engine's truth: the null backend through Isthmus, beside a bare loop and google/benchmark.
+"""Compares the engine's times of the null backend with a bare loop and google/benchmark.
 
-Every round measures each cost three ways in turn, each in a process of its own, with the same
-number of links of the null backend's chain; ratios are formed round by round.
+Each round measures each cost by all three, in turn and in separate processes, with the same number
+of links of the null backend's chain. Ratios are formed within a round.
 """
 
 from __future__ import annotations

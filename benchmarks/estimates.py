@@ -22,7 +22,7 @@ from isthmus_emulation import estimate
 
 XRT = ROOT / "emulation" / "xrt"
 TIMEOUT_S = 300
-"""Most time that one call of a kernel may take."""
+"""Seconds that one call of a kernel may take at most."""
 
 
 class Published(NamedTuple):
@@ -34,17 +34,18 @@ class Published(NamedTuple):
     file: str
     top: str
     mhz: float
-    """Clock of the report."""
+    """Clock of the report in MHz."""
     cycles: int
-    """Latency of the worst case."""
+    """Published latency of the worst case, in cycles."""
     report: str
-    """Where the cycles stand: a file of the repository, and the version of HLS."""
+    """Source of the cycles: a file of the repository, and the version of HLS."""
     call: str
     """C++ that calls the kernel with the report's sizes."""
     kernel_flow: bool = True
-    """False: HLS's IP flow, where arguments without INTERFACE lie in a RAM."""
+    """Whether the report is of HLS's kernel flow; False: IP flow, where arguments without INTERFACE
+    lie in a RAM."""
     options: tuple[str, ...] = ()
-    """Macros that the report was made with."""
+    """Options of the compiler with the macros of the report."""
 
 
 SERIES_7 = {
@@ -63,7 +64,7 @@ SERIES_7 = {
     "poppin-mice/AAHLS_LabC", "b07901181/AAHLS-Lab-B-10", "aahwu/AAHLS_labC_Harris",
     "velicharlagokulkumar/vitis-hls",
 }  # fmt: skip
-"""Repositories whose reports are of a device of the 7 series."""
+"""Repositories whose reports are for an FPGA of AMD's 7 series."""
 ECE = "WYI1223/ECE8893MyLab"
 TUTORIAL = "Hardware_Acceleration/Design_Tutorials/01-convolution-tutorial"
 MATRIX = "static data_t A[N_ROWS][N_COLS], C[N_ROWS][N_COLS]; top_kernel(A, C);"
@@ -147,7 +148,7 @@ SEEN = (
               "static hls::stream<AXI_VAL> s, o; for (int n = 0; n < 64; ++n) "
               "s.write(AXI_VAL()); AES_Encrypt_axi(s, o);", kernel_flow=False),
 )  # fmt: skip
-"""Kernels that the rules were made or changed with."""
+"""Kernels by which the rules of the estimate were made or changed."""
 
 NEW = (
     Published("ayumiohno/mnist_depthwise_hls", "4f259bbe", "mnist.cpp", "MNIST", 100, 1735,
@@ -189,7 +190,7 @@ NEW = (
               "Filter2DKernel(c, 1, 0, 1000, 30, 1024, a, b);"),
 )  # fmt: skip
 """Kernels chosen by their reports alone, after the rules were made. ``RESULTS.md`` has their first
-estimates; rules that these showed to be missing were added afterwards."""
+estimates. Rules that these estimates showed to be missing were added afterwards."""
 
 HELD_OUT = (
     Published("agustinsilva447/hls_div", "f9389da2", "main.cpp", "division_hls", 100, 15,
@@ -341,7 +342,8 @@ HELD_OUT_3 = (
            "static hls::stream<dout> o; a.write(1); b.write(1); p.write(0);"
            "integer_alu(a, b, p, o);"),
 )  # fmt: skip
-"""Kernels of reports by Vitis HLS 2020.2 and later, chosen by these alone after a third freeze."""
+"""Kernels with reports of Vitis HLS 2020.2 and later, chosen by these reports alone after the rules
+were frozen a third time."""
 
 MAIN = """
 #include <cstdio>
@@ -377,11 +379,11 @@ int main() {
   std::printf("\\nCYCLES %.0f %.0f %s\\n", cycles.least, cycles.most, bound_of(cycles).c_str());
 }
 """
-"""Counts what the kernel's counters say, and prints the estimate."""
+"""C++ program that calls the kernel, adds up its counters, and prints the estimate."""
 
 
 class NotEstimatedError(Exception):
-    """A kernel has no estimate; the text says why."""
+    """A kernel has no estimate; the message says why."""
 
 
 def _run(*command: object) -> str:
@@ -394,10 +396,13 @@ def _run(*command: object) -> str:
 
 
 def estimated(kernel: Published, checkouts: Path, folder: Path) -> tuple[int, int, str]:
-    """Least and most cycles of one call, and what bounds it. Raises NotEstimatedError."""
+    """Estimates one call of a kernel: least and most cycles, and what bounds the call.
+
+    Raises NotEstimatedError.
+    """
     source = checkouts / kernel.repository / kernel.file
     called, preprocessed = folder / "call.cpp", folder / "call.ii"
-    (folder / "hls_video.h").touch()  # included by sources that use none of it
+    (folder / "hls_video.h").touch()  # some sources include this header without using it
     called.write_text(
         "#include <isthmus/card/loop_counts.hpp>\n#include <cstring>\n"
         f'#include "{source}"\nvoid isthmus_call() {{ {kernel.call} }}\n'
@@ -411,9 +416,9 @@ def estimated(kernel: Published, checkouts: Path, folder: Path) -> tuple[int, in
                              part="xc7" if kernel.repository in SERIES_7 else "")  # fmt: skip
     if found.text is None:
         raise NotEstimatedError(found.why)
-    # A testbench beside the kernel may have its own main().
+    # Rename main(): a source may have a testbench beside the kernel.
     text = re.sub(rb"\bint\s+main\s*\(", b"int their_main(", found.text)
-    # Processes run one after the other here, so that streams hold any number of words.
+    # Let streams hold any number of words: here the kernel's processes run one after another.
     text = text.replace(b"if constexpr (isthmus_can_limit<Stream>)", b"if constexpr (false)")
     preprocessed.write_bytes(text)
     (folder / "main.cpp").write_text(MAIN)
@@ -450,7 +455,7 @@ def table(kernels: tuple[Published, ...], checkouts: Path) -> list[float]:
 
 
 def summary(what: str, ratios: list[float]) -> None:
-    """Prints the median error, and how many are within a factor of 2."""
+    """Prints the median error of estimates, and how many are within a factor of 2."""
     errors = [abs(ratio - 1) for ratio in ratios]
     within = sum(0.5 <= ratio <= 2 for ratio in ratios)
     print(f"{what}: median error {statistics.median(errors):.1%}, {within} of {len(ratios)} within "
@@ -458,7 +463,7 @@ def summary(what: str, ratios: list[float]) -> None:
 
 
 def main() -> None:
-    """Compares all kernels of which there is a checkout."""
+    """Compares all kernels whose repository is checked out in the folder."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("checkouts", type=Path, help="folder with OWNER/NAME of each repository")
     checkouts = parser.parse_args().checkouts.resolve()

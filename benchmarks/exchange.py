@@ -1,13 +1,12 @@
-"""Messages between two ranks: pingpong and window beside osu_latency and osu_bw of the same MPI.
+"""Compares messages between two ranks: pingpong and window of Isthmus, osu_latency and osu_bw.
 
-The OSU micro-benchmarks are at https://mvapich.cse.ohio-state.edu/benchmarks/ as a source archive;
-`./configure CC=mpicc CXX=mpicxx && make` with the compiler wrappers of the MPI that mpi4py loads
-builds them, and --osu names the folder with the two programs (c/mpi/pt2pt/standard). Every round
-starts each side in turn, by the same launcher with the same binding and thread level, one size,
-about as long each. Compared are the means over their repetitions, round by round, and the medians,
-which tell more where other programs take the processors away. OSU's programs read the clock twice
-in each repetition, and one of these readings is in their figure: it is taken off here. They print
-hundredths of a microsecond.
+The OSU micro-benchmarks are at https://mvapich.cse.ohio-state.edu/benchmarks/ as a source archive.
+Build them by `./configure CC=mpicc CXX=mpicxx && make` with the compiler wrappers of the MPI that
+mpi4py loads. --osu names the folder with both programs (c/mpi/pt2pt/standard). Each round starts
+both sides in turn, at one size for about the same time, with the same launcher, binding and thread
+level. The script compares means over repetitions round by round, and medians, which other programs
+on the processors disturb less. OSU's programs read the clock twice in each repetition. One of these
+readings is in their figure: the script subtracts it. They print hundredths of a microsecond.
 """
 
 from __future__ import annotations
@@ -29,29 +28,29 @@ from isthmus import _core
 from isthmus.measure.discovery import resolve
 
 SIZES = (1, 4 << 10, 64 << 10, 4 << 20)
-WINDOW = 64  # osu_bw's
-LOOP_S = 2e-4  # OSU's medians are of single repetitions: ours of loops that few interrupt
+WINDOW = 64  # messages in a window of osu_bw
+LOOP_S = 2e-4  # seconds of a loop whose mean is one of our samples; OSU's are single repetitions
 PEERS = {"pingpong": "osu_latency", "window": "osu_bw"}
 
 
 class Figures(NamedTuple):
-    """Seconds of one repetition."""
+    """Mean and median seconds of one repetition."""
 
     mean: float
     median: float
 
 
 def rank(operation: str, size: int, seconds: float, library: str) -> None:
-    """One rank of ours; rank 0 prints its figures."""
+    """Runs one rank of Isthmus's side; rank 0 prints its figures."""
     import mpi4py  # noqa: PLC0415 - ranks alone need it
 
-    mpi4py.rc.thread_level = "single"  # as MPI_Init, which OSU's programs call
+    mpi4py.rc.thread_level = "single"  # the level of MPI_Init, which OSU's programs call
     from mpi4py import MPI  # noqa: PLC0415
 
     communicator = _core.mpi_communicator(MPI.get_vendor()[0], MPI._handleof(MPI.COMM_WORLD))
     device = _core.load_backend(library).open("plain", {})
     options = _core.SeriesOptions()
-    options.precision = 1e-9  # never reached: the series lasts its time
+    options.precision = 1e-9  # never reached, so that the series lasts for its whole time
     options.most_seconds = seconds
     options.loop_s = LOOP_S
     series = _core.JointSeries(device, operation, size, "aligned", {}, options, communicator)
@@ -68,19 +67,19 @@ def rank(operation: str, size: int, seconds: float, library: str) -> None:
 
 
 def printed(launcher: Sequence[str], *program: str) -> str:
-    """What two ranks of a program print."""
+    """Starts a program with two ranks; returns what it prints."""
     return subprocess.run([*launcher, *program], check=True, capture_output=True, text=True).stdout
 
 
 @cache
 def clock_reading(launcher: Sequence[str]) -> float:
-    """Seconds of one reading of MPI's clock; NaN where the program that tells it was not built."""
+    """Seconds of one reading of MPI's clock; NaN if the program that measures it was not built."""
     program = BUILD / "mpi_clock"
     return float(printed(launcher, str(program))) if program.exists() else math.nan
 
 
 def isthmus(launcher: Sequence[str], operation: str, size: int, seconds: float) -> Figures:
-    """Ours, measured for so long."""
+    """Measures Isthmus's side for ``seconds``."""
     library = str(resolve("host").backend.library)
     mean, median = printed(launcher, sys.executable, __file__, "--seconds", str(seconds),
                            "--rank", operation, str(size), library).split()  # fmt: skip
@@ -88,7 +87,7 @@ def isthmus(launcher: Sequence[str], operation: str, size: int, seconds: float) 
 
 
 def osu(program: Path, launcher: Sequence[str], size: int, repetitions: int) -> Figures:
-    """Theirs: a round trip, or a window, without the reading of the clock."""
+    """Measures OSU's program: a round trip, or a window, less one reading of the clock."""
     options = ["-m", f"{size}:{size}", "-i", str(repetitions), "-z", "50"]
     text = printed(launcher, str(program), *options)
     row = next(line.split() for line in text.splitlines() if line.split()[:1] == [str(size)])
@@ -105,7 +104,7 @@ def osu(program: Path, launcher: Sequence[str], size: int, repetitions: int) -> 
 def compared(
     launcher: Sequence[str], program: Path, operation: str, size: int, chosen: argparse.Namespace
 ) -> str:
-    """A row of the table; whoever goes first changes with every round."""
+    """Measures both sides with alternating order; returns a row of the table with their ratios."""
     first = isthmus(launcher, operation, size, chosen.seconds)
     repetitions = max(10, int(chosen.seconds / first.mean))
     pairs: list[tuple[Figures, Figures]] = []

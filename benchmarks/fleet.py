@@ -1,7 +1,8 @@
-"""What ``isthmus fleet`` finds among many made-up machines, and how long it takes.
+"""Prints what ``isthmus fleet`` finds among many made-up machines, and how long it takes.
 
 Machines differ by 2 %; three of them need 15, 30 and 100 % more time for large writes. With
-``--healthy`` so many fleets without a slow machine, and 40 with one that needs 31 % more.
+``--healthy N`` it also judges N fleets without a slow machine, and 40 fleets with one machine that
+needs 31 % more.
 
     .venv/bin/python benchmarks/fleet.py --machines 5000 --healthy 300
 """
@@ -28,7 +29,7 @@ PLANTED = {7: 1.15, 1234: 1.30, 4321: 2.0}
 
 
 def main() -> None:
-    """Prints what the command says and its times, then false alarms of healthy fleets."""
+    """Prints the command's output and its time, then false alarms in healthy fleets."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--machines", type=int, default=5000)
     parser.add_argument("--healthy", type=int, default=0, help="fleets without a slow machine")

@@ -1,10 +1,10 @@
-"""How often the gate of ``compare`` passes, fails or is undecided on runs of one healthy machine.
+"""Counts how often the gate of ``compare`` passes, fails or is undecided on one healthy machine.
 
-Without arguments: all ordered pairs of the stored twelve runs of an H100 node, whose processes are
-known, at 10 % and at ``auto``; then each series made slower by 12 % in the run after each. With run
-files of repetitions: those. With ``--rows FILE.csv.gz`` (several ``isthmus show --format csv``, one
-after the other): runs that have the same medians and intervals, with processes placed by normal
-scores in a random order.
+Without arguments it judges all ordered pairs of the stored twelve runs of an H100 node, with limits
+of 10 % and ``auto``. Then, for each run, it makes each series of the next run slower by 12 %. Run
+files as arguments replace the stored runs. With ``--rows FILE.csv.gz`` it makes runs with the
+medians and intervals of the file: outputs of ``isthmus show --format csv``, one after the other.
+Times of their processes are normal scores in a random order.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ Readings = dict[int, list[list[float]]]
 
 
 def _run(rows: Rows, readings: Readings) -> Run:
-    """A run with these seconds of each process, in a virtual machine, of a device with a link."""
+    """Makes a run in a virtual machine, of a device with a link, with these seconds by process."""
     points, left = [], dict(readings)
     for name, seconds in rows.items():
         operation, memory, size = name.split()
@@ -63,7 +63,7 @@ def _run(rows: Rows, readings: Readings) -> Run:
 
 
 def stored(name: str) -> list[Run]:
-    """The stored runs: the median of each process, and the readings of the host's speed."""
+    """Makes runs of a stored file with medians of processes and readings of the host's speed."""
     rows: dict[int, Rows] = {}
     read: dict[int, Readings] = {}
     with gzip.open(STORED / f"{name}.csv.gz", "rt") as file:
@@ -79,7 +79,7 @@ def stored(name: str) -> list[Run]:
 
 
 def reconstructed(path: Path) -> list[Run]:
-    """Runs with the medians, intervals and numbers of processes of a summary's rows."""
+    """Makes runs with the medians, intervals and numbers of processes of a summary's rows."""
     random = np.random.default_rng(47)
     runs: list[Rows] = [{}]
     with gzip.open(path, "rt") as file:
@@ -100,7 +100,7 @@ def reconstructed(path: Path) -> list[Run]:
 
 
 def _slower(one: Run, place: int) -> Run:
-    """The run with one point slower."""
+    """A copy of a run in which the point at index ``place`` is slower."""
     points = list(one.points)
     points[place] = _times(points[place], PLANTED)
     return msgspec.structs.replace(one, points=points)
@@ -122,7 +122,7 @@ def _outcome(base: Run, new: Run, least: float | None) -> tuple[str, int]:
 
 
 def figures(title: str, runs: Sequence[Run], pairs: int) -> None:
-    """Prints outcomes of ordered pairs, and of planted changes of the first pairs."""
+    """Prints the gate's outcomes for ordered pairs, and for changes planted in the first pairs."""
     for name, least in ((f"{LIMIT:.0%}", LIMIT), ("auto", None)):
         found = [_outcome(a, b, least) for a, b in list(permutations(runs, 2))[:pairs]]
         counts = dict(sorted(Counter(one for one, _ in found).items()))
@@ -138,7 +138,7 @@ def figures(title: str, runs: Sequence[Run], pairs: int) -> None:
 
 
 def main() -> None:
-    """Prints the figures."""
+    """Prints the gate's outcomes for stored runs, or for those that the arguments name."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("files", nargs="*", type=Path, help="run files of repetitions")
     parser.add_argument("--rows", type=Path, help="rows of several runs, as CSV")

@@ -1,12 +1,12 @@
-"""What the constants of the model of a run are worth: each varied, and the weights tuned on half.
+"""Shows how constants of the model of the host's state change the coverage of intervals.
 
-The stored sets are twelve runs of each of two H100 nodes. A row is held where its interval has the
+The stored sets are twelve runs of each of two H100 nodes. A row's interval holds if it contains the
 median of all twelve runs.
 
-* ``--split``: the weights of the slow parts are chosen among random ones with half of the runs of
-  both sets: those with the narrowest intervals that hold 95 % there. The other half is the check.
-* ``--across``: the same, chosen with one set and checked on the other.
-* ``--each``: each constant is changed, the others stay.
+* ``--split``: chooses weights of the slow parts among random ones by half of the runs of both sets:
+  the narrowest intervals that hold 95 %. Then checks the weights on the other half.
+* ``--across``: chooses the weights by one set, and checks them on the other set.
+* ``--each``: changes one constant at a time.
 """
 
 from __future__ import annotations
@@ -42,11 +42,11 @@ EACH = {
     "_UNKNOWN_SENSITIVITY": (0.25, 1.0),
     "_FENCE": (3.0, math.inf),
 }
-"""Other values of each constant."""
+"""Values to try for each constant of ``statistics.host_state``, by its name."""
 
 
 class Judged(NamedTuple):
-    """Of each run and row of a set: whether the interval holds the median, and its half-width."""
+    """For each run and row of a set: whether the interval holds the median, and its half-width."""
 
     held: NDArray[np.bool_]
     widths: NDArray[np.float64]
@@ -76,7 +76,7 @@ def changed(name: str, value: object) -> Iterator[None]:
 
 
 def candidates(count: int) -> Iterator[tuple[tuple[str, float, float], ...]]:
-    """The weights that the model has, then random ones, uniform over all."""
+    """Yields the weights that the model has, then ``count`` random sets of weights (uniform)."""
     yield host_state._KERNELS
     random = np.random.default_rng(45)
     for _ in range(count):
@@ -88,7 +88,7 @@ def candidates(count: int) -> Iterator[tuple[tuple[str, float, float], ...]]:
 
 
 def chosen(tables: Sequence[Sequence[Judged]], runs: Sequence[NDArray[np.int64]]) -> int:
-    """The candidate with the narrowest intervals of those that hold ``WANTED`` in these runs."""
+    """Index of the narrowest candidate of those whose intervals hold ``WANTED`` in ``runs``."""
     held = [_held(table, runs) for table in tables]
     least = min(WANTED, max(held))
     widths = [
@@ -105,7 +105,7 @@ def _held(table: Sequence[Judged], runs: Sequence[NDArray[np.int64]]) -> float:
 
 
 def tuned(count: int, splits: int, *, split: bool, across: bool) -> None:
-    """Coverage where weights are chosen with some runs, and checked on the others."""
+    """Prints the coverage of intervals with weights chosen by some runs, checked on other runs."""
     sets = [stored(name) for name in SETS]
     alone = [judged(runs, alone=True) for runs in sets]
     tables = []
@@ -143,7 +143,7 @@ def _halves(
     tables: Sequence[Sequence[Judged]], alone: Sequence[Judged],
     sets: Sequence[Sequence[Measured]], splits: int,
 ) -> None:  # fmt: skip
-    """Random halves: of each set six runs to choose with, six to check on."""
+    """Splits each set at random: chooses weights by six runs, and checks them on the others."""
     random = np.random.default_rng(45)
     found = []
     for _ in range(splits):
@@ -160,7 +160,7 @@ def _halves(
 
 
 def each_constant(runs: int) -> None:
-    """Coverage with other values of each constant, on the stored sets and on simulated bursts."""
+    """Prints coverage with other values of each constant, for stored sets and simulated bursts."""
     sets = [stored(name) for name in SETS]
     print("| constant | value | set 1 held | half-width | set 2 held | half-width | bursts held |")
     print("|---|--:|--:|--:|--:|--:|--:|")
@@ -180,7 +180,7 @@ def each_constant(runs: int) -> None:
 
 
 def main() -> None:
-    """Prints the tables that are asked for."""
+    """Prints the tables that the options select."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--split", action="store_true")
     parser.add_argument("--across", action="store_true")

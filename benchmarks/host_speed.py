@@ -1,7 +1,8 @@
-"""References of the host's speed: what they cost, and which rows they explain.
+"""Prints what readings of the host's speed cost, and with which rows of a run they correlate.
 
-Prints the time of a reading, its share of a run, and a 4 KiB copy right after a reading against one
-without. Of run files: correlations of rows with the readings. Spread is the interquartile range.
+The cost has three figures: time of a reading, its share of a run, and a ratio of times. This ratio
+is a 4 KiB copy right after a reading over a copy without. For run files it prints correlations of
+rows with the readings. Spread is the interquartile range.
 """
 
 from __future__ import annotations
@@ -30,18 +31,18 @@ OWN = ("system_call_s", "copy_s", "arithmetic_s")
 KINDS = ("aligned", "pageable", "pinned")
 SAMPLES = 25
 FEWEST = 8
-"""Pairs of values that a correlation needs to be shown."""
+"""Fewest pairs of values from which a correlation is shown."""
 
 
 class Visitor:
-    """A worker with an open device, which is visited as the runner does it."""
+    """A worker with an open device, which the script visits as the runner does."""
 
     def __init__(self, device: FoundDevice, worker: WorkerProcess) -> None:
         self.worker = worker
         worker.ask(device.open_request())
 
     def visit(self, operation: str, size: int, memory: str, samples: int = SAMPLES) -> list[float]:
-        """Seconds of one repetition in each sample."""
+        """Measures an operation; returns seconds of one repetition for each sample."""
         criterion = protocol.Criterion(1e-9, 0.95, 20.0, samples)
         block = self.worker.ask(protocol.Measure(operation, size, memory, {}, criterion, 0.2))
         assert isinstance(block, protocol.Measured)
@@ -58,14 +59,14 @@ class Visitor:
 
 @contextmanager
 def visitor(address: str) -> Iterator[Visitor]:
-    """A worker with a device."""
+    """A context with a fresh worker that has opened a device."""
     device = resolve(address)
     with WorkerProcess(device.candidate.environment) as worker:
         yield Visitor(device, worker)
 
 
 def disturbance(address: str, size: int, pairs: int) -> None:
-    """Prints copies of a visit after a reading against those of a visit right after another."""
+    """Prints times of copies in a visit after a reading over times in a visit after a visit."""
     ratios: dict[str, list[float]] = {"first sample": [], "median": []}
     with visitor(address) as device:
         device.reading()
@@ -84,7 +85,7 @@ def disturbance(address: str, size: int, pairs: int) -> None:
 
 
 def cost(devices: Sequence[str], pairs: int) -> None:
-    """Prints what readings cost: their time, their share of a run, what they do to a copy."""
+    """Prints the time of readings, their share of a run, and by how much they slow a copy."""
     heading("Readings of the host's speed: time, share, disturbance")
     print("| device | new worker, ms | again, ms | readings | share of the run |")
     print("|---|---|---|---|---|")
@@ -101,7 +102,10 @@ def cost(devices: Sequence[str], pairs: int) -> None:
 
 
 def readings_of_run(address: str) -> tuple[list[tuple[bool, float]], float, float]:
-    """Readings of a quick run: of a new worker or not, and seconds; their sum; the run's time."""
+    """Makes a quick run; returns its readings, their seconds in sum, and the run's seconds.
+
+    A reading is whether its worker was new, and its seconds.
+    """
     from isthmus.cli import app  # noqa: PLC0415 - reads all commands
 
     taken: list[tuple[bool, float]] = []
@@ -133,7 +137,7 @@ def readings_of_run(address: str) -> tuple[list[tuple[bool, float]], float, floa
 
 
 def has(device: Visitor, row: tuple[str, int, str]) -> bool:
-    """Whether a device can measure a row."""
+    """Whether a device has the row's operation and kind of memory."""
     try:
         return bool(device.visit(*row, samples=1))
     except IsthmusError:
@@ -141,12 +145,12 @@ def has(device: Visitor, row: tuple[str, int, str]) -> bool:
 
 
 def nearest(readings: Sequence[HostReading], at_s: float) -> HostReading:
-    """The reading nearest in time."""
+    """The reading whose time is nearest to ``at_s``."""
     return min(readings, key=lambda reading: abs(reading.at_s - at_s))
 
 
 def of_file(path: Path) -> Run:
-    """A run file, which may be packed."""
+    """Reads a run file, which may be compressed with gzip."""
     data = path.read_bytes()
     return msgspec.json.decode(gzip.decompress(data) if path.suffix == ".gz" else data, type=Run)
 
@@ -177,7 +181,7 @@ def correlations(path: Path) -> None:
 
 
 def row_name(point: Point) -> str:
-    """Name of a point, short."""
+    """Short name of a point for a table."""
     axes = [f"{name}={value}" for name, value in point.axes.items() if value not in (0, 1, "")]
     return " ".join([point.device, point.operation, str(point.bytes), point.memory, *axes])
 
@@ -205,7 +209,7 @@ def spread(logarithms: NDArray[np.float64]) -> float:
 
 
 def correlation(one: NDArray[np.float64], other: NDArray[np.float64]) -> str:
-    """Spearman's rank correlation, which single interruptions hardly change; a dash where none."""
+    """Text of Spearman's rank correlation, which outliers hardly change; a dash without values."""
     if len(one) < FEWEST or not (np.std(one) and np.std(other)):
         return "-"
     ranks = [pd.Series(values).rank() for values in (one, other)]

@@ -1,7 +1,8 @@
-"""How often intervals hold the level that repetitions of a run have: before and with the model.
+"""Counts how often a run's intervals hold the level of its repetitions, without and with the model.
 
-Without arguments: simulated runs whose state is known, and stored sets of repetitions. With run
-files of repetitions: the coverage of those, and the pairs in which ``compare`` finds a difference.
+Without arguments it judges simulated runs, whose host state is known, and stored sets of
+repetitions. For run files of repetitions it prints the coverage of their intervals, and the pairs
+in which ``compare`` finds a difference.
 """
 
 from __future__ import annotations
@@ -43,12 +44,12 @@ LATER_SETS = {
     "PoCL, ten runs without other work": "2026-11-28-pocl-idle",
     "PoCL, ten runs beside two busy loops": "2026-11-28-pocl-busy",
 }
-"""Sets that were measured after the weights of the slow parts were chosen."""
+"""Stored sets of repetitions that were measured after the weights of the slow parts were chosen."""
 PAIRS = 20
 
 
 def simulated(runs: int) -> None:
-    """Coverage of the true level over all states."""
+    """Prints how often intervals of simulated runs hold the true level over all states."""
     print("| state | processes | references | by processes alone | with the model |")
     print("|---|---|---|---|---|")
     for name in STATES:
@@ -60,7 +61,7 @@ def simulated(runs: int) -> None:
 
 
 def repetitions() -> None:
-    """Coverage of the grand median in the stored sets."""
+    """Prints how often intervals of stored runs hold the median of all runs of their set."""
     twelve = {f"H100, twelve runs, {title}": name for title, name in SETS.items()}
     for title, name in {**twelve, **LATER_SETS}.items():
         found = of_repetitions(stored(name))
@@ -69,9 +70,9 @@ def repetitions() -> None:
 
 
 def ratios() -> None:
-    """Coverage and width of pageable over pinned within a run, of the stored sets.
+    """Prints coverage and width of ratios of pageable over pinned times within stored runs.
 
-    Of ratios whose two rows have two processes in common, and of those that have six.
+    It takes ratios whose rows have two processes in common, and ratios with six.
     """
     print("| set | processes | ratios | how | held | half-width |")
     print("|---|--:|--:|---|--:|--:|")
@@ -105,7 +106,7 @@ HOW = (TWO_ROWS, "two rows, as shown", "process by process")
 def _ratios(
     run: Measured, pairs: Sequence[tuple[int, int]]
 ) -> list[tuple[dict[str, Interval], int]]:
-    """Logarithms of ratios of two rows of a run in three ways, and the processes in common."""
+    """Logarithms of ratios of two rows, in three ways, and number of processes that both have."""
     rows = [[one.logarithm() for one in row] for row in intervals(run)]
     found = []
     for below, above in pairs:
@@ -118,7 +119,7 @@ def _ratios(
 
 
 def changes() -> None:
-    """How often planted changes of host and link are told."""
+    """Prints how often ``compare`` finds planted changes of host and link."""
     for host, link in ((1.0, 1.0), (1.1, 1.0), (1.1, 1.03), (1.1, 1.05), (1.1, 1.1)):
         found = other = explained = 0
         for seed in range(PAIRS):
@@ -134,9 +135,9 @@ def changes() -> None:
 
 
 def files(paths: list[Path]) -> None:
-    """Coverage and pairs of repetitions, from their run files.
+    """Prints coverage for run files of repetitions, and pairs of runs that seem to differ.
 
-    Of the points that several processes measured in each run.
+    It judges only points that several processes measured in each run.
     """
     runs = [run_file.load(path) for path in paths]
     alone, model = [], []
@@ -164,7 +165,7 @@ def files(paths: list[Path]) -> None:
 
 
 def _differ(base: Run, new: Run, *, as_measured: bool) -> bool:
-    """Whether any series is slower or faster, without the allowance for virtual machines."""
+    """Whether ``compare`` finds any series slower or faster, with no allowance for guests."""
     bare = [
         msgspec.structs.replace(run, environment={**run.environment, "virtualised": False})
         for run in (base, new)
@@ -174,7 +175,7 @@ def _differ(base: Run, new: Run, *, as_measured: bool) -> bool:
 
 
 def main() -> None:
-    """Prints the tables."""
+    """Prints the tables for simulated and stored runs, or for the run files in the arguments."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("files", nargs="*", type=Path, help="run files of repetitions")
     parser.add_argument("--runs", type=int, default=300, help="simulated runs of each state")

@@ -1,7 +1,7 @@
-"""Channel staged of study beff beside HPCC FPGA's own PCIE mode: per size, with the same loops.
+"""Compares channel ``staged`` of study beff with mode PCIE of HPCC FPGA, at each message size.
 
-HPCC FPGA (github.com/pc2/HPCC_FPGA, b_eff) has to be there already. Both run in turn, two ranks
-each. To build its host program for an OpenCL runtime without an FPGA:
+HPCC FPGA (github.com/pc2/HPCC_FPGA, b_eff) must be built already. Both programs run in turn, with
+two ranks and the same loops. To build its host program for an OpenCL runtime without an FPGA:
 
 1. Fill in its two ``parameters.h.in`` by hand: data type char, two replications.
 2. Replace CL_DEVICE_TYPE_ACCELERATOR by CL_DEVICE_TYPE_ALL.
@@ -26,13 +26,14 @@ from common import heading, ratio_text
 
 RANKS = "2"
 HPCC_ROW = re.compile(r"^\s*(\d+)\s+(\d+)\s+([\d.e+-]+)\s+([\d.e+-]+)\s*$", re.MULTILINE)
-"""Bytes, loop length, seconds of the fastest loop, bytes a second."""
+"""Matches a row of b_eff's log: bytes, steps of a loop, seconds of the fastest loop, bytes per
+second."""
 Best = Mapping[int, tuple[int, float]]
-"""By size: loop length, and highest bandwidth of all ranks in bytes a second."""
+"""By message size: steps of a loop, and highest bandwidth of all ranks in bytes per second."""
 
 
 def launched(launcher: str, command: list[str], folder: Path) -> str:
-    """What rank 0 of a program prints."""
+    """Starts a program by the launcher with two ranks; returns what rank 0 prints."""
     root = {f"OMPI_ALLOW_RUN_AS_ROOT{end}": "1" for end in ("", "_CONFIRM")}
     ended = subprocess.run(
         [launcher, "-n", RANKS, *command], cwd=folder, env={**os.environ, **root},
@@ -42,7 +43,7 @@ def launched(launcher: str, command: list[str], folder: Path) -> str:
 
 
 def ours(launcher: str, device: str, sizes: str, folder: Path) -> Best:
-    """One run of channel staged."""
+    """Runs Isthmus once with channel ``staged``."""
     isthmus = [sys.executable, "-m", "isthmus"]
     out = folder / "run.json"
     out.unlink(missing_ok=True)
@@ -64,7 +65,7 @@ def ours(launcher: str, device: str, sizes: str, folder: Path) -> Best:
 
 
 def theirs(launcher: str, arguments: argparse.Namespace, like: Best, folder: Path) -> Best:
-    """HPCC FPGA with the loop length of each of our sizes."""
+    """Runs HPCC FPGA with the same steps of a loop at each size as in ``like``."""
     result = {}
     for size, (loop, _) in like.items():
         log2 = str(size.bit_length() - 1)
@@ -80,7 +81,7 @@ def theirs(launcher: str, arguments: argparse.Namespace, like: Best, folder: Pat
 
 
 def main() -> None:
-    """Prints ours over theirs for each size."""
+    """Prints the bandwidth of Isthmus over HPCC FPGA's for each message size."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("program", type=Path, help="HPCC FPGA's host program of b_eff")
     parser.add_argument("kernel", type=Path, help="its kernel file for this device")

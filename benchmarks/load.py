@@ -1,4 +1,4 @@
-"""Simulated time under load: programs on emulated cards alone, beside busy loops, with nice 19."""
+"""Compares simulated times of programs on emulated cards: alone, beside busy loops, at nice 19."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ CONDITIONS = {"alone": 0, "2 loops": 2, "nice 19": 0, "2 loops, nice 19": 2}
 
 
 def compiled(folder: Path) -> None:
-    """The programs, and an xclbin with the card's kernels."""
+    """Compiles the programs, and writes an xclbin with the card's kernels."""
     for name in {program for program, _ in CASES.values()}:
         subprocess.run(
             [os.environ.get("CXX", "c++"), "-std=c++20", "-O1", "-w", "-I/usr/include/xrt",
@@ -39,7 +39,7 @@ def compiled(folder: Path) -> None:
 
 @contextlib.contextmanager
 def busy(loops: int) -> Iterator[None]:
-    """Meanwhile so many processes do nothing but run."""
+    """A context in which ``loops`` processes keep processors busy."""
     loop_of_ten_minutes = ["sh", "-c", "ulimit -t 600; while :; do :; done"]
     started = [subprocess.Popen(loop_of_ten_minutes) for _ in range(loops)]
     try:
@@ -51,7 +51,7 @@ def busy(loops: int) -> Iterator[None]:
 
 
 def times(folder: Path, case: str, clock: str, condition: str) -> dict[str, float]:
-    """Seconds of simulated time that a program tells."""
+    """Runs a program; returns the seconds of simulated time that it prints, by name."""
     board = ("--board", "u250")
     command = [
         *(["nice", "-n", "19"] if "nice" in condition else []),

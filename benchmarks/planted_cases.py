@@ -1,7 +1,8 @@
-"""Planted faults and healthy devices, chosen after the rules of the verdicts were frozen.
+"""Cases for ``planted_verdicts.py``: machines with a planted fault, and healthy machines.
 
-A case is a machine as the board of its emulated card, as the system shows it, and as what happens
-to the times. It says, in words chosen before its first run, how a cause must name its fault.
+The cases were chosen after the rules of the verdicts were frozen. A case describes a machine by
+three parts: the board of its emulated card, what the system shows, and changes of the times. Its
+words, chosen before its first run, are those by which a cause must name the fault.
 """
 
 from __future__ import annotations
@@ -23,7 +24,7 @@ from planted import Scene, _above, _card, _errors, _machine, _port
 SIZES = (2 << 10, 48 << 10, 640 << 10, 6 * MI, 96 * MI)
 COPIES = ("read", "write", "bidirectional")
 INWARD = ("read", "bidirectional")
-"""What is as slow as the way to the host."""
+"""Operations that move data from card to host, in one or both directions."""
 BOARDS = (
     ("f1-vu9p", {}),
     ("generic-gen4x8", {"link.generation": 3}),
@@ -32,37 +33,37 @@ BOARDS = (
 )
 GEN4X16 = BOARDS[2]
 SAMPLES = 20
-"""Of a process."""
+"""Number of samples of each process."""
 Keys = Mapping[str, object]
 Times = Mapping[tuple[str, int], float]
 
 
 @dataclass(frozen=True)
 class Copy:
-    """What a change of times may depend on."""
+    """A copy in one process: all that a change of its times may depend on."""
 
     operation: str
     size: int
     memory: str
     link: Link
     late: bool
-    """Whether its process is of the run's second half."""
+    """Whether the process belongs to the second half of the run."""
     times: Times
     random: np.random.Generator
 
     @property
     def moved(self) -> int:
-        """Bytes."""
+        """Bytes that the copy moves in all directions."""
         return self.size * (2 if self.operation == "bidirectional" else 1)
 
     @property
     def on_link(self) -> float:
-        """Seconds that grow with the size."""
+        """Seconds beyond those of the smallest copy: the part that grows with the size."""
         return self.times[self.operation, self.size] - self.times[self.operation, SIZES[0]]
 
 
 Change = Callable[[Copy, np.ndarray], np.ndarray]
-"""The seconds of the samples, changed."""
+"""Function that gets a copy and the seconds of its samples, and returns changed seconds."""
 
 
 def unchanged(_: Copy, seconds: np.ndarray) -> np.ndarray:
@@ -71,12 +72,12 @@ def unchanged(_: Copy, seconds: np.ndarray) -> np.ndarray:
 
 @dataclass(frozen=True)
 class Case:
-    """A machine as its card's board, as the system shows it, and as its times."""
+    """A machine: its card's board, what the system shows, and how its times change."""
 
     wanted: tuple[tuple[str, ...], ...] = ()
-    """Of each fault, words of which one must be in the name of a cause."""
+    """For each fault: words of which the name of a cause must contain one."""
     doctor: tuple[str, ...] = ()
-    """Checks that must be bad."""
+    """Names of the checks that must be bad."""
     board: Callable[[Board], Keys] = lambda _: {}
     shown: Callable[[Scene, Link], Scene] = lambda scene, _: scene
     change: Change = unchanged
@@ -84,7 +85,7 @@ class Case:
     memories: tuple[str, ...] = ("pinned", "aligned")
     operations: tuple[str, ...] = COPIES
     most: int = 1 << 40
-    """Largest size."""
+    """Largest size in bytes that is measured."""
     api: str = "opencl"
     verified: str = "true"
     beside: bool = False
@@ -92,7 +93,7 @@ class Case:
 
 
 def both(one: Case, other: Case) -> Case:
-    """A machine with two faults."""
+    """Combines two cases to a machine with both faults."""
     return replace(
         one,
         wanted=one.wanted + other.wanted,
@@ -104,56 +105,56 @@ def both(one: Case, other: Case) -> Case:
 
 
 def trained(scene: Scene, link: Link) -> Scene:
-    """Both ends of the card's link as trained, able to do what they could."""
+    """The system shows the link at its lower speed and lanes; both ends still support more."""
     now = {"lanes": link.lanes, "speed": link.gigatransfers}
     return _above(_port(scene, **now), 0, **now)
 
 
 def upstream(scene: Scene, link: Link) -> Scene:
-    """The switch's link to the root alone, as trained."""
+    """The system shows fewer lanes only on the switch's link to the root."""
     return _above(_above(scene, 1, lanes=link.lanes), 2, lanes=link.lanes)
 
 
 def packets_of_128(scene: Scene, _: Link) -> Scene:
-    """MPS and MRRS of 128 where each port can 512."""
+    """The system shows MPS and MRRS of 128 B, although each port supports 512 B."""
     for i in range(len(scene.card.above)):
         scene = _above(scene, i, payload=128, most_payload=512)
     return _port(scene, payload=128, read_request=128)
 
 
 def guest(scene: Scene, _: Link) -> Scene:
-    """What a guest sees of a card that is passed to it."""
+    """The system shows what a virtual machine sees of a card that is passed through to it."""
     scene = _card(_port(scene, correctable=None), above=(), iommu="", node=-1)
     scene = _machine(scene, virtual=True, governor="", driver="", idle={}, nodes=("0-15",))
     return replace(scene, as_root=False)
 
 
 def steady(share: float, operations: tuple[str, ...] = COPIES) -> Change:
-    """A neighbour that always takes this share of the link."""
+    """Change by a neighbour that always takes this share of the link."""
     return lambda copy, seconds: (
         seconds + copy.on_link * (1 / (1 - share) - 1) * (copy.operation in operations)
     )
 
 
 def later(factor: float) -> Change:
-    """Bytes take so much longer in the second half of the processes."""
+    """Change in the second half of the processes: bytes take ``factor`` times as long."""
     return lambda copy, seconds: seconds + copy.on_link * (factor - 1) * copy.late
 
 
 def copied(rate: float, memories: tuple[str, ...] = ("aligned", "pageable")) -> Change:
-    """A copy on the host, bytes a second, of these kinds of memory."""
+    """Change by a further copy on the host at ``rate`` B/s, for these kinds of memory."""
     return lambda copy, seconds: seconds + copy.moved / rate * (copy.memory in memories)
 
 
 def at_rate(factor: float) -> Change:
-    """Large copies at so many times the rate of the link's bits."""
+    """Change that gives large copies ``factor`` times the link's raw rate."""
     return lambda copy, seconds: (
         np.full(SAMPLES, copy.size / (factor * copy.link.raw)) if copy.size >= 6 * MI else seconds
     )
 
 
 def duplex(factor: float) -> Change:
-    """Both directions in so much of the time of the faster direction alone."""
+    """Change of bidirectional copies: ``factor`` times the time of the faster direction alone."""
     return lambda copy, seconds: (
         np.full(SAMPLES, factor * min(copy.times[one, copy.size] for one in ("read", "write")))
         if copy.operation == "bidirectional" else seconds
@@ -161,14 +162,14 @@ def duplex(factor: float) -> Change:
 
 
 def fixed(value: float, operations: tuple[str, ...]) -> Change:
-    """The same time for each size."""
+    """Change that gives these operations ``value`` seconds at each size."""
     return lambda copy, seconds: (
         np.full(SAMPLES, value) if copy.operation in operations else seconds
     )
 
 
 def stolen(copy: Copy, seconds: np.ndarray) -> np.ndarray:
-    """The processor is away for 2 ms in a tenth of the samples."""
+    """Change by a hypervisor that takes the processor away for 2 ms in a tenth of the samples."""
     return seconds + 2e-3 * (copy.random.random(SAMPLES) < 0.1)
 
 
@@ -181,7 +182,7 @@ FEWER, SLOWER, SMALL = ("fewer lanes",), ("a link slower",), ("small packets",)
 NODE, IOMMU, ERRORS = ("another memory node",), ("IOMMU",), ("errors on the link", "sent again")
 THROTTLED = ("thrott", "heat", "clock", "later", "during the run", "power")
 UNCHECKED = ("verif", "not checked", "unchecked", "wrong data", "did not arrive")
-"""The last was added after the first run, which named it so."""
+"""Words for data that were not checked. The last was added after the first run, which used it."""
 ABOVE = ("above", "more than", "faster than", "exceed", "impossible")
 NOTHING = ("nothing", "no copy", "zero", "not moved", "no bytes", "did not")
 TWO_GENERATIONS = {5: 3, 4: 3, 3: 2}
@@ -348,12 +349,12 @@ HEALTHY = {
     ),
     "in a guest": Case(shown=guest),
     "OpenCL, ordinary memory": Case(
-        memories=("aligned",), change=copied(200e9, ("aligned",))  # pages are pinned
+        memories=("aligned",), change=copied(200e9, ("aligned",))  # the runtime pins pages
     ),
     "XRT, ordinary memory": Case(memories=("pageable",), api="xrt"),
     "two cards": Case(beside=True),
     "GPU, asleep, copies pageable memory at 8 GB/s": Case(
-        (("bounce copy of pageable",),),  # true
+        (("bounce copy of pageable",),),  # not planted, but true of this machine
         memories=("pinned", "pageable"), api="cuda", change=copied(8e9),
         shown=lambda scene, link: trained(
             _port(scene, class_code="030200", relaxed_ordering=True), Link(2.5, link.lanes)

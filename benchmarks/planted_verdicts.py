@@ -1,8 +1,8 @@
-"""Verdicts on the cases of ``planted_cases.py``: how often they name a fault, or invent one.
+"""Counts how often verdicts on the cases of ``planted_cases.py`` name a fault, or invent one.
 
-The emulated card gives the times, with a board that has the fault. They are written down as a host
-would have measured them: processes and samples that scatter, beside what the system would show of
-such a machine (``tests/planted.py``).
+An emulated card with the faulty board gives the times. The script makes run files of them as a host
+would have measured them, so that processes and samples scatter. Facts about the machine are those
+that such a system shows (``tests/planted.py``).
 """
 
 from __future__ import annotations
@@ -45,12 +45,12 @@ from synthetic import point, run
 
 OPERATIONS = (*COPIES, "launch", "kernel_read")
 HOSTS = ((3, 0.002), (5, 0.02), (10, 0.01))
-"""Processes, and the spread between them; of cases with a fault."""
+"""For cases with a fault: number of processes, and spread between the processes."""
 HEALTHY_HOSTS = tuple((n, between) for n in (1, 3, 10) for between in (0.002, 0.02, 0.05))
 WITHIN, LATE = 0.01, 0.02
-"""Spread of a process's samples, and the share of them that takes up to twice as long."""
+"""Spread of a process's samples, and share of its samples that take up to twice as long."""
 TOGETHER = 8
-"""Emulated cards in one run: each has a process with buffers of the largest size."""
+"""Most emulated cards in one run, because each has a process with buffers of the largest size."""
 HEDGES = {"hidden_check", "device_or_user", "below_known", "no_large_copy"}
 """Kinds of causes that name no fault."""
 
@@ -58,7 +58,10 @@ HEDGES = {"hidden_check", "device_or_user", "below_known", "no_large_copy"}
 def simulate(
     addresses: list[str], out: Path, sizes: Sequence[int], operations: Sequence[str]
 ) -> dict[str, Times]:
-    """Seconds of each copy on each emulated card; ``out``: the run, made where it is not there."""
+    """Seconds of each copy on each emulated card, from the run file ``out``.
+
+    Makes the run if the file does not exist.
+    """
     command = [
         sys.executable, "-m", "isthmus", "run", "transfer", "--out", str(out),
         "--bytes", ",".join(map(str, sizes)), "--operation", ",".join(operations),
@@ -76,7 +79,7 @@ def simulate(
 
 
 def changes(case: Case, on: tuple[str, Keys]) -> tuple[str, dict[str, str]]:
-    """The board's name, and its keys with what is wrong with it."""
+    """The board's name, and the values that differ from it, including those of the fault."""
     base, keys = on
     healthy = {key: str(value) for key, value in keys.items()}
     wrong = case.board(boards.load(base, healthy)).items()
@@ -84,7 +87,7 @@ def changes(case: Case, on: tuple[str, Keys]) -> tuple[str, dict[str, str]]:
 
 
 def board_of(case: Case, on: tuple[str, Keys]) -> Board:
-    """The card's board with what is wrong with it."""
+    """The card's board with the values of the fault."""
     return boards.load(*changes(case, on))
 
 
@@ -95,18 +98,18 @@ def address_of(case: Case, on: tuple[str, Keys]) -> str:
 
 
 KNOWN = {"f1-vu9p": "xilinx_aws-vu9p-f1_shell-v04261818_201920_3"}
-"""How a runtime calls the card of a board; of no other board is a name known here."""
+"""By board: name under which a runtime shows its card, as far as this project knows one."""
 
 
 def called(case: Case, on: tuple[str, Keys]) -> str:
-    """Name of the card; empty for a healthy one with another engine, which is no such board."""
+    """Name that the runtime shows; empty if a healthy card differs from the board of this name."""
     faulty = bool(case.wanted or case.doctor)
     same = faulty or board_of(case, on) == board_of(Case(), on)
     return KNOWN.get(on[0], "") if same and case.api != "cuda" else ""
 
 
 def scene_of(case: Case, on: tuple[str, Keys], seed: int) -> Scene:
-    """What the system shows; its ports are those of the board without the fault."""
+    """What the system shows of the machine: ports of the healthy board, changed by the case."""
     healthy = path_of(board_of(Case(), on))
     link = healthy.link
     known = {
@@ -121,7 +124,7 @@ def scene_of(case: Case, on: tuple[str, Keys], seed: int) -> Scene:
 
 
 def samples(case: Case, copy: Copy, between: float) -> list[float]:
-    """Seconds of one process; what disturbs it makes no copy faster."""
+    """Seconds of the samples of one process. Disturbances only make them longer."""
     random = copy.random
     seconds = case.change(copy, np.full(SAMPLES, copy.times[copy.operation, copy.size]))
     seconds = seconds * np.exp(between * np.abs(random.standard_normal()))
@@ -134,7 +137,7 @@ def measured(
     case: Case, on: tuple[str, Keys], times: Mapping[str, Times], seed: int,
     host: tuple[int, float], folder: Path,
 ) -> Run:  # fmt: skip
-    """The run of a host with such a card."""
+    """Makes the run of a host with the card of a case."""
     random, (processes, between) = np.random.default_rng(seed), host
     cards = [("a", case), *([("b", Case())] if case.beside else [])]
     points, devices, shown = [], [], scene_of(case, on, seed)
@@ -167,14 +170,14 @@ def measured(
 
 @dataclass
 class Row:
-    """What the runs of a case came to."""
+    """Counts of verdicts, causes and checks over the runs of a case."""
 
     runs: int = 0
     named: int = 0
     found: int = 0
-    """Faults whose check was bad."""
+    """Number of bad checks that the case names."""
     invented: int = 0
-    """Causes of a verdict, and verdicts on the other card, that are not planted."""
+    """Number of causes that were not planted, and of bad verdicts on the healthy second card."""
     other_checks: int = 0
 
     def __post_init__(self) -> None:
@@ -184,7 +187,7 @@ class Row:
         self.boards: Counter[tuple[str, str]] = Counter()
 
     def add(self, case: Case, of: Run, board: str) -> None:
-        """Counts one run."""
+        """Judges a run, and adds its verdict, causes and checks to the counts."""
         kinds = {"normal", "below", "impossible", "unknown"}
         verdicts: dict[str, Finding] = {
             one.device: one for one in findings(of) if one.verdict in kinds
@@ -218,7 +221,7 @@ class Row:
 def judge(
     case: Case, times: Mapping[str, Times], hosts: tuple[tuple[int, float], ...], seed: int
 ) -> Row:
-    """All runs of a case: each board with each host."""
+    """Judges the runs of a case, for each board with each host."""
     row = Row()
     repeats = max(1, 12 // (len(case.on) * len(hosts)))
     for on in case.on:
@@ -231,7 +234,7 @@ def judge(
 
 
 def cost(case: Case, times: Mapping[str, Times]) -> str:
-    """How much longer the largest copies take by the fault: least and most over the boards."""
+    """Text: by which share the fault makes the largest copies longer, from board to board."""
     most = []
     for on in case.on:
         known, healthy = times[address_of(case, on)], times[address_of(Case(), on)]
@@ -270,7 +273,7 @@ def table(title: str, cases: Mapping[str, Case], times: Mapping[str, Times],
 
 
 def main() -> None:
-    """Prints the three tables."""
+    """Prints the three tables of verdicts."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument(
         "--simulated", type=Path, default=Path("simulated"), help="folder of kept runs"

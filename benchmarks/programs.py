@@ -1,4 +1,4 @@
-"""Programs on emulated cards against figures that boards' makers published for the same calls."""
+"""Compares programs on emulated cards with figures that AMD published for the same calls."""
 
 from __future__ import annotations
 
@@ -27,26 +27,25 @@ QUEUED = {
     (2 * MiB, 64): (7713.63, 11583.7, 14935.0),
     (16 * MiB, 16): (7233.73, 11455.5, 14626.7),
 }
-"""AMD's Vitis_Accel_Examples, host_global_bandwidth, log on a U200:
-MiB/s to the card, from it, and both at once, by bytes and number of buffers; of 16 MiB the log
-has 64 buffers."""
+"""By bytes and number of buffers: MiB/s to the card, from the card, and both at once. Source: log
+of host_global_bandwidth of AMD's Vitis_Accel_Examples on a U200, with 64 buffers of 16 MiB."""
 RUNS = {
     10: 84033.6, 50: 127226, 100: 270270, 200: 282486, 500: 295159, 1000: 299940, 1500: 297442,
     2000: 304599, 3000: 310013, 5000: 314505, 10000: 316937,
 }  # fmt: skip
-"""Kernel runs a second, by how many are queued: iops_test_xrt of the same, log on a U250, in this
-order in one program."""
+"""By number of queued runs: kernel runs per second. Source: log of iops_test_xrt of AMD's
+Vitis_Accel_Examples on a U250, which makes them in this order in one program."""
 BURSTS = {
     (4, 4): (3.92988, 5.1399), (16, 4): (13.1114, 11.7942), (32, 4): (16.8218, 14.6941),
     (4, 32): (16.8222, 8.93979), (16, 32): (16.8295, 14.3008), (32, 32): (16.8219, 15.1586),
 }  # fmt: skip
-"""GiB/s that a kernel with a port of 512 bit reads and writes, by beats of a burst and bursts in
-flight: axi_burst_performance of the same, log on a U200, 16 MiB."""
+"""By beats of a burst and bursts in flight: GiB/s that a kernel with a 512-bit port reads and
+writes. Source: log of axi_burst_performance of AMD's Vitis_Accel_Examples on a U200, 16 MiB."""
 
 
 @dataclass(frozen=True)
 class Row:
-    """A published figure and ours, in the same unit."""
+    """A published figure, and the figure on the emulated card in the same unit."""
 
     what: str
     unit: str
@@ -56,12 +55,12 @@ class Row:
 
     @property
     def residual(self) -> float:
-        """Ours over theirs, less one."""
+        """Figure on the emulated card over the published figure, less 1."""
         return self.ours / self.published - 1
 
 
 def prepare(folder: Path) -> None:
-    """The programs, and xclbins with the card's kernels."""
+    """Compiles the programs, and writes xclbins with the card's kernels."""
     for name, libraries in LIBRARIES.items():
         subprocess.run(
             [os.environ.get("CXX", "c++"), "-std=c++20", "-O2", "-w", "-I/usr/include/xrt",
@@ -98,7 +97,7 @@ def isthmus(*words: object) -> str:
 
 
 def told(board: str, folder: Path, program: str, *words: object) -> dict[str, float]:
-    """What a program prints that runs on the board."""
+    """Runs a program on an emulated board; returns the figures that it prints, by name."""
     options = ("--as-hardware", "--board", board)
     output = isthmus("card", "exec", *options, "--", folder / program, *words)
     figures: dict[str, float] = json.loads(output[output.index('{"') :])
@@ -123,11 +122,11 @@ def queued(folder: Path) -> Iterator[Row]:
 
 
 def kernels(folder: Path) -> Iterator[Row]:
-    """kernel_global_bandwidth of the same on a U200, bandwidth_test on a U250.
+    """Yields rows for AMD's kernel_global_bandwidth on a U200 and bandwidth_test on a U250.
 
-    From one bank to another, and within each of four banks: four times one bank's in ours, since
-    kernels on other banks do not meet. The sources of both kernels leave bursts as Vitis HLS makes
-    them, of 16 beats; bandwidth_test counts MB of 1024 * 1024 B.
+    Kernels copy from one bank to another, and within each of four banks. For four banks the script
+    takes four times the rate of one, since kernels on different banks do not disturb each other.
+    Vitis HLS gives both kernels bursts of 16 beats. bandwidth_test counts MB of 1024 * 1024 B.
     """
     for name, board, units, published in (
         ("two_banks", "u200", 1, 2 * 1024 * MiB / 66.66268e-3),

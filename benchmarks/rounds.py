@@ -1,8 +1,8 @@
-"""How many headlines of a quick run become certain, by how much the processes of a machine differ.
+"""Counts the headlines of a quick run that become certain, by the scatter of a machine's processes.
 
-Simulates the rounds of ``isthmus run all --quick`` on one device: no worker is started, and visits
-take the time that they took on the laptop path (PoCL on 2 shared cores). Medians of processes are
-log-normal. The order of rounds is that of ``measure.rounds``.
+It simulates the rounds of ``isthmus run all --quick`` on one device, in the order of
+``measure.rounds``. It starts no worker: visits take the time that they took with PoCL on 2 shared
+cores. Medians of processes are log-normal.
 
     python benchmarks/rounds.py
 """
@@ -36,7 +36,7 @@ CLOCK = ClockRecord(
 
 
 def rerun(number: int, seconds: float) -> Rerun:
-    """A process with a single sample, its median."""
+    """Makes the result of a process with a single sample."""
     return Rerun(
         rerun=number, batch=1, intervals=0, blocks=[1], clock=CLOCK, verified="true",
         state="visit", noise=Noise(), measured_s=0.0,
@@ -45,7 +45,7 @@ def rerun(number: int, seconds: float) -> Rerun:
 
 
 def job(name: str, layer: Layer) -> Job:
-    """A job of one part."""
+    """Makes a job with one part in a layer."""
     device = SimpleNamespace(
         address="a", description=SimpleNamespace(simulated=False), direct_memory="", like=""
     )
@@ -59,7 +59,10 @@ def job(name: str, layer: Layer) -> Job:
 
 
 def run(spread: float, seed: int) -> tuple[int, int, float]:
-    """Headlines and points of the curve that are certain at the end, and when the curve began."""
+    """Simulates a run; returns how many headlines and points of the curve are certain at the end.
+
+    Also returns the second at which the curve began.
+    """
     random, settings = Random(seed), Settings(
         precision=0.1, confidence=0.95, reruns=0, budget_s=60, seed=seed, quick=True
     )  # fmt: skip

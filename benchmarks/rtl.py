@@ -1,4 +1,4 @@
-"""Clock cycles a second of the RTL kernels under Verilator; the aim is 5 million."""
+"""Prints clock cycles of the RTL kernels that Verilator simulates per second; aim: 5 million."""
 
 from __future__ import annotations
 

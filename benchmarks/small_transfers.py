@@ -1,8 +1,9 @@
-"""Which part of AMD's OpenCL makes small transfers take longer than XRT's, way by way, in turn.
+"""Finds the part of AMD's OpenCL by which small transfers take longer than by native XRT.
 
-The software of both APIs runs above XRT's noop shim; the emulated card's time comes on top. Each
-round has fresh processes: for OpenCL's ways with its threads where the kernel of the system puts
-them, on the caller's processor, on another one, and with XRT's trace; and one for each of XRT's.
+The software of both APIs runs above XRT's noop shim; the emulated card's time is added. Each round
+has fresh processes that measure OpenCL's ways. Their threads are where Linux puts them, on the
+caller's processor, or on another processor. Further processes have XRT's trace, or measure native
+XRT.
 """
 
 from __future__ import annotations
@@ -39,20 +40,20 @@ PARTS = (
 
 
 class Measured:
-    """What the rounds came to; a list has one value for each round."""
+    """Results of all rounds; each list has one value for each round."""
 
     def __init__(self) -> None:
         self.opencl: dict[tuple[str, str, int, str], list[float]] = defaultdict(list)
-        """Seconds by placement, operation, size and way."""
+        """Seconds by OpenCL, by placement of threads, operation, size and way."""
         self.xrt: dict[tuple[str, str, int], list[float]] = defaultdict(list)
-        """Seconds by ``free`` or ``traced``, operation and size."""
+        """Seconds by native XRT, by ``free`` or ``traced``, operation and size."""
         self.parts: dict[tuple[str, str], list[list[float]]] = defaultdict(list)
-        """All that is known of 1 B, both directions, by placement and way."""
+        """All figures of transfers of 1 B in both directions, by placement and way."""
         self.loads: list[float] = []
 
 
 def card_seconds(address: str) -> dict[tuple[str, int], float]:
-    """Simulated time of each transfer: the emulated card's, with the driver that it assumes."""
+    """Simulated seconds of each transfer on the emulated card, with the driver that it assumes."""
     device = Isthmus(address)
     result = {}
     with WorkerProcess(device.device.candidate.environment) as worker:
@@ -68,43 +69,43 @@ def card_seconds(address: str) -> dict[tuple[str, int], float]:
 
 
 def ways(*arguments: object, env: dict[str, str]) -> Iterator[tuple[str, int, str, list[float]]]:
-    """Lines of ``xocl_ways``."""
+    """Runs the bare program ``xocl_ways``; yields operation, size, way and figures of each line."""
     printed = bare("xocl_ways", ",".join(map(str, SIZES)), *arguments, env=env)
     assert printed is not None, "no AMD OpenCL to link with (apt-get install libxrt-dev)"
     for line in printed.splitlines():
         operation, _, others = line.partition(",")
-        if operation in OPERATIONS:  # XRT may print of itself
+        if operation in OPERATIONS:  # skip lines that XRT itself prints
             size, way, *figures = others.split(",")
             yield operation, int(size), way, [float(figure) for figure in figures]
 
 
 def settings(folder: Path, text: str) -> dict[str, str]:
-    """Environment that gives XRT these settings."""
+    """Writes an xrt.ini that turns a setting on; returns the environment by which XRT reads it."""
     path = folder / f"{text}.ini"
     path.write_text(f"[Debug]\n{text}=true\n", encoding="utf-8")
     return {"XRT_INI_PATH": str(path)}
 
 
 def show(title: str, rows: Mapping[str, list[str]], columns: list[str]) -> None:
-    """A table."""
+    """Prints a table with a title."""
     print(f"\n{title}\n\n| {' | '.join(['', *columns])} |\n{'|---' * (len(columns) + 1)}|")
     for name, cells in rows.items():
         print(f"| {' | '.join([name, *cells])} |")
 
 
 def us(values: list[float]) -> str:
-    """Median in microseconds."""
+    """Text of the median in microseconds; ``values`` are in seconds."""
     return f"{1e6 * statistics.median(values):.3g}"
 
 
 def measure(rounds: int, seconds: float) -> Measured:
-    """Every way in each round."""
+    """Measures every way in each round."""
     opencl, native = Isthmus("xocl:0@noop"), Isthmus("xrt:0@noop")
     usual = dict(opencl.device.candidate.environment)
     xclbin = usual["ISTHMUS_DEFAULT_BINARY"]
     result = Measured()
     with tempfile.TemporaryDirectory() as folder:
-        os.chdir(folder)  # a trace is written where the program runs
+        os.chdir(folder)  # XRT writes its trace to the working folder
         opencl_traced = usual | settings(Path(folder), "opencl_trace")
         usual_native = dict(native.device.candidate.environment)
         native_traced = usual_native | settings(Path(folder), "native_xrt_trace")
@@ -131,7 +132,7 @@ def measure(rounds: int, seconds: float) -> Measured:
 def against(
     measured: Measured, card: Mapping[tuple[str, int], float], placement: str, operation: str
 ) -> None:
-    """Software of each way, over that of the usual one, and XRT's time over OpenCL's."""
+    """Prints each way's software time over the usual way's, and XRT's time over OpenCL's."""
     rows = {}
     native = "traced" if placement == "traced" else "free"
     own = [way for p, o, size, way in measured.opencl if (p, o, size) == (placement, operation, 1)]

@@ -1,4 +1,4 @@
-"""Fidelity: OpenCL transfers through Isthmus, beside a bare loop and clpeak, taken in turn."""
+"""Compares OpenCL transfers by Isthmus with a bare loop and with clpeak, measured in turn."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ CLPEAK_BYTES = 512 << 20
 
 
 def against_bare_loop(device: Isthmus, rounds: int, seconds: float) -> None:
-    """Time ratios at equal size, offset and flags."""
+    """Prints ratios of times, Isthmus over a bare loop, at equal size, offset and flags."""
     vendors = dict(device.device.candidate.environment)
 
     def ours(operation: str, size: int) -> float:
@@ -38,7 +38,7 @@ def against_bare_loop(device: Isthmus, rounds: int, seconds: float) -> None:
 
 
 def clpeak_rates(program: str, environment: dict[str, str]) -> dict[str, float]:
-    """GB/s that clpeak's transfer test prints for the first device's plain write and read."""
+    """Runs clpeak; returns GB/s of plain writes and reads of the first device."""
     printed = subprocess.run(
         [program, "--device", "0", "--transfer-bandwidth"],
         capture_output=True, text=True, check=True, env={**os.environ, **environment},
@@ -52,7 +52,10 @@ def clpeak_rates(program: str, environment: dict[str, str]) -> dict[str, float]:
 
 
 def against_clpeak(device: Isthmus, rounds: int, seconds: float, program: str = "clpeak") -> None:
-    """Bandwidth ratios at clpeak's size and kind of memory, each order by itself."""
+    """Prints bandwidth ratios of Isthmus over clpeak at clpeak's size and kind of memory.
+
+    Rounds in which Isthmus goes first and rounds in which clpeak goes first have separate ratios.
+    """
     environment = dict(device.device.candidate.environment)
     ratios: dict[tuple[str, str], list[float]] = {}
     shown: dict[str, list[float]] = {}

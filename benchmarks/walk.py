@@ -6,8 +6,8 @@ processes: what they call is not counted.
 
     python benchmarks/walk.py [--list] [ARGUMENT...]
 
-The arguments replace those of ``isthmus``; ``--list`` prints them in the order of their
-first calls.
+Arguments replace those of ``isthmus``. ``--list`` prints the functions in the order of their first
+calls.
 """
 
 from __future__ import annotations
@@ -29,11 +29,11 @@ USUAL = ("run", "transfer", "--device", "null", "--bytes", "64", "--reruns", "2"
 LAST = ("cli.run", "_close")
 """Module and function at which the walk ends: it runs when the run file is written."""
 LONGEST = 60
-"""Lines of a function, at most: a rule of this project."""
+"""Most lines of a function, by a rule of this project."""
 
 
 def module_of(frame: FrameType) -> str:
-    """``measure.plan`` for its frames; empty outside of ``measure`` and ``cli.run``."""
+    """Module of a frame, as ``measure.plan``; empty outside of ``measure`` and ``cli.run``."""
     path = Path(frame.f_code.co_filename)
     if ROOT not in path.parents:
         return ""
@@ -42,10 +42,10 @@ def module_of(frame: FrameType) -> str:
 
 
 class Walk:
-    """The stations in the order of their first calls, and who calls whom.
+    """Records stations in the order of their first calls, and which module calls which.
 
-    A station is a function that another module calls. What a module calls of itself is its own
-    affair: long functions in several parts are no longer way.
+    A station is a function that another module calls. Calls within a module do not count, so that
+    splitting a long function makes the walk no longer.
     """
 
     def __init__(self) -> None:
@@ -80,7 +80,7 @@ class Walk:
 
 
 def sizes() -> tuple[int, int, list[str]]:
-    """Modules and lines of ``measure``, and its functions that are too long."""
+    """Number of modules and lines of ``measure``, and names of its functions over ``LONGEST``."""
     files = sorted((ROOT / "measure").glob("*.py"))
     texts = {path: path.read_text(encoding="utf-8") for path in files}
     long = [

@@ -1,4 +1,4 @@
-"""Fidelity: native XRT transfers through Isthmus, beside a bare loop over the same call."""
+"""Compares native XRT transfers by Isthmus with a bare loop over the same call."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ SIZES = (1, 4 << 10, 1 << 20)
 
 
 def bitstream(device: Isthmus) -> str:
-    """The xclbin that Isthmus uses, so that the bare loop uses the same."""
+    """Path of the xclbin that Isthmus uses, which the bare loop loads, too."""
     with WorkerProcess(device.device.candidate.environment) as worker:
         opened = worker.ask(device.device.open_request())
     assert isinstance(opened, protocol.Opened)
@@ -40,7 +40,7 @@ def main() -> None:
 
     def bare_loop(operation: str, size: int) -> float:
         printed = bare("xrt_loop", operation, size, chosen.seconds, xclbin, env=environment)
-        # XRT may print of itself before.
+        # Take the last word: XRT itself may print lines before the loop's result.
         return float(printed.split()[-1]) if printed else float("nan")
 
     print("| operation | bytes | Isthmus / bare loop (time) | Isthmus, ns |\n|---|---|---|---|")
