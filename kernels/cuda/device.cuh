@@ -1,9 +1,9 @@
-// What all device code here begins with. It uses no header and no compiler's own functions, so that
-// clang without a CUDA toolkit compiles it as nvcc does; what the language lacks then is one line of
-// PTX each.
+// Functions that all device code of this folder includes: indices, loads, stores, copies. The file
+// uses no header and no built-in functions, so that clang without a CUDA toolkit compiles it, like
+// nvcc. Functions of the device that C++ lacks are one line of PTX each.
 #pragma once
 
-#ifndef __global__  // clang knows the attributes, the names come with the toolkit's headers
+#ifndef __global__  // clang knows the attributes; only the toolkit's headers define these names
 #define __global__ __attribute__((global))
 #define __device__ __attribute__((device))
 #define __shared__ __attribute__((shared))
@@ -15,7 +15,7 @@ typedef unsigned long long u64;
 
 namespace {
 
-constexpr u32 in_flight = 4;  // accesses of a thread that wait for memory together
+constexpr u32 in_flight = 4;  // loads that a thread issues before it waits for the first
 
 /// Two words: the widest access that a thread makes.
 struct Pair {
@@ -23,7 +23,8 @@ struct Pair {
   u64 high;
 };
 
-/// A thread's share: items `first`, `first + stride`, ..., so that neighbours access neighbours.
+/// A thread's share of a buffer: items `first`, `first + stride`, ... Neighbouring threads access
+/// neighbouring items.
 struct Share {
   u32 thread;
   u32 block;

@@ -1,42 +1,42 @@
-// Messages between GPUs: one launch does every step of a loop, without the host.
+// Exchanges messages between GPUs: one launch does all steps of a loop, without the host.
 //
-// A rank has two conversations at once, one in each lane, each with one partner: both send a
-// message and wait for the other's, and that is a step. A partner that is heard in step i has
-// heard all of step i - 1, or it would not have begun step i. So whoever goes on to step i + 1 may
-// overwrite what it wrote in step i - 1, and nothing later: two places in turn are enough.
-// Each thread of `words`, and each block of `parts`, keeps to that with its own counterpart in the
-// partner's launch, which has the same shape; they need not keep step with each other.
+// A rank exchanges messages with two partners at once, one in each lane. In a step both sides send
+// a message and wait for the partner's message. A partner whose message of step i has arrived has
+// received all of step i - 1, because it waits before it begins step i. In step i + 1 a rank may
+// therefore overwrite what it wrote in step i - 1: two places, used in turn, are enough.
+// Each thread of `words`, and each block of `parts`, exchanges with its counterpart in the
+// partner's launch, which has the same shape. Other threads or blocks may be in other steps.
 #include "device.cuh"
 
 namespace {
 
-/// One conversation. As in peer_ways.hpp.
+/// Buffers of one lane, for the exchange with one partner; same layout as in peer_ways.hpp.
 struct Edge {
   const char* out;      // this rank's messages, one slot after the other
-  char* in;             // where the partner's belong
-  char* there;          // where this rank's belong at the partner
-  char* signals_there;  // what tells the partner that they came
-  char* signals_here;   // what tells this rank
+  char* in;             // slots of this rank for the partner's messages
+  char* there;          // slots of the partner for this rank's messages
+  char* signals_there;  // signals to the partner that this rank's messages have arrived
+  char* signals_here;   // signals to this rank that the partner's messages have arrived
 };
 
-/// The loop. As in peer_kernels.cpp.
+/// Parameters of the loop of steps; same layout as in peer_kernels.cpp.
 struct Loop {
-  u64 bytes;       // of a message
-  u64 slot_bytes;  // from one to the next
-  u64 part_bytes;  // of it that a block sends
+  u64 bytes;       // size of a message
+  u64 slot_bytes;  // distance from a message to the next
+  u64 part_bytes;  // bytes of a message that a block sends
   u64 steps;
-  u64 patience_ns;  // to wait for the partner in one step
-  u32* faults;      // one for each lane, in the host's memory
+  u64 patience_ns;  // longest wait for the partner in one step
+  u32* faults;      // one flag for each lane, in host memory: 1 if the partner stayed away
   u32 lane_blocks;
   u32 first_tag;  // tags count steps through all runs, and may wrap
-  u32 out_slots;  // powers of two
+  u32 out_slots;  // number of slots, a power of two; in_slots, too
   u32 in_slots;
 };
 
-constexpr u32 signal_bytes = 128;     // from one block's to the next, as in peer_plan.hpp
-constexpr u32 polls_per_look = 1024;  // between looks at the clock
+constexpr u32 signal_bytes = 128;     // distance between signals of two blocks, see peer_plan.hpp
+constexpr u32 polls_per_look = 1024;  // polls of a signal between two readings of the clock
 
-/// Gives up when the partner stays away.
+/// Limits how long a thread waits for its partner.
 class Patience {
  public:
   __device__ explicit Patience(u64 nanoseconds) : most_(nanoseconds) {}
@@ -57,7 +57,7 @@ __device__ inline char* slot(const char* base, const Loop& loop, u64 step, u32 s
   return const_cast<char*>(base) + (step & (slots - 1)) * loop.slot_bytes;
 }
 
-/// Data and tag in one store, which arrives whole: the tag needs no fence before it.
+/// Sends data and tag in one store. It arrives whole, so that no fence orders tag after data.
 __device__ inline void send_word(u64* to, u32 data, u32 tag) {
   const u64 word = u64(tag) << 32 | data;
   asm volatile("st.relaxed.sys.global.u64 [%0], %1;" ::"l"(to), "l"(word) : "memory");
@@ -80,7 +80,7 @@ __device__ inline bool receive_word(const u64* from, u32 tag, u64 patience_ns, u
   return true;
 }
 
-/// What this thread has seen its block do before comes first.
+/// Signals the partner, after all stores that this thread made or has seen its block make.
 __device__ inline void raise(char* signal, u32 tag) {
   asm volatile("st.release.sys.global.u32 [%0], %1;" ::"l"(signal), "r"(tag) : "memory");
 }
@@ -91,7 +91,8 @@ __device__ inline u32 seen(const char* signal) {
   return tag;
 }
 
-/// The partner may be a step ahead.
+/// Waits for the partner's signal of a step, or of the next step: the partner may be ahead by one.
+/// Returns false if the partner stays away.
 __device__ inline bool await(const char* signal, u32 tag, u64 patience_ns) {
   Patience patience(patience_ns);
   while (static_cast<int>(seen(signal) - tag) < 0) {
@@ -100,7 +101,7 @@ __device__ inline bool await(const char* signal, u32 tag, u64 patience_ns) {
   return true;
 }
 
-/// For all threads of a block: whether one of them says so.
+/// Waits for all threads of the block; returns to each whether `mine` is true for any of them.
 __device__ inline bool any_of_block(bool mine) {
   u32 any;
   asm volatile(
@@ -116,8 +117,8 @@ __device__ inline bool any_of_block(bool mine) {
 
 }  // namespace
 
-/// Small messages: 4 bytes of data beside a 4-byte tag in each word. The receiver takes them out
-/// into the message's slot, whose end is padded to whole words.
+/// Exchanges small messages: each word has 4 bytes of data and a 4-byte tag. The receiver copies
+/// the data to the message's slot, whose end is padded to whole words.
 ENTRY isthmus_exchange_words(Edge first, Edge second, Loop loop) {
   const u32 lane = my_block() / loop.lane_blocks;
   const Edge edge = lane == 0 ? first : second;
@@ -141,7 +142,7 @@ ENTRY isthmus_exchange_words(Edge first, Edge second, Loop loop) {
   }
 }
 
-/// Larger ones: each block copies its part into the partner's slot, and then says so.
+/// Exchanges larger messages: each block copies a part to the partner's slot, then signals it.
 ENTRY isthmus_exchange_parts(Edge first, Edge second, Loop loop) {
   const u32 lane = my_block() / loop.lane_blocks;
   const u32 part = my_block() % loop.lane_blocks;

@@ -1,4 +1,4 @@
-// Device code of an offload, a module of its own: what a process loads to add two vectors.
+// Device code of an offload: adds two vectors. A separate module, which a process loads alone.
 #include "device.cuh"
 
 ENTRY vadd(const int* a, const int* b, int* c, unsigned size) {

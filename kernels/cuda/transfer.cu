@@ -1,11 +1,11 @@
-// Device code of the CUDA backend. `make -C kernels/cuda` turns it into the PTX beside it.
+// Kernels of the CUDA backend: sum, fill, copy, chase. `make -C kernels/cuda` makes transfer.ptx.
 #include "device.cuh"
 
 namespace {
 
-constexpr u32 block_threads = 256;           // as in operations.hpp
-constexpr u64 step = 0x9E3779B97F4A7C15ull;  // between the words of the pattern
-constexpr u64 line_bytes = 128;              // between the links of a ring
+constexpr u32 block_threads = 256;           // the launches in operations.hpp use the same number
+constexpr u64 step = 0x9E3779B97F4A7C15ull;  // difference of two neighbouring words of a pattern
+constexpr u64 line_bytes = 128;              // distance of two lines that a ring links
 
 __device__ inline Share my_share() {
   u32 blocks;
@@ -14,17 +14,17 @@ __device__ inline Share my_share() {
           u64(blocks) * block_threads};
 }
 
-/// A load that the home of the memory answers: device memory its L2, host memory the host.
+/// Loads a word past the L1 cache: the GPU's L2 answers for device memory, the host for its own.
 __device__ inline u64 load_from_home(u64 address) {
   u64 value;
   asm volatile("ld.relaxed.sys.global.u64 %0, [%1];" : "=l"(value) : "l"(address) : "memory");
   return value;
 }
 
-/// Between sweeps: what a processor holds of the memory is let go, so that each sweep goes there.
+/// Drops cached data of this processor between sweeps, so that each sweep accesses the memory.
 __device__ inline void forget() { asm volatile("fence.acq_rel.sys;" ::: "memory"); }
 
-/// This thread's part of the sum of all words, a shorter last word padded with zeros.
+/// Sums the words of this thread's share; a shorter last word is padded with zeros.
 __device__ inline u64 my_sum(const Share& share, const void* data, u64 bytes) {
   const u64 count = bytes / sizeof(Pair);
   u64 sum = 0;
@@ -65,9 +65,9 @@ __device__ inline void fill(const Share& share, void* data, u64 bytes, u64 seed)
 
 ENTRY isthmus_empty() {}
 
-/// Sum of all words over all sweeps, the last of an even number twice: a wrong bit of every sweep
-/// times an even number could vanish. Each block leaves its own sum, plus one lest it be 0, times a
-/// key that is new with every launch: an old result cannot pass.
+/// Sums all words over all sweeps. If their number is even, the last sweep counts twice: the same
+/// wrong bit in an even number of sweeps could vanish from the sum. Each block stores its sum plus
+/// 1 (so never 0), times a key that is new with every launch: an old result cannot pass.
 ENTRY isthmus_sum(const void* data, u64 bytes, u64 key, u64* partial, u64 sweeps) {
   __shared__ u64 sums[block_threads];
   const Share share = my_share();
@@ -85,7 +85,7 @@ ENTRY isthmus_sum(const void* data, u64 bytes, u64 key, u64* partial, u64 sweeps
   if (share.thread == 0) partial[share.block] = (sums[0] + 1) * key;
 }
 
-/// The pattern of this seed: word i is seed + i * step.
+/// Fills a buffer with the pattern of a seed: word i is seed + i * step.
 ENTRY isthmus_fill(void* data, u64 bytes, u64 seed, u64 sweeps) {
   const Share share = my_share();
   fill(share, data, bytes, seed);
@@ -104,8 +104,8 @@ ENTRY isthmus_copy(const void* from, void* to, u64 bytes, u64 sweeps) {
   }
 }
 
-/// Links a power of two of lines into one ring, in the order of a congruential generator of full
-/// period (multiplier 1 modulo 4, odd increment): every line once, by steps that keep changing.
+/// Links lines, whose number is a power of two, into one ring. The order is that of a congruential
+/// generator of full period (multiplier 1 modulo 4, odd increment): each line once, irregularly.
 ENTRY isthmus_link(u64 base, u64 lines, u64 multiplier, u64 increment) {
   const Share share = my_share();
   for (u64 i = share.first; i < lines; i += share.stride) {
@@ -114,11 +114,11 @@ ENTRY isthmus_link(u64 base, u64 lines, u64 multiplier, u64 increment) {
   }
 }
 
-/// Follows the ring from an address, one load after the other. Leaves where it came to, and the
-/// nanoseconds that it took by the device's own clock.
+/// Follows a ring from an address by dependent loads. Stores the last address, and the nanoseconds
+/// of all loads by the device's clock.
 ENTRY isthmus_chase(u64 at, u64 loads, u64* result) {
   const u64 begin = nanoseconds();
   for (u64 i = 0; i < loads; ++i) at = load_from_home(at);
-  result[0] = at;  // before the clock is read: it needs the last load's answer
+  result[0] = at;  // this store waits for the last load, so that the clock is read after it
   result[1] = nanoseconds() - begin;
 }

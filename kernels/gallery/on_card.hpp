@@ -1,5 +1,5 @@
-// What the host programs of the gallery share: a card, and buffers with the same data on both
-// sides.
+// Types that the host programs of the gallery share: a card with a kernel, and a buffer with the
+// same data on host and card.
 #pragma once
 
 #include <xrt/xrt_bo.h>
@@ -17,7 +17,7 @@ struct Card {
   xrt::uuid uuid;
   xrt::kernel kernel;
 
-  /// Who reads registers of a kernel has it for himself.
+  /// `access`: a program that reads registers of a kernel needs exclusive access to it.
   Card(const char* xclbin, const char* name,
        xrt::kernel::cu_access_mode access = xrt::kernel::cu_access_mode::shared)
       : uuid(device.load_xclbin(std::string(xclbin))), kernel(device, uuid, name, access) {}
@@ -28,7 +28,7 @@ struct Buffer {
   std::vector<T> here;
   xrt::bo there;
 
-  /// For one argument of the kernel, filled with `first`, `first` + 1, ...
+  /// A buffer for one argument of the card's kernel, filled with `first`, `first` + 1, ...
   Buffer(Card& card, int argument, std::size_t elements, int first)
       : Buffer(card.device, card.kernel.group_id(argument), elements, first) {}
   Buffer(const xrt::device& device, xrt::memory_group group, std::size_t elements, int first)
@@ -45,7 +45,7 @@ struct Buffer {
   }
 };
 
-/// Runs `test` with the xclbin that the command line names; PASS where it is true.
+/// Runs `test` with the xclbin that the command line names; prints PASS if it returns true.
 template <class Test>
 int judged(int count, char** given, const Test& test) {
   if (count != 2) {

@@ -1,17 +1,17 @@
-// A card's share of a ring of cards, over Intel's external channels: what study beff times.
+// Kernels of one card in a ring of cards with Intel's external channels, which study beff times.
 //
-// Kernel isthmus_send of a card and isthmus_receive of the next one are partners. In each step the
-// first sends a message and then receives one, the second receives and then sends. Neither ever
-// sends while its partner does, so no channel can block the two, whatever it holds; and no pair
-// waits for another. A message is spread over the two channels of its direction.
+// Kernel isthmus_send of a card and isthmus_receive of the next card are partners. In each step,
+// isthmus_send sends a message and then receives one; isthmus_receive receives and then sends.
+// Partners never send at the same time, so that a full channel cannot block both. No pair of
+// partners waits for another pair. A message uses both channels of its direction.
 //
-// Messages come from registers: 64-bit word i of the message of step n is
-// sent + n * per_step + i * STEP, which the partner expects and compares word by word. The last
-// `kept` messages are stored as well, each in a slot of `slot_bytes` of its own.
+// Kernels compute messages instead of reading memory: 64-bit word i of the message of step n is
+// sent + n * per_step + i * STEP. The partner compares each word with the expected value. It also
+// stores the last `kept` messages, each in a slot of `slot_bytes`.
 #pragma OPENCL EXTENSION cl_intel_channels : enable
 
 #ifndef CHANNEL_BYTES
-#define CHANNEL_BYTES 32  // of one word of a channel: 32 on a 520N
+#define CHANNEL_BYTES 32  // bytes of one word of a channel: 32 on a 520N
 #endif
 #ifndef CHANNEL_DEPTH
 #define CHANNEL_DEPTH 8
@@ -25,7 +25,7 @@ typedef struct {
 } packet_t;
 
 #define DEPTH __attribute__((depth(CHANNEL_DEPTH)))
-#ifdef WITHOUT_PORTS  // an emulated card talks to itself
+#ifdef WITHOUT_PORTS  // an emulated card has no ports: its channels lead to its own kernels
 channel packet_t wire0 DEPTH;
 channel packet_t wire1 DEPTH;
 channel packet_t wire2 DEPTH;
@@ -64,7 +64,7 @@ bool differs(packet_t packet, ulong first) {
   return any;
 }
 
-// Channels are known when this is compiled, so that functions cannot be given them.
+// Macros, because a channel must be known at compile time and cannot be an argument of a function.
 #define SEND(left, right)                                              \
   for (uint pair = 0; pair < pairs; ++pair) {                          \
     const ulong first = sent + pair * (2 * WORDS * STEP);              \
@@ -83,7 +83,7 @@ bool differs(packet_t packet, ulong first) {
     }                                                                           \
   }
 
-// All of a step before the next; the fence keeps a kernel's two halves apart.
+// Loop over the steps. The fences keep both halves of a step, and the steps, in order.
 #define STEPS(first_half, second_half)                            \
   const uint pairs = (bytes + 2 * CHANNEL_BYTES - 1) / (2 * CHANNEL_BYTES); \
   const uint slot_packets = slot_bytes / CHANNEL_BYTES;           \
@@ -105,12 +105,12 @@ bool differs(packet_t packet, ulong first) {
       const uint slot_bytes, const uint kept, const uint steps, ulong sent, ulong expected, \
       const ulong per_step
 
-// To the next card over channels 0 and 1, and what it sends back.
+// Sends to the next card over channels 0 and 1, then receives what that card sends back.
 __attribute__((max_global_work_dim(0))) kernel void isthmus_send(ARGUMENTS) {
   STEPS(SEND(out0, out1), RECEIVE(in0, in1))
 }
 
-// From the card before over channels 2 and 3, and back to it.
+// Receives from the previous card over channels 2 and 3, then sends back to that card.
 __attribute__((max_global_work_dim(0))) kernel void isthmus_receive(ARGUMENTS) {
   STEPS(RECEIVE(in2, in3), SEND(out2, out3))
 }

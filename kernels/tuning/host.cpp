@@ -1,5 +1,5 @@
-// One job in several ways, to see what a change gains: host FILE.xclbin KERNEL WAY ITEMS BYTES
-// SWEEPS
+// Runs one job by one of several ways of calls, to time what a change of the program gains:
+// host FILE.xclbin KERNEL WAY ITEMS BYTES SWEEPS
 #include <isthmus/region.h>
 #include <xrt/xrt_bo.h>
 #include <xrt/xrt_device.h>
@@ -25,7 +25,7 @@ struct Job {
   unsigned sweeps;
 };
 
-// What an item on its way needs. By `copied` the program's data lie beside the buffers.
+// Buffers and run of one item. Way `copied` keeps the program's data outside of the buffers.
 class Set {
  public:
   explicit Set(const Job& job)
@@ -60,7 +60,7 @@ class Set {
     start();
   }
   void wait() { run_.wait(); }
-  // Whether the result is right.
+  // Waits for the kernel and gets the result; returns whether it is right.
   bool end() {
     wait();
     out_.sync(XCL_BO_SYNC_BO_FROM_DEVICE);
@@ -87,7 +87,7 @@ class Set {
   unsigned item_ = 0;
 };
 
-// One thread, one set: each step waits for the one before.
+// One thread with one set: each step waits for the previous step.
 bool serial(std::vector<std::unique_ptr<Set>>& sets, unsigned items) {
   bool right = true;
   for (unsigned item = 0; item < items; ++item) {
@@ -97,7 +97,7 @@ bool serial(std::vector<std::unique_ptr<Set>>& sets, unsigned items) {
   return right;
 }
 
-// One thread, two sets: the data of an item move while the kernel works on the one before.
+// One thread with two sets: an item's data move while the kernel works on the previous item.
 bool doubled(std::vector<std::unique_ptr<Set>>& sets, unsigned items) {
   bool right = true;
   sets[0]->begin(0);
@@ -108,7 +108,7 @@ bool doubled(std::vector<std::unique_ptr<Set>>& sets, unsigned items) {
   return sets[(items - 1) % 2]->end() && right;
 }
 
-// One thread, two sets: an input moves while a kernel works, which the next kernel waits for.
+// One thread with two sets: the next item's input moves while a kernel works, its start comes late.
 bool late(std::vector<std::unique_ptr<Set>>& sets, unsigned items) {
   bool right = true;
   sets[0]->send(0);
@@ -122,7 +122,7 @@ bool late(std::vector<std::unique_ptr<Set>>& sets, unsigned items) {
   return right;
 }
 
-// One thread, two sets: both inputs, then both kernels, then both outputs.
+// One thread with two sets: moves both inputs, runs both kernels, then moves both outputs.
 bool in_batches(std::vector<std::unique_ptr<Set>>& sets, unsigned items) {
   bool right = true;
   for (unsigned item = 0; item < items; item += 2) {
@@ -137,7 +137,7 @@ bool in_batches(std::vector<std::unique_ptr<Set>>& sets, unsigned items) {
   return right;
 }
 
-// A thread for each set.
+// A thread for each set; each thread takes the next item when it has finished one.
 bool threaded(std::vector<std::unique_ptr<Set>>& sets, unsigned items) {
   std::atomic<unsigned> next = 0;
   std::atomic<bool> right = true;
@@ -162,7 +162,7 @@ bool run(const Job& job) {
   const bool has_one = job.way == "serial" || job.way == "host" || job.way == "copied";
   for (int n = 0; n < (has_one ? 1 : 2); ++n) {
     sets.push_back(std::make_unique<Set>(job));
-    sets.back()->begin(0);  // the first use of kernel and buffers takes longer: not timed
+    sets.back()->begin(0);  // not timed: the first use of kernel and buffers takes longer
     right = sets.back()->end() && right;
   }
   const auto begin = std::chrono::steady_clock::now();

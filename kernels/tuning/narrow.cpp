@@ -1,4 +1,4 @@
-// Adds 1 to each number, in several sweeps: a 4-byte element a clock bounds the rate.
+// Adds 1 to each number, in several sweeps. One 4-byte number per clock cycle bounds the rate.
 extern "C" {
 
 void narrow(const unsigned* in, unsigned* out, unsigned bytes, unsigned sweeps) {

@@ -1,4 +1,4 @@
-// The same as `narrow` by 64-byte words: a word a clock, so that the memory bounds the rate.
+// Adds 1 to each number like `narrow`, a 64-byte word per clock cycle: memory bounds the rate.
 #include <cstdint>
 
 struct Word {

@@ -1,4 +1,4 @@
-// Three banks: the operands lie in two, the result in a third, so that all three work at once.
+// Adds vectors in three banks of memory: operands in two, result in a third; all work at once.
 #include <cstdint>
 
 struct Lanes {

@@ -1,4 +1,4 @@
-// First of three kernels that are connected by streams: memory to stream.
+// First of three kernels that are connected by streams: copies from memory to a stream.
 #include <hls_stream.h>
 
 extern "C" {

@@ -1,4 +1,4 @@
-// Second of three: from stream to stream, each value with the three before it. It has no memory.
+// Second of three kernels: filters a stream (each value with the three before it) without memory.
 #include <hls_stream.h>
 
 extern "C" {

@@ -1,6 +1,6 @@
 #include "../on_card.hpp"
 
-/// The last kernel is started first: it waits within its function for what the others send.
+/// Starts the last kernel first: it waits for the data that the other kernels send.
 int main(int count, char** given) {
   return judged(count, given, [](const char* xclbin) {
     constexpr int elements = 4096;
@@ -11,7 +11,7 @@ int main(int count, char** given) {
     Buffer<int> in(card, 0, elements, 1);
     Buffer<int> out(card.device, store.group_id(1), elements, 0);
 
-    xrt::run storing(store);  // arguments that are streams are left out
+    xrt::run storing(store);  // argument 0 is a stream: the host does not set it
     storing.set_arg(1, out.there);
     storing.set_arg(2, elements);
     xrt::run filtering(fir);

@@ -1,4 +1,4 @@
-// Last of three: stream to memory.
+// Last of three kernels: copies from a stream to memory.
 #include <hls_stream.h>
 
 extern "C" {

@@ -1,5 +1,5 @@
-// Counts bytes in memory of the kernel's own, then writes the counts; how many bytes there were is
-// a result in a register.
+// Counts bytes by value in the kernel's local memory, then writes the counts. The number of bytes
+// of 128 or more is a result in a register.
 #include <ap_int.h>
 
 extern "C" {

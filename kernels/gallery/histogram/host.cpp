@@ -3,7 +3,7 @@
 int main(int count, char** given) {
   return judged(count, given, [](const char* xclbin) {
     constexpr int bytes = 10000;
-    constexpr unsigned above_at = 0x30;  // as isthmus xclbin dump histogram.xclbin says
+    constexpr unsigned above_at = 0x30;  // register, see isthmus xclbin dump histogram.xclbin
     Card card(xclbin, "histogram", xrt::kernel::cu_access_mode::exclusive);
     Buffer<unsigned char> in(card, 0, bytes, 7);
     Buffer<unsigned> counts(card, 1, 256, 0);

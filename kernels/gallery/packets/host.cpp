@@ -1,6 +1,6 @@
 #include "../on_card.hpp"
 
-/// The last kernel is started first. Only the first one knows how many words there are.
+/// Starts the last kernel first. Only the first kernel gets the number of words.
 int main(int count, char** given) {
   return judged(count, given, [](const char* xclbin) {
     constexpr int elements = 4096;
@@ -10,7 +10,7 @@ int main(int count, char** given) {
     Buffer<int> in(card, 0, elements, 1);
     Buffer<int> out(card.device, sink.group_id(1), elements + 1, 0);
 
-    xrt::run receiving(sink);  // arguments that are streams are left out
+    xrt::run receiving(sink);  // argument 0 is a stream: the host does not set it
     receiving.set_arg(1, out.there);
     xrt::run doubling(twice);
     xrt::run sending(card.kernel);
@@ -26,6 +26,6 @@ int main(int count, char** given) {
     for (int i = 0; i < elements; ++i) {
       out.here[i] = 2 * in.here[i];
     }
-    return out.same();  // and what lies behind the last word is as it was
+    return out.same();  // also checks that the element after the last word has not changed
   });
 }

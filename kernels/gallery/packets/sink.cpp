@@ -1,4 +1,4 @@
-// Last of three: stream to memory, up to the last word.
+// Last of three kernels: copies from a stream to memory, up to the word that is marked as last.
 #include <ap_axi_sdata.h>
 #include <hls_stream.h>
 

@@ -1,4 +1,4 @@
-// First of three: memory to a stream of words of which the last one says so.
+// First of three kernels: copies from memory to a stream, and marks the last word as last.
 #include <ap_axi_sdata.h>
 #include <hls_stream.h>
 

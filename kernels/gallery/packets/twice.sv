@@ -1,4 +1,4 @@
-// Second of three: doubles the words of one packet. Done when the last word has been taken.
+// Second of three kernels: doubles the words of one packet; done when its last word has been taken.
 module twice (
     input  logic        ap_clk,
     input  logic        ap_rst_n,
@@ -31,14 +31,14 @@ module twice (
 );
   logic runs, done, ends;
 
-  // What the host writes and reads: start and state at 0.
+  // The host writes the start to register 0, and reads the state there.
   assign s_axi_control_awready = s_axi_control_awvalid && s_axi_control_wvalid && !s_axi_control_bvalid;
   assign s_axi_control_wready = s_axi_control_awready;
   assign s_axi_control_bresp = 2'b00;
   assign s_axi_control_arready = !s_axi_control_rvalid;
   assign s_axi_control_rresp = 2'b00;
 
-  // A word goes in when there is none, or while the one before goes out; none behind the last.
+  // Accepts a word if it holds none, or while the previous word goes out; none after the last word.
   assign s_axis_in_tready = runs && (!m_axis_out_tvalid || m_axis_out_tready && !m_axis_out_tlast);
   assign ends = m_axis_out_tvalid && m_axis_out_tready && m_axis_out_tlast;
 

@@ -1,4 +1,4 @@
-// A value as argument: each element times `by`. One 4-byte element a clock bounds the rate.
+// Multiplies each element by the argument `by`. One 4-byte element per clock bounds the rate.
 extern "C" {
 
 void scale(const int* in, int* out, int by, int n) {

@@ -1,4 +1,4 @@
-// Streams within a kernel: one stage reads, one computes, one writes.
+// Three stages of one kernel, connected by streams: one reads, one computes, one writes.
 #include <hls_stream.h>
 
 static void fetch(const int* in, hls::stream<int>& out, int n) {

@@ -1,4 +1,4 @@
-// Words of 512 bits, each with 16 numbers: one word a clock, so that the memory's rate decides.
+// Processes a 512-bit word of 16 numbers per clock cycle, so that the memory bounds the rate.
 #include <ap_int.h>
 
 extern "C" {

@@ -25,7 +25,7 @@ void bandwidth(const Word* input0, Word* output0, std::int64_t buf_size, std::in
         output0[begin + i] = input0[begin + i];
       }
     }
-    if (tail > 0) {  // HLS writes whole words: what lies behind the end is read and put back
+    if (tail > 0) {  // HLS writes whole words: keep the bytes after the end of the buffer
       output0[words] = joined(input0[words], output0[words], tail);
     }
   }

@@ -1,4 +1,4 @@
-// isthmus_empty(): does nothing; what it costs is the launch.
+// isthmus_empty(): does nothing, so that its time is the time of a launch.
 extern "C" {
 
 void isthmus_empty() {

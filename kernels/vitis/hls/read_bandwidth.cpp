@@ -3,8 +3,8 @@
 
 extern "C" {
 
-/// A register that nobody on the card reads. Being volatile it must be written, so that the reads
-/// that it comes from cannot be left out; on the memory itself volatile would forbid bursts.
+/// Keeps the reads: a volatile variable must be written, so that HLS cannot leave out the reads
+/// that its value needs. A volatile pointer to the memory would keep them, too, but forbid bursts.
 volatile std::uint64_t read_checksum;
 
 void read_bandwidth(const Word* input0, std::int64_t buf_size, std::int64_t iter) {

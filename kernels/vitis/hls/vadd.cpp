@@ -36,7 +36,7 @@ void vadd(const Word* a, const Word* b, Word* c, std::int64_t elements) {
 #pragma HLS PIPELINE II = 1
     c[i] = sum(a[i], b[i]);
   }
-  if (tail > 0) {  // HLS writes whole words: what lies behind the end is read and put back
+  if (tail > 0) {  // HLS writes whole words: keep the bytes after the end of the buffer
     c[words] = joined(sum(a[words], b[words]), c[words], tail);
   }
 }

@@ -1,8 +1,8 @@
-// What the kernels share: 512-bit words, how a buffer is cut into runs, and what is written and
-// summed.
+// Functions that the kernels share: 512-bit words, lengths of runs, the checksum of words that are
+// read, and the pattern of words that are written.
 //
-// Words are AMD's ap_uint where there is one; elsewhere eight 64-bit lanes stand in for it, and any
-// C++14 compiler simulates the kernels. Lane 0 has the lowest address.
+// A word is AMD's ap_uint if its header is there. Otherwise it is eight 64-bit lanes, so that any
+// C++14 compiler can simulate the kernels. Lane 0 has the lowest address.
 #pragma once
 
 #include <cstdint>
@@ -10,7 +10,7 @@
 #if __has_include(<ap_int.h>)
 #include <ap_int.h>
 using Word = ap_uint<512>;
-inline Word zero() { return Word(0); }  // what ap_uint's default constructor leaves is anything
+inline Word zero() { return Word(0); }  // ap_uint's default constructor leaves the value undefined
 inline std::uint64_t lane(const Word& word, int n) {
   return word.range(64 * n + 63, 64 * n).to_uint64();
 }
@@ -28,18 +28,18 @@ inline void set_lane(Word& word, int n, std::uint64_t value) { word.lanes[n] = v
 
 constexpr int lanes = 8;
 constexpr int word_bytes = 8 * lanes;
-constexpr std::int64_t burst_words = 64;  // 4 KiB, as the interfaces' max_*_burst_length
+constexpr std::int64_t burst_words = 64;  // 4 KiB: max_*_burst_length of the kernels' interfaces
 constexpr std::int64_t small_bytes = 8192;
 
-/// Words moved without a break: bursts one by one in small buffers, else a whole sweep. So the
-/// published example does it.
+/// Number of words that a kernel moves in one pipelined loop: one burst in small buffers, else the
+/// whole buffer. The published example does the same.
 inline std::int64_t run_words(std::int64_t bytes) {
   return bytes <= small_bytes ? burst_words : bytes / word_bytes;
 }
 
 inline std::int64_t least(std::int64_t a, std::int64_t b) { return a < b ? a : b; }
 
-/// The first `bytes` of `first`, and behind them what `second` has there.
+/// A word with the first `bytes` of `first`, and the other bytes of `second`.
 inline Word joined(const Word& first, const Word& second, std::int64_t bytes) {
   Word word = second;
   for (int n = 0; n < lanes; ++n) {
@@ -56,7 +56,7 @@ inline std::uint64_t rotated(std::uint64_t value, int bits) {
   return bits == 0 ? value : (value << bits) | (value >> (64 - bits));
 }
 
-/// The checksum after one more word, as card/rtl/read_bandwidth.sv has it.
+/// Adds a word to the checksum; card/rtl/read_bandwidth.sv computes the same.
 inline std::uint64_t folded(std::uint64_t checksum, const Word& word) {
   checksum = rotated(checksum, 1);
   for (int n = 0; n < lanes; ++n) {
@@ -66,8 +66,8 @@ inline std::uint64_t folded(std::uint64_t checksum, const Word& word) {
   return checksum;
 }
 
-/// What sweep `sweep` writes to word `index`, as card/rtl/write_bandwidth.sv has it: in each lane
-/// the sweep above 48 bits of the lane's place in the buffer.
+/// The word that sweep `sweep` writes at `index`; card/rtl/write_bandwidth.sv writes the same. Each
+/// lane has the sweep in its upper 16 bits, and the lane's index in the buffer in the lower 48.
 inline Word pattern(std::int64_t sweep, std::int64_t index) {
   Word word = zero();
   for (int n = 0; n < lanes; ++n) {

@@ -21,7 +21,7 @@ void write_bandwidth(Word* output0, std::int64_t buf_size, std::int64_t iter) {
         output0[begin + i] = pattern(sweep, begin + i);
       }
     }
-    if (tail > 0) {  // HLS writes whole words: what lies behind the end is read and put back
+    if (tail > 0) {  // HLS writes whole words: keep the bytes after the end of the buffer
       output0[words] = joined(pattern(sweep, words), output0[words], tail);
     }
   }
