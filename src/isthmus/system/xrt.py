@@ -230,7 +230,7 @@ def boards() -> list[str]:
 
 
 def unserved_boards() -> list[str]:
-    """PCI addresses of AMD's accelerator cards that have none of XRT's drivers."""
+    """PCI addresses of AMD's accelerator cards that no driver serves."""
     return sorted(
         device.name
         for device in (_BUSES / "pci" / "devices").glob("*")
