@@ -141,7 +141,7 @@ class Device {
   HostLooks* looks_;
   HostStarts starts_;
   std::uint64_t submitted_ = 0;  ///< number of the program's latest start
-  unsigned waiting_ = 0;     ///< starts that wait for their unit
+  unsigned waiting_ = 0;         ///< starts that wait for their unit
   using Duration = std::chrono::nanoseconds;
   /// Real time since the program last acted, in which all running units wait for streams and the
   /// program waits for these units.
