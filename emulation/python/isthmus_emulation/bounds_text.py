@@ -138,7 +138,7 @@ def _said(region: Region, change: Change, board: Board) -> tuple[str, str]:
 def _elements(region: Region, board: Board) -> tuple[str, str]:
     kernel = next(one for one in region.kernels if one.by == "elements")
     reason = (
-        f"kernel {kernel.instance}: {kernel.bytes_per_s / 1e9:.2g} GB/s = one "
+        f"kernel {kernel.instance}: {kernel.bytes_per_s / 1e9:.2g} GB/s: each port one "
         f"{kernel.element_bytes}-byte element a clock at {board.number('kernel.clock_MHz'):g} MHz"
     )
     wide = board.whole("kernel.width_bytes")

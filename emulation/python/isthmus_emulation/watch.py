@@ -21,6 +21,8 @@ _FIRST, _LAST = 11, 2
 """Rows of events that are shown of each card, so that the shares behind them stay on the screen."""
 _DECIDES = 0.5
 """Share of a run from which on its computing bounds it, though it waits for streams, too."""
+_WAITS = "waits for streams or for first words of bursts"
+"""What bounds a run that is longer than its computing and its data: the card records no cause."""
 _LANES = (
     ("kernels", {"kernel"}),
     ("transfers", {"write", "read", "copy"}),
@@ -101,7 +103,7 @@ def _computing(event: Event) -> str:
     bound = "computing" if most > memory else "memory"
     computing_decides = most > memory and most >= _DECIDES * event.duration_fs
     if event.duration_fs > max(most, memory) and not computing_decides:
-        bound = "its streams"
+        bound = _WAITS
     return f"; bound by {bound}: computes {lowest}{computing}, memory {moving}"
 
 
@@ -114,7 +116,7 @@ def _estimate(event: Event, time: KernelTime) -> str:
     waits = _percent(max(0, whole - time.memory_fs), whole)
     bound = "memory" if time.memory_fs > time.computing_fs else time.bound or "computing"
     if whole > max(time.memory_fs + time.computing_fs, 1):
-        bound = "its streams"
+        bound = _WAITS
     return f"; bound by {bound}; memory {moving}, waits {waits}; computes {spread} ({ESTIMATE})"
 
 
