@@ -221,9 +221,20 @@ ISTHMUS_INTERPOSED void start_run(void* run) {
   isthmus_call(start_now, nullptr, leave_start);
 }
 
+/// Warns of a wait without a limit for a run that was never started. `timeout`: milliseconds, 0 for
+/// no limit.
+void check_endless_wait(const void* run, const void* timeout) {
+  constexpr int state_new = 1;  // ERT_CMD_STATE_NEW; a start by a run list changes it, too
+  if (*static_cast<const long*>(timeout) == 0 && is_unstarted(run) &&
+      real_state(run) == state_new) {
+    warn_of_unstarted(run);
+  }
+}
+
 ISTHMUS_INTERPOSED int wait_run(const void* run, const void* timeout) {
   if (is_of_program(__builtin_return_address(0))) {
     note_call(ApiCall::wait_run, kernel_of(run));
+    check_endless_wait(run, timeout);
   }
   const int state = real_wait(run, timeout);
   set_running(run, false);
@@ -237,6 +248,7 @@ ISTHMUS_INTERPOSED int wait_run(const void* run, const void* timeout) {
 ISTHMUS_INTERPOSED int wait_run_in_time(const void* run, const void* timeout) {
   if (is_of_program(__builtin_return_address(0))) {
     note_call(ApiCall::wait_run, kernel_of(run));
+    check_endless_wait(run, timeout);
   }
   const int status = real_wait2(run, timeout);  // std::cv_status
   if (status == 0) {

@@ -64,6 +64,7 @@ enum class Mistake : std::uint8_t {
   value_for_buffer,
   value_of_other_size,
   busy,
+  never_started,
   count
 };
 
@@ -180,6 +181,12 @@ int text_of(const Fault& fault, std::span<char> text) {
           "run.set_arg(%lu, static_cast<%.*s>(...))",
           size, name, fault.index, fault.kernel, fault.argument_bytes, fault.type.size,
           fault.type.text, fault.given_bytes, fault.index, fault.type.size, fault.type.text);
+    case Mistake::never_started:
+      return std::snprintf(
+          text.data(), text.size(),
+          "the program waits for a run of kernel %s that it never started, and XRT "
+          "waits for ever; before run.wait(), add run.start()",
+          fault.kernel);
     case Mistake::busy:
     case Mistake::count:
       return std::snprintf(
@@ -367,6 +374,17 @@ void check_start(const void* run) {
       entry->mistaken = true;
       warn_user(*kernel, fault_of(Mistake::value_unset, *kernel, *argument));
     }
+  }
+}
+
+bool is_unstarted(const void* run) {
+  const RunEntry* const entry = run_of(run);
+  return kernel_in(entry) != nullptr && entry->number == 0 && !entry->informed && !entry->running;
+}
+
+void warn_of_unstarted(const void* run) {
+  if (KernelEntry* const kernel = kernel_in(run_of(run))) {
+    warn_user(*kernel, {.kind = Mistake::never_started, .kernel = kernel->name.data()});
   }
 }
 

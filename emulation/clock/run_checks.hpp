@@ -24,6 +24,10 @@ void check_buffer(const void* run, std::uint64_t index, std::uint64_t buffer_byt
 void note_set(const void* run, std::uint64_t index);
 /// Warns, when the program starts a run, of scalar arguments that it has never set.
 void check_start(const void* run);
+/// Whether no start of the run is known, and the program gets no word of the run's end.
+bool is_unstarted(const void* run);
+/// Warns that the program waits for a run that it has never started.
+void warn_of_unstarted(const void* run);
 /// Notes that the start has succeeded, or that the program has waited for the run.
 void set_running(const void* run, bool running);
 /// Begins a start of the run (`starts.hpp`), unless the program learns of the run's end by itself.
