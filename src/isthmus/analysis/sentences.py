@@ -1,4 +1,4 @@
-"""The sentences of all findings, as templates.
+"""Templates of the sentences of all findings, and functions that fill them.
 
 A sentence states one fact, with the figure that decides, in at most ``LONGEST`` characters. Names
 of devices are shortened where they would not fit.
@@ -11,7 +11,7 @@ from types import MappingProxyType
 LONGEST = 100
 _LEAST_NAME = 12
 NAMES = frozenset({"who", "best", "usual", "one", "other"})
-"""Values of any length that may be shortened: names of devices."""
+"""Template values of any length that may be shortened: names of devices or of kinds of memory."""
 
 TEMPLATES = MappingProxyType(
     {
@@ -147,18 +147,18 @@ CAUSES = MappingProxyType(
 
 
 _CAPITALS = ("{what}", "{best} memory")
-"""Beginnings of templates that are words, not names."""
+"""Beginnings of templates that are words, not names, so that they get a capital letter."""
 
 
 def say(template: str, /, **values: str) -> str:
-    """A template of this name, ``filled``; raises KeyError for an unknown one too."""
+    """The template of this name, filled in; raises KeyError for an unknown template or value."""
     return filled(TEMPLATES[template], **values)
 
 
 def filled(text: str, /, **values: str) -> str:
-    """A template with its values in place, at most ``LONGEST`` characters.
+    """Puts values into a template, and cuts the middle of names to reach ``LONGEST`` characters.
 
-    Where it would be longer, names lose their middle. Raises KeyError for a missing value.
+    No name becomes shorter than ``_LEAST_NAME``. Raises KeyError for a missing value.
     """
     kept = dict(values)
     names = [name for name in kept if name in NAMES]
@@ -174,7 +174,7 @@ def filled(text: str, /, **values: str) -> str:
 
 
 def shortened(name: str, most: int) -> str:
-    """A name cut in the middle to at most ``most`` characters: ``cache line to...back``.
+    """Cuts a name in the middle to at most ``most`` characters: ``cache line to...back``.
 
     The cut is between words, unless more than half of the first or the second part would be lost.
     """
