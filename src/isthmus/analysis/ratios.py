@@ -199,8 +199,8 @@ def complete(times: Frame) -> Frame:
 def ratio(times: Frame, confidence: float) -> Ratio | None:
     """Geometric mean of the ratio over sizes, with its interval over reruns; None without a point.
 
-    Only sizes that ``complete`` keeps count. With one rerun, half-widths are the sizes' means, as if
-    their errors were fully correlated.
+    Only sizes that ``complete`` keeps count. With one rerun, half-widths are means over sizes, as
+    if their errors were fully correlated.
     """
     kept = complete(times)
     if kept.empty:
