@@ -63,7 +63,7 @@ class Curve:
 
     @cached_property
     def sizes(self) -> list[int]:
-        """Measured sizes, rising."""
+        """Measured sizes in bytes, from small to large."""
         return sorted(self.figures)
 
     def at(self, size: int) -> Interval | None:
@@ -140,7 +140,7 @@ class Curve:
 
 
 class Option(NamedTuple):
-    """A way with its time in seconds."""
+    """A way to move data, with its time in seconds."""
 
     way: Way
     time: Interval

@@ -40,7 +40,7 @@ Of 45 pairs of equal runs of 44 s on an H100, 11 differ by 3.4 to 4.2 % in pinne
 of these runs no process shows the difference, so the limit by a time's own spread is never less.
 """
 MOST_OWN = 1.0
-"""Largest limit, as a share, that own spread gives: a time that may more than double fails."""
+"""Largest limit, as a share, by own spread: a time that may more than double never passes."""
 _STATE_SIGMAS = 1.96
 """Standard deviations in a half-width that covers a run's common difference in 95 % of cases."""
 
@@ -338,7 +338,7 @@ def _change(
     raw, raw_verdict = _beyond_link(raw.exponential(), judged, link)
     most = bound.high
     if explained and by_host:
-        # Changed is a time that lies beyond all that the hosts may explain, by more than the limit.
+        # A change lies beyond all that the hosts may explain, and its estimate beyond the limit.
         beside = _beside_hosts(_interval(sample, scatter, hidden, each), explained)
         if judge(beside, judged) in {"slower", "faster"}:
             ratio = beside

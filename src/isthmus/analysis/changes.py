@@ -42,7 +42,7 @@ _UNMEASURED = (RAN_OUT, INTERRUPTED)
 NO_BASE = "without a base"
 """Why a point of the second side is not compared: the first side has no time for that point."""
 GATE_COLUMNS = ("most_ratio", "standing")
-"""Columns of ``frame`` that only a gate uses."""
+"""Columns of the table by ``frame`` that only a gate shows."""
 
 
 class Side(NamedTuple):
@@ -69,7 +69,7 @@ class Missing(Quantity):
 
 
 class Terms(NamedTuple):
-    """Conditions under which a gate passes a comparison."""
+    """Conditions that the user sets for a gate to pass a comparison."""
 
     allowed: frozenset[str] = frozenset()
     """Kinds of ``gate.Doubt`` with which a comparison may still pass."""
@@ -90,7 +90,7 @@ class Comparison(NamedTuple):
     """Change of each point, judged together."""
     missing: list[Missing]
     added: list[Missing]
-    """Points that only the new side has."""
+    """Points that only the new side has, so that they are not compared."""
     differences: list[Difference]
     least: float
     """Smallest difference that counts, as a share."""
@@ -112,7 +112,7 @@ class Comparison(NamedTuple):
     - the second side's run ended before it measured the point.
     """
     terms: Terms | None = None
-    """None if the user asked for no gate."""
+    """Terms of the gate; None if the user asked for no gate."""
 
     def of(self, verdict: Judgement) -> list[Change]:
         """Series with this verdict, the largest change first."""

@@ -146,7 +146,7 @@ def rate_of(row: Any, confidence: float = 0.95) -> Interval:
 
 
 def each(rows: Any) -> Iterator[Any]:
-    """Rows one by one, their columns as attributes."""
+    """Yields rows one by one, with their columns as attributes."""
     return rows.itertuples()  # type: ignore[no-any-return]
 
 

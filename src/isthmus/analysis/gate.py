@@ -20,7 +20,7 @@ _SETTINGS = (
 )  # fmt: skip
 """Settings that change which points a run times; the seed changes none."""
 ALLOWABLE = ("machine", "device", "settings")
-"""Doubts that a user may allow by name."""
+"""Kinds of doubts that option ``--allow-other`` takes."""
 _ENOUGH_PROCESSES = 6
 """Least processes on each side for an interval of 95 % from the ranks of their times."""
 _TOLD_S = 86400.0
@@ -29,7 +29,7 @@ same day."""
 
 
 class Doubt(NamedTuple):
-    """Why the two sides may not be comparable."""
+    """A reason why a comparison of the two sides may not be meaningful."""
 
     kind: str
     """``same run``, ``newer``, ``age``, ``future``, ``incomplete``, ``machine``, ``device`` or

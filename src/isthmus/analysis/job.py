@@ -76,7 +76,7 @@ class Copy(NamedTuple):
     """Times of copies of an item in one direction."""
 
     start: Interval
-    """Time of the smallest measured copy."""
+    """Start-up time: time of the smallest measured copy, or ``whole`` if that copy is large."""
     whole: Interval
     both: Interval | None
     """Time of two copies in opposite directions that begin together; None if unknown."""
@@ -142,7 +142,7 @@ class Plan:
     total: Interval
     limit: Limit
     group: int = 1
-    """Items in each transfer and each run of the kernel."""
+    """Number of items in each transfer and in each run of the kernel."""
 
 
 @dataclass(frozen=True)
@@ -155,7 +155,7 @@ class JobAdvice:
     others: Sequence[Plan]
     """Plans that differ from ``best`` only in sets, banks, memory, API or items in a transfer."""
     stages: Stages
-    """Stages of ``best``."""
+    """Stages of an item in the plan ``best``."""
 
 
 def plan(job: Job, place: Place, cost: Cost, sets: int, group: int = 1) -> Plan:

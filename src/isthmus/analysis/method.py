@@ -52,7 +52,7 @@ class Missing:
 
     @property
     def points(self) -> int:
-        """Number of planned points without a sample."""
+        """Number of points of the plan without a sample, for any reason."""
         return self.failed + self.skipped + self.not_reached
 
 

@@ -141,7 +141,7 @@ def _meeting(pio: Frame, dma: Frame, of_pio: str, of_dma: str) -> float:
 
 
 _CPU_HERTZ = 3.4e9
-"""Clock of the processor in McCalpin, TACC TR-14-10, section 5.2, for the work lost in a wait."""
+"""Clock of the processor in McCalpin, TACC TR-14-10, section 5.2, whose lost work is shown."""
 _INSTRUCTIONS_PER_CYCLE, _FLOPS_PER_CYCLE = 4.0, 8.0
 """Instructions and floating-point operations of one core of that processor in each cycle."""
 _PACKET = 24

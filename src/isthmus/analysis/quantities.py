@@ -19,7 +19,7 @@ CLASSES = ((1, SMALL), (SMALL + 1, LARGE - 1), (LARGE, math.inf), (0, 0))
 _MIDDLE = f"between {wording.size(SMALL)} and {wording.size(LARGE)}"
 """Name of the class between small and large sizes."""
 Outcome = Literal["pass", "fail", "undecided"]
-"""Result of a gate."""
+"""Result of a gate on a whole comparison."""
 Standing = Literal["slower", "within", "undecided"]
 """Result of a gate for one time: certainly slower, certainly within its limit, or neither."""
 CLOCKS: tuple[ClockName, ...] = ("host", "simulated", "hybrid")
@@ -61,7 +61,7 @@ class Coverage(NamedTuple):
     operation: str
     clock: str
     sizes: str
-    """Class of the sizes: ``size_class``."""
+    """Class of the quantity's sizes in words, by ``size_class``."""
     series: int
     decided: int
     """Number of series whose verdict is not "undecided"."""

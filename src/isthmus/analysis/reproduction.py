@@ -49,7 +49,7 @@ class ReproducedRow:
 
     @property
     def value(self) -> float | None:
-        """The reproduced figure without its interval."""
+        """The reproduced figure without its interval; None if it was not measured."""
         return None if self.interval is None else self.interval.value
 
     @property

@@ -15,7 +15,7 @@ NAMES = frozenset({"who", "best", "usual", "one", "other"})
 
 TEMPLATES = MappingProxyType(
     {
-        # Study transfer
+        # Templates of study transfer
         "rate_of_limit": "{what}: {rate} at {size}, {share} of {reference} ({who}).",
         "rate_alone": "{what}: {rate} at {size} ({who}).",
         "rate_grows": "{what}: {rate} at {size}, and still faster with larger copies ({who}).",
@@ -62,7 +62,7 @@ TEMPLATES = MappingProxyType(
         "({who}).",
         "model_memory": "The model has no runtime that copies in host memory: "
         "its kinds of memory are alike.",
-        # Study hostmem
+        # Templates of study hostmem
         "copy_never": "Work on host memory directly: {size} take {direct}, "
         "copied first {copy} ({who}).",
         "copy_first": "Copy first: {size} in host memory take {direct}, copied {copy} ({who}).",
@@ -73,7 +73,7 @@ TEMPLATES = MappingProxyType(
         "{size} ({who}).",
         "published_log": "The model is within {percent} (rms) of the published log, {count} points "
         "({who}).",
-        # Study allocation
+        # Templates of study allocation
         "offload_first_no": "No: the CPU needs {cpu}, a first offload {offload}, of it {start} to "
         "start the runtime.",
         "offload_first_yes": "Yes: a first offload needs {offload}, of it {start} to start the "
@@ -97,7 +97,7 @@ TEMPLATES = MappingProxyType(
         "off_page": "Memory that starts off a page boundary takes {time} more each time ({who}).",
         "phases": "First offload {total}: start the runtime {start}, fill the vectors {fill}, "
         "kernel {kernel}.",
-        # Study beff
+        # Templates of study beff
         "b_eff": "b_eff is {rate} over channel {channel} ({who}).",
         "b_eff_best": "b_eff is {rate} over channel {channel}; HPCC's best-of rule: {best_rate} "
         "({who}).",
@@ -106,7 +106,7 @@ TEMPLATES = MappingProxyType(
         "better_channel": "Channel {best} has {ratio} times the b_eff of {usual} ({who}).",
         "message": "A message takes {time} and then {rate} over channel {channel} ({who}).",
         "message_alone": "A message takes {time} over channel {channel} ({who}).",
-        # Study mmio
+        # Templates of study mmio
         "access": "{what}: {time} ({who}).",
         "stores": "One core stores {rate} to the device ({who}).",
         "stores_of_limit": "One core stores {rate} to the device, {share} of the link ({who}).",

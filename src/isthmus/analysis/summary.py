@@ -145,7 +145,7 @@ def is_timer_bound(rerun: Rerun) -> bool:
 
 
 class _Row(NamedTuple):
-    """Figures of a row that decide its flags."""
+    """Figures of a summary row, from which its flags are decided."""
 
     each: Sequence[Seconds]
     """Samples of each process, in seconds."""
@@ -196,7 +196,7 @@ def _most_processes(point: Point, run: Run) -> int:
 
 
 def simulated_devices(run: Run) -> frozenset[str]:
-    """Addresses of devices whose own clock is simulated."""
+    """Addresses of the run's devices that are models: their own clock is simulated."""
     return frozenset(device.address for device in run.devices if device.simulated)
 
 

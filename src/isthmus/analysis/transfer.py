@@ -85,10 +85,10 @@ _OPERATIONS = ("write", "read")
 
 
 class Split(NamedTuple):
-    """The parts that the time of a copy consists of."""
+    """The time of a copy, split into its parts."""
 
     row: Any
-    """Row of the summary, or of the answer ``hybrid``."""
+    """The copy's row in the summary, or in the answer ``hybrid``."""
     seconds: float
     parts: dict[str, float]
     """Seconds of each part by name, in the order in which the parts of a transfer begin."""

@@ -56,7 +56,7 @@ def _studies(name: str) -> list[Study]:
 
 
 def fresh_name(study: str, folder: Path = Path()) -> Path:
-    """A path for a run file that does not exist yet."""
+    """Returns a path for a run file that does not exist yet."""
     stem = f"{study}-{datetime.now().strftime('%Y%m%d-%H%M%S')}"
     candidates = (folder / f"{stem}{f'-{n}' if n else ''}.json" for n in range(1000))
     return next(path for path in candidates if not path.exists())

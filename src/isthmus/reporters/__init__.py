@@ -24,7 +24,7 @@ def registry() -> Mapping[str, Reporter]:
 
 
 def by_name(name: str, *, samples: bool = False) -> Reporter:
-    """The reporter of this name.
+    """Returns the reporter of this name.
 
     Raises UsageError for an unknown name. With ``samples``, also for a reporter without samples.
     """

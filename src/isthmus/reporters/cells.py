@@ -52,7 +52,7 @@ _LIFTED = (
 
 
 class Table(NamedTuple):
-    """Text cells under headings."""
+    """A table of text cells under headings."""
 
     headings: list[str]
     rows: list[list[str]]
@@ -175,7 +175,7 @@ def plain_rows(summary: Frame) -> Iterator[dict[str, str | int | float | bool | 
 
 
 class ProcessSamples(NamedTuple):
-    """Samples of one worker, point and clock."""
+    """Samples of a point by one worker on one clock."""
 
     rerun: int
     batch: int

@@ -75,7 +75,7 @@ class Call(NamedTuple):
     sides: Sequence[Path]
     """Base and new side as the user gave them."""
     fail_above: Sequence[str]
-    """Words of the option ``--fail-above``."""
+    """The option ``--fail-above`` with its value, as words."""
     options: Sequence[str] = ()
     """Words of all other options."""
     files: Sequence[Path] = ()
@@ -156,7 +156,7 @@ def _remedy(result: Comparison, gate: Gate, call: Call) -> str:
 
 
 def _base_lacks(result: Comparison) -> bool:
-    """Whether all undecided quantities lack a time in the base only, which a new base has."""
+    """Whether only the base lacks times, so that a new base decides all quantities."""
     lacking = [point.measured and not point.unmeasured for point in result.unknown]
     return bool(lacking) and all(lacking) and not result.undecided
 

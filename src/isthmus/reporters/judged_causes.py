@@ -37,7 +37,7 @@ _CAUSES = {
 
 
 class Block(NamedTuple):
-    """Causes that one command checks."""
+    """Causes of a verdict that one command checks, as lines."""
 
     lines: list[str]
     """The causes, numbered, and below them the command."""

@@ -110,7 +110,7 @@ class _Parts(NamedTuple):
 
 
 def sentence(judgement: Judgement) -> str:
-    """The verdict on one group in plain English."""
+    """Writes the verdict on one group of rows in plain English."""
     kinds = {reason.kind: reason for reason in reversed(judgement.reasons)}
     rate = shown(judgement.rate, "B/s") if judgement.rate else ""
     for kind, make in _SENTENCES.items():

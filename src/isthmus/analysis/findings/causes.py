@@ -69,7 +69,7 @@ def best_of(copies: Frame) -> Iterator[Any]:
 
 
 def lowest_of(best: Iterable[Any]) -> Any:
-    """The row with the least share of its limit."""
+    """Returns the row whose rate is the least share of its limit."""
     return min(best, key=lambda row: float(row.limit_share))
 
 

@@ -138,7 +138,7 @@ def at_small(rows: Frame) -> Any:
 
 
 def at_peak(rows: Frame) -> Any:
-    """The row of the highest rate."""
+    """Returns the row with the highest rate."""
     return pick(rows, rows["bandwidth_Bps"].idxmax())
 
 

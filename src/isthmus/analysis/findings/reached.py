@@ -27,7 +27,7 @@ class Known(NamedTuple):
     most: float
     runs: int
     source: str
-    """Source of the slowest run."""
+    """Publication or file of the family's slowest run."""
 
 
 class Run(NamedTuple):

@@ -233,7 +233,7 @@ class Judging:
         return [f for f in machine.facts if (machine.kind, f.device, f.check) not in self._common]
 
     def _common_facts(self) -> set[tuple[str, str, str]]:
-        """Kind, device and check of findings that half of a kind's machines, or two, have."""
+        """Kind, device and check of findings on half of a kind's machines, but at least on two."""
         counts = Counter(
             (m.kind, *device_and_check)
             for m in self._now.machines.values()

@@ -71,7 +71,7 @@ class OneRun(NamedTuple):
 
 
 class Reading(NamedTuple):
-    """All machines of a folder, and their times."""
+    """All machines whose runs were read, with their times."""
 
     times: Frame
     """Columns ``node``, ``kind``, ``KEY``, ``bytes``, and logarithms ``log`` and ``moved``."""

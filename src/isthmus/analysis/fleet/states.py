@@ -78,11 +78,11 @@ class Hidden(NamedTuple):
     """The largest change of a quantity that would not be found among a kind's machines."""
 
     quantity: Outlier
-    """The quantity at its usual time."""
+    """The quantity, with its usual time in the kind."""
     share: float
     """Change as a share of the time; a machine that is slower by less is not found."""
     machines: int
-    """Number of machines that are compared."""
+    """Number of machines of the kind that are compared."""
 
 
 class Fleet(NamedTuple):
@@ -110,7 +110,7 @@ class Fleet(NamedTuple):
     """Number of baseline runs that are left out, because they are also among the judged runs."""
 
     def of(self, state: State) -> list[Node]:
-        """Machines in this state, the worst first."""
+        """Machines in this state, sorted by their largest ratio to the usual time."""
         nodes = [node for node in self.nodes if node.state == state]
         return sorted(nodes, key=lambda n: -max((o.ratio or 0.0 for o in n.outliers), default=0.0))
 

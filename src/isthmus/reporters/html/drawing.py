@@ -82,7 +82,7 @@ class Dot(NamedTuple):
     low: float
     high: float
     text: str
-    """Text next to the mark."""
+    """Text next to the mark of the value."""
     tip: str
     filled: bool = True
     published: float = math.nan

@@ -210,7 +210,7 @@ def _machine(sources: Sequence[Source]) -> str:
 
 
 def _no_accelerator(sources: Sequence[Source]) -> str:
-    """The first line of a page without an accelerator."""
+    """Writes the first line of a page without an accelerator, with the processor used instead."""
     processors = [d.address for d in _devices(sources) if d.real and not d.error and has_runtime(d)]
     rest = f": {processors[0]}, the processor, stands in" if processors else ""
     return f"No accelerator was found{rest}."
@@ -292,7 +292,7 @@ def _advice(results: Sequence[tuple[Source, Finding]]) -> list[tuple[str, str]]:
 
 
 def _missing(source: Source, results: Sequence[Finding]) -> list[str]:
-    """Errors and missing measurements, each only once."""
+    """Lists errors and missing measurements, each text once."""
     run = source.run
     reasons = [f"{address}: no card behind it, its API's software alone" for address in
             sorted(software_only(run))]  # fmt: skip

@@ -12,7 +12,7 @@ from isthmus.errors import IsthmusError
 
 
 class NotDrawnError(IsthmusError):
-    """A drawing that the library could not make."""
+    """Error: the library could not make a drawing."""
 
 
 def svg(specification: Mapping[str, Any], theme: Mapping[str, Any]) -> str:

@@ -64,7 +64,7 @@ class Source:
         return summarise(self.run)
 
     def device(self, address: str) -> DeviceRecord:
-        """The run's record of a device."""
+        """Returns the run's record of a device."""
         devices = (d for d in self.run.devices if d.address == address)
         return next(devices, DeviceRecord(address=address, backend="", real=True))
 
@@ -116,7 +116,7 @@ class Palette:
         self._taken: dict[tuple[str, str, str], str] = {}
 
     def of(self, source: Source, address: str, api: str) -> str:
-        """The colour of an API on a device of a run."""
+        """Returns the colour for an API on a device of a run."""
         if api == "host":
             return LIGHT["quiet"]
         key = (source.name if source.several else "", address, api)
@@ -222,7 +222,7 @@ def _frame(panels: Sequence[Panel], unit: str) -> pd.DataFrame:
 def rate_figure(
     name: str, title: str, panels: Sequence[Panel], unit: str, of_what: str, note: str = ""
 ) -> Iterator[Figure]:
-    """Yields a figure with panels of lines over size, if any has a line; ``unit``: of ``y``."""
+    """Yields a figure of panels with lines over size, if any; ``unit``: ``GB/s`` or ``s``."""
     panels = [panel for panel in panels if panel.lines]
     if panels:
         frame = _frame(panels, "GB_per_s" if unit == "GB/s" else "seconds")
