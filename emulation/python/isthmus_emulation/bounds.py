@@ -42,7 +42,7 @@ def _counts(event: Event) -> bool:
 
 
 def _within(host: Sequence[Event], begin: int, end: int) -> list[Event]:
-    """Returns the host's events in a region; a call is in the region of its thread's computing."""
+    """Returns the host's events in a region; a call belongs to the computing that precedes it."""
     return [event for event in host if begin <= event.begin_fs - (event.kind == "call") < end]
 
 

@@ -45,14 +45,14 @@ class Built:
     libraries: list[Path]
     xclbin: Path
     notes: list[str]
-    """Lines for the user about the schedules."""
+    """Lines for the user on reports of HLS and on estimates."""
     clock_mhz: int
     """Clock in MHz for which the xclbin counts cycles."""
 
 
 @dataclass(frozen=True)
 class Order:
-    """Options of ``card kernel build``."""
+    """Options of the command ``card kernel build``."""
 
     sources: Sequence[Path]
     mode: ModeName

@@ -25,8 +25,8 @@ pipelined loop takes a few clocks more than elements."""
 _WORTH = 1.03
 """Least gain of a change that is named: a smaller gain is within the error of the model."""
 _WAKE_S = 7e-6
-"""Seconds for which XRT wakes a thread at the end of another thread's run: 2, 4 and 6 threads
-computed 14, 26 and 43 us an item on two shared cores (2026-11-28)."""
+"""Seconds that a thread computes when any run ends: XRT wakes the thread, which waits again for its
+run. 2, 4 and 6 threads computed 14, 26 and 43 us an item on two shared cores (2026-11-28)."""
 _SMALL = 0.02
 """Largest share of a memory's bytes for arguments that may stay beside a large argument."""
 

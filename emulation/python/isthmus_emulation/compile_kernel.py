@@ -68,7 +68,7 @@ def _headers_of_hls(source: Path, options: Sequence[str]) -> list[str]:
 
 @dataclass(frozen=True)
 class Cpp:
-    """Inputs for compiling kernels in C++ and OpenCL C."""
+    """Sources, settings and notes for compiling kernels in C++ and OpenCL C."""
 
     parts: Sequence[Path]
     """Sources without a kernel, which are compiled into each plug-in."""

@@ -18,7 +18,7 @@ FILE = "computing.tsv"
 """Name of the file in the session's folder to which ``emulation/xrt/src/main.cpp`` appends."""
 NOT_MODELLED = "not modelled"
 ESTIMATE = "estimate"
-"""Word for computing times by the rules of HLS, in file, messages and JSON."""
+"""Word for computing times by the rules of HLS, in the file and in texts for the user."""
 _SHOWN = 4
 """Most kernels that the line names; it counts the others."""
 _Source = Literal["unknown", "given", "range", "estimate"]

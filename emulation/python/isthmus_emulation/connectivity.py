@@ -22,7 +22,7 @@ _KINDS = {
     "PLRAM": ("bram", "128Ki", 0),
     "HOST": ("host", "16Gi", 0),
 }
-"""For each kind of memory: type, size, and least number of banks on a board; by number order."""
+"""Type, size and least number of banks of each kind, in the order in which boards number them."""
 _DDR_BESIDE_HBM = 2
 """Banks of DDR behind the HBM of a U280: its programs call memories 32 and 33 DDR[0] and DDR[1]."""
 _MOST = 64

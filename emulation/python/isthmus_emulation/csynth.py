@@ -40,7 +40,7 @@ class Loop:
     interval: str | None
     """Initiation interval in cycles, if the loop is a pipeline."""
     depth: str | None
-    """Cycles of one iteration."""
+    """Cycles of one iteration of the loop."""
 
     def __str__(self) -> str:
         facts = [f"II {self.interval}"] if self.interval else []

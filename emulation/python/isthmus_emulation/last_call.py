@@ -74,7 +74,7 @@ def sentence(found: Death, options: Sequence[str], command: Sequence[str]) -> st
 
 
 def _newest(folder: Path) -> LastCall | None:
-    """Returns the last call in the newest of the session's files, which processes write."""
+    """Returns the last call in the session's newest file; each process writes one file."""
     files = sorted(folder.glob("last_call.*"), key=lambda file: file.stat().st_mtime_ns)
     return _read(files[-1]) if files else None
 

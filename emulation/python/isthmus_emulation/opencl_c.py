@@ -19,7 +19,7 @@ DIALECT = (
 )  # fmt: skip
 """Compiler options that preprocess OpenCL C as Vitis does."""
 BEFORE_LOOP = "ISTHMUS_BEFORE"
-"""Name of the pragma, with a number, that stands for an attribute before a loop."""
+"""Begin of a pragma that replaces an attribute before a loop: ``ISTHMUS_BEFORE UNROLL``."""
 WORK_ITEMS = "ISTHMUS_WORK_ITEMS PIPELINE"
 """Pragma that stands for the attribute ``xcl_pipeline_workitems``."""
 LENGTHS = (2, 3, 4, 8, 16)
@@ -140,7 +140,7 @@ class _Translator:
         """Name of the kernel whose head is read; empty before the name, None outside of a head."""
 
     def all(self) -> Translation:
-        """Returns the C++ for all tokens."""
+        """Translates all tokens, and returns the C++."""
         words, at = [], 0
         while at < len(self._tokens):
             word, behind = self._translated(at)

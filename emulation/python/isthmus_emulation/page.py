@@ -37,7 +37,7 @@ class Slot:
 
 
 def create(path: Path, *, clock: int) -> Path:
-    """Makes an empty page; ``clock``: number of the program's clock in ``CLOCKS``."""
+    """Makes an empty page, and returns it; ``clock``: number of the clock in ``CLOCKS``."""
     header = _HEADER.pack(_MAGIC, _VERSION, clock)
     path.write_bytes(header.ljust(_FIRST_SLOT + _CARDS * _SLOT_BYTES, b"\0"))
     return path

@@ -26,16 +26,16 @@ class Header(msgspec.Struct):
 
 
 class KernelTime(NamedTuple):
-    """Parts of a kernel's time, in femtoseconds."""
+    """Parts of the time of a kernel's run, in femtoseconds."""
 
     known: bool
     """Whether the computing time is given or estimated; else only memory takes time."""
     memory_fs: int
     computing_fs: int
     least_fs: int
-    """Lower end of ``computing_fs`` if that is a range; else equal."""
+    """Lower end of the computing time if that is a range: less than ``computing_fs``."""
     most_fs: int = 0
-    """Upper end of an estimate's ``computing_fs`` if that is a range."""
+    """Upper end of an estimate if that is a range: more than ``computing_fs``."""
     bound: str = ""
     """Loop that takes most of an estimate; empty without an estimate."""
     is_estimate: bool = False

@@ -220,7 +220,7 @@ def numbered(found: Module, kernel: Kernel, source: Path) -> list[tuple[int, Str
 
 
 def offered(found: Module) -> list[tuple[str, str, str, list[str]]]:
-    """Returns channels on which the module offers data, each with its name in rules, and pins."""
+    """Returns channels on which the module offers data: protocol, valid, ready and other pins."""
     channels = [
         ("AXI4-Stream", stream.pins["tvalid"], stream.pins["tready"],
          [stream.pins[signal] for signal in ("tdata", *SIDEBAND) if signal in stream.pins])

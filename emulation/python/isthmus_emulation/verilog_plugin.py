@@ -30,7 +30,7 @@ class Model:
     source: Path
     kernel: Kernel
     headers: Path
-    """Folder with the model's headers and sources."""
+    """Folder of Verilator's headers and of the sources of its runtime."""
     module: verilated.Module
     streams: list[tuple[int, verilated.Stream]]
     """Each stream with the number of its argument."""

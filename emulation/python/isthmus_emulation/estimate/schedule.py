@@ -119,7 +119,7 @@ class Access:
     value: Value
     copies: int = 1
     limits: tuple[tuple[str, int], ...] = ()
-    """For variables of unrolled loops, the most copies that make the access."""
+    """Pairs: variable of an unrolled loop, and most copies of the loop that make the access."""
     is_single: bool = False
     """Whether the access is to a word of memory outside of bursts, with its own request."""
 
@@ -180,7 +180,7 @@ class Scheduler:
         return result
 
     def storage(self, array: str) -> Storage:
-        """Returns the place of the array."""
+        """Returns where and how an array is stored."""
         return self._code.storage.get(array, Storage("registers"))
 
     def function(self, name: str) -> Function | None:

@@ -212,7 +212,7 @@ class Function(msgspec.Struct, frozen=True):
 
 
 class Storage(msgspec.Struct, frozen=True):
-    """Where an array lies."""
+    """Place of an array: kind, banks, ports and widths."""
 
     kind: Literal["ram", "registers", "memory", "stream"]
     """``memory`` lies behind a port of the kernel, ``ram`` lies in the kernel."""

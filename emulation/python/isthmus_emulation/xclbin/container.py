@@ -38,7 +38,7 @@ class Header(msgspec.Struct, frozen=True, kw_only=True):
     """Vendor, board, name and version of the platform (VBNV)."""
     mode: int = Mode.HW
     version: tuple[int, int, int] = (2, 1, 0)
-    """Major, minor, patch."""
+    """Version of the file: major, minor and patch."""
     uuid: UUID = _NO_UUID
     timestamp: int = 0
     """Seconds since 1970 at which the file was made."""
@@ -138,7 +138,7 @@ class Xclbin(msgspec.Struct, frozen=True):
         table, bodies = [], []
         for section in self.sections:
             name = put_text(section.name, 16, "section name")
-            # An absent section has neither offset nor size.
+            # A section without data has offset 0 and size 0.
             start = offset if section.data else 0
             table.append(pack(_SECTION, "section", section.kind, name, start, len(section.data)))
             bodies.append(section.data + bytes(-len(section.data) % 8))

@@ -66,7 +66,7 @@ class Bank(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class Timer(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """A clock of the card."""
+    """A clock of the card, with its frequency."""
 
     name: str
     type: Literal["data", "kernel", "system"] = "kernel"

@@ -54,13 +54,13 @@ class Argument(_Described, frozen=True):
 
 
 class Port(_Described, frozen=True):
-    """A port of a kernel."""
+    """A port by which a kernel reaches memory or a stream, or is controlled."""
 
     mode: str = "master"
     type: str = "addressable"
     """Kind of the port: ``addressable`` or ``stream``."""
     range: int = 0xFFFF_FFFF_FFFF_FFFF
-    """Bytes that can be addressed."""
+    """Bytes that the port can address."""
     data_width: int = 512
     """Width of the port in bits."""
 

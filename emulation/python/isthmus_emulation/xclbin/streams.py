@@ -43,7 +43,7 @@ class Side:
     reads: bool | None = None
     """Whether the kernel reads the stream; else it writes."""
     word_bytes: int | None = None
-    """Bytes of data in a word."""
+    """Bytes of data in a word of the stream; None: unknown."""
 
 
 Sides = Mapping[tuple[str, str], Side]

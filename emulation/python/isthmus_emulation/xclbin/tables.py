@@ -20,7 +20,7 @@ _MOST_ROWS = 1 << 16
 
 
 class Row(msgspec.Struct, frozen=True):
-    """One row of such a section."""
+    """A row of a section that is a table; subclasses have its fields and layout."""
 
     COUNT: ClassVar[struct.Struct]
     """Layout of the number of rows, with the padding behind it."""
@@ -53,7 +53,7 @@ class Memory(Row, frozen=True):
     address: int
     """Address of the first byte; a stream has its flow here."""
     used: bool = True
-    """Whether the memory is present."""
+    """Whether the card has the memory."""
 
     @property
     def size(self) -> int:
@@ -81,9 +81,9 @@ class Connection(Row, frozen=True):
     argument: int
     """Number of the argument in the kernel."""
     ip: int
-    """Row in the table of IPs."""
+    """Number of the instance's row in the table of IPs."""
     memory: int
-    """Row in the table of memories."""
+    """Number of the memory's row in the table of memories."""
 
     def pack(self) -> bytes:  # noqa: D102
         return pack(self.LAYOUT, "connection", self.argument, self.ip, self.memory)
