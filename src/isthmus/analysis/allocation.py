@@ -1,4 +1,4 @@
-"""Questions of the study ``allocation``: an offload's phases, the CPU, and kinds of host memory."""
+"""Answers the questions of study ``allocation``: phases, the CPU, and kinds of host memory."""
 
 from __future__ import annotations
 

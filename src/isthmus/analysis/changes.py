@@ -1,4 +1,4 @@
-"""What changed between two sets of runs: ratios of times, and differences of the machines."""
+"""Compares two sets of runs: ratios of their times, and differences of their machines."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Commands that continue or repeat a run, made from its run file, which may be a stranger's.
+"""Makes commands that continue or repeat a run, from its run file, which may be a stranger's.
 
 A name or value is taken only where this Isthmus knows it: a study, an axis with values that it
 takes, an option of a backend, an address of a backend's device. No permission is taken.

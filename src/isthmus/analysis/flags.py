@@ -1,4 +1,4 @@
-"""The meaning of each flag of a summary row, in one line."""
+"""Gives the meaning of each flag of a summary row, in one line."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Offloads of a run: phases by repetition, their sums, and differences between two."""
+"""Reads the offloads of a run: phases by repetition, sums, and differences of two offloads."""
 
 from __future__ import annotations
 

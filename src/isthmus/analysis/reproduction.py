@@ -36,7 +36,7 @@ NOT_MEASURED = "not measured"
 
 @dataclass(frozen=True)
 class ReproducedRow:
-    """A published figure and the reproduced one, both in the row's unit."""
+    """A published figure with the reproduced figure, both in the row's unit."""
 
     row: Row
     interval: Interval | None

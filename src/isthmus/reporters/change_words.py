@@ -35,7 +35,7 @@ def values(change: Change) -> str:
 
 
 def percent_longer(ratio: float) -> str:
-    """How much more time a ratio of times is, in per cent: ``+4.1``, ``+69``."""
+    """Additional time in percent, for a ratio of times: ``+4.1``, ``+69``."""
     return f"{100 * (ratio - 1):+.1f}" if abs(ratio - 1) < 0.1 else f"{100 * (ratio - 1):+.0f}"
 
 

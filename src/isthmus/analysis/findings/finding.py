@@ -97,7 +97,7 @@ class Finding(msgspec.Struct, frozen=True, kw_only=True):
     bytes: int = 0
     clock: str = ""
     beside: str = ""
-    """Address of the card by its own API, if the finding compares another API; else empty."""
+    """Address of the card under its own API, if the finding compares another API; else empty."""
 
     @property
     def amount(self) -> Amount:

@@ -52,7 +52,7 @@ class Machine:
 
 
 class Unreadable(NamedTuple):
-    """A file in the place of a run file that cannot be read."""
+    """A file that should be a run file, but cannot be read."""
 
     why: str
 

@@ -30,7 +30,7 @@ from isthmus.reporters.html.drawing import (
 __all__ = ["Palette", "Source", "figures", "slugged"]
 
 Plots = Callable[[Sequence[Source], Palette], Iterator[Figure]]
-"""Draws a study over several runs, each of which has rows of it."""
+"""Function that draws the plots of a study over several runs, which have rows of the study."""
 
 
 def figures(study: str, sources: Sequence[Source], palette: Palette) -> list[Figure]:
