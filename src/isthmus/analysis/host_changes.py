@@ -85,7 +85,6 @@ class Hosts:
         changed by more than its error. Noise in readings lessens a slope, so a row may follow a
         reference up to the ratio of both scatters (the slope of the reduced major axis; Frisch,
         "Statistical confluence analysis", 1934, bounds slopes by both regressions).
-        "Statistical confluence analysis", 1934, bounds slopes by both regressions).
 
         Args:
             parts: log time of each process, for each series.

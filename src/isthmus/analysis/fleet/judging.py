@@ -183,8 +183,9 @@ class Judging:
                 changed = {k: e for k, e in changed.items() if e.low > math.log1p(self.least) / 2}
             for key in asked:
                 bound = bounds[key]
-                left = hosts.taken_off(bound.log, changed.get(key[1:]))
-                if left > bound.limit:
+                host = changed.get(key[1:])
+                left = hosts.taken_off(bound.log, host)
+                if left > bound.limit or (bound.beyond and host is None):
                     found.append(self._narrowed(of[key], machine.kind))
                 elif bound.beyond:
                     by_host.append(of[key])
@@ -285,7 +286,7 @@ def _beyond(
     """
     bounds: dict[str, dict[Key, _Bound]] = {}
     counts = math.log1p(least)
-    scatters = _scatters(scores, suspects)
+    scatters = _scatters(scores, alarms, suspects)
     for key, rows in scores.groupby(QUANTITY):
         logs = dict(zip(rows["node"], rows["score"].tolist(), strict=True))
         if len(logs) < hosts.FEWEST:
@@ -308,8 +309,10 @@ def _beyond(
     return bounds
 
 
-def _scatters(scores: Frame, suspects: set[str]) -> dict[Key, Scatter]:
+def _scatters(scores: Frame, alarms: float, suspects: set[str]) -> dict[Key, Scatter]:
     """Scatter over machines for each quantity's kind, if the kind has several quantities.
+
+    Slow machines do not count: half of the machines would widen the scatter until none is slow.
 
     It is the lower median of the quantities' scatters: of two quantities, slow machines may widen
     one. A kind is a device's small sizes of a study, or its large sizes in one kind of memory.
@@ -320,7 +323,9 @@ def _scatters(scores: Frame, suspects: set[str]) -> dict[Key, Scatter]:
         named = zip(rows["node"], rows["score"].tolist(), strict=True)
         logs = [log for name, log in named if name not in suspects]
         if len(logs) >= _LEAST_REST:
-            variances[key] = robust_variance(logs)
+            slow = above(logs, alarms).places
+            rest = [log for place, log in enumerate(logs) if place not in slow]
+            variances[key] = robust_variance(rest)
             of = dict(zip(QUANTITY, key, strict=True))
             memory = of["memory"] if of["sizes"] == size_class(LARGE) else ""
             alike = (of["kind"], of["study"], of["device"], of["clock"], of["sizes"], memory)
