@@ -180,11 +180,12 @@ class Poll final : public MmioOperation {
   bool driver_;
 };
 
-/// Returns whether an emulated card gives this access a time of its own. - A streaming load takes
-/// the time of an ordinary load, except from write-combining memory. - A fence takes no time, so
-/// each access is listed once: without a fence, or with sfence if each store waits for the one
-/// before. - A load from write-combining memory is listed with and without lfence: without, it may
-/// be speculative.
+/// Returns whether an emulated card gives this access a time of its own.
+/// - A streaming load takes the time of an ordinary load, except from write-combining memory.
+/// - A fence takes no time, so each access is listed once: without a fence, or with sfence if each
+///   store waits for the store before.
+/// - A load from write-combining memory is listed with and without lfence: without lfence it may be
+///   speculative.
 bool differs(const isthmus::Access& access, const std::string& memory) {
   const bool streams = access.instruction == "movntdqa" && memory != "bar_wc";
   const bool ordered = !access.stores() && memory == "bar_wc" && access.instruction == "mov" &&

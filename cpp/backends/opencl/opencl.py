@@ -60,7 +60,7 @@ def library_of(icd: Path) -> str | None:
 
 
 def _of_package(library: Path) -> str:
-    """Returns a library's path in its package: Intel's ``.icd`` files name a folder that is absent."""
+    """Returns a library's path in its package: Intel's ``.icd`` files name an absent folder."""
     if not library.is_absolute() or library.exists():
         return str(library)
     packaged_file = Path(sys.prefix) / "lib" / library.name

@@ -14,8 +14,8 @@
 namespace isthmus {
 
 /// Reads a decimal number like std::from_chars, whatever the locale; "inf" and "nan" are not read.
-/// @param value   unchanged if the text does not begin with a number @return the first character
-/// after the number; an error if there is none or it is out of range
+/// @param value   unchanged if the text does not begin with a number
+/// @return the first character after the number; an error if there is no number or it is too large
 template <class Number>
 std::from_chars_result read_number(const char* begin, const char* end, Number& value) {
   if constexpr (std::is_integral_v<Number>) {
