@@ -1,7 +1,6 @@
 // Writes runs of bytes: sends bursts on AW and a data stream on W, and counts responses on B.
 //
-// WVALID rises as soon as the burst is known and its data are there, whatever AWREADY and WREADY
-// are.
+// WVALID rises as soon as the burst is known and its data are there, without waiting for a READY.
 module axi_writer #(
     parameter int WIDTH_BYTES = 64,
     parameter int BURST_BEATS = 64,

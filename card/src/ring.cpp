@@ -114,7 +114,7 @@ class Ring::Bundle final : public Actor {
     std::int64_t credits = 0;           ///< flits for which the receiver has announced room
     std::int64_t unsent = 0;            ///< flits of the message that have not been sent
     std::int64_t taken = 0;             ///< flits of the message that the receiver has taken
-    std::uint64_t key = 0;              ///< from which the message's data are made
+    std::uint64_t key = 0;              ///< the message's data are made from it
     std::deque<std::int64_t> underway;  ///< groups of flits on their way
     std::deque<std::int64_t> lent;      ///< taken flits whose room has not been announced
   };

@@ -164,7 +164,8 @@ void put_all(Memory& memory, std::size_t bytes, const Fill& fill) {
   });
 }
 
-/// Whether `holds(part, offset)` is true for all parts of the memory; several threads call it.
+/// Returns whether `holds(part, offset)` is true for all parts of the first `bytes`; several
+/// threads call it.
 template <class Holds>
 bool all_hold(Memory& memory, std::size_t bytes, const Holds& holds) {
   const auto checked = [&holds](std::span<const std::byte> data, std::size_t offset) {

@@ -15,7 +15,7 @@ namespace {
 
 using process::CardSlot;
 
-constexpr std::int64_t femtoseconds = 1'000'000;  ///< in a nanosecond
+constexpr std::int64_t femtoseconds = 1'000'000;  ///< femtoseconds in a nanosecond
 /// Largest difference of two times: 2 hours. Femtoseconds wrap at 2^64, so a signed difference
 /// holds at most 2.5 hours.
 constexpr Nanoseconds most_ahead = Nanoseconds{2} * 3600 * 1'000'000'000;

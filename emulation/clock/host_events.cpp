@@ -20,7 +20,7 @@ namespace {
 
 /// Environment variable with the folder for files of events; without it no events are listed.
 constexpr const char* events_variable = "ISTHMUS_CARD_EVENTS";
-constexpr std::uint64_t femtoseconds = 1'000'000;  ///< in a nanosecond
+constexpr std::uint64_t femtoseconds = 1'000'000;  ///< femtoseconds in a nanosecond
 constexpr std::size_t most_name_bytes = 100;
 
 constinit std::atomic<int> file = -1;

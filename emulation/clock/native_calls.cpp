@@ -22,7 +22,7 @@ struct Text {
   std::size_t size;
 };
 
-/// Returns whether an XRT object is empty: it begins with a shared pointer, then null.
+/// Returns whether an XRT object is empty: the shared pointer at its begin is then null.
 bool is_null(const void* object) { return *static_cast<const void* const*>(object) == nullptr; }
 
 /// Returns whether code is the program's: XRT's libraries also call these functions.

@@ -26,7 +26,7 @@ enum class Role : std::uint8_t {
 /// What a thread does, as far as other threads must wait for it.
 enum class Doing : std::uint8_t {
   unknown,  ///< computes or waits: its state in /proc says which
-  leaving,  ///< in a call into a card; it does nothing before its `goal`
+  leaving,  ///< the thread is in a call into a card, and does nothing before its `goal`
   waiting   ///< waits until a deadline or for a thread: its computing does not count
 };
 
@@ -67,7 +67,7 @@ class VirtualTime {
     std::atomic<Nanoseconds> before_lock = never;
     Nanoseconds base = 0;      ///< virtual time when the processor time was `used`
     Nanoseconds used = 0;      ///< processor time when `base` was set
-    Nanoseconds computed = 0;  ///< by how much computing has advanced its time
+    Nanoseconds computed = 0;  ///< how far computing has advanced the thread's time
     /// In a call or a wait: the time before which the thread does nothing.
     Nanoseconds goal = 0;
     Nanoseconds seen = 0;  ///< what `now` returned last

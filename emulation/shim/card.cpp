@@ -40,7 +40,7 @@ constexpr std::uint64_t femtoseconds_of_a_millisecond = 1'000'000'000'000;
 /// Pause before a waiting thread checks the card again.
 constexpr std::chrono::microseconds shortest_nap{20};
 constexpr std::chrono::microseconds longest_nap{1000};
-/// How often kernels that wait are looked at, at most, when the program or its bitstream ends.
+/// Most attempts to end kernels that still wait when the program or its bitstream ends.
 constexpr int most_looks = 1'000'000;
 
 /// A thread holds this mutex while it works with any card: a kernel of one card may access another

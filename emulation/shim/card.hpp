@@ -37,14 +37,14 @@ struct Design {
 
 /// Where a buffer's data are.
 enum class Place : std::uint8_t {
-  card,         ///< in card memory, with a copy in host memory
-  card_mapped,  ///< in card memory that the program maps (P2P)
-  host,         ///< in host memory that the card accesses
-  command       ///< in host memory: a packet for the command queue
+  card,         ///< card memory, with a copy in host memory
+  card_mapped,  ///< card memory that the program maps (P2P)
+  host,         ///< host memory that the card accesses
+  command       ///< host memory: a packet for the command queue
 };
 
 struct Buffer {
-  std::uint64_t address = 0;  ///< on the card; 0 for a command
+  std::uint64_t address = 0;  ///< card address; 0 for a command
   std::size_t bytes = 0;
   unsigned flags = 0;
   Place place = Place::card;

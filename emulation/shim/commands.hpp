@@ -23,7 +23,7 @@ inline constexpr std::uint32_t state_completed = 4;
 
 /// A command that starts a kernel, as the program submitted it.
 struct Command {
-  std::uint32_t* header = nullptr;   ///< of the packet; its lowest bits are the state
+  std::uint32_t* header = nullptr;   ///< the packet's header, whose lowest bits are the state
   std::shared_ptr<void> packet;      ///< keeps the packet alive, which the program may free earlier
   std::vector<std::size_t> units;    ///< compute units, any of which may run the command
   std::vector<std::byte> registers;  ///< values for the unit's registers, from offset 0 on

@@ -17,7 +17,7 @@ namespace isthmus::card {
 
 /// How far one AXI channel has come in its sweeps.
 struct Walk {
-  std::int64_t bytes = 0;  ///< of one sweep
+  std::int64_t bytes = 0;  ///< size of one sweep
   std::int64_t left = 0;   ///< sweeps left, the current one included
   std::int64_t at = 0;
 
@@ -77,11 +77,11 @@ class MachinePort : public MemoryPort {
   RtlKernel* kernel_;
   RtlJob job_;
   std::int64_t outstanding_;
-  Walk asking_;  ///< on AR: bursts to read
+  Walk asking_;  ///< channel AR: bursts to read
   Walk reading_;
-  Walk opening_;  ///< on AW: bursts to write
+  Walk opening_;  ///< channel AW: bursts to write
   Walk writing_;
-  std::deque<std::uint32_t> reads_;  ///< for each read burst: beats still to come
+  std::deque<std::uint32_t> reads_;  ///< beats still to come, for each read burst
   std::int64_t taken_ = 0;
   std::int64_t opened_ = 0;    ///< number of write bursts
   std::int64_t to_write_ = 0;  ///< bytes of opened bursts whose data have not come

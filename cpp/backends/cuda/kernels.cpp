@@ -290,7 +290,7 @@ class PointerChase final : public Operation {
     Address at;
     std::uint64_t nanoseconds;
   };
-  static constexpr std::uint64_t line_bytes = 128;  // as in kernels/cuda/transfer.cu
+  static constexpr std::uint64_t line_bytes = 128;  // the same as in kernels/cuda/transfer.cu
   static constexpr std::uint64_t multiplier = 0x5DEECE66D;
   static constexpr std::uint64_t increment = 0xB504F333;
 

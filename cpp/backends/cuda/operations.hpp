@@ -42,7 +42,7 @@ Maker make_copy_sm_write;
 Maker make_copy_sm_read;
 Maker make_pointer_chase;
 
-inline constexpr unsigned block_threads = 256;  // as in kernels/cuda/transfer.cu
+inline constexpr unsigned block_threads = 256;  // the same as in kernels/cuda/transfer.cu
 
 /// Returns the number of thread blocks of a kernel: enough to occupy the device, but no more than
 /// the buffer's 16-byte accesses need.

@@ -62,7 +62,7 @@ inline constexpr Uint device_svm_capabilities = 0x1053;  // since OpenCL 2.0
 inline constexpr Bitfield svm_coarse_grain_buffer = 1U << 0U;
 inline constexpr Bitfield svm_fine_grain_buffer = 1U << 1U;
 inline constexpr Bitfield mem_svm_fine_grain_buffer = 1U << 10U;
-inline constexpr Uint device_pci_bus_info_khr = 0x410F;  // of extension cl_khr_pci_bus_info
+inline constexpr Uint device_pci_bus_info_khr = 0x410F;  // extension cl_khr_pci_bus_info
 
 /// What a query of device_pci_bus_info_khr returns.
 struct PciBusInfo {
@@ -160,7 +160,7 @@ inline constexpr Uint memory_of_host = 1U << 29U;
 struct Api {
 #define ISTHMUS_DECLARE(Result, name, parameters) Result(*name) parameters = nullptr;
   ISTHMUS_OPENCL_FUNCTIONS(ISTHMUS_DECLARE)
-  ISTHMUS_OPENCL_2_FUNCTIONS(ISTHMUS_DECLARE)  ///< null if the loader is older
+  ISTHMUS_OPENCL_2_FUNCTIONS(ISTHMUS_DECLARE)  ///< null if the loader lacks OpenCL 2.0
 #undef ISTHMUS_DECLARE
   std::string loader;              ///< the name by which the loader was opened
   bool extended_pointers = false;  ///< whether the library accepts ExtendedPointer

@@ -50,7 +50,7 @@ struct NamedRange {
   std::string name;
   std::uint64_t offset = 0;
   std::uint64_t bytes = 0;
-  std::string text;  ///< as the user gave it, for messages
+  std::string text;  ///< what the user gave, for messages
 };
 
 /// Returns the value of a number like `4096`, `0x1000` or `4Ki`; nothing for other text.

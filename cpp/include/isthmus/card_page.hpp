@@ -19,7 +19,8 @@ inline constexpr std::size_t most_cards = 64;
 // 32 bits, because Python reads this layout. NOLINTNEXTLINE(performance-enum-size)
 enum class SlotState : std::uint32_t { unused, open, closed };
 
-/// Why kernels end that wait for streams or restart themselves: the program or its bitstream ends.
+/// What ends kernels that wait for streams or restart themselves: the end of the program or of its
+/// bitstream.
 // NOLINTNEXTLINE(performance-enum-size)
 enum class Ending : std::uint32_t { none, program, bitstream };
 

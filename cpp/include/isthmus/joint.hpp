@@ -124,9 +124,9 @@ class JointSeries final : public VisitedSeries<JointOperation> {
   [[nodiscard]] std::uint64_t next_stamp();
 
   Communicator* communicator_;
-  double seconds_per_tick_;  // of rank 0, whose clock a block's ticks count
+  double seconds_per_tick_;  // scale of rank 0's clock, whose ticks a block counts
   std::uint64_t stamp_;      // the same on all ranks
-  bool moves_ = true;        // on all ranks: false if any rank keeps no data to verify
+  bool moves_ = true;        // false on all ranks if any rank keeps no data to verify
 };
 
 }  // namespace isthmus

@@ -252,7 +252,8 @@ struct Window {
   void each_there(std::uint64_t from, std::uint64_t to, const What& what) {
     while (from < to) {
       const std::uint64_t which = from / block;
-      const bool last = which + 1 >= missing.size();  // with the bytes past the buffer's end
+      const bool last =
+          which + 1 >= missing.size();  // the last block contains the bytes past the buffer's end
       const std::uint64_t end = last ? to : std::min(to, (which + 1) * block);
       if (missing.empty() || !missing[last ? missing.size() - 1 : which]) {
         what(from, end);
@@ -268,7 +269,7 @@ struct Window {
       return;
     }
     const std::uint64_t one = argument->element_bytes;
-    // By code that reports nothing.
+    // Whether code that reports no writes has changed bytes of this range.
     const auto is_changed = [this](std::uint64_t from, std::uint64_t to) {
       return before != nullptr && std::memcmp(copy() + from, before + from, to - from) != 0;
     };

@@ -34,7 +34,7 @@ struct Register {
 
 template <class Pins>
 struct Master {
-  const char* name;  ///< of the port, such as m_axi_gmem
+  const char* name;  ///< name of the port, such as m_axi_gmem
   Pins pins;
 };
 

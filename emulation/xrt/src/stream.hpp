@@ -94,7 +94,7 @@ class Dataflow::Stream {
   std::size_t head_ = 0;
   std::size_t count_ = 0;
   std::vector<std::byte> bytes_;
-  std::vector<std::uint64_t> times_;  ///< for each place: when it was last written or read
+  std::vector<std::uint64_t> times_;  ///< when each place was last written or read
   std::vector<bool> used_;
 };
 

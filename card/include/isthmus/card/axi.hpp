@@ -75,8 +75,8 @@ class BeatLink {
 
 /// Parameters of LinkedMemory, in femtoseconds; `beat_time` is for each beat in each direction.
 struct LinkedMemoryOptions {
-  Time read_latency = 0;   ///< from the taken burst to the begin of its first beat
-  Time write_latency = 0;  ///< from the end of the last beat on the link to the response
+  Time read_latency = 0;   ///< time from the taken burst to the begin of its first beat
+  Time write_latency = 0;  ///< time from the end of the last beat on the link to the response
   Time beat_time = 0;      ///< 0: as fast as the kernel takes beats
   std::size_t reads_in_flight = SIZE_MAX;
   std::size_t writes_in_flight = SIZE_MAX;

@@ -77,10 +77,10 @@ struct DmaParameters {
 struct MemoryParameters {
   std::int64_t banks = 0;
   std::int64_t bank_bytes = 0;
-  double bandwidth_Bps = 0;      ///< of each bank
-  double ddr_bandwidth_Bps = 0;  ///< of each DDR bank behind HBM; 0: as the other banks
+  double bandwidth_Bps = 0;      ///< rate of each bank
+  double ddr_bandwidth_Bps = 0;  ///< rate of each DDR bank behind HBM; 0: that of the other banks
   double latency_ns = 0;
-  double refresh_interval_ns = 0;  ///< from one refresh to the next; 0: no refresh
+  double refresh_interval_ns = 0;  ///< time from one refresh to the next; 0: no refresh
   double refresh_ns = 0;           ///< duration of a refresh, during which the bank serves nothing
   double write_to_read_ns = 0;     ///< how long the data lines idle between a write and a read
   double read_to_write_ns = 0;     ///< how long they idle between a read and a write

@@ -48,7 +48,7 @@ struct Transfer {
   Direction direction = Direction::h2d;
   std::byte* host = nullptr;
   const CardBuffer* device = nullptr;
-  std::size_t offset = 0;  ///< of the first byte in the card's buffer
+  std::size_t offset = 0;  ///< position of the first byte in the card's buffer
   std::size_t bytes = 0;
 };
 

@@ -19,7 +19,7 @@ enum class Direction : std::uint8_t { h2d, d2h };
 struct DmaJob {
   Direction direction = Direction::h2d;
   std::int64_t bytes = 0;
-  std::int64_t page_offset = 0;  ///< of the first byte in its page of host memory
+  std::int64_t page_offset = 0;  ///< position of the first byte in its page of host memory
   std::size_t bank = 0;
   Residence residence;
   Actor* owner = nullptr;  ///< gets an event with `tag` at the end of the job, if not null

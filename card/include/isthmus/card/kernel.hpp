@@ -20,7 +20,7 @@ enum class Target : std::uint8_t { host, device };
 struct KernelJob {
   Kernel kernel = Kernel::read_bandwidth;
   Target target = Target::host;
-  std::int64_t bytes = 0;  ///< of each buffer
+  std::int64_t bytes = 0;  ///< size of each buffer
   std::int64_t iterations = 1;
   /// Of the memory read and of the memory written, in a page of the host.
   std::array<std::int64_t, 2> page_offsets{};
@@ -33,8 +33,8 @@ struct KernelJob {
 struct PortWork {
   bool writes = false;
   Target target = Target::device;
-  std::size_t bank = 0;          ///< of card memory
-  std::int64_t page_offset = 0;  ///< in a page of host memory
+  std::size_t bank = 0;          ///< bank of card memory
+  std::int64_t page_offset = 0;  ///< position of the first byte in its page of host memory
   std::int64_t bytes = 0;
 
   auto operator<=>(const PortWork& other) const = default;

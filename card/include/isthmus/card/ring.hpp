@@ -17,13 +17,13 @@ namespace isthmus::card {
 /// receive at once.
 struct RingCall {
   std::int64_t cards = 1;  ///< one card sends to itself
-  std::size_t bytes = 1;   ///< of a message
+  std::size_t bytes = 1;   ///< size of a message
   std::int64_t steps = 1;
   std::int64_t depth = 1;  ///< flits that a channel holds, on the wire and in its buffer
 };
 
 struct RingTime {
-  Time slowest = 0;  ///< of all cards' times from the barrier to the end, the longest
+  Time slowest = 0;  ///< longest time of any card, from the barrier to the end
   std::int64_t simulated_cards = 0;
   std::int64_t skipped_steps = 0;  ///< most steps that were skipped for a card
   std::uint64_t events = 0;

@@ -34,7 +34,7 @@ struct Crossing {
 /// The work of a stream.
 struct StreamPlan {
   std::int64_t bytes = 0;
-  std::int64_t address = 0;       ///< of the first byte; only the offset in its page matters
+  std::int64_t address = 0;  ///< address of the first byte; only the offset in its page matters
   std::int64_t repeat_bytes = 0;  ///< the addresses start again after so many bytes; 0: never
   /// Bytes of a descriptor or burst: a segment ends at multiples of it, and where addresses start
   /// again.
@@ -107,7 +107,7 @@ class Stream : public Actor, public Taker {
     bool hit = true;
     bool translated = true;
     bool last = false;
-    std::int64_t offset = 0;  ///< of the address, from a read completion boundary
+    std::int64_t offset = 0;  ///< distance of the address from a read completion boundary
 
     [[nodiscard]] std::uint64_t pack() const;
     static Packed unpack(std::uint64_t payload);

@@ -82,7 +82,7 @@ struct isthmus_axis_data {
   static constexpr int bits = width<Data>(nullptr);
 };
 template <>
-struct isthmus_axis_data<void> {  // without data: one byte in this implementation
+struct isthmus_axis_data<void> {  // a port without data has one byte here
   using type = ap_uint<8>;
   static constexpr int bits = 8;
 };

@@ -28,10 +28,10 @@ enum class Kind : std::uint8_t {
 
 struct Argument {
   const char* name = nullptr;
-  std::uint64_t offset = 0;  ///< of the argument's register
-  std::uint64_t bytes = 0;   ///< of a value; 8 for all other kinds
+  std::uint64_t offset = 0;  ///< position of the argument's register
+  std::uint64_t bytes = 0;   ///< size of a value; 8 for all other kinds
   Kind kind = Kind::value;
-  std::uint64_t element_bytes = 0;  ///< of a pointer's elements
+  std::uint64_t element_bytes = 0;  ///< size of a pointer's elements
   bool writes = false;              ///< whether a pointer's elements are not const
 };
 

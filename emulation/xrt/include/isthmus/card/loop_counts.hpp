@@ -14,7 +14,7 @@
 /// Cycles of one loop, without the loops in it. The index in the table is the counter's number;
 /// number 0 is the kernel's function.
 struct isthmus_loop_cost {
-  unsigned line;  ///< of the loop in the source; 0: this counter costs nothing
+  unsigned line;  ///< line of the loop in the source; 0: this counter costs nothing
   double iteration_least, iteration_most;
   double entry_least, entry_most;
   const char* why;        ///< such as "II 7: floating-point sum"; empty: nothing bounds it

@@ -41,7 +41,7 @@ struct CallRecord {
 
 /// One look of the program at a buffer: it reads the buffer on the host, or maps it.
 struct HostLook {
-  std::uint64_t address = 0;  ///< of the first byte, on the card
+  std::uint64_t address = 0;  ///< card address of the first byte
   std::uint64_t bytes = 0;    ///< that the program read; 0: it mapped the buffer
 };
 

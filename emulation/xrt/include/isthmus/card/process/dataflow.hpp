@@ -72,7 +72,7 @@ class Dataflow {
   std::uint64_t moves_ = 0;  ///< words moved by runs that have an end
   std::uint64_t held_ = 0;   ///< number of moves that fill and empty all streams
   std::vector<std::unique_ptr<Stream>> streams_;
-  std::vector<std::unique_ptr<Run>> runs_;  ///< in the order of their starts
+  std::vector<std::unique_ptr<Run>> runs_;  ///< sorted by the order of their starts
 };
 
 }  // namespace isthmus::card::process

@@ -23,9 +23,9 @@ enum class HostFaultKind : std::uint8_t {
 
 struct HostFault {
   HostFaultKind kind{};
-  NamedArgument argument;  ///< without a name: the whole instance
+  NamedArgument argument;  ///< an argument without a name means the whole instance
   std::uint64_t buffer_bytes = 0;
-  std::uint64_t offset = 0;  ///< of the first wrong byte, in the buffer
+  std::uint64_t offset = 0;  ///< position of the first wrong byte in the buffer
   /// The argument with which the program probably exchanged this one.
   std::optional<NamedArgument> exchanged{};
   /// Instance that should have written the bytes; empty: no instance.

@@ -97,7 +97,7 @@ class Reach {
   struct Buffer {
     std::uint64_t begin = 0;
     const std::string* name = nullptr;
-    std::size_t index = 0;  ///< of the kernel's argument
+    std::size_t index = 0;  ///< number of the kernel's argument
     bool constant = false;  ///< whether the argument is declared const
   };
   struct Traffic {
