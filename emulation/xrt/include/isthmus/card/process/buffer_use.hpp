@@ -41,7 +41,7 @@ struct BufferOutput {
   std::uint64_t begin = 0;  ///< first address that the run wrote to
   std::uint64_t end = 0;    ///< address after the last one that it wrote to
   bool fresh = false;       ///< whether the program has sent data since it last read the buffer
-  std::uint32_t since = 0;  ///< number of the program's looks at the run's first write
+  std::uint32_t since = 0;  ///< HostLooks' count of looks at the run's first write
   Pieces taken{};           ///< addresses that the program has read since the run
   bool passed_on = false;   ///< whether another run has read some of the output since
 
@@ -52,7 +52,7 @@ struct BufferUse {
   std::uint64_t begin = 0;  ///< address of the buffer
   std::uint64_t bytes = 0;
   Pieces written{};         ///< addresses that the program or a kernel has written
-  std::uint32_t since = 0;  ///< number of the program's looks when the buffer was made
+  std::uint32_t since = 0;  ///< HostLooks' count of looks when the buffer was made
   bool sent = false;        ///< whether the program has written to the buffer
   /// When the program last sent data while runs waited to start: number of its latest start then,
   /// and the first and last address of these data.
