@@ -60,8 +60,8 @@ class VirtualTime {
     bool counts = true;  ///< whether computing advances the thread's time
     /// Condition for which the thread waits without a deadline, until another thread signals it.
     std::atomic<void*> parked = nullptr;
-    /// The same condition, until the wait has ended. `wake_runtime` signals it, because XRT may
-    /// have signalled before the wait began.
+    /// Condition for which the thread waits, kept until the wait has ended. `wake_runtime` signals
+    /// the condition, because XRT may have signalled before the wait began.
     std::atomic<void*> waits_for = nullptr;
     /// Processor time when the thread began to wait for the lock, because spinning does not count.
     std::atomic<Nanoseconds> before_lock = never;

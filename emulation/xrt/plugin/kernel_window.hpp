@@ -252,8 +252,8 @@ struct Window {
   void each_there(std::uint64_t from, std::uint64_t to, const What& what) {
     while (from < to) {
       const std::uint64_t which = from / block;
-      const bool last =
-          which + 1 >= missing.size();  // the last block contains the bytes past the buffer's end
+      // The last block contains the bytes past the buffer's end.
+      const bool last = which + 1 >= missing.size();
       const std::uint64_t end = last ? to : std::min(to, (which + 1) * block);
       if (missing.empty() || !missing[last ? missing.size() - 1 : which]) {
         what(from, end);

@@ -22,8 +22,8 @@ constexpr std::uint64_t first_result = 0x80;
 /// Bytes of the smallest part of host memory that is tried alone, if a whole range is not there.
 constexpr std::size_t least_part = 8;
 
-/// Returns the bytes of the pieces in which a buffer is processed, in whole words. A small buffer's
-/// piece is smaller than `piece_bytes`, because a program may start a million short runs.
+/// Returns the size of the pieces in which a buffer is processed: bytes in whole words. A small
+/// buffer's piece is smaller than `piece_bytes`, because a program may start a million short runs.
 std::size_t largest_piece(std::uint64_t bytes) {
   const auto whole = static_cast<std::size_t>(std::min<std::uint64_t>(piece_bytes, bytes));
   return (whole + word_bytes - 1) / word_bytes * word_bytes;

@@ -41,7 +41,7 @@ struct Moved {
 
 struct KernelOutcome {
   Time duration = 0;
-  std::uint64_t bytes = 0;  ///< read and written in all sweeps
+  std::uint64_t bytes = 0;  ///< bytes read and written in all sweeps
   Time logic = 0;           ///< time that the logic takes alone
   Time memory = 0;          ///< time that reads and writes take alone
   Computing computing{};
