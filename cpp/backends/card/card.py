@@ -1,4 +1,4 @@
-"""The emulated card: parameters of a board, real data and simulated time."""
+"""Describes the backend `card`: cards emulated in the worker, with real data, simulated time."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ class Card(BackendDescription):
         return (Candidate("built in", hardware=False, built_in=True),)
 
     def options(self, address: Address) -> dict[str, str]:
-        """The board's parameters and the backend's own options, whose names contain no dot."""
+        """Returns the board's parameters and the backend's options, whose names contain no dot."""
         if not address.selector:
             raise UsageError(f"name a board: card:{', card:'.join(boards.names())}")
         options = super().options(address)
@@ -55,7 +55,7 @@ class Card(BackendDescription):
     def matches(
         self, address: Address, devices: Sequence[DeviceDescription]
     ) -> Sequence[DeviceDescription]:
-        return devices[:1]  # any board
+        return devices[:1]  # one stands for all boards
 
     def address_of(self, scheme: str, device: DeviceDescription) -> str:
         return f"{scheme}:{boards.names()[0]}"

@@ -1,4 +1,4 @@
-"""The CUDA backend: NVIDIA GPUs, only through the driver's API."""
+"""Describes the backend `cuda`: NVIDIA GPUs, through the driver's API alone."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ from isthmus.system.files import has_library, is_there
 
 _NAME = "libcuda.so.1"
 _UNUSUAL_PLACES = (Path("/usr/lib/wsl/lib"), Path("/usr/local/nvidia/lib64"))
-"""Folders of the driver's library in Windows and in some containers."""
+"""Folders in which Windows' Linux and some containers have the driver's library."""
 
 
 def driver() -> str | None:
-    """The driver's library: the user's choice, else the system's."""
+    """Returns the driver's library: the user's choice, else the system's; None without any."""
     chosen = os.environ.get("ISTHMUS_CUDA_DRIVER")
     if chosen:
         return chosen
@@ -30,7 +30,7 @@ def driver() -> str | None:
 
 
 def nccl() -> str | None:
-    """NCCL's library: the user's choice, else a wheel's beside Isthmus; None: the system's."""
+    """Returns NCCL's library of the user's choice or of a wheel; None: the system's, by name."""
     chosen = os.environ.get("ISTHMUS_NCCL")
     if chosen:
         return chosen
@@ -44,12 +44,12 @@ def nccl() -> str | None:
 
 
 def _of(facts: Facts) -> str:
-    """Option of nvidia-smi that names the GPU; its address was validated."""
+    """Returns nvidia-smi's option that selects the GPU; the address has been validated."""
     return f" -i {facts.port.address}" if facts.crosses else ""
 
 
 def _throttling(facts: Facts) -> Result | None:
-    """Bad if heat or power lower the GPU's clock now, or lowered it right after a run."""
+    """Returns a bad result if heat or power lower the GPU's clock, now or right after a run."""
     before, after = _before_and_after(facts, "slowed_by")
     reasons = after if facts.recorded else before
     command = f"nvidia-smi -q -d PERFORMANCE{_of(facts)}"
@@ -69,7 +69,7 @@ def _throttling(facts: Facts) -> Result | None:
 
 
 def _replays(facts: Facts) -> Result | None:
-    """Bad if several packets were sent again during a run; unknown if only the total is known."""
+    """Returns a bad result if PCIe repeated several packets in a run, else what is known."""
     count, after = _before_and_after(facts, "pcie_replays")
     if not count.isdecimal():
         return None
@@ -100,7 +100,7 @@ def _replays(facts: Facts) -> Result | None:
 
 
 def _before_and_after(facts: Facts, name: str) -> tuple[str, str]:
-    """A property before and after a run; empty if unknown."""
+    """Returns a property of the GPU before and after a run; "" if unknown."""
     device = facts.device
     before, after = (device.properties, device.properties_after) if device else ({}, {})
     return before.get(name, ""), after.get(name, "")
@@ -140,7 +140,7 @@ class Cuda(BackendDescription):
 
     @staticmethod
     def memory_Bps(properties: Mapping[str, str]) -> float:  # noqa: N802 - a unit
-        """Two transfers per clock, each as wide as the bus."""
+        """Returns the memory's bytes per second: two transfers a clock, each as wide as the bus."""
         texts = (properties.get(name, "nan") for name in ("memory_clock_kHz", "memory_bus_bits"))
         kilohertz, bits = map(float, texts)
         return 2 * kilohertz * 1e3 * bits / 8

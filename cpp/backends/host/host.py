@@ -1,4 +1,4 @@
-"""The host backend: copies within host memory, an upper bound for transfers that end there."""
+"""Describes the backend `host`: copies within host memory, which no transfer to it exceeds."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The MMIO backend: loads and stores to any PCI function, by Linux's interfaces."""
+"""Describes the backend `mmio`: the processor's loads and stores to any PCI function."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The null backend: operations take the time given in the address, to test the engine."""
+"""Describes the backend `null`: operations take the time in the address, to test the engine."""
 
 from __future__ import annotations
 

@@ -25,14 +25,14 @@ from isthmus.system import private, xrt
 from isthmus.system.files import has_library, is_there
 
 XOCL = "xocl"
-"""Scheme of XRT's OpenCL."""
+"""Scheme of addresses such as ``xocl:0``: AMD's OpenCL, which XRT brings."""
 _LOADER = "libOpenCL.so.1"
 FPGA_EMULATOR = "libintelocl_emu.so"
 GET_ONE = "apt-get install pocl-opencl-icd, or pip install 'isthmus[pocl]'"
 
 
 def vendor_folders() -> list[Path]:
-    """Folders of ``.icd`` files: the user's choice, else the usual folders."""
+    """Returns the folders of ``.icd`` files: the user's choice, else the usual folders."""
     chosen = os.environ.get("OCL_ICD_VENDORS")
     if chosen:
         return [Path(chosen)]
@@ -40,7 +40,7 @@ def vendor_folders() -> list[Path]:
 
 
 def icd_files() -> list[Path]:
-    """All ``.icd`` files, in order of preference."""
+    """Returns all ``.icd`` files, in order of preference."""
     files: list[Path] = []
     for folder in vendor_folders():
         files += [folder] if folder.is_file() else sorted(folder.glob("*.icd"))
@@ -48,7 +48,7 @@ def icd_files() -> list[Path]:
 
 
 def library_of(icd: Path) -> str | None:
-    """Library that an ``.icd`` file names; None if it names none.
+    """Returns the library that an ``.icd`` file names; None if it names none.
 
     Raises IsthmusError if the file cannot be read.
     """
@@ -60,7 +60,7 @@ def library_of(icd: Path) -> str | None:
 
 
 def _of_package(library: Path) -> str:
-    """Path of a library in its package: Intel's ``.icd`` files name a folder that never exists."""
+    """Returns a library's path in its package: Intel's ``.icd`` files name an absent folder."""
     if not library.is_absolute() or library.exists():
         return str(library)
     packaged_file = Path(sys.prefix) / "lib" / library.name
@@ -70,7 +70,7 @@ def _of_package(library: Path) -> str:
 
 
 def fpga_emulator(runtime: Path) -> Path:
-    """Intel's runtime under the file name that makes it emulate an FPGA.
+    """Returns Intel's runtime under the file name that makes it emulate an FPGA.
 
     The library, its configuration and its dependencies must be in one folder. Versions from 2025
     cannot emulate FPGAs.
@@ -98,7 +98,7 @@ def fpga_emulator(runtime: Path) -> Path:
 
 
 def extra_libraries() -> list[str]:
-    """Libraries that the user gives to the Khronos loader in addition to ``.icd`` files."""
+    """Returns libraries that the user gives the Khronos loader in addition to ``.icd`` files."""
     return [name for name in os.environ.get("OCL_ICD_FILENAMES", "").split(":") if name]
 
 
@@ -110,7 +110,7 @@ def packaged() -> Iterator[tuple[str, Path]]:
 
 
 def loader() -> str | None:
-    """The ICD loader: the system's, else a Python package's."""
+    """Returns the ICD loader: the system's, else a Python package's; None without any."""
     if has_library(_LOADER):
         return _LOADER
     own = Path(sys.prefix) / "lib" / _LOADER
@@ -124,7 +124,7 @@ def loader() -> str | None:
 
 
 def private_vendors(library: str) -> Path:
-    """Folder with a single ``.icd`` file that names one library; both common loaders accept it."""
+    """Returns a folder whose only ``.icd`` file names this library; common loaders accept it."""
     digest = hashlib.sha256(library.encode()).hexdigest()[:16]
     folder = private.folder("icd", digest)
     icd = folder / "vendor.icd"
@@ -134,7 +134,7 @@ def private_vendors(library: str) -> Path:
 
 
 def _library_path(library: str) -> dict[str, str]:
-    """``LD_LIBRARY_PATH`` for a Python package's library that needs others of its folder."""
+    """Returns ``LD_LIBRARY_PATH`` for a package's library that needs others of its folder."""
     folder = Path(library).parent
     if folder.name == "" or not (folder / "cl.fpga_emu.cfg").exists():
         return {}
@@ -143,7 +143,7 @@ def _library_path(library: str) -> dict[str, str]:
 
 
 def _xocl_candidates() -> Sequence[Candidate]:
-    """AMD's OpenCL, loaded without an ICD loader: it reads its mode from the environment."""
+    """Returns AMD's OpenCL, loaded without an ICD loader; the environment has its mode."""
     installation = xrt.find()
     library = installation.library(xrt.OPENCL) if installation else None
     if installation is None or library is None:
@@ -222,7 +222,7 @@ class Opencl(BackendDescription):
         candidates: dict[str, Candidate] = {}
         for name, library in named:
             if library is not None and xrt.OPENCL in library:
-                continue  # it has a separate scheme, which knows its needs
+                continue  # ``xocl:`` finds it
             if library is not None and library not in candidates:
                 candidates[library] = Candidate(
                     label=f"{name}: {library}",
@@ -267,16 +267,16 @@ class Opencl(BackendDescription):
 
     @staticmethod
     def emulates(device: DeviceDescription) -> bool:
-        # Intel's: platform "Intel(R) FPGA Emulation Platform", device "SimulatorDevice : ...".
+        # Intel's device "SimulatorDevice : ..." of "Intel(R) FPGA Emulation Platform", and others.
         named = f"{device.platform} {device.name}".lower()
         return any(word in named for word in ("emulat", "simulator"))
 
     def run_options_of(self, device: Described) -> tuple[RunOption, ...]:
-        # A device that compiles our source needs no binary.
+        # A device that compiles Isthmus' source needs no binary.
         return () if device.properties.get("compiler") == "yes" else self.run_options
 
     def id_in(self, scheme: str, device: DeviceDescription) -> str:
-        # AMD's is the only platform there, and needs no number.
+        # ``xocl:`` has one platform, AMD's, so the address omits its number.
         return device.id.rpartition(":")[2] if scheme == XOCL else device.id
 
     def software_alone(self, address: Address) -> str:

@@ -1,4 +1,4 @@
-"""The native XRT backend: AMD's cards, XRT's noop shim, and emulated cards."""
+"""Describes the backend `xrt`: AMD's cards, XRT's noop shim, and emulated cards."""
 
 from __future__ import annotations
 
@@ -69,7 +69,7 @@ class Xrt(BackendDescription):
         return xrt.problems(installation)
 
     def id_in(self, scheme: str, device: DeviceDescription) -> str:
-        # Its PCI address follows the number, so that the worker notices a renumbering of boards.
+        # The id is NUMBER@PCI-ADDRESS, so that the worker notices a renumbering of boards.
         return device.id.partition("@")[0]
 
     def software_alone(self, address: Address) -> str:
